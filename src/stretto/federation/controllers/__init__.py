@@ -1,1 +1,1 @@
-"""Controllers of a federation: each reconciles one kind of key over the fleet."""
+"""Controllers of a federation. Each one reconciles one kind of key over the fleet."""

@@ -17,7 +17,7 @@ from stretto.reconcile.reconciler import Later
 
 
 class AggregationController:
-    """From members to the status of sources."""
+    """Aggregates the status of members into the status of sources."""
 
     name = "aggregate"
 
@@ -66,5 +66,5 @@ class AggregationController:
         return None
 
     def _emptied(self, source: StoredObject) -> Fields:
-        """A status without anything that came from members."""
+        """A status with all its fields removed."""
         return dict.fromkeys(source.status)

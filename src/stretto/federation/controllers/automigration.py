@@ -1,7 +1,7 @@
-"""Observes pods that no node of their cluster takes, so that the scheduler moves them elsewhere.
+"""Records pods that no node of their cluster can run, so that the scheduler moves them elsewhere.
 
-The observation is an annotation of the federated object: the replicas that run in each cluster, and
-how many a cluster can hold where that is less than it should run.
+The record is an annotation of the federated object. It lists the replicas that run in each cluster,
+and the number that a cluster can hold if that is less than its desired number.
 """
 
 import json
@@ -21,13 +21,13 @@ from stretto.reconcile.cache import Change
 from stretto.reconcile.reconciler import Later
 
 _NOTHING: Final = "{}"
-"""The annotation of an object that no cluster has any more; one that none has had gets none."""
+"""Annotation of an object that has left all clusters; one that was in none has no annotation."""
 POD_DELAY: Final = 10.0
-"""Seconds between a change and the next observation: pods of a change are scheduled meanwhile."""
+"""Seconds between a change and the next observation; the members schedule new pods meanwhile."""
 
 
 class AutoMigrationController:
-    """From pods in members to the annotation of federated objects."""
+    """Records unschedulable pods of members in an annotation of their federated objects."""
 
     name = "automigration"
 
@@ -37,7 +37,7 @@ class AutoMigrationController:
         self._clock = clock
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object, also that of a workload or of a pod in a member."""
+        """Keys of the federated objects of a change, also for a workload or pod of a member."""
         keys: Iterable[FederatedKey] = ()
         if change.source != HOST:
             keys = self._of_pod(change) if change.kind == POD else self._of_workload(change)
@@ -50,7 +50,7 @@ class AutoMigrationController:
             yield Later(key, POD_DELAY)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Observe one workload."""
+        """Update the annotation of one workload; return the seconds until the next look."""
         item = find(self._fleet, key)
         if item is None or item.federated.is_terminating or not item.type.migrates:
             return None
@@ -89,7 +89,7 @@ class AutoMigrationController:
             yield FederatedKey(type_.name, owner.record.namespace, name)
 
     def _observed(self, item: FederatedItem, threshold: str) -> Iterator[tuple[str, ClusterPods]]:
-        """The replicas in each cluster of the placement."""
+        """Pods of the object in each cluster of its placement."""
         look = PodLook(threshold, self._clock.now())
         place = item.federated.record.namespace, item.federated.spec["template"]["metadata"]["name"]
         for cluster in sorted(placements.placement(item.federated.spec)):
@@ -100,7 +100,7 @@ class AutoMigrationController:
 
 
 def _annotation(found: dict[str, ClusterPods] | None) -> str | None:
-    """The annotation of an observation; ``None`` where objects do not migrate."""
+    """The annotation of an observation; ``None`` if the object does not migrate."""
     if found is None:
         return None
     capacity = {name: each.capacity for name, each in found.items() if each.capacity is not None}

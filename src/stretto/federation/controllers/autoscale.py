@@ -1,7 +1,7 @@
-"""Decides where autoscalers run: in members, on the host, or nowhere until the workload allows it.
+"""Decides where autoscalers run: in members, on the host, or nowhere for now.
 
-The first step of their pipeline is done once an autoscaler may run in members. Until then an
-annotation of the source and a condition say what is missing.
+The first step of their pipeline is complete once an autoscaler may run in members. Until then an
+annotation of the source and a condition state what is missing.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -30,7 +30,7 @@ from stretto.reconcile.cache import Change, StoredObject
 
 
 class AutoscaleController:
-    """From autoscalers and their workloads to the first step of the pipeline."""
+    """Completes the first step of an autoscaler's pipeline once its workload allows it."""
 
     name = "autoscale"
 
@@ -41,7 +41,7 @@ class AutoscaleController:
         self._reporter = ObjectReporter(fleet, clock)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The autoscaler, those of a workload, or all after a change of a policy."""
+        """Keys of the autoscaler, of those of a workload, or of all after a change of a policy."""
         if change.source != HOST or is_status_only(change):
             return
         if change.kind.kind in FEDERATED:
@@ -55,7 +55,7 @@ class AutoscaleController:
             yield from (item.key for item in self._autoscalers())
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Let one autoscaler pass, or hold it."""
+        """Complete the first pipeline step of one autoscaler, or hold it with the reason."""
         item = find(self._fleet, key)
         if item is None or item.federated.is_terminating or not item.type.scale_target:
             return None
@@ -71,7 +71,9 @@ class AutoscaleController:
             change = {"metadata": {"annotations": {names.PENDING: text}}}
             writes.patch(self._fleet.host.store, item.federated, change)
         if problems:
-            held = ObjectCondition(ACCEPTED, "AutoscalerHeld", f"members do not get it: {problems}")
+            held = ObjectCondition(
+                ACCEPTED, "AutoscalerHeld", f"it is not sent to members: {problems}"
+            )
             self._reporter.write(item.federated, [held])
         return None
 
@@ -97,7 +99,7 @@ class AutoscaleController:
                 yield item.key
 
     def _obstacles(self, item: FederatedItem) -> Iterator[str]:
-        """Why members cannot get an autoscaler."""
+        """Reasons why an autoscaler cannot run in members."""
         target = autoscaling.target_of(item.federated, item.type)
         type_ = self._fleet.types.of(target.group, target.kind) if target is not None else None
         workload, divided = None, False
@@ -116,7 +118,7 @@ class AutoscaleController:
         return rules is not None and rules.divides
 
     def _report(self, item: FederatedItem, problems: str, *, central: bool) -> bool:
-        """Mark the source; whether it changed, which federates it again."""
+        """Mark the source; true if its labels changed, because it is then federated again."""
         metadata = item.federated.spec["template"]["metadata"]
         space = item.federated.record.namespace
         source = self._fleet.sources(item.type).get(space, metadata["name"])

@@ -1,8 +1,8 @@
-"""Moves objects off lost clusters, and back once they return: within a budget and at a rate.
+"""Moves objects off lost clusters, and back once these return, within a budget and at a rate.
 
-An object that leaves a lost cluster gets an annotation that names it; the scheduler then places the
-object elsewhere. What runs in the lost cluster stays until it answers again. If too many clusters
-are lost at once, the host itself is probably cut off, and nothing moves.
+An object that leaves a lost cluster gets an annotation with the name of the cluster; the scheduler
+then places the object elsewhere. The workloads in the lost cluster stay until it answers again. If
+too many clusters are lost at once, the host itself is probably disconnected, and nothing moves.
 """
 
 import json
@@ -20,16 +20,16 @@ from stretto.reconcile.cache import Change, Fields
 
 
 class ClusterTimes(NamedTuple):
-    """Since when a cluster is in its state."""
+    """State of a cluster and the time of its last change."""
 
-    #: True if it is ready.
+    #: True if the cluster is ready.
     ready: bool
     #: Monotonic time of the change.
     since: float
 
 
 class FailoverController:
-    """From lost clusters to annotations of federated objects."""
+    """Writes lost clusters to an annotation of the federated objects that leave them."""
 
     name = "failover"
 
@@ -38,7 +38,7 @@ class FailoverController:
 
         Args:
             fleet: the fleet.
-            rule: when, how many and how fast objects move.
+            rule: delays, budget and rate of the moves.
         """
         self._fleet = fleet
         self._rule = rule
@@ -46,7 +46,7 @@ class FailoverController:
         self._free_at = 0.0
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object, or all after a change of a cluster."""
+        """Key of the federated object, or of all after a change of a cluster."""
         if change.source != HOST:
             return
         if change.kind.kind in FEDERATED and change.new is not None:
@@ -75,7 +75,7 @@ class FailoverController:
     # ---------------------------------------------------------------- inside
 
     def _look(self, now: float) -> None:
-        """Note since when each cluster is ready or not; those that are gone do not count."""
+        """Record when each cluster became ready or not ready; drop deleted clusters."""
         present = {each.record.name for each in self._fleet.clusters}
         self._times = {name: times for name, times in self._times.items() if name in present}
         for cluster in filter(is_joined, self._fleet.clusters):
@@ -85,7 +85,7 @@ class FailoverController:
                 self._times[name] = ClusterTimes(ready, now)
 
     def _is_cut_off(self) -> bool:
-        """True if too many clusters are lost for the loss to be theirs."""
+        """True if so many clusters are lost that the host itself is probably disconnected."""
         lost = sum(not each.ready for each in self._times.values())
         return lost > self._rule.most_lost * len(self._times)
 
@@ -137,7 +137,7 @@ def read(item: FederatedItem) -> Fields:
 
 
 def _turned(change: Change) -> bool:
-    """True if a cluster became ready, or was lost."""
+    """True if a cluster became ready, was lost, was added or was removed."""
     if change.old is None or change.new is None:
         return True
     return is_ready(change.old) != is_ready(change.new)

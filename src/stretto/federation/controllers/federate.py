@@ -1,4 +1,4 @@
-"""Makes a federated object of each source, and keeps its template up to date."""
+"""Creates a federated object for each source, and keeps its template up to date."""
 
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from stretto.reconcile.cache import Change, StoredObject
 
 
 class SourceKey(NamedTuple):
-    """A source."""
+    """Key of a source."""
 
     #: Name of its FederatedTypeConfig.
     type: str
@@ -25,7 +25,7 @@ class SourceKey(NamedTuple):
 
 
 class FederateController:
-    """From sources to federated objects."""
+    """Creates and updates the federated objects of sources."""
 
     name = "federate"
 
@@ -34,7 +34,7 @@ class FederateController:
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The source itself, or the source of a federated object."""
+        """Key of the source, or of the source of a federated object."""
         if change.source != HOST:
             return
         group, kind = change.kind.group, change.kind.kind
@@ -72,7 +72,7 @@ class FederateController:
             yield SourceKey(type_.name, federated.record.namespace, owner["name"])
 
     def _end(self, source: StoredObject | None, federated: StoredObject | None) -> None:
-        """Delete the federated object, then let the source go."""
+        """Delete the federated object, then remove the finalizer of the source."""
         store = self._fleet.host.store
         if federated is not None:
             if not federated.is_terminating:
@@ -83,7 +83,7 @@ class FederateController:
                 writes.update(store, source, freed)
 
     def _adds_finalizer(self, source: StoredObject) -> bool:
-        """Add the finalizer that keeps a source until members are clean; whether it was absent."""
+        """Add the finalizer that keeps a source until members are clean; true if it was absent."""
         marked = writes.with_finalizer(source.fields, names.FEDERATE_FINALIZER, present=True)
         if marked is None:
             return False
@@ -93,7 +93,7 @@ class FederateController:
     def _write(
         self, type_: FederatedType, source: StoredObject, federated: StoredObject | None
     ) -> None:
-        """Bring the federated object up to date."""
+        """Create the federated object, or update it."""
         store, parts = self._fleet.host.store, template.split(source, type_)
         if federated is None:
             name = federated_name(source.record.name, type_.name)

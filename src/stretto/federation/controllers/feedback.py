@@ -1,4 +1,4 @@
-"""Writes what the controllers decided to annotations of the source, where its owner looks."""
+"""Writes decisions of the controllers to annotations of the source, which its owner reads."""
 
 import json
 from collections.abc import Hashable, Iterable
@@ -14,7 +14,7 @@ from stretto.reconcile.cache import Change, Fields
 
 
 class FeedbackController:
-    """From federated objects to annotations of their sources."""
+    """Copies decisions from federated objects to annotations of their sources."""
 
     name = "feedback"
 
@@ -23,7 +23,7 @@ class FeedbackController:
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object."""
+        """Key of the federated object."""
         if change.source == HOST and change.kind.kind in FEDERATED and change.new is not None:
             yield from key_of(self._fleet, change.object)
 
@@ -36,7 +36,7 @@ class FeedbackController:
             return None
         template = item.federated.spec["template"]["metadata"]
         if item.federated.record.name != federated_name(template["name"], item.type.name):
-            return None  # it has no source
+            return None  # the federated object has no source
         source = self._fleet.sources(item.type).get(
             item.federated.record.namespace, template["name"]
         )
@@ -59,7 +59,7 @@ def _is_scheduled(item: FederatedItem) -> bool:
 
 
 def _scheduling(item: FederatedItem, before: str | None) -> str | None:
-    """The annotation with the placement; the old one while the placement is the same."""
+    """The placement as an annotation; the previous text while the placement is the same."""
     federated = item.federated
     if not placements.placed_by(federated.spec, names.SCHEDULER):
         return None

@@ -1,4 +1,4 @@
-"""Places the objects that a workload needs wherever the workload goes, and reports absent ones."""
+"""Places followers of a workload in the clusters of the workload, and reports absent ones."""
 
 from collections.abc import Hashable, Iterable
 
@@ -28,7 +28,7 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 
 
 class FollowController:
-    """From leaders to the placements of their followers."""
+    """Copies placements of leaders to their followers."""
 
     name = "follow"
 
@@ -40,9 +40,9 @@ class FollowController:
         self._check = FollowerCheck(fleet, self._leaders)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object itself, those that follow it or followed it, and those it follows.
+        """Keys of the object, of its present and former followers, and of its leaders.
 
-        An object of a member concerns the workloads that need one of its name.
+        A change of a member's object concerns the workloads that need an object of its name.
         """
         if change.source != HOST:
             if change.old is None or change.new is None:
@@ -63,7 +63,7 @@ class FollowController:
             yield from sorted(old | new)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Place one follower, and report what does not follow it."""
+        """Place one follower, and report the objects that do not follow it."""
         item = find(self._fleet, key)
         if item is None or item.federated.is_terminating:
             return None
@@ -72,7 +72,7 @@ class FollowController:
         return None
 
     def _place(self, item: FederatedItem) -> None:
-        """Place an object where its leaders are."""
+        """Place an object in the clusters of its leaders."""
         federated, spec = item.federated, item.federated.spec
         leaders = self._found_leaders(item.key)
         if federated.annotations.get(names.NO_FOLLOWING) == "true":
@@ -96,7 +96,7 @@ class FollowController:
             writes.update(self._fleet.host.store, federated, fields)
 
     def _found_leaders(self, key: FederatedKey) -> list[StoredObject]:
-        """The leaders of a follower that exist."""
+        """The existing leaders of a follower."""
         keys = sorted(self._leaders.get(key, set()) - {key})
         items = (find(self._fleet, each) for each in keys)
         found = [item.federated for item in items if item is not None]
@@ -110,7 +110,7 @@ class FollowController:
         return {key for key in keys if key is not None}
 
     def _key(self, namespace: str, follower: ObjectName) -> FederatedKey | None:
-        """The federated object of a follower; ``None`` if its kind is not configured."""
+        """Key of the federated object of a follower; ``None`` if its kind is not configured."""
         type_ = self._fleet.types.of(follower.group, follower.kind)
         if type_ is None:
             return None

@@ -21,7 +21,7 @@ _NONE: Final = msgspec.Raw(b"{}")
 
 
 class FederatedKey(NamedTuple):
-    """A federated object."""
+    """Key of a federated object."""
 
     #: Name of its FederatedTypeConfig.
     type: str
@@ -32,7 +32,7 @@ class FederatedKey(NamedTuple):
 
 
 class DeliveryPlace(NamedTuple):
-    """One object in one cluster."""
+    """Key of one object in one cluster."""
 
     #: Name of the cluster.
     cluster: str
@@ -41,7 +41,7 @@ class DeliveryPlace(NamedTuple):
 
 
 class FederatedItem(NamedTuple):
-    """A federated object that exists."""
+    """An existing federated object."""
 
     #: Its kind.
     type: FederatedType
@@ -70,10 +70,10 @@ def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]
 
 
 def is_status_only(change: Change) -> bool:
-    """True if nothing but the status of an object has changed.
+    """True if only the status of an object has changed.
 
-    Objects are compared as they are stored: decoding two versions of every changed object costs
-    more than the rest of a small change.
+    The comparison uses the stored form: decoding two versions of every changed object would cost
+    more than all other work on a small change.
     """
     old, new = change.old, change.new
     if old is None or new is None or _record_facts(old) != _record_facts(new):
@@ -87,7 +87,7 @@ def is_status_only(change: Change) -> bool:
 
 
 def _reordered(one: msgspec.Raw, other: msgspec.Raw) -> bool:
-    """True if JSON may differ in the order of its fields only: it has the same bytes then."""
+    """True if two JSON texts have the same bytes, so that at most the order of fields differs."""
     if len(one) != len(other):
         return False
     first, second = (np.frombuffer(each, np.uint8).sum() for each in (one, other))
@@ -95,12 +95,12 @@ def _reordered(one: msgspec.Raw, other: msgspec.Raw) -> bool:
 
 
 def _record_facts(item: StoredObject) -> tuple[object, ...]:
-    """What the stored form of an object does not say."""
+    """Facts of an object that its stored form does not contain."""
     return item.record.uid, item.record.deleting, item.record.annotations
 
 
 def _without_version(raw: Mapping[str, msgspec.Raw]) -> Fields:
-    """The metadata of a stored form without its version, which a server writes with each change."""
+    """The metadata of a stored form without its version, which a server changes with each write."""
     metadata: Fields = msgspec.json.decode(raw.get("metadata", _NONE))
     return {key: value for key, value in metadata.items() if key != "resourceVersion"}
 
@@ -116,7 +116,7 @@ def find(fleet: ClusterFleet, key: object) -> FederatedItem | None:
 
 
 def find_for_turn(fleet: ClusterFleet, key: object, controller: str) -> FederatedItem | None:
-    """The federated object of a key, if a controller of its pipeline has its turn."""
+    """The federated object of a key, if it is the turn of this controller in its pipeline."""
     item = find(fleet, key)
     if item is None or item.federated.is_terminating:
         return None
@@ -137,7 +137,7 @@ def of_type(fleet: ClusterFleet, type_: FederatedType) -> Iterator[FederatedItem
 
 
 def scheduler_waits(fleet: ClusterFleet) -> Iterator[FederatedKey]:
-    """Keys of the federated objects on which the scheduler has work left."""
+    """Keys of the federated objects that the scheduler has not finished."""
     for item in everything(fleet):
         groups = pending(item.federated.annotations)
         if groups and names.SCHEDULER in groups[0]:

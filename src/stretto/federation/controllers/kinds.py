@@ -1,4 +1,4 @@
-"""Reports FederatedTypeConfigs that cannot be used, or that say something without an effect."""
+"""Reports FederatedTypeConfigs that cannot be used or that have settings without an effect."""
 
 from collections.abc import Hashable, Iterable
 
@@ -19,19 +19,19 @@ _KIND = FEDERATED_TYPE_CONFIG.kind
 
 
 class TypeController:
-    """From FederatedTypeConfigs to their conditions."""
+    """Writes the conditions of FederatedTypeConfigs."""
 
     name = "types"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the configured kinds of a fleet; ``clock`` gives the times of conditions."""
+        """Initialize for the configured kinds of a fleet; ``clock`` dates conditions."""
         self._fleet = fleet
         self._clock = clock
         self._configs = fleet.host.follow(_KIND)
         self._events = EventRecorder(fleet.host.store, clock, COMPONENT)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """All configurations: two may be about one kind."""
+        """Keys of all configurations, because two may configure one kind."""
         if change.source == HOST and change.kind.kind == _KIND.kind:
             yield from sorted(each.record.name for each in self._configs)
 
@@ -50,7 +50,7 @@ class TypeController:
         return None
 
     def _condition(self, config: StoredObject) -> ObjectCondition:
-        """What is wrong with a configuration."""
+        """The condition of a configuration, with its problem if there is one."""
         try:
             type_ = read_type(config)
         except InputError as error:

@@ -1,4 +1,4 @@
-"""Places namespaces in every cluster, so that objects find theirs."""
+"""Places namespaces in every cluster, so that namespaced objects can be created there."""
 
 import json
 from collections.abc import Hashable, Iterable
@@ -12,18 +12,18 @@ from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
 _DEFAULT: Final = "default"
-"""A namespace that every cluster has from the beginning."""
+"""A namespace that every new cluster has."""
 _KIND: Final = "ClusterFederatedObject"
 _MARKS: Final = {
     names.NAMESPACE_CONFLICT: "adopt",
     names.NAMESPACE_ADOPT: json.dumps({"regexp": ".*"}, separators=(",", ":")),
     names.NAMESPACE_ORPHAN: "adopted",
 }
-"""A namespace that exists in a member is adopted, and left there in the end."""
+"""Annotations by which an existing namespace of a member is adopted, and kept after removal."""
 
 
 class NamespaceController:
-    """From namespaces to placements in all clusters."""
+    """Places namespaces in all clusters."""
 
     name = "namespaces"
 
@@ -32,7 +32,7 @@ class NamespaceController:
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object of a namespace; all of them where a cluster appears or goes."""
+        """Key of the federated object of a namespace; all if a cluster is added or removed."""
         if change.source != HOST:
             return
         if change.kind.kind == _KIND and self._is_namespace(change.object):
@@ -55,7 +55,7 @@ class NamespaceController:
         return None
 
     def _placed(self, federated: StoredObject) -> Fields | None:
-        """The federated object with its placement; ``None`` if nothing changes."""
+        """The federated object with its new placement; ``None`` if nothing changes."""
         spec, notes = federated.spec, dict(federated.annotations)
         if self._is_excluded(federated):
             wanted = placements.with_placement(spec, names.NAMESPACES, None)
@@ -76,7 +76,7 @@ class NamespaceController:
         }
 
     def _is_excluded(self, federated: StoredObject) -> bool:
-        """True if a namespace stays on the host: a system namespace, or one that opts out."""
+        """True if a namespace stays on the host: a system namespace, or one with an opt-out."""
         name = federated.spec["template"]["metadata"]["name"]
         if name.startswith("kube-") or name in (_DEFAULT, self._fleet.settings.namespace):
             return True

@@ -1,4 +1,4 @@
-"""What members report about the objects of one source."""
+"""Status that members report about the objects of one source."""
 
 from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet, is_ready
@@ -16,7 +16,7 @@ class MemberObservation:
         self._fleet = fleet
 
     def objects(self, type_: FederatedType, federated: StoredObject) -> list[StoredObject]:
-        """The object in each cluster that is ready, also in one that it was not placed in."""
+        """The object in each ready cluster, also in clusters outside its placement."""
         found = []
         template = federated.spec["template"]["metadata"]
         for cluster in self._fleet.clusters:
@@ -32,7 +32,7 @@ class MemberObservation:
 def observed_generation(
     source: StoredObject, federated: StoredObject, objects: list[StoredObject]
 ) -> int | None:
-    """The generation of the source that all members have observed; else the last one."""
+    """Generation of the source that all members have observed; else the last observed one."""
     before: int | None = source.status.get("observedGeneration")
     generation = source.metadata.get("generation", 1)
     template = federated.spec["template"]["metadata"]

@@ -1,4 +1,4 @@
-"""Computes the differences between clusters from override policies."""
+"""Computes the overrides of each cluster from override policies."""
 
 from collections.abc import Hashable, Iterable
 
@@ -21,18 +21,18 @@ from stretto.reconcile.cache import Change
 
 
 class OverrideController:
-    """From override policies to the differences of each cluster."""
+    """Writes the overrides of each cluster, as override policies define them."""
 
     name = "override"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the federated objects of a fleet; ``clock`` gives the times of conditions."""
+        """Initialize for the federated objects of a fleet; ``clock`` dates conditions."""
         self._fleet = fleet
         self._reporter = ObjectReporter(fleet, clock)
         self._differences = DifferenceFinder(fleet)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object, those of a policy, or all after a change of a cluster."""
+        """Key of the federated object, those of a policy, or all after a change of a cluster."""
         kind = change.kind.kind
         if change.source != HOST:
             return
@@ -46,7 +46,7 @@ class OverrideController:
                     yield item.key
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Compute the differences of one object."""
+        """Compute the overrides of one object."""
         item = find_for_turn(self._fleet, key, names.OVERRIDES)
         if item is None:
             return None

@@ -14,20 +14,20 @@ from stretto.reconcile.conditions import condition_of
 from stretto.reconcile.events import EventLevel, EventRecorder, EventText
 
 COMPONENT: Final = "stretto-federation"
-"""The reporter of events."""
+"""Reporting component of events."""
 
 
 class ObjectReporter:
-    """Writes conditions that change, and nothing else."""
+    """Writes conditions only if they change."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the federated objects of a fleet; ``clock`` gives the times of transitions."""
+        """Initialize for the federated objects of a fleet; ``clock`` dates transitions."""
         self._fleet = fleet
         self._clock = clock
         self._events = EventRecorder(fleet.host.store, clock, COMPONENT)
 
     def write(self, federated: StoredObject, changes: Iterable[ObjectCondition]) -> None:
-        """Set conditions of an object; a new problem is also an event about its source.
+        """Set conditions of an object; a new problem is also reported as an event of its source.
 
         Raises:
             RetryError: the store refused the write.
@@ -41,27 +41,27 @@ class ObjectReporter:
                     self.warn(federated, each.reason, each.message)
 
     def warn(self, federated: StoredObject, reason: str, message: str) -> None:
-        """Write an event about the source of an object."""
+        """Write a warning event for the source of an object."""
         text = EventText(EventLevel.WARNING, reason, message)
         self._events.record(self._source_of(federated), text)
 
     def write_problem(
         self, federated: StoredObject, error: ObjectProblemError | StrettoError
     ) -> None:
-        """Set the condition of an object that cannot be worked on.
+        """Set the condition that reports why an object cannot be processed.
 
         Raises:
             RetryError: the store refused the write.
         """
         if isinstance(error, UnreachableError):
-            return  # it is no problem of the object, and the next attempt follows
+            return  # not a problem of the object; the next attempt follows
         if isinstance(error, ObjectProblemError):
             self.write(federated, [error.condition])
         else:
             self.write(federated, [ObjectCondition(ACCEPTED, "InvalidPolicy", str(error))])
 
     def _source_of(self, federated: StoredObject) -> StoredObject:
-        """The source of a federated object, which users look at; itself where it has none."""
+        """The source of a federated object, or the object itself without a source."""
         type_ = self._fleet.type_of(federated)
         if type_ is None:
             return federated
@@ -71,7 +71,7 @@ class ObjectReporter:
 
 
 def _is_news(change: ObjectCondition, present: Iterable[dict[str, object]]) -> bool:
-    """True if a problem is new; numbers of a decision change often and are no news."""
+    """True if a problem is new; other numbers in a message of the scheduler are not new."""
     if not change.reason:
         return False
     before = condition_of(present, change.type) or {}

@@ -23,11 +23,11 @@ from stretto.reconcile.cache import Change, Fields
 from stretto.stores.webhooks import WebhookClient
 
 _OWN_NOTES: Final = (names.TRIGGERS, names.DEFERRED, names.PENDING)
-"""Annotations whose change gives no other controller work."""
+"""Annotations whose change concerns no other controller."""
 
 
 class ScheduleController:
-    """From federated objects and policies to placements."""
+    """Writes placements to federated objects, as their policies define them."""
 
     name = "schedule"
 
@@ -36,8 +36,8 @@ class ScheduleController:
 
         Args:
             fleet: the fleet.
-            clock: wall time, by which migrations end.
-            webhooks: sends the calls of profiles with webhooks.
+            clock: gives the wall time at which migrations end.
+            webhooks: client for the webhooks of profiles.
         """
         self._fleet = fleet
         self._turns = TurnTaker(fleet, clock, webhooks)
@@ -45,7 +45,7 @@ class ScheduleController:
         self._written: dict[str, int] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object, those of a policy or a profile, or all of a cluster."""
+        """Key of the federated object, those of a policy or profile, or all of a cluster."""
         if change.source != HOST:
             return
         if change.kind.kind in FEDERATED:
@@ -61,14 +61,14 @@ class ScheduleController:
             yield from self._turns.affected(change)
 
     def _is_own(self, change: Change) -> bool:
-        """True if a change is the last write of this controller: what it has just decided."""
+        """True if a change is the last write of this controller."""
         if change.new is None:
             self._written.pop(change.object.record.uid, None)
             return False
         return self._written.get(change.new.record.uid) == change.new.record.version
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Schedule one object if something changed that calls for it."""
+        """Schedule one object if its input changed."""
         item = find_for_turn(self._fleet, key, names.SCHEDULER)
         if item is None:
             return None
@@ -86,7 +86,7 @@ class ScheduleController:
 
 
 def _with_turn_done(item: FederatedItem, turn: SchedulerTurn) -> Fields | None:
-    """The object with the scheduler's turn done; ``None`` if nothing changes."""
+    """The object after the scheduler's turn; ``None`` if nothing changes."""
     federated, (notes, spec, _) = item.federated, turn
     before = dict(federated.annotations)
     moved = spec != federated.spec
@@ -100,5 +100,5 @@ def _with_turn_done(item: FederatedItem, turn: SchedulerTurn) -> Fields | None:
 
 
 def _for_others(notes: Mapping[str, str]) -> Fields:
-    """The annotations whose change gives other controllers work."""
+    """The annotations whose change concerns other controllers."""
     return {key: value for key, value in notes.items() if key not in _OWN_NOTES}

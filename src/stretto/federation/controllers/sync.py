@@ -24,11 +24,11 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later, RetryError
 
 ANSWERED_WITHIN: Final = 1.0
-"""Seconds for which a report waits for the answers of members."""
+"""Seconds for which a status report waits for the replies of members."""
 
 
 class SyncController:
-    """From federated objects to members."""
+    """Writes federated objects to members."""
 
     name = "sync"
 
@@ -43,9 +43,9 @@ class SyncController:
 
         Args:
             fleet: the fleet.
-            rollouts: plans how Deployments roll.
+            rollouts: plans the rollouts of Deployments.
             writer: writes to members.
-            warn: writes an event about an object that is held, with its reason and message.
+            warn: writes an event about a held object, with its reason and message.
         """
         self._warn = warn
         self._fleet = fleet
@@ -53,7 +53,7 @@ class SyncController:
         self._writer = writer
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object itself, of a member's object, or all of a cluster."""
+        """Key of the federated object, also for a member's object, or of all for a cluster."""
         if change.source != HOST:
             yield from self._of_member(change)
         elif change.kind.kind in FEDERATED:
@@ -62,7 +62,7 @@ class SyncController:
             yield from (item.key for item in everything(self._fleet))
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Bring one object to all its members."""
+        """Propagate one object to all its members."""
         item = find(self._fleet, key)
         if item is None:
             assert isinstance(key, FederatedKey)
@@ -103,20 +103,20 @@ class SyncController:
     # ---------------------------------------------------------------- keys
 
     def _of_member(self, change: Change) -> Iterable[Hashable]:
-        """The federated object of a member's object, after a while in which others change too."""
+        """Key of a member's object, after a delay that merges further changes."""
         for key in key_of_member(self._fleet, change):
             yield Later(key, self._fleet.settings.drift_delay)
 
     # ---------------------------------------------------------------- work
 
     def _is_dry_run(self, federated: StoredObject) -> bool:
-        """True if the first propagation waits for the removal of the annotation."""
+        """True if a dry-run annotation blocks the first propagation."""
         if federated.annotations.get(names.DRY_RUN) != "true":
             return False
         return not (federated.metadata.get("finalizers") or ())
 
     def _spread(self, item: FederatedItem, course: RolloutCourse, now: float) -> dict[str, Status]:
-        """Write to each cluster of the placement, and remove elsewhere; the state of each."""
+        """Write to each cluster of the placement, remove elsewhere; return the state of each."""
         federated = item.federated
         placed = placements.placement(federated.spec)
         wanted = set() if placements.is_host_only(federated) else placed | course.leaving
@@ -132,7 +132,7 @@ class SyncController:
     def _report(
         self, federated: StoredObject, states: dict[str, Status], problems: dict[str, str]
     ) -> None:
-        """Write the state of each cluster to the federated object, and what to do about it."""
+        """Write the state of each cluster to the federated object, with remedies for problems."""
         clusters = [{"cluster": name, "status": str(state)} for name, state in states.items()]
         generation = federated.metadata.get("generation", 1)
         self._write_state(federated, clusters, propagated(states, problems), generation)
@@ -144,7 +144,7 @@ class SyncController:
         condition: Fields,
         generation: int | None,
     ) -> bool:
-        """Write clusters, condition and synced generation; whether they change."""
+        """Write clusters, condition and synced generation; true if they change."""
         before = federated.status
         status: Fields = {"clusters": clusters, "syncedGeneration": generation}
         present = before.get("conditions") or ()
@@ -179,9 +179,9 @@ class SyncController:
 
 
 def _matters(change: Change) -> bool:
-    """True if a change of a cluster matters to objects: it appears, leaves, goes or is ready again.
+    """True if a cluster was added, is leaving, was removed or has become ready.
 
-    One that is not ready any more changes no object: its condition says so once for all of them.
+    A cluster that is no longer ready changes no object, because its own condition reports it.
     """
     if change.old is None or change.new is None:
         return True

@@ -1,4 +1,4 @@
-"""A FederatedCluster joins: it is claimed in the member, and its account gets its rights."""
+"""Joins a FederatedCluster: claims the member and grants rights to its service account."""
 
 from contextlib import closing
 
@@ -15,7 +15,7 @@ from stretto.reconcile.reconciler import RetryError
 
 
 class ClusterArrival:
-    """Takes clusters into the federation; requests to a member run outside the loop."""
+    """Adds clusters to the federation; requests to a member run outside the loop."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
         """Initialize for the clusters of a fleet; the timeout is that of the wall clock."""
@@ -30,7 +30,7 @@ class ClusterArrival:
         """Attempt to join; the next reconciliation reads the result.
 
         Raises:
-            RetryError: the attempt failed; another one follows.
+            RetryError: the attempt failed; it is repeated.
         """
         try:
             token = self._claimed(cluster)
@@ -46,10 +46,11 @@ class ClusterArrival:
         self._report.write(cluster, conditions.JOINED, joinPerformed=True)
 
     def _claimed(self, cluster: StoredObject) -> str | None:
-        """Write to the member what joining needs.
+        """Write the system namespace and the service account to the member.
 
         Returns:
-            The token of the service account, empty if none is wanted; ``None`` while it runs.
+            The token of the service account, empty if the spec uses none; ``None`` while the
+            requests run.
         """
         space = self._fleet.settings.namespace
         wants_account = bool(cluster.spec.get("useServiceAccount"))
@@ -73,7 +74,7 @@ class ClusterArrival:
         return token
 
     def _failed(self, cluster: StoredObject, before: Fields | None, message: str) -> None:
-        """Report a failed attempt; the last one after the timeout."""
+        """Report a failed attempt; after the timeout, report that joining failed."""
         since = (before or {}).get("lastTransitionTime")
         age = self._clock.now() - parse_timestamp(since) if since else 0.0
         if age > self._fleet.settings.join_timeout:
@@ -82,10 +83,10 @@ class ClusterArrival:
             self._report.write(cluster, conditions.join_failed(message))
 
     def grant(self, cluster: StoredObject) -> None:
-        """Bring the rights of the service account up to date after a change of the kinds.
+        """Update the rights of the service account after a change of the configured kinds.
 
         Raises:
-            RetryError, StrettoError: the member refuses them, or does not answer.
+            RetryError, StrettoError: the member refuses the update or does not answer.
         """
         if not cluster.spec.get("useServiceAccount") or not cluster.spec.get("secretRef"):
             return
@@ -107,7 +108,7 @@ class ClusterArrival:
             return wanted
 
         try:
-            while self._granted.get(name) != wanted:  # an answer may be that of earlier rights
+            while self._granted.get(name) != wanted:  # a reply may belong to earlier rights
                 granted = self._access.answer(cluster, "grant", grant)
                 if granted is None:
                     return
@@ -117,5 +118,5 @@ class ClusterArrival:
             raise RetryError(text) from error
 
     def forget(self, name: str) -> None:
-        """A cluster is gone."""
+        """Forget the rights of a cluster that is gone."""
         self._granted.pop(name, None)

@@ -1,4 +1,4 @@
-"""A FederatedCluster that is deleted leaves: first its managed objects go, then our own."""
+"""Removes a deleted FederatedCluster: first its managed objects, then its system objects."""
 
 from typing import Final
 
@@ -15,11 +15,11 @@ from stretto.reconcile.cache import StoredObject
 from stretto.reconcile.reconciler import RetryError
 
 FINALIZERS: Final = (names.CLUSTER_FINALIZER, names.CASCADE)
-"""The cluster stays until it has left, and until its managed objects are gone where wanted."""
+"""Finalizers of a cluster: for leaving, and for the deletion of its managed objects."""
 
 
 class ClusterDeparture:
-    """Takes clusters out of the federation, one step at a time."""
+    """Removes clusters from the federation, one step at a time."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
         """Initialize for the clusters of a fleet; the timeout is that of the wall clock."""
@@ -30,10 +30,13 @@ class ClusterDeparture:
         self._report = ClusterReport(fleet, clock)
 
     def leave(self, cluster: StoredObject) -> float | None:
-        """Take the next step; seconds until the one after it, ``None`` to wait for a change.
+        """Take the next step; return the seconds until the next one, or ``None``.
+
+        ``None`` means that a change of an object is awaited.
 
         Raises:
-            RetryError, StrettoError: the member does not answer; the condition ``Joined`` says so.
+            RetryError, StrettoError: the member does not answer; the condition ``Joined`` reports
+                it.
         """
         finalizers = cluster.metadata.get("finalizers") or ()
         try:
@@ -60,10 +63,10 @@ class ClusterDeparture:
         return None
 
     def _managed_left(self, cluster: StoredObject) -> int | None:
-        """Delete the managed objects where the owner of the cluster wants it.
+        """Delete the managed objects if the cluster object requests cascading deletion.
 
         Returns:
-            The number of objects that are still there; ``None`` while deletions are sent.
+            The number of objects that still exist; ``None`` while deletions are in flight.
 
         Raises:
             RetryError: the member refuses a deletion.
@@ -79,13 +82,13 @@ class ClusterDeparture:
         return self._access.answer(cluster, "delete", lambda: leaving.delete(member.store, found))
 
     def _is_released(self, cluster: StoredObject) -> bool:
-        """Remove what joining has written, in the secret and in the member; false while it runs.
+        """Remove the objects of the join from the secret and the member; false while requests run.
 
         Raises:
             RetryError, StrettoError: the member cannot be connected, or refuses the deletion.
         """
         if is_joined(cluster) and self._links.connection(cluster.record.name) is None:
-            self._links.open(cluster)  # after a restart
+            self._links.open(cluster)  # the connection is closed after a restart
         secret = self._links.secret(cluster)
         fields = with_account_token(secret, None) if secret is not None else None
         connection = self._links.connection(cluster.record.name)
@@ -103,7 +106,7 @@ class ClusterDeparture:
         return True
 
     def _give_up(self, cluster: StoredObject) -> None:
-        """Release a cluster whose member does not answer; what it runs stays there."""
+        """Release a cluster whose member does not answer; its workloads stay in the member."""
         self._links.close(cluster.record.name)
         finalizers = cluster.metadata.get("finalizers") or ()
         kept = [each for each in finalizers if each not in FINALIZERS]

@@ -1,4 +1,4 @@
-"""Asks members for their health and their kinds, and counts what their nodes offer."""
+"""Probes the health and the served kinds of members, and sums the capacity of their nodes."""
 
 from collections.abc import Hashable, Iterable
 from concurrent.futures import CancelledError, Future
@@ -19,11 +19,11 @@ from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
 _LOOK: Final = 0.25
-"""Seconds between looks for an answer that has not come yet."""
+"""Seconds between two checks for an answer that is still missing."""
 
 
 class HealthController:
-    """From the answers of members to the status of FederatedClusters."""
+    """Writes the answers of members to the status of FederatedClusters."""
 
     name = "health"
 
@@ -34,9 +34,9 @@ class HealthController:
 
         Args:
             fleet: the fleet.
-            clock: its wall time is that of the conditions.
+            clock: its wall time gives the times of conditions.
             links: the connections to members.
-            share: clusters of other processes are only asked; their status is not written.
+            share: clusters of other processes are only probed; their status is not written.
         """
         self._share = share
         self._fleet = fleet
@@ -47,14 +47,14 @@ class HealthController:
         self._trends: dict[str, HealthTrend] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """A cluster that appears, or that joins; nodes and pods are only counted."""
+        """Keys of clusters that are added or join; nodes and pods only change the sums."""
         if change.source != HOST:
             self._capacities.setdefault(change.source, MemberCapacity()).apply(change)
         elif change.kind.kind == "FederatedCluster" and _is_new(change):
             yield change.object.record.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Ask one member; write what has changed."""
+        """Probe one member; write the fields that changed."""
         assert isinstance(key, str)
         cluster = self._fleet.cluster(key)
         if cluster is None or cluster.is_terminating or not is_joined(cluster):
@@ -74,7 +74,7 @@ class HealthController:
         return self._fleet.settings.health_period
 
     def _report(self, cluster: StoredObject, probe: MemberProbe, now: float) -> None:
-        """Write what an answer changes."""
+        """Write the fields that an answer changes."""
         name, status = cluster.record.name, cluster.status
         before = status.get("conditions") or ()
         trend = self._trends.get(name) or HealthTrend(shown_answer(before))
@@ -95,12 +95,12 @@ class HealthController:
             writes.patch_status(self._fleet.host.store, cluster, changed)
 
     def _observed(self, name: str, status: Fields, probe: MemberProbe) -> Fields:
-        """The fields of a status that what a member offers changes."""
+        """Fields of a status that the answer of a member changes."""
         found: Fields = {}
         capacity = self._capacities.get(name)
         resources = (capacity or MemberCapacity()).resources()
         if status.get("resources") != resources:
-            # A merge patch keeps names that are absent from it.
+            # A merge patch keeps the names that it does not contain.
             gone = _removed(status.get("resources") or {}, resources)
             found["resources"] = {**resources, **gone}
         if probe.kinds is not None:
@@ -111,12 +111,12 @@ class HealthController:
 
 
 def _is_new(change: Change) -> bool:
-    """True if a cluster was not there, or had not joined."""
+    """True if a cluster was added or has just joined."""
     return change.new is not None and (change.old is None or not is_joined(change.old))
 
 
 def _answer(probe: Future[MemberProbe]) -> MemberProbe:
-    """The answer of a member; an error counts as none."""
+    """The answer of a member; an error counts as no answer."""
     try:
         return probe.result()
     except (StrettoError, OSError) as error:
@@ -126,7 +126,7 @@ def _answer(probe: Future[MemberProbe]) -> MemberProbe:
 
 
 def _removed(before: Fields, after: Fields) -> Fields:
-    """The lists of amounts in a merge patch that removes the resources that are gone."""
+    """Lists of amounts for a merge patch that removes resources which no longer exist."""
     return {
         key: {**dict.fromkeys(before.get(key) or {}), **after[key]}
         for key in ("allocatable", "available")

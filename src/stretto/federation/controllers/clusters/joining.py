@@ -1,4 +1,4 @@
-"""What joining writes to a member: the system namespace and the service account.
+"""Objects that joining writes to a member: the system namespace and the service account.
 
 The namespace has the uid of its FederatedCluster. It belongs to one cluster object at a time, so
 two federations never write to one member.
@@ -22,19 +22,19 @@ from stretto.reconcile.reconciler import RetryError
 from stretto.stores.store import Store
 
 TOKEN_DELAY: Final = 1.0
-"""Seconds between looks for the token, which a controller of the member fills in."""
+"""Seconds between two checks for the token, which a controller of the member writes."""
 
 
 class UnjoinableError(StrettoError):
-    """The member belongs to another cluster object."""
+    """Error for a member that belongs to another cluster object."""
 
 
 def claim_namespace(store: Store, namespace: str, cluster: StoredObject) -> StoredObject:
-    """Create the system namespace in a member, or find the one of this cluster.
+    """Create the system namespace in a member, or return the existing one of this cluster.
 
     Raises:
-        UnjoinableError: it belongs to another cluster object.
-        RetryError: the member refused it, or the namespace is being deleted.
+        UnjoinableError: the namespace belongs to another cluster object.
+        RetryError: the member refused the creation, or the namespace is being deleted.
         UnreachableError: the member does not answer.
     """
     found = _get(store, NAMESPACE, "", namespace)
@@ -52,10 +52,10 @@ def claim_namespace(store: Store, namespace: str, cluster: StoredObject) -> Stor
 
 
 def create_account(store: Store, namespace: StoredObject, rules: list[Fields]) -> str:
-    """Create the service account with its rights; its token.
+    """Create the service account with its rights; return its token.
 
     Raises:
-        RetryError: the member refused an object, or has not made the token yet.
+        RetryError: the member refused an object, or has not written the token yet.
         UnreachableError: the member does not answer.
     """
     space = namespace.record.name
@@ -73,16 +73,16 @@ def create_account(store: Store, namespace: StoredObject, rules: list[Fields]) -
     token = ((secret.fields.get("data") or {}) if secret is not None else {}).get("token")
     if not token:
         message = f"secret {space}/{ACCOUNT} of the member has no token yet"
-        hint = "its controller manager fills it in"
+        hint = "the controller manager of the member writes it"
         raise RetryError(f"{message}: {hint}", TOKEN_DELAY)
     return base64.b64decode(token).decode("ascii")
 
 
 def grant(store: Store, namespace: StoredObject, rules: list[Fields]) -> None:
-    """Bring the rights of the service account up to date; they end with the namespace.
+    """Update the rights of the service account; they are deleted with the namespace.
 
     Raises:
-        RetryError: the member refused them.
+        RetryError: the member refused the update.
         UnreachableError: the member does not answer.
     """
     owner = {
@@ -104,7 +104,7 @@ def grant(store: Store, namespace: StoredObject, rules: list[Fields]) -> None:
 
 
 def has_rights(store: Store, rules: list[Fields]) -> bool:
-    """True if the service account has exactly these rights, as far as it may see them.
+    """True if the service account has exactly these rights, as far as it can read them.
 
     Raises:
         UnreachableError: the member does not answer.
@@ -117,7 +117,7 @@ def has_rights(store: Store, rules: list[Fields]) -> bool:
 
 
 def _ensure(store: Store, kind: Kind, fields: Fields) -> StoredObject | None:
-    """Create an object unless it exists; the one that exists."""
+    """Create an object if it does not exist; return the existing object."""
     metadata = fields["metadata"]
     found = _get(store, kind, metadata.get("namespace", ""), metadata["name"])
     if found is None:

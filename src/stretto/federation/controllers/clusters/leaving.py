@@ -1,4 +1,4 @@
-"""What leaving removes from a member: managed objects if their owner wants it, then our own."""
+"""Removal of objects from a member that leaves: managed objects, then system objects."""
 
 from collections.abc import Iterator
 
@@ -15,10 +15,10 @@ from stretto.stores.store import Store
 def managed(fleet: ClusterFleet, member: StoreCache) -> list[StoredObject]:
     """The managed objects of a member, except those that outlive the federation.
 
-    Namespaces that are being deleted do not count: a controller of the member ends them.
+    Namespaces that are being deleted do not count: a controller of the member removes them.
 
     Raises:
-        NotListedError: the objects of a kind are not known yet.
+        NotListedError: the objects of a kind are not listed yet.
     """
     found = _managed(fleet, member)
     return [each for each in found if not (each.is_terminating and each.record.kind == NAMESPACE)]
@@ -28,7 +28,7 @@ def delete(store: Store, objects: list[StoredObject]) -> int:
     """Delete the objects that are not being deleted yet.
 
     Returns:
-        The number of objects that are still there, as far as was known before.
+        The number of objects that existed before the deletions.
 
     Raises:
         RetryError: the member refused a deletion.
@@ -42,10 +42,10 @@ def delete(store: Store, objects: list[StoredObject]) -> int:
 def release_namespace(store: Store, namespace: str, cluster: StoredObject) -> None:
     """Delete the system namespace in a member if it belongs to this cluster.
 
-    The service account and its rights end with it.
+    The service account and its rights are deleted with it.
 
     Raises:
-        RetryError: the member refused it.
+        RetryError: the member refused the deletion.
         UnreachableError: the member does not answer.
     """
     record = store.get_at_once(NAMESPACE, "", namespace)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class StoreReader(Protocol):
-    """Where stores are read: the loop of the controllers."""
+    """Reader of stores: the loop of the controllers."""
 
     def add_store(self, name: str, store: Store) -> StoreCache:
         """Read a store under a name."""
@@ -37,7 +37,7 @@ class StoreReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """One open connection, and what it was opened with."""
+    """An open connection and the input that it was opened with."""
 
     connection: MemberConnection
     spec: FederatedClusterSpec
@@ -54,7 +54,7 @@ class MemberLinks:
         reader: StoreReader,
         closed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """No connection yet.
+        """Start without connections.
 
         Args:
             fleet: the fleet.
@@ -80,14 +80,14 @@ class MemberLinks:
         return self._secrets.get(self._fleet.settings.namespace, name) if name else None
 
     def keep_token(self, cluster: StoredObject, token: str) -> None:
-        """Write the token of the service account to the secret of a cluster, if it has one."""
+        """Write the token of the service account to the secret of a cluster, if it has a secret."""
         secret = self.secret(cluster)
         fields = with_account_token(secret, token) if token and secret is not None else None
         if secret is not None and fields is not None:
             writes.update(self._fleet.host.store, secret, fields)
 
     def credentials(self, cluster: StoredObject) -> ClusterCredentials:
-        """What the secret of a cluster holds; nothing if its spec names no secret.
+        """Content of the secret of a cluster; empty if its spec names no secret.
 
         Raises:
             InputError: the secret does not exist, or its content cannot be used.
@@ -99,11 +99,13 @@ class MemberLinks:
         if secret is None:
             where = f"{self._fleet.settings.namespace}/{name}"
             expected = "a secret that exists"
-            raise InputError("spec.secretRef.name", where, expected, "create it, or name another")
+            raise InputError(
+                "spec.secretRef.name", where, expected, "create it, or set another name"
+            )
         return read_credentials(secret)
 
     def bootstrap(self, cluster: StoredObject) -> Callable[[], MemberConnection]:
-        """Opens a new connection with the credentials that join; the caller closes it.
+        """A function that opens a new connection with the join credentials; the caller closes it.
 
         Raises:
             InputError: the credentials cannot be used.
@@ -116,7 +118,7 @@ class MemberLinks:
         return lambda: self._connector.connect(name, spec, joining)
 
     def open(self, cluster: StoredObject) -> None:
-        """Open the connection of a joined cluster; again if its address or secret has changed.
+        """Open the connection of a joined cluster; reopen it if its address or secret has changed.
 
         Raises:
             InputError: the address or the credentials cannot be used.
@@ -136,7 +138,7 @@ class MemberLinks:
         self._fleet.connect(name, cache)
 
     def close(self, name: str) -> None:
-        """Close the connection of a cluster if it is open; what the member runs stays."""
+        """Close the connection of a cluster if it is open; the member keeps its workloads."""
         link = self._links.pop(name, None)
         if link is not None:
             self._fleet.disconnect(name)
@@ -154,7 +156,7 @@ class MemberLinks:
 
 
 class MemberAccess(NamedTuple):
-    """How controllers reach members."""
+    """Access of controllers to members."""
 
     #: The open connections.
     links: MemberLinks
@@ -162,15 +164,15 @@ class MemberAccess(NamedTuple):
     calls: MemberCalls
 
     def answer(self, cluster: StoredObject, purpose: str, work: Callable[[], T]) -> T | None:
-        """The result of calls to a member; ``None`` while they run.
+        """Result of a sequence of calls to a member; ``None`` while the calls run.
 
         Args:
-            cluster: the cluster; its membership is due again when the calls have ended.
-            purpose: what the calls do, in one word.
+            cluster: the cluster; its membership is reconciled again when the calls have ended.
+            purpose: purpose of the calls, in one word.
             work: the calls.
 
         Raises:
-            RetryError, StrettoError: they failed.
+            RetryError, StrettoError: the calls failed.
         """
         place = CallPlace("membership", cluster.record.name, cluster.record.uid, purpose)
         ended = self.calls.answer(place, work)
@@ -178,7 +180,7 @@ class MemberAccess(NamedTuple):
 
 
 def _spec(cluster: StoredObject) -> FederatedClusterSpec:
-    """How a cluster is reached; taints do not matter to a connection."""
+    """Fields of a spec that a connection depends on; taints are not among them."""
     spec = cluster.read(FederatedCluster).spec
     return FederatedClusterSpec(
         spec.api_endpoint, spec.insecure, spec.use_service_account, spec.secret_ref

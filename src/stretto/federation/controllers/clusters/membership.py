@@ -1,4 +1,4 @@
-"""The life of a FederatedCluster: it joins, stays connected, and leaves."""
+"""The life cycle of a FederatedCluster: it joins, stays connected, and leaves."""
 
 from collections.abc import Hashable, Iterable
 
@@ -17,7 +17,7 @@ from stretto.reconcile.conditions import condition_of
 
 
 class MembershipController:
-    """From FederatedClusters and their secrets to connected members."""
+    """Joins, connects and removes members by their FederatedClusters and secrets."""
 
     name = "membership"
 
@@ -28,9 +28,9 @@ class MembershipController:
 
         Args:
             fleet: the fleet.
-            clock: its wall time decides about timeouts.
-            access: the connections to members, and the calls that are made over them.
-            share: clusters of other processes are connected only.
+            clock: its wall time measures timeouts.
+            access: the connections to members, and the calls over them.
+            share: clusters of other processes are only connected.
         """
         self._fleet = fleet
         self._links = access.links
@@ -40,7 +40,7 @@ class MembershipController:
         self._departure = ClusterDeparture(fleet, clock, access)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The cluster itself, those of a secret, or all after a change of the configured kinds."""
+        """Keys of the cluster, of those of a secret, or of all after a change of the kinds."""
         if change.source != HOST:
             return
         kind = change.kind.kind
@@ -52,7 +52,7 @@ class MembershipController:
             yield from (each.record.name for each in self._fleet.clusters)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Take one cluster to the next step of its life."""
+        """Take the next step of one cluster: join, stay connected, or leave."""
         assert isinstance(key, str)
         cluster = self._fleet.cluster(key)
         if cluster is None:
@@ -74,7 +74,7 @@ class MembershipController:
         return None
 
     def _observe(self, cluster: StoredObject) -> None:
-        """Keep a cluster connected that another process joins.
+        """Keep a connection to a cluster that another process joins.
 
         Raises:
             InputError: the address or the credentials cannot be used.
@@ -85,7 +85,7 @@ class MembershipController:
     # ---------------------------------------------------------------- joining
 
     def _adds_finalizers(self, cluster: StoredObject) -> bool:
-        """Add the finalizers; whether one was absent."""
+        """Add the finalizers; true if one was absent."""
         fields: Fields = cluster.fields
         for finalizer in FINALIZERS:
             fields = writes.with_finalizer(fields, finalizer, present=True) or fields
@@ -97,7 +97,7 @@ class MembershipController:
     # ---------------------------------------------------------------- joined
 
     def _stay(self, cluster: StoredObject) -> None:
-        """Keep a joined cluster connected, with the rights of the configured kinds.
+        """Keep a joined cluster connected, with the rights for the configured kinds.
 
         Raises:
             RetryError: the cluster cannot be connected.

@@ -1,4 +1,4 @@
-"""Writes the status of FederatedClusters, and an event where one cannot leave."""
+"""Writes the status of FederatedClusters, and an event if a cluster cannot leave."""
 
 from stretto.base.clock import Clock, timestamp
 from stretto.federation import names
@@ -12,7 +12,7 @@ from stretto.reconcile.events import EventLevel, EventRecorder, EventText
 
 
 class ClusterReport:
-    """Conditions and further fields of a cluster, written where they differ."""
+    """Writes conditions and further fields of a cluster if they differ."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
         """Initialize for the clusters of a fleet; times are those of the wall clock."""
@@ -24,7 +24,7 @@ class ClusterReport:
         """Write conditions and further fields.
 
         Raises:
-            RetryError: the host refused it.
+            RetryError: the host refused the write.
         """
         now = timestamp(int(self._clock.now()))
         merged = conditions.merged(cluster.status.get("conditions") or (), found, now)
@@ -35,7 +35,7 @@ class ClusterReport:
             writes.patch_status(self._fleet.host.store, cluster, status)
 
     def blocked(self, cluster: StoredObject, problem: str) -> None:
-        """Report that a cluster cannot leave yet; repetitions are counted in one event.
+        """Report that a cluster cannot leave yet; one event counts the repetitions.
 
         Raises:
             RetryError: the host refused the condition.

@@ -1,1 +1,1 @@
-"""Where one federated object goes: its policy, its plugins, what clusters offer, the decision."""
+"""Placement of one federated object: its policy, plugins, available capacity and decision."""

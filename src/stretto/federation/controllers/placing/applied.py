@@ -1,4 +1,4 @@
-"""Policies as objects apply them: decoded once, checked, with what of them has no effect."""
+"""Policies as objects apply them: decoded once and checked for settings without an effect."""
 
 from typing import NamedTuple
 
@@ -14,22 +14,22 @@ from stretto.reconcile.cache import Name, StoredObject
 class AppliedPolicy(NamedTuple):
     """The policy of an object."""
 
-    #: Its name; empty without one.
+    #: Name of the policy; empty without one.
     name: str = ""
     #: Its content; ``None`` without one.
     spec: PropagationPolicySpec | None = None
-    #: Digest of its content by which changes are recognized; empty without one.
+    #: Digest of its content, which shows changes; empty without a policy.
     content: str = ""
-    #: Its content with the annotations of the object; ``None`` without one.
+    #: Its rules with the annotations of the object applied; ``None`` without one.
     rules: Steering | None = None
-    #: What of it has no effect, each with what to do.
+    #: Settings of the policy without an effect, each with a remedy.
     oddities: tuple[str, ...] = ()
-    #: What labels and annotations of the object say without an effect, each with what to do.
+    #: Labels and annotations of the object without an effect, each with a remedy.
     own_oddities: tuple[str, ...] = ()
 
     @property
     def acceptance(self) -> ObjectCondition:
-        """Whether all that the object and its policy say has an effect."""
+        """The condition ``Accepted``; annotations and settings without an effect are problems."""
         problems = sorted(self.rules.problems.items()) if self.rules is not None else ()
         ignored = [
             f"annotation {key} is ignored: {why.removeprefix(f'{key}: ')}" for key, why in problems
@@ -44,20 +44,20 @@ class AppliedPolicy(NamedTuple):
 class PolicyContent(NamedTuple):
     """A decoded policy."""
 
-    #: The object of which it was read.
+    #: The stored policy object.
     object: StoredObject
-    #: The policy.
+    #: The decoded policy.
     policy: PropagationPolicy
     #: Its rules, without the annotations of any object.
     rules: Steering
-    #: Why it cannot be used; empty if it can.
+    #: Reasons why the policy cannot be used; empty if it can.
     problems: str
     #: Digest of its content.
     digest: str
 
 
 class PolicyContents:
-    """Decodes policies; each is decoded once."""
+    """Decodes policies and caches them."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the policies of a fleet."""
@@ -66,16 +66,16 @@ class PolicyContents:
         self._oddities: dict[tuple[str, Name], tuple[object, object, tuple[str, ...]]] = {}
 
     def forget(self, policy: StoredObject) -> None:
-        """Forget a policy that is gone."""
+        """Drop a deleted policy from the cache."""
         key = policy.record.kind.kind, policy.name
         self._contents.pop(key, None)
         self._oddities.pop(key, None)
 
     def content(self, policy: StoredObject) -> PolicyContent:
-        """A decoded policy.
+        """The decoded policy.
 
         Raises:
-            InputError: it is malformed.
+            InputError: the policy is malformed.
         """
         key = policy.record.kind.kind, policy.name
         known = self._contents.get(key)
@@ -90,7 +90,7 @@ class PolicyContents:
         return known
 
     def oddities(self, content: PolicyContent) -> tuple[str, ...]:
-        """What of a policy has no effect in the fleet as it is."""
+        """Settings of a policy that have no effect in the present fleet."""
         clusters, key = self._fleet.clusters, (content.object.record.kind.kind, content.object.name)
         known = self._oddities.get(key)
         if known is None or known[0] is not content or known[1] is not clusters:

@@ -1,4 +1,4 @@
-"""One decision about an object: from its policy and the clusters to placements and overrides."""
+"""One decision about an object: placements and overrides from its policy and the clusters."""
 
 from typing import Final, NamedTuple
 
@@ -17,45 +17,46 @@ from stretto.reconcile.cache import Fields, StoredObject
 _NO_POLICY: Final = ObjectCondition(
     SCHEDULED,
     "PolicyRemoved",
-    "no policy applies to the object any more, and the last placement stays:"
+    "no policy applies to the object any more; the last placement is kept:"
     " name a policy in a label, or delete the object",
 )
 
 
 class ScheduledSpec(NamedTuple):
-    """What a decision changes."""
+    """Fields that a decision changes."""
 
     #: The spec of the federated object.
     spec: Fields
-    #: How far the decision took effect.
+    #: The condition of the decision: placed in full, in part or not at all.
     condition: ObjectCondition = ObjectCondition(SCHEDULED)
-    #: The annotation with the replicas that no cluster holds; ``None`` without any.
+    #: Annotation with the replicas that no cluster has capacity for; ``None`` without such
+    #: replicas.
     waiting: str | None = None
-    #: Clusters whose capacity decides about these replicas; ``None`` for all.
+    #: Clusters whose reports reschedule these replicas; ``None`` for all.
     clusters: tuple[str, ...] | None = None
 
 
 class PlacementResult(NamedTuple):
-    """What is decided about an object."""
+    """Decision about an object."""
 
-    #: Where it goes, and why.
+    #: The chosen clusters, with reasons.
     placement: FederatedPlacement
-    #: How far that takes effect.
+    #: The condition of the decision: placed in full, in part or not at all.
     condition: ObjectCondition
-    #: Replicas that clusters take once they are ready again.
+    #: Replicas that are placed as soon as certain clusters are ready again.
     closed: int = 0
 
 
 class PlacementDecision:
-    """Decides where objects go."""
+    """Computes placements of objects."""
 
     def __init__(self, profiles: ProfileFinder, supply: FleetSupply, *, keeps_last: bool) -> None:
-        """Decide.
+        """Initialize with plugins and capacity.
 
         Args:
             profiles: the plugins of profiles.
-            supply: what clusters offer, and what is promised.
-            keeps_last: whether an object without a feasible cluster keeps its placement.
+            supply: capacity of clusters, and promised amounts.
+            keeps_last: true if an object without a feasible cluster keeps its placement.
         """
         self._profiles = profiles
         self._supply = supply
@@ -85,7 +86,7 @@ class PlacementDecision:
     def result(
         self, item: FederatedItem, rules: Steering, *, explains: bool = True
     ) -> PlacementResult:
-        """What is decided, without any effect; ``explains`` adds scores of all clusters.
+        """The decision without its effects; ``explains`` adds the scores of all clusters.
 
         Raises:
             ObjectProblemError: a profile is missing or a webhook fails.
@@ -110,7 +111,7 @@ class PlacementDecision:
         return PlacementResult(result, condition, closed)
 
     def without_policy(self, federated: StoredObject) -> ScheduledSpec:
-        """The spec of an object without a policy: nothing, or what it had."""
+        """The spec of an object without a policy: no placement, or its last placement."""
         if not self._keeps_last:
             return ScheduledSpec(decided.without_result(federated.spec))
         is_placed = decided.is_placed(federated.spec)
@@ -118,6 +119,6 @@ class PlacementDecision:
         return ScheduledSpec(federated.spec, condition)
 
     def _stays(self, item: FederatedItem, result: FederatedPlacement) -> bool:
-        """True if an object that fits nowhere keeps its last placement."""
+        """True if an object without a feasible cluster keeps its last placement."""
         is_placed = decided.is_placed(item.federated.spec)
         return not result.replicas and is_placed and self._keeps_last

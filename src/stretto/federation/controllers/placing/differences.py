@@ -1,4 +1,4 @@
-"""The differences between clusters that override policies make of one object."""
+"""Overrides of each cluster that override policies define for one object."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,7 +22,7 @@ OVERRIDE_LABELS: Final = {
 
 
 class DifferenceFinder:
-    """Finds the differences of federated objects."""
+    """Computes the overrides of federated objects."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the federated objects of a fleet."""
@@ -33,9 +33,9 @@ class DifferenceFinder:
         }
 
     def overridden(self, item: FederatedItem) -> tuple[Fields, ObjectCondition]:
-        """The spec with the differences of all policies, and whether they apply.
+        """The spec with the overrides of all policies, and the condition that reports problems.
 
-        An overrider that does not apply keeps the differences of the last good version.
+        If an overrider cannot be applied, the overrides of the last good version are kept.
 
         Raises:
             ObjectProblemError: a policy does not exist.
@@ -75,7 +75,7 @@ class DifferenceFinder:
                 yield label, name, cache.get(namespace, name)
 
     def _without_rules(self, federated: StoredObject) -> Iterator[str]:
-        """Readable policies that change nothing at all."""
+        """Messages about readable policies without override rules."""
         for label, name, policy in self._named(federated):
             if policy is not None and not policy.spec.get("overrideRules"):
                 kind = policy.record.kind.kind
@@ -84,7 +84,7 @@ class DifferenceFinder:
     def _rules(self, federated: StoredObject) -> oddities.PlacedRules:
         """The rules of the policies that the labels of an object name, by their place.
 
-        A policy that was deleted has none.
+        A deleted policy has no rules.
 
         Raises:
             ObjectProblemError: a policy does not exist yet.
@@ -102,6 +102,6 @@ class DifferenceFinder:
 
 
 def _kept(error: InputError) -> ObjectCondition:
-    """An override policy that cannot be used."""
-    text = f"{error}; the last differences stay: correct the override policy"
+    """The condition for an override policy that cannot be used."""
+    text = f"{error}; the last overrides are kept: correct the override policy"
     return ObjectCondition(OVERRIDDEN, "InvalidOverride", text)

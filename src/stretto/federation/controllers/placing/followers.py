@@ -1,4 +1,4 @@
-"""Whether the objects that a workload needs can follow it."""
+"""Checks if the objects that a workload needs can follow it."""
 
 from collections.abc import Mapping, Set
 
@@ -11,7 +11,7 @@ from stretto.federation.problems import FOLLOWED, ObjectCondition
 
 
 class FollowerCheck:
-    """Finds followers that are missing, and objects that follow themselves."""
+    """Finds missing followers, and objects that follow themselves."""
 
     def __init__(
         self, fleet: ClusterFleet, leaders: Mapping[FederatedKey, Set[FederatedKey]]
@@ -21,7 +21,7 @@ class FollowerCheck:
         self._leaders = leaders
 
     def condition(self, item: FederatedItem) -> ObjectCondition:
-        """Whether everything that an object needs can follow it."""
+        """The condition that names missing followers, unconfigured kinds and cycles."""
         federated, listed = item.federated, named_followers(item.federated)
         kinds = {
             each.kind for each in listed if self._fleet.types.of(each.group, each.kind) is None
@@ -45,7 +45,7 @@ class FollowerCheck:
         return ObjectCondition(FOLLOWED)
 
     def _is_missing(self, leader: FederatedItem, follower: ObjectName) -> bool:
-        """True if a follower is absent, on the host and in a cluster of its leader that is read."""
+        """True if a follower is absent from the host and from a readable cluster of its leader."""
         type_ = self._fleet.types.of(follower.group, follower.kind)
         if type_ is None:
             return False
@@ -59,7 +59,7 @@ class FollowerCheck:
         return not read or any(each.get(space, follower.name) is None for each in read)
 
     def _is_cyclic(self, key: FederatedKey) -> bool:
-        """True if an object is among those that it follows, directly or over others."""
+        """True if an object is among its own leaders, directly or indirectly."""
         seen, ahead = set[FederatedKey](), [key]
         while ahead:
             found = set(self._leaders.get(ahead.pop(), ())) - seen

@@ -1,4 +1,4 @@
-"""Annotations by which other controllers learn what a decision and its policy say."""
+"""Annotations that pass a decision and its policy to other controllers."""
 
 from stretto.federation import names
 from stretto.federation.controllers.placing.applied import AppliedPolicy
@@ -7,7 +7,7 @@ from stretto.federation.objects.rules import migration
 
 
 def note_decision(notes: dict[str, str], policy: AppliedPolicy, made: ScheduledSpec) -> None:
-    """Set them.
+    """Set the annotations of a decision.
 
     Args:
         notes: annotations of the federated object.

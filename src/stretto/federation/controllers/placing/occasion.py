@@ -1,4 +1,4 @@
-"""Whether an object is scheduled now, and the annotations that record why."""
+"""Decides if an object is scheduled now; annotations record the reason."""
 
 from typing import NamedTuple
 
@@ -11,18 +11,18 @@ from stretto.federation.objects.rules.digests import FleetDigests
 
 
 class SchedulingOccasion(NamedTuple):
-    """One look at an object."""
+    """Result of the check of one object."""
 
-    #: True if it is scheduled now.
+    #: True if the object is scheduled now.
     schedules: bool
-    #: Its annotations, with the record of what was seen.
+    #: Annotations of the object, with a record of the compared input.
     notes: dict[str, str]
 
 
 def occasion(
     item: FederatedItem, policy: AppliedPolicy, clusters: FleetDigests
 ) -> SchedulingOccasion:
-    """Compare what a decision would read with what the last one has read."""
+    """Compare the present input of a decision with the input of the last decision."""
     notes = dict(item.federated.annotations)
     template = item.federated.spec["template"]
     found = triggers.TriggerInput(
@@ -39,7 +39,7 @@ def occasion(
     if notes.get(names.NO_SCHEDULING) == "true":
         notes[names.TRIGGERS] = triggers.written(record)
         return SchedulingOccasion(schedules=False, notes=notes)
-    # A policy may keep what is placed; replicas without a cluster are placed all the same.
+    # A policy may keep a placement; replicas without a cluster are scheduled nevertheless.
     waits = names.WAITING in notes and not verdict.deferred.startswith("disableRescheduling")
     if verdict.deferred and not waits:
         notes[names.DEFERRED] = verdict.deferred

@@ -1,4 +1,4 @@
-"""What overrides make of an object: what they break, and what they write without an effect."""
+"""Effects of overrides on an object: invalid objects, and fields that have no effect."""
 
 from collections.abc import Iterable
 
@@ -11,11 +11,11 @@ from stretto.reconcile.cache import Fields
 
 
 class OverrideResult:
-    """What differences make of an object in some clusters."""
+    """The object with overrides in some clusters, and the problems of the result."""
 
     def __init__(self, item: FederatedItem, spec: Fields, clusters: Iterable[str]) -> None:
-        """The object in each cluster, checked."""
-        #: What makes it invalid, by cluster.
+        """Apply the overrides of each cluster and check the result."""
+        #: Problems of the invalid objects, by cluster.
         self.broken: list[str] = []
         found: dict[str, str] = {}
         for name in clusters:
@@ -25,7 +25,7 @@ class OverrideResult:
             except InputError as error:
                 self.broken.append(f"{name}: {error}")
         own = check(item.type.kind, spec["template"]) if found else {}
-        #: Fields that the differences write and the kind does not have.
+        #: Fields that the overrides set and that the kind does not have.
         self.unknown = [
             f"the overrides write {path}: {text}" for path, text in found.items() if path not in own
         ]

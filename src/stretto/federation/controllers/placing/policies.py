@@ -23,7 +23,7 @@ POLICY_LABELS: Final = {
     PROPAGATION_POLICY.kind.kind: names.POLICY,
     CLUSTER_PROPAGATION_POLICY.kind.kind: names.CLUSTER_POLICY,
 }
-"""Kinds of policies and the labels that name them; the first one found counts."""
+"""Kinds of policies and the labels that name them; the first label found applies."""
 
 
 class PolicyFinder:
@@ -53,12 +53,12 @@ class PolicyFinder:
                     yield item.key
 
     def policy_of(self, federated: StoredObject) -> AppliedPolicy:
-        """The policy that the labels of an object name, else one that selects it.
+        """The policy that the labels of an object name, or else one that selects the object.
 
         Raises:
-            ObjectProblemError: it does not exist, or contradicts itself; the object keeps its
+            ObjectProblemError: the policy is missing or contradictory; the object keeps its
                 placement.
-            InputError: it is malformed.
+            InputError: the policy is malformed.
         """
         equals: tuple[str, ...] = ()
         content = self._named(federated)
@@ -80,12 +80,12 @@ class PolicyFinder:
         return AppliedPolicy(name, content.policy.spec, content.digest, rules, oddities, own)
 
     def _own_oddities(self, federated: StoredObject, rules: Steering) -> tuple[str, ...]:
-        """What labels and annotations of an object say without an effect."""
+        """Labels and annotations of an object that have no effect."""
         notes = annotations.oddities(federated, rules, self._fleet.clusters)
         return (*notes, *annotations.misplaced(federated.spec["template"]))
 
     def _unmet(self, federated: StoredObject, rules: Steering) -> Iterator[str]:
-        """Minimums that the replicas of an object do not reach."""
+        """Minimums of a policy that the replicas of an object do not reach."""
         type_ = self._fleet.type_of(federated) if rules.divides and rules.placements else None
         if type_ is not None:
             yield from checks.unmet_minimums(rules.placements, federated.spec["template"], type_)
@@ -94,7 +94,7 @@ class PolicyFinder:
         """The policy that a label names; ``None`` without a label.
 
         Raises:
-            ObjectProblemError: it does not exist.
+            ObjectProblemError: the policy does not exist.
         """
         for label, cache in self._policies.items():
             namespace = federated.record.namespace if label == names.POLICY else ""
@@ -109,7 +109,7 @@ class PolicyFinder:
         return None
 
     def _selecting(self, federated: StoredObject) -> tuple[PolicyContent | None, tuple[str, ...]]:
-        """The policy that selects an object, and what is odd about that."""
+        """The policy that selects an object, and messages about ambiguous selections."""
         namespace = federated.record.namespace
         scopes = [self._policies[names.POLICY].in_namespace(namespace)] if namespace else []
         scopes.append(self._policies[names.CLUSTER_POLICY])
@@ -129,7 +129,7 @@ class PolicyFinder:
     def _with_selectors(
         self, policies: ObjectCache | Iterable[StoredObject]
     ) -> Iterator[PolicyContent]:
-        """The readable policies that select objects; a malformed one concerns no other object."""
+        """Readable policies with resource selectors; a malformed policy affects no other object."""
         for each in policies:
             if _selects(each):
                 try:

@@ -1,4 +1,4 @@
-"""The plugins by which an object is scheduled: those of its profile, with its webhooks."""
+"""The scheduling plugins of an object: those of its profile, with its webhooks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -17,7 +17,7 @@ from stretto.reconcile.cache import StoredObject
 from stretto.stores.webhooks import WebhookClient
 
 PROFILE_KINDS: Final = (SCHEDULING_PROFILE.kind.kind, WEBHOOK_CONFIGURATION.kind.kind)
-"""Kinds that say which plugins there are."""
+"""Kinds of objects that define plugins."""
 
 
 class ProfileFinder:
@@ -33,9 +33,9 @@ class ProfileFinder:
 
         Args:
             fleet: the fleet.
-            webhooks: sends the calls.
+            webhooks: client for the calls.
             left_out: called with the problem of each webhook that fails, whose plugins are then
-                left out; ``None`` lets the settings of the fleet decide.
+                left out; with ``None`` the settings of the fleet apply.
         """
         self._profiles = fleet.host.follow(SCHEDULING_PROFILE.kind)
         self._servers = fleet.host.follow(WEBHOOK_CONFIGURATION.kind)
@@ -48,13 +48,13 @@ class ProfileFinder:
         self._decoded: dict[str, tuple[StoredObject, ClusterProfile]] = {}
 
     def profile(self, name: str, subject: Callable[[], WebhookSubject]) -> ClusterProfile:
-        """The plugins of a profile; those of the default for an empty name.
+        """The plugins of a profile; the default plugins for an empty name.
 
-        A profile without webhooks is the same object until it changes.
+        The result for a profile without webhooks is the same object until the profile changes.
 
         Args:
             name: name of the profile.
-            subject: what its webhooks read.
+            subject: returns the input of its webhooks.
 
         Raises:
             ObjectProblemError: the profile or one of its webhooks does not exist.
@@ -78,12 +78,12 @@ class ProfileFinder:
         return made
 
     def oddities(self, name: str) -> Iterator[str]:
-        """What of a readable profile has no effect, each with what to do."""
+        """Settings of a readable profile that have no effect, each with a remedy."""
         found = self._profiles.get("", name)
         try:
             spec = found.read(SchedulingProfile).spec if found is not None else None
         except InputError:
-            return  # a decision says so
+            return  # the decision reports the error
         if spec is not None:
             yield from (f"scheduling profile {name}: {x}" for x in disabled_in_vain(spec))
 
@@ -95,11 +95,11 @@ class ProfileFinder:
         Args:
             name: name of the profile.
             webhooks: the stages of each webhook.
-            subject: what they read.
+            subject: returns the input of the webhooks.
 
         Raises:
             ObjectProblemError: a webhook does not exist.
-            InputError: it is malformed, or has no path for a stage.
+            InputError: a webhook is malformed, or has no path for a stage.
         """
         plugins, about = BUILT_IN, subject()
         for each, stages in sorted(webhooks.items()):

@@ -1,4 +1,4 @@
-"""Reports policies that no object can use, as events: they may select objects, which do not say."""
+"""Reports unusable policies as events, because objects may not name their policy."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ _OVERRIDES: Final = (OVERRIDE_POLICY.kind, CLUSTER_OVERRIDE_POLICY.kind)
 
 
 class PolicyKey(NamedTuple):
-    """A policy."""
+    """Key of a policy."""
 
     #: Its kind.
     kind: str
@@ -34,7 +34,7 @@ class PolicyKey(NamedTuple):
 
 
 class PolicyController:
-    """From policies to events about them."""
+    """Writes events about policies."""
 
     name = "policies"
 
@@ -45,7 +45,7 @@ class PolicyController:
         self._events = EventRecorder(fleet.host.store, clock, COMPONENT)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The policy, if what it says has changed."""
+        """Key of the policy if its content has changed."""
         old, new, kind = change.old, change.new, change.kind.kind
         if change.source != HOST or kind not in self._caches or new is None:
             return
@@ -53,7 +53,7 @@ class PolicyController:
             yield PolicyKey(kind, *new.name)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Report about one policy."""
+        """Write an event about the problems of one policy."""
         assert isinstance(key, PolicyKey)
         policy = self._caches[key.kind].get(key.namespace, key.name)
         if policy is not None and (text := "; ".join(self._problems(policy))):
@@ -61,7 +61,7 @@ class PolicyController:
         return None
 
     def _problems(self, policy: StoredObject) -> Iterator[str]:
-        """Why a policy cannot be used, each with what to do."""
+        """Reasons why a policy cannot be used, each with a remedy."""
         try:
             if policy.record.kind in _OVERRIDES:
                 policy.read(OverridePolicy)

@@ -1,4 +1,4 @@
-"""One turn of the scheduler: what it makes of a federated object now."""
+"""One turn of the scheduler over a federated object."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -23,28 +23,28 @@ from stretto.stores.webhooks import WebhookClient
 
 
 class SchedulerTurn(NamedTuple):
-    """What a turn makes of an object."""
+    """Changes that a turn makes to an object."""
 
-    #: Its annotations.
+    #: Annotations of the object.
     notes: dict[str, str]
-    #: Its spec.
+    #: Spec of the object.
     spec: Fields
     #: Conditions to set.
     conditions: tuple[ObjectCondition, ...]
 
 
 class TurnTaker:
-    """Decides about objects, one turn each."""
+    """Schedules one object per call."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient) -> None:
         """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
-            clock: wall time, by which migrations end.
-            webhooks: sends the calls of profiles with webhooks.
+            clock: gives the wall time at which migrations end.
+            webhooks: client for the webhooks of profiles.
         """
-        #: What clusters offer, and what is promised.
+        #: Capacity of the clusters, and promised amounts.
         self.supply = FleetSupply(fleet, clock)
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
@@ -54,7 +54,7 @@ class TurnTaker:
         )
 
     def affected(self, change: Change) -> Iterable[FederatedKey]:
-        """The objects that a change of a policy, of a profile or of a webhook concerns.
+        """Keys of the objects that a change of a policy, a profile or a webhook concerns.
 
         A profile and a webhook concern the objects that have not been scheduled yet.
         """
@@ -65,7 +65,7 @@ class TurnTaker:
         return self._policies.affected(change)
 
     def turn(self, item: FederatedItem) -> SchedulerTurn:
-        """What the scheduler makes of an object now.
+        """Schedule an object if its input changed; return the changes of the object.
 
         Raises:
             ObjectProblemError: a policy, a profile or a webhook cannot be used.

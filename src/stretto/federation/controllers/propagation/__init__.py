@@ -1,1 +1,1 @@
-"""Objects in members: the writes, their answers, and what they mean."""
+"""Propagation of objects to members: writes, their replies, and the resulting states."""

@@ -1,8 +1,8 @@
-"""Writes to members that may have taken effect and are not seen yet.
+"""Writes to members that may have taken effect and are not observed yet.
 
-A write is in flight, or its answer is lost. It names the version that it replaces. Once another
-version is seen, it has taken effect, or never will. An apply that names no version may take effect
-at any time: it is not one of them.
+Such a write is in flight, or its reply is lost. It names the version that it replaces. Once another
+version is observed, the write has taken effect, or never will. An apply without a version may take
+effect at any time, so it is not recorded here.
 """
 
 from typing import NamedTuple
@@ -15,22 +15,22 @@ from stretto.stores.store import Patch, Reply, Update, Write, WriteOutcome
 
 
 class _Attempt(NamedTuple):
-    """One write."""
+    """A write."""
 
     #: Version of the object that it replaces; 0 for none.
     version: int
-    #: JSON of the object, or of the fields of it, that was sent.
+    #: JSON of the object, or of its fields, that was sent.
     body: bytes
 
 
 class WriteAttempts:
-    """The last write of each object that names a version, until its answer or effect is seen."""
+    """The last versioned write of each object, until its reply or effect is observed."""
 
     def __init__(self) -> None:
         self._attempts: dict[DeliveryPlace, _Attempt] = {}
 
     def begin(self, place: DeliveryPlace, write: Write) -> None:
-        """A write of one object is sent; a deletion leaves no object to see."""
+        """Record that a write of one object is sent; a deletion leaves no object to observe."""
         (item,) = write.items
         self._attempts.pop(place, None)
         if isinstance(item, Update):
@@ -41,16 +41,16 @@ class WriteAttempts:
             self._attempts[place] = _Attempt(0, item)
 
     def answered(self, place: DeliveryPlace, reply: Reply) -> None:
-        """The answer to the last write is there; an unknown outcome says nothing."""
+        """Remove the record of an answered write; an unknown outcome keeps it."""
         if reply.outcome is not WriteOutcome.UNKNOWN:
             self._attempts.pop(place, None)
 
     def unseen(self, place: DeliveryPlace, present: StoredObject | None) -> Fields | None:
-        """What may have taken effect and is not seen yet; ``None`` for nothing.
+        """Fields that may have taken effect and are not observed yet; ``None`` without any.
 
         Args:
             place: the object and its cluster.
-            present: the object that is seen there; ``None`` for none.
+            present: the object that is observed there; ``None`` without one.
         """
         attempt = self._attempts.get(place)
         if attempt is None:
@@ -62,6 +62,6 @@ class WriteAttempts:
         return None
 
     def forget(self, cluster: str) -> None:
-        """The connection to a member is closed: what it holds is read again."""
+        """Drop the records of a member whose connection is closed: its objects are read again."""
         for place in [each for each in self._attempts if each.cluster == cluster]:
             del self._attempts[place]

@@ -1,8 +1,7 @@
-"""Writes to members: each is sent once, and its answer is read when it has arrived.
+"""Writes to members: each is sent once, and its reply is read when it has arrived.
 
-No controller waits for a member. A write that is not answered yet is in flight, and the object is
-looked at again when the answer is there. A member therefore delays only its own writes, of which a
-bounded number is in flight.
+No controller waits for a member. The object of an answered write is reconciled again. A member
+therefore delays only its own writes, and the number of its writes in flight is bounded.
 """
 
 from collections import Counter
@@ -19,7 +18,7 @@ from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.stores.store import Replies, Reply, StatusReason, Write, WriteOutcome, WriteVerb
 
 MOST_IN_FLIGHT: Final = 256
-"""Writes in flight to one member; further objects wait for their turn."""
+"""Maximum number of writes in flight to one member; further objects wait."""
 
 _REPEATED: Final = "it is repeated once the cluster answers"
 _CAUSES: Final = {
@@ -34,45 +33,45 @@ _CAUSES: Final = {
     ),
     StatusReason.CONFLICT: "it is repeated with the present version",
 }
-"""What to do about answers that do not depend on the object."""
+"""Remedies for errors that do not depend on the object."""
 Announce = Callable[[FederatedKey], None]
-"""Called on any thread with an object whose write is answered."""
+"""Callback on any thread with an object whose write is answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One write to a member, and what its answers mean."""
+    """A write to a member, and the states that follow from its reply."""
 
-    #: One object.
+    #: The write of one object.
     write: Write
-    #: What it does to which object, for messages.
+    #: Verb, kind and name of the object, for messages.
     what: str
     #: State of the object while the write is in flight.
     meanwhile: Status
-    #: State after success; ``None`` if the object is gone.
+    #: State after success; ``None`` if the object is deleted.
     done: Status | None
-    #: State after a refusal.
+    #: State after an error.
     failed: Status
-    #: What to do about a refusal.
+    #: Remedy for an error.
     hint: str = ""
-    #: Digest of the input, remembered with the written version.
+    #: Digest of the input, which is stored with the written version.
     input: str = ""
 
     @property
     def deletes(self) -> bool:
-        """True if it deletes the object."""
+        """True if the write deletes the object."""
         return self.write.verb is WriteVerb.DELETE
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The answer to a write."""
+    """Reply to a write."""
 
     #: The write.
     delivery: Delivery
     #: State of the object.
     status: Status | None
-    #: What the member answered if it refused, and what to do; empty after success.
+    #: Error of the member and its remedy; empty after success.
     problem: str = ""
     #: The object after a success; ``None`` if the member did not return it.
     written: StoredObject | None = None
@@ -91,15 +90,15 @@ class MemberDeliveries:
     """The writes in flight, at most one for each object in each cluster."""
 
     def __init__(self, announce: Announce, most: int = MOST_IN_FLIGHT) -> None:
-        """Nothing in flight.
+        """Start without writes in flight.
 
         Args:
-            announce: receives the objects whose writes are answered.
-            most: writes in flight to one member.
+            announce: called with each object whose write is answered.
+            most: maximum number of writes in flight to one member.
         """
-        #: Answers by cluster, verb and outcome.
+        #: Number of replies by cluster, verb and outcome.
         self.answers: Counter[tuple[str, str, str]] = Counter()
-        #: Writes that may have taken effect and are not seen yet.
+        #: Writes that may have taken effect and are not observed yet.
         self.attempts = WriteAttempts()
         self._announce = announce
         self._most = most
@@ -116,7 +115,7 @@ class MemberDeliveries:
         return any(not each.future.done() for each in self._sent.values())
 
     def meanwhile(self, place: DeliveryPlace) -> Status | None:
-        """The state of an object whose write is not answered yet; ``None`` without one."""
+        """The state of an object while its write is in flight; ``None`` without a write."""
         sent = self._sent.get(place)
         return sent.delivery.meanwhile if sent is not None and not sent.future.done() else None
 
@@ -126,7 +125,7 @@ class MemberDeliveries:
         return min((each.since for each in found if each and not each.future.done()), default=None)
 
     def answer(self, place: DeliveryPlace, member: StoreCache) -> DeliveryResult | None:
-        """The answer to the last write; ``None`` without one. It is given once."""
+        """Return the reply to the last write once; ``None`` without one."""
         sent = self._sent.get(place)
         if sent is None or not sent.future.done():
             return None
@@ -134,7 +133,7 @@ class MemberDeliveries:
         return self._result(sent, place.cluster, member)
 
     def discard(self, place: DeliveryPlace) -> None:
-        """The object is gone: an answer does not matter; without one it is announced later."""
+        """Drop the answered write of a deleted object; a write in flight is announced later."""
         sent = self._sent.get(place)
         if sent is not None and sent.future.done():
             del self._sent[place]
@@ -142,7 +141,7 @@ class MemberDeliveries:
             self.attempts.answered(place, _reply(sent.future))
 
     def forget(self, cluster: str) -> None:
-        """The connection to a member is closed: its answers do not matter any more."""
+        """Drop the writes to a member whose connection is closed."""
         for place in [each for each in self._sent if each.cluster == cluster]:
             del self._sent[place]
         del self._counts[cluster]
@@ -151,7 +150,7 @@ class MemberDeliveries:
     def send(
         self, place: DeliveryPlace, member: StoreCache, delivery: Delivery, now: float
     ) -> DeliveryResult:
-        """Send a write; its answer if it is there at once, else the state meanwhile."""
+        """Send a write unless too many are in flight; its result, or the state in flight."""
         waiting = DeliveryResult(delivery, delivery.meanwhile)
         if self._counts[place.cluster] >= self._most:
             return waiting
@@ -169,7 +168,7 @@ class MemberDeliveries:
         return waiting
 
     def _result(self, sent: _Sent, cluster: str, member: StoreCache) -> DeliveryResult:
-        """What an answer means; the cache of the member shows a success at once."""
+        """The result of a reply; a success updates the cache of the member at once."""
         delivery, reply = sent.delivery, _reply(sent.future)
         self.answers[cluster, delivery.write.verb.value, reply.outcome.value] += 1
         gone = delivery.deletes and reply.code is StatusReason.NOT_FOUND
@@ -189,7 +188,7 @@ class MemberDeliveries:
 
 
 def _reply(future: Future[Replies]) -> Reply:
-    """The answer to a single write; an error counts as no answer."""
+    """The reply to a single write; an error counts as an unknown outcome."""
     try:
         return future.result()[0]
     except (StrettoError, CancelledError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The writes that bring one object to a member, and what their answers mean."""
+"""Writes that bring one object to a member, with the states that follow from their replies."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def creation(type_: FederatedType, wanted: Fields) -> Delivery:
 
 
 def change(present: StoredObject, after: Fields, failed: Status, input_: str = "") -> Delivery:
-    """The write that replaces an object, if it is as it was read."""
+    """The write that replaces an object if its version is still the one that was read."""
     record = present.record
     change = Update(record.namespace, record.name, msgspec.json.encode(after), record.version)
     return Delivery(
@@ -48,9 +48,9 @@ def application(present: StoredObject, fields: Fields, input_: str, *, guarded: 
 
     Args:
         present: the object.
-        fields: the fields, with those that identify it.
-        input_: digest of what they were made from.
-        guarded: whether the object must be as it was read.
+        fields: the fields, including those that identify the object.
+        input_: digest of the input of the fields.
+        guarded: true if the version must still be the one that was read.
     """
     record = present.record
     version = record.version if guarded else None
@@ -89,7 +89,7 @@ def deletion(present: StoredObject) -> Delivery:
 
 
 def release(present: StoredObject) -> Delivery:
-    """The write that removes the marks of the federation and leaves the object where it is."""
+    """The write that removes the marks of the federation and keeps the object."""
     labels = {key: value for key, value in present.labels.items() if key != names.MANAGED}
     own = (names.PROPAGATED_LABELS, names.PROPAGATED_ANNOTATIONS, names.ADOPTED)
     notes = {

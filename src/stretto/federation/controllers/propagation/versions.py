@@ -1,8 +1,8 @@
-"""What members were given last, also by a process before this one.
+"""Last written versions of members' objects, also those of an earlier process.
 
 A PropagatedVersion on the host holds digests of the template and of the overrides, and the version
-of the object in each cluster. After a restart, an object whose digests and versions are the same
-needs no write.
+of the object in each cluster. After a restart, an object with the same digests and versions needs
+no write.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from stretto.reconcile.cache import StoredObject
 
 
 class VersionLedger:
-    """Reads and writes PropagatedVersions; nothing on a host of this process, which has no need."""
+    """Reads and writes PropagatedVersions; does nothing if the host is in this process."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the federated objects of a fleet."""
@@ -27,7 +27,7 @@ class VersionLedger:
         self._is_kept = fleet.host.store.capabilities.answers_later
 
     def is_current(self, item: FederatedItem, cluster: str, present: StoredObject) -> bool:
-        """True if a cluster's object is as a process before this one has left it."""
+        """True if a cluster's object is still as an earlier process has written it."""
         found = self._found(item)
         if found is None:
             return False
@@ -40,10 +40,10 @@ class VersionLedger:
         return {**_digests(item), "clusterVersions": None} == {**status, "clusterVersions": None}
 
     def save(self, item: FederatedItem, versions: Mapping[str, str]) -> None:
-        """Remember the versions of the members' objects, by cluster.
+        """Store the versions of the members' objects, by cluster.
 
         Raises:
-            RetryError: the host refused it.
+            RetryError: the host refused the write.
         """
         if not self._is_kept:
             return
@@ -56,7 +56,7 @@ class VersionLedger:
             writes.patch_status(self._fleet.host.store, found, status)
 
     def forget(self, item: FederatedItem) -> None:
-        """A federated object ends.
+        """Delete the stored versions of a federated object.
 
         Raises:
             RetryError: the host refused the deletion.
@@ -102,7 +102,7 @@ def _kind(item: FederatedItem) -> Kind:
 
 
 def _digests(item: FederatedItem) -> dict[str, str]:
-    """Digests of what determines the objects of all clusters."""
+    """Digests of the template and the overrides, which determine the objects of all clusters."""
     spec = item.federated.spec
     return {
         "templateVersion": digest(spec.get("template")),

@@ -1,4 +1,4 @@
-"""One federated object in one member: created, adopted, updated, released or deleted."""
+"""Writer of one federated object in one member: creates, adopts, updates, releases, deletes."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -34,23 +34,23 @@ class _Written(NamedTuple):
     uid: str
     #: Digest of its input.
     input: str
-    #: Version that it led to.
+    #: Version that resulted.
     version: str
 
 
 class _PlannedUpdate(NamedTuple):
-    """An object that exists, and what it is to be."""
+    """An existing object and its intended update."""
 
-    #: The object that is wanted.
+    #: The desired object.
     wanted: Fields
-    #: The object that was read.
+    #: The observed object.
     present: StoredObject
-    #: True if a rollout wants it, because of what was read.
+    #: True if the update is the next step of a rollout, which depends on the observed object.
     is_course: bool
 
 
 class MemberWriter:
-    """Writes to members; it remembers the versions that it wrote."""
+    """Writes objects to members and records the resulting versions."""
 
     def __init__(self, fleet: ClusterFleet, deliveries: MemberDeliveries) -> None:
         """Initialize for the members of a fleet; writes are sent by ``deliveries``."""
@@ -61,7 +61,7 @@ class MemberWriter:
         self._problems: dict[str, dict[str, str]] = {}
 
     def problems(self, federated: StoredObject) -> dict[str, str]:
-        """What clusters answered to the last writes of an object that they refused, by cluster."""
+        """Errors of the last writes of an object, by cluster."""
         return self._problems.get(federated.record.uid, {})
 
     def unanswered_since(self, item: FederatedItem, clusters: list[str]) -> float | None:
@@ -69,10 +69,10 @@ class MemberWriter:
         return self._deliveries.since(item.key, clusters)
 
     def save_versions(self, item: FederatedItem, clusters: Iterable[str]) -> None:
-        """Remember for the next process what the clusters of an object hold.
+        """Store the object versions of clusters for the next process.
 
         Raises:
-            RetryError: the host refused it.
+            RetryError: the host refused the write.
         """
         found = {}
         for name in clusters:
@@ -83,12 +83,12 @@ class MemberWriter:
         self._ledger.save(item, found)
 
     def forget(self, item: FederatedItem) -> None:
-        """A federated object ends."""
+        """Drop all records of a deleted federated object."""
         self._ledger.forget(item)
         self._problems.pop(item.federated.record.uid, None)
 
     def discard(self, key: FederatedKey) -> None:
-        """A federated object does not exist: nothing about its writes matters."""
+        """Drop the writes of a federated object that does not exist."""
         for cluster in self._fleet.clusters:
             place = DeliveryPlace(cluster.record.name, key)
             self._written.pop(place, None)
@@ -104,7 +104,7 @@ class MemberWriter:
         Args:
             item: the federated object.
             cluster: the cluster.
-            course: the object that a rollout wants there now; ``None`` for that of source and
+            course: the object of the rollout's present step; ``None`` for the object of source and
                 overrides.
             now: monotonic time in seconds.
         """
@@ -146,9 +146,10 @@ class MemberWriter:
     def _update(
         self, item: FederatedItem, member: StoreCache, planned: _PlannedUpdate, now: float
     ) -> Status:
-        """Apply the object unless it is as it was last written, from the same input.
+        """Apply the object unless its version and input are those of the last write.
 
-        A store without server-side apply gets the whole object, with what the member keeps.
+        A store without server-side apply receives the whole object, including the fields that the
+        member owns.
         """
         wanted, present, is_course = planned
         place = DeliveryPlace(member.name, item.key)
@@ -210,7 +211,7 @@ class MemberWriter:
     def _send(
         self, item: FederatedItem, member: StoreCache, delivery: Delivery, now: float
     ) -> Status | None:
-        """Send a write; the state of the object meanwhile, or after an answer that is there."""
+        """Send a write; return the state while it is in flight, or the state after the reply."""
         place = DeliveryPlace(member.name, item.key)
         answer = self._deliveries.send(place, member, delivery, now)
         return self._settled(item.federated, member, answer)
@@ -218,7 +219,7 @@ class MemberWriter:
     def _settled(
         self, federated: StoredObject, member: StoreCache, answer: DeliveryResult
     ) -> Status | None:
-        """Note what a member has answered; the state of the object."""
+        """Record the reply of a member; return the state of the object."""
         if answer.problem:
             self._problems.setdefault(federated.record.uid, {})[member.name] = answer.problem
         if answer.written is not None and answer.delivery.input:
@@ -231,20 +232,20 @@ class MemberWriter:
         return answer.status
 
     def _failed(self, federated: StoredObject, cluster: str, status: Status, text: str) -> Status:
-        """A state, with its reason."""
+        """Record the reason of an error; return the state."""
         self._problems.setdefault(federated.record.uid, {})[cluster] = text
         return status
 
 
 def _was_in(federated: StoredObject, cluster: str) -> bool:
-    """True if a cluster holds, or may hold, an object."""
+    """True if a cluster contains, or may contain, an object."""
     shown = federated.status.get("clusters") or ()
     is_shown = any(each.get("cluster") == cluster for each in shown)
     return is_shown or cluster in placements.placement(federated.spec)
 
 
 def _type_error(item: FederatedItem, wanted: Fields) -> str:
-    """What is wrong with the type of a field that overrides have changed; empty if nothing is."""
+    """Error in the type of an overridden field; empty without one."""
     try:
         check(item.type.kind, wanted)
     except InputError as error:
@@ -253,7 +254,7 @@ def _type_error(item: FederatedItem, wanted: Fields) -> str:
 
 
 def _present(cache: ObjectCache, item: FederatedItem) -> StoredObject | None:
-    """The member's object of that name."""
+    """The member's object of the same name."""
     metadata = item.federated.spec["template"]["metadata"]
     namespace = metadata.get("namespace", "") if item.type.kind.namespaced else ""
     return cache.get(namespace, metadata["name"])

@@ -1,1 +1,1 @@
-"""Rolling updates over all clusters: Deployments of members, and the next step of each."""
+"""Rolling updates over all clusters: the Deployments of members, and the next step of each."""

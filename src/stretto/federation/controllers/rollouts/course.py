@@ -1,8 +1,9 @@
-"""One rolling update over all clusters: what each member's Deployment may do until the next look.
+"""One rolling update over all clusters: the specification of each member until the next step.
 
-Replicas, template and limits of a member follow from the rollout planner, which keeps the sums over
-all clusters within the limits of the source: also while a rescale, a migration or the loss of a
-member coincide with an update. A cluster that a Deployment leaves shrinks before it is deleted.
+The rollout planner computes replicas, template and limits of each member. It keeps the sums over
+all clusters within the limits of the source, also while a rescale, a migration or the loss of a
+member coincides with an update. A cluster that a Deployment leaves is scaled down before the
+Deployment is deleted.
 """
 
 from collections.abc import Mapping
@@ -23,41 +24,41 @@ from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
 
 _ENDED: Final = (RolloutVerdict.DONE, RolloutVerdict.ROLLED_BACK)
-"""Verdicts after which no further look is needed."""
+"""Verdicts after which the rollout needs no further step."""
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutCourse:
-    """The specifications of one object until the next look."""
+    """Specifications of one object until the next step."""
 
-    #: The objects to write, by cluster; they replace those of source and overrides.
+    #: The objects to write, by cluster; they replace the objects of source and overrides.
     objects: Mapping[str, Fields] = field(default_factory=dict)
-    #: Clusters that the object leaves and that have pods which are still needed.
+    #: Clusters that the object leaves while their pods are still needed.
     leaving: frozenset[str] = frozenset()
-    #: True if a further look is needed without a change.
+    #: True if a further step is needed even without a change.
     is_open: bool = False
-    #: The annotation of the federated object after the look; ``None`` if it stays.
+    #: The new annotation of the federated object; ``None`` if it is unchanged.
     note: str | None = None
-    #: Why nothing may be written; empty if something may.
+    #: Reason why nothing may be written; empty if writes are allowed.
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutLook:
-    """A look at a rollout."""
+    """State of a rollout and its next step."""
 
     #: The Deployment in every cluster.
     members: Mapping[str, MemberDeployment]
-    #: What the planner reads.
+    #: Input of the planner.
     demand: RolloutDemand
-    #: What it plans.
+    #: Result of the planner.
     plan: RolloutPlan
-    #: What the rollout has reached.
+    #: Progress of the rollout.
     notes: RolloutNotes
 
 
 NO_COURSE: Final = RolloutCourse()
-"""Every member gets what source and overrides want."""
+"""Every member receives the object of source and overrides."""
 
 
 class FleetRollouts:
@@ -69,7 +70,7 @@ class FleetRollouts:
         self._clock = clock
 
     def look(self, type_: FederatedType, federated: StoredObject) -> RolloutLook | None:
-        """What a rollout would do next; ``None`` where each cluster rolls by itself.
+        """The state and the next step; ``None`` if each cluster rolls independently.
 
         Raises:
             InputError: the policy of the rollout or an override is malformed.
@@ -85,7 +86,8 @@ class FleetRollouts:
             return None
         rule = rules.rule_of(federated.annotations)
         states = tuple(each.member for each in found.values())
-        # What clusters take once they are ready again is wanted already: it runs elsewhere.
+        # Replicas of lost clusters are desired already: they run elsewhere until the clusters
+        # return.
         closed = waiting_of(federated.annotations).closed
         replicas = sum(each.desired for each in states) + closed
         policy = rules.policy_of(rule, template, replicas)
@@ -102,7 +104,7 @@ class FleetRollouts:
     def _most(
         self, found: Mapping[str, MemberDeployment], result: RolloutPlan, noted: Mapping[str, int]
     ) -> dict[str, int]:
-        """Most pods by cluster until the next plan, of clusters that may run any."""
+        """Maximum pods by cluster until the next plan, without clusters that cannot run any."""
         most = {name: count for name, count in noted.items() if self._deployments.is_unread(name)}
         for name, each in found.items():
             spec = result.specs.get(name, each.member.spec)
@@ -112,7 +114,7 @@ class FleetRollouts:
         return most
 
     def course(self, type_: FederatedType, federated: StoredObject) -> RolloutCourse:
-        """The next step of an object; none if what it says about its rollout is malformed."""
+        """The next step of an object; a problem if its policy or an override is malformed."""
         try:
             look = self.look(type_, federated)
         except InputError as error:
@@ -139,7 +141,7 @@ def _course(
 
 
 def _object(each: MemberDeployment, spec: MemberSpec, revision: str) -> Fields | None:
-    """The object of one member; ``None`` if nothing says how it looks."""
+    """The object of one member; ``None`` if the member has no object and needs none."""
     if each.sent is not None:
         return _without_status(each.sent)
     if each.present is None or each.written is None:

@@ -22,7 +22,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 class MemberDeployment:
     """A Deployment in one cluster."""
 
-    #: The object that source and overrides want; ``None`` where the Deployment leaves.
+    #: The object of source and overrides; ``None`` if the Deployment leaves the cluster.
     wanted: Fields | None
     #: The object that exists; ``None`` if there is none.
     present: StoredObject | None
@@ -30,9 +30,9 @@ class MemberDeployment:
     sets: tuple[StoredObject, ...]
     #: Its specification; ``None`` without an object.
     written: WrittenSpec | None
-    #: What the planner reads.
+    #: Input of the planner.
     member: RolloutMember
-    #: A write that may have taken effect and is not seen yet; ``None`` without any.
+    #: A write that may have taken effect and is not observed yet; ``None`` without any.
     sent: Fields | None = None
 
 
@@ -44,15 +44,15 @@ class MemberDeployments:
 
         Args:
             fleet: the fleet.
-            attempts: writes to members that are not seen yet; ``None`` for none.
+            attempts: writes to members that are not observed yet; ``None`` for none.
         """
-        #: Which planners plan rollouts.
+        #: The planners that plan rollouts.
         self.planners = fleet.settings.planners
         self._fleet = fleet
         self._attempts = attempts
 
     def is_unread(self, cluster: str) -> bool:
-        """True if what a cluster runs is unknown."""
+        """True if the objects of a cluster are unknown."""
         is_silent = self._fleet.is_silent(cluster)
         return is_silent and self._fleet.listed(cluster, DEPLOYMENT) is None
 
@@ -63,15 +63,15 @@ class MemberDeployments:
         revision: str,
         noted: Mapping[str, int],
     ) -> dict[str, MemberDeployment]:
-        """The Deployment in every cluster where it is, or is placed.
+        """The Deployment in every cluster where it exists or is placed.
 
-        None for kinds and strategies that roll in each cluster by themselves.
+        Empty for kinds and strategies that roll independently in each cluster.
 
         Args:
             type_: the kind.
             federated: the federated object.
             revision: the revision of its source.
-            noted: most pods by cluster when a controller last looked, where more than wanted.
+            noted: maximum pods by cluster at the last step, if more than the desired replicas.
         """
         if type_.kind != DEPLOYMENT or _recreates(federated.spec["template"]):
             return {}
@@ -83,7 +83,7 @@ class MemberDeployments:
             if name in placed:
                 wanted = _wanted(type_, federated, name)
                 if wanted is None:
-                    continue  # overrides break the object there; nothing is written
+                    continue  # overrides make the object invalid; nothing is written
             item = self._member(name, federated, revision, wanted)
             if item is not None and self.is_unread(name):
                 item = _unread(item, noted.get(name, 0))
@@ -96,7 +96,7 @@ class MemberDeployments:
         return found
 
     def _attempted(self, item: MemberDeployment, key: FederatedKey) -> MemberDeployment:
-        """A Deployment with the last write, if its answer is lost: it may act on either."""
+        """The Deployment with its last write if the reply is lost; either may be in effect."""
         place = DeliveryPlace(item.member.name, key)
         sent = self._attempts.unseen(place, item.present) if self._attempts is not None else None
         if sent is None:
@@ -108,7 +108,7 @@ class MemberDeployments:
     def _member(
         self, name: str, federated: StoredObject, revision: str, wanted: Fields | None
     ) -> MemberDeployment | None:
-        """The Deployment in one cluster; ``None`` where it is neither."""
+        """The Deployment in one cluster; ``None`` if it neither exists nor is placed there."""
         cache = self._fleet.member(name) if not self.is_unread(name) else None
         place = federated.record.namespace, federated.spec["template"]["metadata"]["name"]
         present = cache.follow_synced(DEPLOYMENT).get(*place) if cache is not None else None
@@ -137,14 +137,14 @@ class MemberDeployments:
 
 
 def _unread(item: MemberDeployment, noted: int) -> MemberDeployment:
-    """A Deployment in a cluster that cannot be read: it may run what is wanted, or what it had."""
+    """A Deployment in an unreadable cluster; it may run the larger of desired and last replicas."""
     state = item.member
     spec = replace(state.spec, replicas=max(state.desired, noted))
     return replace(item, member=replace(state, spec=spec, acting=spec))
 
 
 def _with_replicas(written: WrittenSpec, count: int) -> WrittenSpec:
-    """A specification whose replicas the member has decided itself."""
+    """A specification with the number of replicas that the member has set itself."""
     before = written.before
     return WrittenSpec(
         replace(written.spec, replicas=count),
@@ -158,7 +158,7 @@ def _is_owned(replica_set: StoredObject, owner: StoredObject) -> bool:
 
 
 def _wanted(type_: FederatedType, federated: StoredObject, cluster: str) -> Fields | None:
-    """The object for a cluster; ``None`` if overrides break it."""
+    """The object for a cluster; ``None`` if overrides make it invalid."""
     patches = placements.patches_for(federated.spec, cluster, type_)
     try:
         wanted = desired(federated.spec["template"], patches)

@@ -1,1 +1,1 @@
-"""Services over clusters, by the objects of the Multi-Cluster Services API (mcs-api)."""
+"""Services over clusters, with the objects of the Multi-Cluster Services API (mcs-api)."""

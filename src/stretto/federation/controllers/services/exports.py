@@ -1,7 +1,7 @@
 """Collects the endpoints of exported Services from members to the host.
 
-A member exports a Service while it holds its ServiceExport. The endpoints of a member that does not
-answer stay as they were.
+A member exports a Service while its ServiceExport exists. The endpoints of a member that does not
+answer stay unchanged.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -17,7 +17,7 @@ from stretto.reconcile.reconciler import Later
 
 
 class ExportKey(NamedTuple):
-    """An exported Service."""
+    """Key of an exported Service."""
 
     #: Its namespace.
     namespace: str
@@ -26,7 +26,7 @@ class ExportKey(NamedTuple):
 
 
 class ExportController:
-    """From EndpointSlices of members to those of the host."""
+    """Copies EndpointSlices of members to the host."""
 
     name = "exports"
 
@@ -35,7 +35,7 @@ class ExportController:
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Service of an EndpointSlice or of a ServiceExport, or all of a cluster."""
+        """Key of the Service of an EndpointSlice or ServiceExport, or of all for a cluster."""
         kind = change.kind.group, change.kind.kind
         delay = 0.0 if change.source == HOST else self._fleet.settings.status_delay
         if kind == services.EXPORT:
@@ -47,7 +47,7 @@ class ExportController:
             yield from sorted(self._exported())
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Bring the EndpointSlices of one Service to the host."""
+        """Update the EndpointSlices of one Service on the host."""
         assert isinstance(key, ExportKey)
         slices = self._fleet.types.of(*services.SLICE)
         exports = self._fleet.types.of(*services.EXPORT)
@@ -72,7 +72,7 @@ class ExportController:
     # ---------------------------------------------------------------- inside
 
     def _exported(self) -> set[ExportKey]:
-        """The Services that are exported, or have imported endpoints on the host."""
+        """Keys of the ServiceExports on the host."""
         exports = self._fleet.types.of(*services.EXPORT)
         if exports is None:
             return set()
@@ -92,7 +92,7 @@ class ExportController:
         exports: FederatedType,
         present: dict[str, StoredObject],
     ) -> Iterator[tuple[str, Fields | None]]:
-        """EndpointSlices for the host by name; ``None`` for one that stays as it is."""
+        """EndpointSlices for the host by name; ``None`` for a slice that stays unchanged."""
         for cluster in filter(is_joined, self._fleet.clusters):
             name = cluster.record.name
             exported = self._fleet.listed(name, exports.kind)
@@ -110,5 +110,5 @@ class ExportController:
 
 
 def _content(body: Fields) -> Fields:
-    """The fields of an EndpointSlice besides its metadata."""
+    """The fields of an EndpointSlice except its metadata."""
     return {key: value for key, value in body.items() if key != "metadata"}

@@ -1,7 +1,8 @@
-"""Brings imported Services to their clusters: a Service, and the endpoints of other clusters.
+"""Propagates imported Services to their clusters: a Service, and the endpoints of other clusters.
 
-The Service of an import has no source on the host: its federated object belongs to that of the
-import. A cluster that runs the Service itself gets the endpoints of the other clusters only.
+The Service of an import has no source on the host: the federated object of the import owns its
+federated object. A cluster that runs the Service itself receives only the endpoints of the other
+clusters.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -19,7 +20,7 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 
 
 class ImportController:
-    """From ServiceImports to Services and EndpointSlices of clusters."""
+    """Creates federated Services and EndpointSlices for ServiceImports."""
 
     name = "imports"
 
@@ -28,7 +29,7 @@ class ImportController:
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Service of a federated import, Service or EndpointSlice."""
+        """Key of the Service of a federated import, Service or EndpointSlice."""
         if change.source != HOST or change.kind.kind not in FEDERATED or is_status_only(change):
             return
         type_ = self._fleet.type_of(change.object)
@@ -43,7 +44,7 @@ class ImportController:
                 yield ExportKey(space, service)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Bring one Service to the clusters that import it."""
+        """Propagate one Service to the clusters that import it."""
         assert isinstance(key, ExportKey)
         imports = self._fleet.types.of(*services.IMPORT)
         if imports is None:
@@ -103,7 +104,7 @@ class ImportController:
 
 
 def _created(type_: FederatedType, item: StoredObject, spec: Fields, service: str) -> Fields:
-    """A new federated Service that belongs to a federated import."""
+    """A new federated Service, owned by a federated import."""
     kind, owner = type_.federated_kind, item.record
     reference = {
         "apiVersion": kind.api_version,

@@ -1,1 +1,1 @@
-"""What clusters offer to a decision: promises, and CPUs by model."""
+"""Capacity of clusters for a decision: promises, queues, nodes, and CPUs by model."""

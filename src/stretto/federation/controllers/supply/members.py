@@ -1,4 +1,4 @@
-"""The clusters of a fleet as the scheduling reads them: decoded once, in tables."""
+"""The clusters of a fleet as input of scheduling: decoded once, in tables."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ class FleetMembers:
     """The clusters that have joined."""
 
     def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
-        """The clusters of a fleet; ``promises`` are deducted from what they offer."""
+        """Initialize for a fleet; ``promises`` are deducted from the capacity of the clusters."""
         self._fleet = fleet
         self._reader = ClusterReader(fleet)
         self._promises = promises
@@ -37,13 +37,13 @@ class FleetMembers:
 
     @property
     def table(self) -> SupplyTable:
-        """What the clusters offer."""
+        """Capacity of the clusters."""
         self._refresh()
         return self._table
 
     @property
     def digests(self) -> FleetDigests:
-        """Digests of what policies read about the clusters."""
+        """Digests of the cluster fields that policies read."""
         self._refresh()
         if self._digests is None:
             self._digests = FleetDigests(each.digests for each in self._known.values())
@@ -77,7 +77,7 @@ class FleetMembers:
     # ---------------------------------------------------------------- inside
 
     def _refresh(self) -> None:
-        """Follow the clusters."""
+        """Update the tables after changes of the clusters."""
         if self._fleet.clusters is self._seen and not self._reader.counts_nodes:
             return
         clusters, promised = self._fleet.clusters, self._promises.sums
@@ -97,7 +97,7 @@ class FleetMembers:
         if same:
             for name in changed:
                 self._table.changed(after[name].decoded.member)
-            # Filters of planners that read amounts must run again.
+            # Planners filter by amounts, so they must run these filters again.
             self._planners = {
                 key: each for key, each in self._planners.items() if not each[1].reads_amounts
             }
@@ -105,7 +105,7 @@ class FleetMembers:
             self._rebuild(promised)
 
     def _rebuild(self, promised: Mapping[str, Amounts]) -> None:
-        """Build all tables again."""
+        """Rebuild all tables."""
         self._digests = None
         self._planners.clear()
         self._table = SupplyTable([each.decoded.member for each in self._known.values()])
@@ -113,7 +113,7 @@ class FleetMembers:
             self._promised((cluster,), (1,), sums)
 
     def _promised(self, clusters: Sequence[str], counts: Sequence[int], request: Amounts) -> None:
-        """Replicas were promised, or promises ended."""
+        """Update the tables after replicas were promised or promises ended."""
         position = self._table.position
         known = [at for at, name in enumerate(clusters) if name in position]
         places = np.array([position[clusters[at]] for at in known], np.int64)

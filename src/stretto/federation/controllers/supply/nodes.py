@@ -1,4 +1,4 @@
-"""What the nodes of members offer, where a division needs more than the sums of a cluster."""
+"""Capacity of the nodes of members, for divisions that need more than the sums of a cluster."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -19,7 +19,7 @@ _NOTHING: Final = ClusterNodes()
 
 
 class MemberNodeReader:
-    """Reads nodes and pods of members when these have changed."""
+    """Reads nodes and pods of members after they change."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the members of a fleet."""
@@ -28,11 +28,11 @@ class MemberNodeReader:
         self._by_model = settings.performance is not None
         self._by_node = settings.capacity is CapacitySource.NODES
         self._known: dict[str, tuple[tuple[int, int], ClusterNodes]] = {}
-        #: Whether nodes count at all.
+        #: True if the division uses nodes.
         self.counts = self._by_model or self._by_node
 
     def supply(self, cluster: str) -> ClusterNodes:
-        """What the nodes of a cluster offer; the same object until they change."""
+        """Capacity of the nodes of a cluster; the same object until the nodes or pods change."""
         nodes = self._fleet.listed(cluster, NODE) if self.counts else None
         pods = self._fleet.listed(cluster, POD) if self._by_node else ()
         if nodes is None or pods is None:
@@ -58,7 +58,7 @@ def _models(nodes: Iterable[StoredObject]) -> dict[str, int]:
 
 
 def _free(nodes: Iterable[StoredObject], pods: Iterable[StoredObject]) -> tuple[Amounts, ...]:
-    """Free amounts of every node that takes pods."""
+    """Free amounts of every node that accepts pods."""
     free: dict[str, dict[str, int]] = {}
     for node in nodes:
         if not node.spec.get("unschedulable"):

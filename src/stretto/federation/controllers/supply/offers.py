@@ -1,4 +1,4 @@
-"""What the clusters of a fleet offer to a decision about one object."""
+"""Capacity of the clusters of a fleet for a decision about one object."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -20,35 +20,35 @@ _NOTHING: Final[dict[str, int]] = {}
 
 
 class FleetSupply:
-    """The clusters with promises, and the plans that they allow."""
+    """The clusters with promises, and the plans for their capacity."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """Initialize for the clusters of a fleet; migrations end by the wall time of ``clock``."""
+        """Initialize for the clusters of a fleet; ``clock`` gives the wall time of migrations."""
         self._clock = clock
         self._counts_requests = fleet.settings.counts_requests
-        #: What decisions have started and clusters do not report yet.
+        #: Replicas that decisions have placed and that clusters do not report yet.
         self.promises = PromiseLedger(fleet)
         #: Objects that wait for capacity.
         self.waiting = WaitingObjects(fleet)
         #: The clusters that have joined.
         self.members = FleetMembers(fleet, self.promises)
-        #: What queues and gangs allow.
+        #: Limits of queues and gangs.
         self.queues = FleetQueues(fleet, self.promises)
         ours = fleet.settings.plans_by_default
         self._divide = admitting_division(fleet.settings.performance) if ours else None
 
     @property
     def promises_count(self) -> bool:
-        """True if the division counts what is promised."""
+        """True if the division deducts promised amounts."""
         return self._divide is not None
 
     def forget(self, key: Hashable) -> None:
-        """An object is gone."""
+        """Drop a deleted object."""
         self.promises.forget(key)
         self.waiting.forget(key)
 
     def circumstances(self, key: Hashable) -> Circumstances:
-        """What a decision about an object depends on besides the clusters."""
+        """Input of a decision about an object, except the clusters."""
         starting = self.promises.starting(key) if self.promises_count else _NOTHING
         return Circumstances(self._clock.now(), self._counts_requests, starting)
 
@@ -61,14 +61,14 @@ class FleetSupply:
         *,
         explains: bool,
     ) -> FederatedPlacement:
-        """Where an object goes.
+        """The clusters of an object.
 
         Args:
-            key: the object, whose own promises do not count.
+            key: the object; its own promises are not deducted.
             type_: its kind.
-            workload: the object as the scheduling reads it.
+            workload: the object as input of scheduling.
             profile: the plugins.
-            explains: whether the result needs scores of all clusters.
+            explains: true if the result needs the scores of all clusters.
         """
         chosen = profile.divider
         if self._divide is None:

@@ -1,8 +1,8 @@
-"""Replicas that decisions have started and that clusters do not report yet, by cluster.
+"""Replicas that decisions have placed and that clusters do not report yet, by cluster.
 
 A cluster's free amounts include a replica only after its pod exists and the cluster has reported.
-Until then a decision is a promise, and later decisions count it. The first read rebuilds all
-promises from the federated objects, so that a restart forgets none.
+Until then a decision is a promise, and later decisions deduct it. The first read rebuilds all
+promises from the federated objects, so they survive a restart.
 """
 
 import logging
@@ -31,14 +31,14 @@ from stretto.reconcile.cache import Change, Name
 _LOG: Final = logging.getLogger(__name__)
 _NOTHING: Final[Amounts] = {}
 PromiseListener = Callable[[Sequence[str], Sequence[int], Amounts], None]
-"""Receives clusters, replicas that are promised in each, or less than 0, and their requests."""
+"""Callback with clusters, the change of promised replicas in each, and the requests of one."""
 
 
 @dataclass(slots=True)
 class _Promised:
-    """What one decision placed."""
+    """Replicas that one decision placed."""
 
-    #: Its kind.
+    #: Kind of the object.
     kind: Kind
     #: Namespace and name of the object in members.
     name: Name
@@ -46,17 +46,17 @@ class _Promised:
     request: Amounts
     #: Replicas by cluster.
     planned: Mapping[str, int]
-    #: Replicas by cluster whose pods the cluster's last report includes.
+    #: Replicas by cluster that the last report of the cluster includes.
     seen: dict[str, int] = field(default_factory=dict)
-    #: Its queue.
+    #: Queue of the object.
     queue: str = DEFAULT_QUEUE
 
     def left(self, cluster: str) -> int:
-        """Replicas that the cluster does not report yet."""
+        """Number of replicas that the cluster does not report yet."""
         return max(0, self.planned.get(cluster, 0) - self.seen.get(cluster, 0))
 
     def lefts(self) -> dict[str, int]:
-        """Replicas that clusters do not report yet."""
+        """Number of replicas that each cluster does not report yet."""
         seen = self.seen
         return {
             name: left
@@ -78,23 +78,23 @@ class PromiseLedger:
         self._listener: PromiseListener | None = None
 
     def listen(self, listener: PromiseListener) -> None:
-        """Report every change of a sum from now on."""
+        """Call the listener on every change of a sum from now on."""
         self._listener = listener
 
     # ---------------------------------------------------------------- writes
 
     def planned(self, item: FederatedItem, replicas: Mapping[str, int]) -> None:
-        """Note a decision about an object; no replicas remove its promises."""
+        """Record a decision about an object; without replicas its promises are removed."""
         self._ledger()
         self._put(item, replicas)
 
     def forget(self, key: Hashable) -> None:
-        """An object is gone, or is not scheduled any more."""
+        """Drop an object that is deleted or not scheduled any more."""
         if self._entries is not None:
             self._drop(key)
 
     def reported(self, change: Change) -> None:
-        """A FederatedCluster changed: what its new report includes is no promise any more."""
+        """Drop the promises that a changed FederatedCluster includes in its report."""
         old, new = change.old, change.new
         if new is None or self._entries is None or _resources(old) == _resources(new):
             return
@@ -109,7 +109,7 @@ class PromiseLedger:
     # ---------------------------------------------------------------- reads
 
     def starting(self, key: Hashable) -> dict[str, int]:
-        """Replicas of an object that its clusters do not report yet, or that no node takes."""
+        """Replicas of an object that are not reported yet or unschedulable, by cluster."""
         entry = self._ledger().get(key)
         if entry is None:
             return {}
@@ -126,7 +126,7 @@ class PromiseLedger:
         return self._sums
 
     def by_queue(self, key: Hashable) -> dict[str, Amounts]:
-        """Amounts of all replicas that are planned, by queue, without those of one object."""
+        """Requests of all placed replicas by queue, without those of one object."""
         entry = self._ledger().get(key)
         found: dict[str, Amounts] = dict(self._queues)
         if entry is not None:
@@ -136,7 +136,7 @@ class PromiseLedger:
 
     @contextmanager
     def lifted(self, key: Hashable) -> Iterator[None]:
-        """Without the promises to one object, for a decision about it."""
+        """Remove the promises of one object during a decision about it."""
         entry = self._ledger().get(key)
         left = entry.lefts() if entry is not None else {}
         if entry is not None and left:
@@ -152,7 +152,7 @@ class PromiseLedger:
     def _ledger(self) -> dict[Hashable, _Promised]:
         """The promises; the first call reads them from the federated objects."""
         if self._entries is None:
-            items = tuple(everything(self._fleet))  # an error here leaves them unread
+            items = tuple(everything(self._fleet))  # an error here leaves the promises unread
             self._entries = {}
             for item in items:
                 found = current_replicas(item.federated, item.type)
@@ -169,7 +169,7 @@ class PromiseLedger:
         replicas: Mapping[str, int],
         unknown: Mapping[str, int] = _NOTHING,
     ) -> None:
-        """Note a decision; ``unknown`` are the pods of members that are not connected."""
+        """Record a decision; ``unknown``: pods in each member that is not connected."""
         assert self._entries is not None
         key = item.key
         before, after = self._entries.get(key), None
@@ -184,7 +184,7 @@ class PromiseLedger:
         before: _Promised | None,
         unknown: Mapping[str, int],
     ) -> _Promised:
-        """What a decision promises; a new cluster of it has reported all its pods."""
+        """The promise of a decision; in a new cluster, all present pods count as reported."""
         kind, template = item.type.kind, item.federated.spec["template"]
         place = item.federated.record.namespace, template["metadata"]["name"]
         seen = dict(before.seen) if before is not None else {}
@@ -199,7 +199,7 @@ class PromiseLedger:
         self._replace(key, self._entries.get(key), None)
 
     def _replace(self, key: Hashable, before: _Promised | None, after: _Promised | None) -> None:
-        """Replace what is promised to an object, in all sums."""
+        """Replace the promise of an object, in all sums."""
         assert self._entries is not None
         if before is not None:
             self._count(before, -1)
@@ -225,13 +225,13 @@ class PromiseLedger:
             self._clusters.setdefault(name, set()).add(key)
 
     def _count(self, entry: _Promised, sign: int) -> None:
-        """Add what an object has to its queue, or take it off."""
+        """Add the requests of an object to its queue, or subtract them."""
         used = self._queues.setdefault(entry.queue, {})
         total = sign * sum(entry.planned.values())
         add_amounts(used, entry.request.items(), total)
 
     def _pods(self, kind: Kind, place: Name, cluster: str, unknown: int) -> int:
-        """Pods of an object that exist in a cluster; ``unknown`` if they cannot be read."""
+        """Number of pods of an object in a cluster; ``unknown`` if they cannot be read."""
         cache = self._fleet.listed(cluster, kind)
         if cache is None:
             return unknown
@@ -239,7 +239,7 @@ class PromiseLedger:
         return int(found.status.get("replicas") or 0) if found is not None else 0
 
     def _unschedulable(self, kind: Kind, place: Name, cluster: str) -> int:
-        """Pods of an object that no node of a cluster takes."""
+        """Number of unschedulable pods of an object in a cluster."""
         cache = self._fleet.listed(cluster, POD)
         if cache is None:
             return 0
@@ -247,7 +247,7 @@ class PromiseLedger:
         return sum(1 for _ in cache.indexed(UNSCHEDULABLE, workload_key(kind.kind, *place)))
 
     def _add(self, request: Amounts, replicas: Mapping[str, int], sign: int = 1) -> None:
-        """Add replicas by cluster to the sums, or take them away."""
+        """Add replicas by cluster to the sums, or subtract them."""
         for cluster, count in replicas.items():
             sums = self._sums.setdefault(cluster, {})
             add_amounts(sums, request.items(), sign * count)

@@ -1,4 +1,4 @@
-"""What queues and gangs allow a workload over all clusters, by the objects of the host."""
+"""Limits of queues and gangs for a workload over all clusters, from the objects of the host."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -18,15 +18,15 @@ from stretto.federation.scheduling.workload import FederatedWorkload, GangRule, 
 from stretto.reconcile.cache import Change
 
 FreeAmounts = Callable[[Iterable[str]], Mapping[str, int] | None]
-"""From resources to their free amounts in all clusters; ``None`` if no cluster reports any."""
+"""Function from resources to their free amounts in all clusters; ``None`` without a report."""
 _NOTHING: Final[Mapping[str, int]] = {}
 
 
 class FleetQueues:
-    """Judges workloads by the Queues and PodGroups of the host."""
+    """Applies the Queues and PodGroups of the host to workloads."""
 
     def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
-        """Initialize for a fleet; ``promises`` knows what every workload has."""
+        """Initialize for a fleet; ``promises`` gives the usage of every workload."""
         self._promises = promises
         self._queues = fleet.host.follow(QUEUE)
         self._groups = fleet.host.follow(POD_GROUP)
@@ -35,18 +35,18 @@ class FleetQueues:
         self._parents: dict[str, str] = {}
 
     def concerns(self, change: Change) -> bool:
-        """True if a change may let workloads that wait go on."""
+        """True if a change may unblock waiting workloads."""
         return change.kind in (QUEUE, POD_GROUP)
 
     def judged(
         self, item: FederatedItem, workload: FederatedWorkload, free: FreeAmounts
     ) -> FederatedWorkload:
-        """A workload with what its queue holds back, and with its gang.
+        """A workload with the replicas that its queue holds back, and with its gang.
 
         Args:
             item: the federated object.
             workload: the workload.
-            free: free amounts of the fleet without those that are promised.
+            free: free amounts of the fleet without promised amounts.
         """
         if workload.mode is not SchedulingMode.DIVIDE or workload.replicas <= 0:
             return workload
@@ -61,7 +61,7 @@ class FleetQueues:
     def _held(
         self, item: FederatedItem, workload: FederatedWorkload, free: FreeAmounts
     ) -> HeldReplicas | None:
-        """Replicas that the queue of a workload does not admit."""
+        """The replicas that the queue of a workload does not admit."""
         self._read()
         path = list(self._path(queue_name(item.federated)))
         used = self._used(item)
@@ -84,7 +84,7 @@ class FleetQueues:
         return HeldReplicas(missing, "QueueExceeded", verdict.reason) if missing else None
 
     def _gang(self, item: FederatedItem, workload: FederatedWorkload) -> GangRule | None:
-        """The gang of a workload whose pods name a PodGroup that exists."""
+        """The gang of a workload whose pods name an existing PodGroup."""
         name = group_name(item.federated)
         found = self._groups.get(item.federated.record.namespace, name) if name else None
         if found is None:
@@ -92,12 +92,12 @@ class FleetQueues:
         try:
             least = found.read(PodGroup).spec.min_member
         except InputError:
-            return None  # the members refuse it as well
+            return None  # the members reject it as well
         spreads = workload.max_clusters is not None and workload.max_clusters > 1
         return GangRule(name, least, spreads)
 
     def _read(self) -> None:
-        """Read the queues again if one has changed; an unreadable one does not count."""
+        """Read the queues again after a change; a malformed queue is ignored."""
         if self._revision == self._queues.revision:
             return
         self._revision = self._queues.revision
@@ -114,7 +114,7 @@ class FleetQueues:
             self._parents[name] = spec.parent
 
     def _path(self, name: str) -> Iterator[str]:
-        """A queue and its ancestors; a loop ends it."""
+        """Names of a queue and its ancestors; a cycle ends the sequence."""
         seen: set[str] = set()
         while name in self._specs and name not in seen:
             seen.add(name)
@@ -122,7 +122,7 @@ class FleetQueues:
             name = self._parents[name]
 
     def _used(self, item: FederatedItem) -> dict[str, dict[str, int]]:
-        """Amounts by queue with its subtree, without those of one object."""
+        """Used amounts of each queue with its subtree, without those of one object."""
         found: dict[str, dict[str, int]] = {}
         for name, used in self._promises.by_queue(item.key).items():
             for each in self._path(name):

@@ -1,4 +1,4 @@
-"""One cluster of a fleet, decoded for the scheduling."""
+"""One cluster of a fleet, decoded as input of scheduling."""
 
 import logging
 from typing import Final, NamedTuple
@@ -18,22 +18,22 @@ class KnownCluster(NamedTuple):
 
     #: The object.
     object: StoredObject
-    #: What its nodes offer.
+    #: Capacity of its nodes.
     nodes: ClusterNodes
-    #: As the scheduling reads it.
+    #: The cluster as input of scheduling.
     decoded: DecodedCluster
-    #: Digests of what policies read.
+    #: Digests of the fields that policies read.
     digests: JoinedCluster
 
 
 class ClusterReader:
-    """Decodes clusters with what their nodes offer."""
+    """Decodes clusters, with the capacity of their nodes."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the members of a fleet."""
         self._nodes = MemberNodeReader(fleet)
         self._unread: dict[str, str] = {}
-        #: Whether nodes count at all.
+        #: True if the division uses nodes.
         self.counts_nodes = self._nodes.counts
 
     def read(self, cluster: StoredObject, before: KnownCluster | None) -> KnownCluster | None:
@@ -41,7 +41,8 @@ class ClusterReader:
 
         Args:
             cluster: the cluster.
-            before: its last state. It holds for a cluster that cannot be read; the log says why.
+            before: its last state, which is used if the cluster cannot be read; the log gives the
+                reason.
         """
         name = cluster.record.name
         try:

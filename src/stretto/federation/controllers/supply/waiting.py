@@ -1,4 +1,4 @@
-"""Objects that wait for capacity, by the clusters whose reports decide them again."""
+"""Objects that wait for capacity, by the clusters whose reports reschedule them."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
@@ -8,26 +8,26 @@ from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.reconcile.cache import Change, StoredObject
 
 _MANY: Final = 64
-"""Clusters of one object beyond which a report of any cluster decides it again."""
+"""Maximum number of clusters of one object; with more, a report of any cluster reschedules it."""
 
 
 class WaitingObjects:
-    """Keys of objects, each with the clusters that it waits for."""
+    """Keys of waiting objects, each with the clusters that it waits for."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """No object of a fleet waits."""
+        """Start without waiting objects."""
         self._fleet = fleet
         self._clusters: dict[Hashable, tuple[str, ...]] = {}
         self._keys: dict[str, dict[Hashable, None]] = {}
         self._anywhere: dict[Hashable, None] = {}
 
     def note(self, key: Hashable, clusters: Sequence[str] | None, *, waits: bool) -> None:
-        """Note a decision.
+        """Record a decision.
 
         Args:
             key: the object.
             clusters: clusters whose capacity may change the decision; ``None`` for all.
-            waits: whether the object waits at all.
+            waits: true if the object waits for capacity.
         """
         self.forget(key)
         if not waits:
@@ -40,16 +40,16 @@ class WaitingObjects:
             self._keys.setdefault(name, {})[key] = None
 
     def forget(self, key: Hashable) -> None:
-        """An object does not wait any more."""
+        """Drop an object that does not wait any more."""
         self._anywhere.pop(key, None)
         for name in self._clusters.pop(key, ()):
             del self._keys[name][key]
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """Keys of the objects that a change of a FederatedCluster may decide again.
+        """Keys of the objects that a change of a FederatedCluster reschedules.
 
-        What policies read concerns all objects, health those that wait, and amounts those that wait
-        for this cluster.
+        A change of fields that policies read concerns all objects. A change of health concerns all
+        waiting objects. A change of amounts concerns the objects that wait for this cluster.
         """
         old, new = change.old, change.new
         if _read(old) != _read(new):
@@ -62,7 +62,7 @@ class WaitingObjects:
 
 
 def _read(cluster: StoredObject | None) -> Any:
-    """What policies read of a cluster; ``None`` for one that has not joined."""
+    """Fields of a cluster that policies read; ``None`` if the cluster has not joined."""
     if cluster is None or not is_joined(cluster):
         return None
     return (
@@ -73,6 +73,6 @@ def _read(cluster: StoredObject | None) -> Any:
 
 
 def _health(cluster: StoredObject) -> Any:
-    """Conditions without their times, and whether the cluster leaves."""
+    """Conditions without their times; true in first place if the cluster leaves."""
     conditions = cluster.status.get("conditions") or ()
     return cluster.is_terminating, [(each.get("type"), each.get("status")) for each in conditions]
