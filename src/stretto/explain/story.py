@@ -1,7 +1,7 @@
-"""A pod's life step by step, each step with its cause: the answer behind ``stretto story``.
+"""A pod's history step by step, each step with its cause: the result of ``stretto story``.
 
-A run record is complete: it has every attempt, including failed ones, and pods deleted before the
-end. The objects of a store only show what was written there: events, conditions and bindings.
+A run record is complete: it contains every attempt, including failed ones, and pods deleted before
+the end. The objects of a store contain only events, conditions and bindings.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from stretto.explain.words.reasons import Reason
 from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.story/v1"
-"""Version of the form below as JSON."""
+"""Version of the JSON form of ``Story``."""
 _EVENT_STEPS: Final = {
     "FailedScheduling": "no place",
     "Scheduled": "placed",
@@ -33,26 +33,26 @@ _EVENT_STEPS: Final = {
     "NodeOverCommitted": "over-commit",
     "GangReleased": "gang broken",
 }
-"""The steps of events, by their reasons; other events keep theirs."""
+"""Steps by the reason of their event; other events keep their reason."""
 _UNTRIED: Final = "not attempted: an identical pod had just found no node"
 
 
 class Story(msgspec.Struct, frozen=True):
-    """One pod's life."""
+    """History of one pod."""
 
     #: ``namespace/name``.
     pod: str
-    #: Its final state: ``bound``, ``unschedulable``, ``gone``, ...
+    #: Final state: ``bound``, ``unschedulable``, ``gone``, ...
     state: str
-    #: Its final node; empty for none.
+    #: Final node; empty for none.
     node: str
-    #: Its steps in order.
+    #: Steps in order.
     steps: tuple[StepFact, ...]
-    #: Why it is pending at the end; ``None`` if it is not.
+    #: Reason why the pod is pending at the end; ``None`` if it is not pending.
     waits: Reason | None = None
     #: Source of the story, as text.
     basis: str = ""
-    #: Steps of all pods dropped because of the recorder's limit.
+    #: Number of steps of all pods that were dropped because of the recorder's limit.
     dropped: int = 0
 
     @property
@@ -62,7 +62,7 @@ class Story(msgspec.Struct, frozen=True):
 
 
 def story_of_run(run: LoadedRun, pod: str) -> Story:
-    """A pod's life in a recorded run.
+    """Build a pod's history from a recorded run.
 
     Args:
         run: the record.
@@ -109,7 +109,7 @@ def _unknown(run: LoadedRun, pod: str) -> NotFoundError:
 
 
 def story_of_objects(records: Sequence[Record], pod: str, basis: str) -> Story:
-    """A pod's life from the objects of a store: creation, events and current node.
+    """Build a pod's history from the objects of a store: creation, events and current node.
 
     Raises:
         NotFoundError: no such pod; the hint lists similar names.
@@ -172,7 +172,7 @@ def _events(records: Iterable[Record], pod: Record, start: float) -> list[StepFa
 
 
 def _steps_of_event(event: Event, start: float) -> Iterator[StepFact]:
-    """One event at its first time, and at its last time if it was repeated."""
+    """Convert one event: a step at its first time and, if repeated, one at its last time."""
     step = _EVENT_STEPS.get(event.reason, event.reason)
     first = timestamp_or_none(event.first_timestamp or event.event_time)
     last = timestamp_or_none(event.last_timestamp)

@@ -109,4 +109,4 @@ def test_larger_nodes_that_the_pod_does_not_select_are_mentioned() -> None:
 def test_labels_that_no_node_has_together_are_named_together() -> None:
     nodes = make_node("a", labels={"x": "1"}), make_node("b", labels={"y": "1"})
     said = explanation_of(*nodes, spec={"nodeSelector": {"x": "1", "y": "1"}})
-    assert reason_of(said)[1].endswith("no node meets all of x=1 and y=1.")
+    assert reason_of(said)[1].endswith("no node matches all of x=1 and y=1.")

@@ -116,7 +116,8 @@ def test_nodes_that_are_meant_say_what_is_full_there_and_not_what_others_refuse(
     said = requested(make_pod("first", spec=spec), make_pod("p", spec=spec))
     assert said.dominant is not None
     assert said.dominant.sentence == (
-        "Its host ports are taken on every node that would do (1 node), by default/first on a1."
+        "Its host ports are taken on every node that would otherwise fit (1 node), "
+        "by default/first on a1."
     )
 
 

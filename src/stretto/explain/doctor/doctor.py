@@ -2,7 +2,7 @@
 
     checkup = examine(subject_of(records, names))      # the objects of a store
     checkup = examine(subject_of_record(path))         # the end of a run, with its history
-    checkup = examine(Subject(cluster, records, ...))  # the state of a running plane
+    checkup = examine(CheckedObjects(cluster, records, ...))  # a running plane
 
 Everything is recomputed from the objects, so errors in a plane's own accounting are found. The
 cause does not matter: a node that shrank below its pods is over-committed.
@@ -42,7 +42,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.doctor/v1"
-"""Version of the form below as JSON."""
+"""Version of the JSON form of ``Checkup``."""
 
 
 class CheckedObjects(msgspec.Struct, frozen=True):
@@ -58,18 +58,18 @@ class CheckedObjects(msgspec.Struct, frozen=True):
     serials: dict[int, str] = {}
     #: Gangs (``namespace/name``) that were complete once, if known.
     once_complete: frozenset[str] = frozenset()
-    #: Checks the units of a running dispatcher; ``None`` if there is none.
+    #: Checks the units of a running dispatcher; ``None`` without a dispatcher.
     audit: Callable[[], list[str]] | None = None
 
 
 class CheckResult(msgspec.Struct, frozen=True):
     """Result of one check."""
 
-    #: The check.
+    #: Name of the check.
     check: DoctorCheck
-    #: Number of its invariant; 0 for none.
+    #: Number of the invariant that it checks; 0 for none.
     law: int
-    #: What must hold.
+    #: Condition that must hold.
     holds_when: str
     #: Number of findings.
     findings: int
@@ -145,13 +145,13 @@ def _of(records: Iterable[Record], kind: Kind) -> list[Record]:
 
 
 def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> CheckedObjects:
-    """The objects of a store, with a cluster state built from them."""
+    """Build the input of ``examine`` from the objects of a store, with a cluster state of them."""
     cluster = rebuilt_cluster(scheduler_names, lambda kind: _of(records, kind))
     return CheckedObjects(cluster, records)
 
 
 def subject_of_record(path: Path) -> CheckedObjects:
-    """The end of a recorded run, with its history.
+    """Build the input of ``examine`` from a recorded run: its final state and its history.
 
     Raises:
         InputError: the file is no record.
@@ -170,7 +170,7 @@ def subject_of_record(path: Path) -> CheckedObjects:
 
 
 def _serials(records: Iterable[Record], pod_standings: dict[str, PodStanding]) -> dict[int, str]:
-    """``namespace/name`` of pods by serial."""
+    """Map the serial of each pod to its ``namespace/name``."""
     return {
         pod_standings[record.uid].serial: f"{record.namespace}/{record.name}"
         for record in records

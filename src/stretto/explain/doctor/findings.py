@@ -17,7 +17,7 @@ class DoctorCheck(Enum):
     PORT_CLASH = "port-clash"
     #: The ledger of a node does not match its pods.
     LEDGER = "ledger"
-    #: A gang has bound pods, but fewer than must start together.
+    #: A gang has bound pods, but fewer than ``minMember``.
     GANG_PART_BOUND = "gang-part-bound"
     #: A pod was bound twice, or is on two nodes.
     BOUND_TWICE = "bound-twice"
@@ -37,7 +37,7 @@ class DoctorCheck(Enum):
     STALE_CONDITION = "stale-condition"
     #: A claim whose bind is not confirmed.
     IN_DOUBT = "in-doubt"
-    #: A gang that was complete has lost members.
+    #: A gang that was complete has lost pods.
     GANG_SHRUNK = "gang-shrunk"
 
 
@@ -69,12 +69,12 @@ class Finding(msgspec.Struct, frozen=True):
 
     #: The check that failed.
     check: DoctorCheck
-    #: What is wrong, with names and amounts.
+    #: Description of the problem, with names and amounts.
     sentence: str
-    #: The objects concerned, as ``Kind name`` or ``Kind namespace/name``.
+    #: Objects with the problem, as ``Kind name`` or ``Kind namespace/name``.
     objects: tuple[str, ...] = ()
 
     @property
     def breaks_invariant(self) -> bool:
-        """Whether an invariant is violated, as opposed to a minor issue."""
+        """True if the finding violates an invariant, false for a minor issue."""
         return INVARIANTS[self.check][0] != NO_INVARIANT

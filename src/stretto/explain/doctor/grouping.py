@@ -23,19 +23,19 @@ _GROUP: Final = b"godel.bytedance.com/pod-group-name"
 class GroupedPod(NamedTuple):
     """A pod with its gang and queue."""
 
-    #: ``namespace/name``.
+    #: ``namespace/name`` of the pod.
     key: str
-    #: Identity of its unit.
+    #: Identity of the pod's unit.
     unit: str
-    #: Its PodGroup as ``namespace/name``; empty for none.
+    #: PodGroup of the pod as ``namespace/name``; empty for none.
     group: str
     #: The queue named by the pod or its group.
     queue: str
-    #: Whether it is bound.
+    #: True if the pod is bound.
     bound: bool
-    #: Whether it has finished.
+    #: True if the pod has finished.
     ended: bool
-    #: Its object.
+    #: Object of the pod.
     record: Record
 
 

@@ -13,7 +13,7 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 
 NAMED = 5
-"""Pods of a node that are named in a finding, the largest first."""
+"""Number of pods of a node that a finding names, the largest first."""
 
 
 def over_committed(cluster: Cluster) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def _largest(cluster: Cluster, slot: int, column: int) -> list[str]:
 
 
 def device_clashes(cluster: Cluster) -> Iterator[Finding]:
-    """Devices that are over-allocated, and devices that do not exist."""
+    """Devices that are over-allocated, and allocated devices that do not exist on the node."""
     table, pods = cluster.ledger.devices, cluster.pods
     for slot, device in np.argwhere((table.kind > 0) & (table.free < 0)).tolist():
         node, free = cluster.nodes.names[slot], int(table.free[slot, device])
@@ -67,7 +67,7 @@ def device_clashes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _missing_devices(cluster: Cluster) -> Iterator[Finding]:
-    """Pods that hold fewer devices of their node than they request."""
+    """Pods with fewer allocated devices than they request."""
     table, pods = cluster.ledger.devices, cluster.pods
     for row in _special_rows(cluster):
         pod, slot = cluster.classes[int(pods.class_id[row])], int(pods.slot[row])
@@ -79,7 +79,7 @@ def _missing_devices(cluster: Cluster) -> Iterator[Finding]:
                 key, node = pods.key(row), cluster.nodes.names[slot]
                 yield Finding(
                     DoctorCheck.DEVICE_CLASH,
-                    f"pod {key} requests {request.count} {request.kind} and holds {len(held)} "
+                    f"pod {key} requests {request.count} {request.kind} and has {len(held)} "
                     f"on node {node}",
                     (f"Pod {key}", f"Node {node}"),
                 )
@@ -116,7 +116,7 @@ def ledger_differences(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _special_rows(cluster: Cluster) -> list[int]:
-    """Rows on known nodes whose requests include more than amounts."""
+    """Rows of pods on known nodes that request more than plain amounts: devices or host ports."""
     pods = cluster.pods
     rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
     found: list[int] = rows[cluster.classes.special[pods.class_id[rows]] > 0].tolist()

@@ -1,4 +1,4 @@
-"""Invariants 3 and 4: where each pod is, by its object and by the cluster state."""
+"""Invariants 3 and 4: the node of each pod, from its object and from the cluster state."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -21,7 +21,7 @@ _NODE: Final = b'"nodeName"'
 class _CheckedSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The node in a pod's spec."""
 
-    #: Its node.
+    #: Node that the spec names.
     node_name: str | None = None
 
 
@@ -37,18 +37,18 @@ class _CheckedCondition(msgspec.Struct, frozen=True):
 class _CheckedStatus(msgspec.Struct, frozen=True, rename="camel"):
     """The scheduling part of a pod's status."""
 
-    #: Its nominated node.
+    #: Nominated node.
     nominated_node_name: str | None = None
-    #: Its conditions.
+    #: Conditions of the pod.
     conditions: tuple[_CheckedCondition, ...] | None = None
 
 
 class _CheckedBody(msgspec.Struct, frozen=True):
     """The parts of a pod that are checked."""
 
-    #: Its spec.
+    #: Spec of the pod.
     spec: _CheckedSpec = _CheckedSpec()
-    #: Its status.
+    #: Status of the pod.
     status: _CheckedStatus = _CheckedStatus()
 
 
@@ -78,7 +78,7 @@ def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
 
 
 def placed_twice(batches: Sequence[StepBatch], names: dict[int, str]) -> Iterator[Finding]:
-    """Pods that were placed twice without a refusal or release in between, by their history.
+    """Pods that were placed twice without a refusal or release in between, from their history.
 
     Args:
         batches: the recorded steps, in order.
@@ -123,7 +123,7 @@ def unknown_nodes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def claims_without_pods(cluster: Cluster, records: Sequence[Record]) -> Iterator[Finding]:
-    """Claims in the ledger whose pod does not exist, or is bound elsewhere."""
+    """Claims in the ledger of pods that do not exist or are bound to another node."""
     pods = cluster.pods
     nodes = {record.uid: record.node for record in records}
     for row in np.flatnonzero(pods.slot[: pods.length] != NO_SLOT).tolist():
@@ -184,7 +184,7 @@ def unreadable(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _read(record: Record) -> _CheckedBody:
-    """Decode a body; empty if it cannot be decoded."""
+    """Decode a body; return an empty body if it cannot be decoded."""
     try:
         return _DECODER.decode(record.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Profiles, policies and rules that a configuration may name, with a sentence about each."""
+"""Profiles, policies and rules that a configuration may name, with one sentence about each."""
 
 import re
 from collections.abc import Iterable
@@ -24,54 +24,55 @@ class RuleWeight(msgspec.Struct, frozen=True):
 
     #: Name of the rule.
     rule: str
-    #: Its weight.
+    #: Weight of the score.
     weight: int
 
 
 class ProfileRow(msgspec.Struct, frozen=True):
     """A built-in profile."""
 
-    #: Name, for ``--profile`` and ``profile:`` of a scenario.
+    #: Name for ``--profile`` and for ``profile:`` of a scenario.
     name: str
-    #: What it is for.
+    #: Intended use.
     sentence: str
     #: Names of its filters, in the order in which they are evaluated; empty for kube-parity.
     filters: tuple[str, ...]
     #: Its scores with their weights; empty for kube-parity.
     scores: tuple[RuleWeight, ...]
-    #: How ties between equal scores are broken.
+    #: Policy that breaks ties between equal scores.
     ties: str
-    #: Which devices of a node a pod gets.
+    #: Policy that selects the devices of a node for a pod.
     devices: str
-    #: The configuration of that name.
+    #: Configuration with this name.
     configuration: dict[str, Any]
 
 
 class PolicyRow(msgspec.Struct, frozen=True):
     """A policy that a configuration may name."""
 
-    #: Its name.
+    #: Name of the policy.
     name: str
     #: ``score``, ``queue``, ``between queues``, ``dispatch`` or ``forecast``.
     kind: str
-    #: Where it is named.
+    #: Field that names the policy.
     where: str
-    #: What it does.
+    #: Description in one sentence.
     sentence: str
 
 
 class RuleRow(msgspec.Struct, frozen=True):
     """A rule of the default engine."""
 
-    #: Name in profiles and messages.
+    #: Name of the rule in profiles and messages.
     name: str
     #: ``filter``, ``score`` or ``filter, score``.
     kind: str
-    #: Whether the default profile uses it.
+    #: True if the default profile uses the rule.
     default: bool
-    #: Weight of its score in the default profile, or if the profile gives none; 0 for a filter.
+    #: Weight of the score in the default profile, or the default weight if the profile sets none; 0
+    #: for a filter.
     weight: int
-    #: What it does.
+    #: Description in one sentence.
     sentence: str
 
 
@@ -139,7 +140,7 @@ def policy_rows() -> PolicyList:
 
 
 def _predictor_sentence(name: str) -> str:
-    """What a predictor does, or why it cannot be used: a broken package hides no other row."""
+    """Describe a predictor, or state why it cannot be used: a broken package hides no other row."""
     try:
         return PREDICTORS.get(name).summary
     except InputError as error:
@@ -147,7 +148,7 @@ def _predictor_sentence(name: str) -> str:
 
 
 def rule_rows(rules: Iterable[type[Rule]]) -> RuleList:
-    """Some rules."""
+    """Describe some rules."""
     return RuleList(tuple(map(_rule, rules)))
 
 

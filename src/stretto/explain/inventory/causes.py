@@ -1,7 +1,7 @@
-"""Causes of pending pods: pods that are pending for one reason form one cause.
+"""Causes of pending pods: all pods that are pending for the same reason form one cause.
 
-Pods of one class, one scheduling state and one kind of unit have the same reason, so one pod of
-each group is explained for all of them.
+Pods with the same class, scheduling state and kind of unit have the same reason. Therefore only one
+pod of each group is explained.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,8 @@ from stretto.explain.words.standing import UnitFacts
 from stretto.state.rows.lifecycle import PodState
 
 EXPLAINED: Final = 200
-"""Largest groups that are explained; the pods of the others have no reason."""
+"""Number of groups that are explained, the largest first; the pods of other groups have no reason.
+"""
 NOT_EXPLAINED: Final = "not explained"
 """Code of pods without a reason, because there are too many groups."""
 FITS: Final = "fits"
@@ -33,7 +34,7 @@ class PendingCause(msgspec.Struct, frozen=True):
     code: str
     #: Tier of the reason; empty for the last two codes.
     tier: str
-    #: The reason as a sentence, for the first of the pods.
+    #: Reason as a sentence, for the first of the pods.
     sentence: str
     #: Number of pods.
     pods: int
@@ -50,7 +51,10 @@ def pending_rows(scene: Scene) -> list[int]:
 
 
 def reasons_by_row(scene: Scene, rows: Iterable[int]) -> dict[int, Reason | None]:
-    """The dominant reason of each pending pod; ``None`` where there are too many groups."""
+    """Return the dominant reason of each pending pod.
+
+    ``None`` for pods of groups beyond ``EXPLAINED``.
+    """
     groups: dict[tuple[object, ...], list[int]] = {}
     for row in rows:
         groups.setdefault(_cause_key(scene, row), []).append(row)
@@ -85,7 +89,7 @@ def causes_of(scene: Scene, rows: Iterable[int]) -> tuple[PendingCause, ...]:
 
 
 def _cause_key(scene: Scene, row: int) -> tuple[object, ...]:
-    """What decides about the reason of a pending pod."""
+    """Key of the facts that determine the reason of a pending pod."""
     pods = scene.cluster.pods
     return (
         int(pods.class_id[row]),

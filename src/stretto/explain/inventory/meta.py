@@ -22,7 +22,7 @@ def pod_meta(record: Record, reader: MembershipReader) -> tuple[dict[str, str], 
 
 
 def labels_of(record: Record) -> dict[str, str]:
-    """The labels of an object; none if they are malformed."""
+    """Labels of an object; empty if they are malformed."""
     try:
         raw = bytes(decode_object_head(record.body).metadata.labels)
         return msgspec.json.decode(raw, type=dict[str, str]) if raw else {}
@@ -31,7 +31,8 @@ def labels_of(record: Record) -> dict[str, str]:
 
 
 _WALL: Final = 1e9
-"""Seconds from which a time is one of a wall clock, also of one that is ahead of this machine's."""
+"""Smallest value in seconds that counts as wall time, including clocks that are ahead of this one.
+"""
 
 
 def age_of(record: Record, at: float | None) -> float | None:

@@ -4,7 +4,7 @@ from stretto.control.controllers.move_plan import DefragPlan
 
 
 def capacity_rows(plan: DefragPlan) -> list[tuple[str, float, float]]:
-    """Each figure of the free capacity: its name, its value before the moves and after them."""
+    """Figures of the free capacity as rows: name, value before the moves, value after the moves."""
     before, after = plan.before, plan.after
     return [
         ("empty nodes", before.empty_nodes, after.empty_nodes),

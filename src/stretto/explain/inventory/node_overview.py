@@ -1,4 +1,4 @@
-"""What is on a node, and why pending pods are not."""
+"""Pods and resources of a node, and the reasons why pending pods do not fit on it."""
 
 from typing import Final
 
@@ -11,41 +11,41 @@ from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.scene import Scene
 
 NODE_SCHEMA: Final = "stretto.explain.node/v1"
-"""Version of ``NodeOverview`` as JSON."""
+"""Version of the JSON form of ``NodeOverview``."""
 
 
 class NodeRefusal(msgspec.Struct, frozen=True):
     """Pending pods that a node refuses for one reason."""
 
-    #: The reason, as kube-scheduler words it.
+    #: Reason in kube-scheduler's wording.
     reason: str
     #: Number of pods.
     pods: int
-    #: One of them, as ``namespace/name``.
+    #: One of these pods, as ``namespace/name``.
     example: str
 
 
 class NodeOverview(msgspec.Struct, frozen=True):
-    """What is on a node, and why pending pods are not."""
+    """Pods and resources of a node, and the reasons why pending pods do not fit on it."""
 
-    #: Use and labels.
+    #: Use and labels of the node.
     node: NodeRow
-    #: Pods on it, as ``namespace/name``.
+    #: Pods on the node, as ``namespace/name``.
     pods: tuple[str, ...]
     #: Number of pending pods.
     pending: int
-    #: Pending pods that fit on it alone, as ``namespace/name``.
+    #: Pending pods that fit on this node if placed alone, as ``namespace/name``.
     fitting: tuple[str, ...]
-    #: Why it refuses the others; a pod counts under each of its reasons.
+    #: Reasons for refusing the other pods; a pod counts under each of its reasons.
     refusals: tuple[NodeRefusal, ...]
 
 
 def explain_node(scene: Scene, node: NodeRow) -> NodeOverview:
-    """What is on a node, and why pending pods are not.
+    """Describe a node and the reasons why pending pods do not fit on it.
 
     Args:
         scene: the state.
-        node: the node's row of a list.
+        node: row of the node in a list of nodes.
     """
     slot = scene.slot_of(node.name)
     pods, view, slots = scene.cluster.pods, scene.view(), np.array([slot], np.int64)

@@ -23,28 +23,28 @@ class NodeUse(msgspec.Struct, frozen=True):
     allocatable: str
     #: Amount requested by its pods.
     requested: str
-    #: Requested part in percent.
+    #: Requested share of the allocatable amount, in percent.
     pct: float
 
 
 class NodeRow(msgspec.Struct, frozen=True):
     """One node."""
 
-    #: Name.
+    #: Name of the node.
     name: str
-    #: ``ready``, ``cordoned`` or ``unknown`` (the scheduler does not have it).
+    #: ``ready``, ``cordoned``, or ``unknown`` for a node that the scheduler state does not contain.
     status: str
-    #: Its failure zone; empty for none.
+    #: Failure zone of the node; empty for none.
     zone: str = ""
-    #: Pods on it.
+    #: Number of pods on the node.
     pods: int = 0
-    #: Its resources by name.
+    #: Resources of the node by name.
     resources: dict[str, NodeUse] = {}
-    #: Unallocated GPUs or other devices; ``None`` without devices.
+    #: Number of unallocated GPUs or other devices; ``None`` without devices.
     free_devices: int | None = None
-    #: Devices; 0 for none.
+    #: Number of devices; 0 for none.
     devices: int = 0
-    #: Its labels.
+    #: Labels of the node.
     labels: dict[str, str] = {}
 
 
@@ -52,7 +52,7 @@ def node_rows(scene: Scene, records: Sequence[Record]) -> list[NodeRow]:
     """Rows of nodes, in the order of their names.
 
     Args:
-        scene: the state in which the nodes are.
+        scene: the state that contains the nodes.
         records: the nodes; other kinds are skipped.
     """
     pods = scene.cluster.pods

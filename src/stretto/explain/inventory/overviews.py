@@ -1,4 +1,4 @@
-"""Explanations of several pods at once: of a unit, a queue, a node, or all pending pods."""
+"""Explanations of several pods at once: the pods of a unit or queue, or all pending pods."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -29,33 +29,34 @@ class PendingOverview(msgspec.Struct, frozen=True):
     pods: int
     #: Number of pending pods.
     pending: int
-    #: Causes, the one with the most pods first.
+    #: Causes, ordered by number of pods, descending.
     causes: tuple[PendingCause, ...]
 
 
 class UnitOverview(msgspec.Struct, frozen=True):
-    """Why a PodGroup or another unit is pending, or where its pods are."""
+    """Reasons why a PodGroup or another unit is pending, or the nodes of its pods."""
 
-    #: ``Kind/namespace/name``.
+    #: Key of the unit, ``Kind/namespace/name``.
     unit: str
-    #: Its facts; ``None`` if there is nothing to report.
+    #: Facts about the unit; ``None`` if there is nothing to report.
     facts: UnitFacts | None
-    #: Its pods with a node: ``namespace/name`` to node.
+    #: Pods of the unit with a node: ``namespace/name`` to node.
     placed: dict[str, str]
-    #: Number of its pending pods.
+    #: Number of pending pods of the unit.
     pending: int
-    #: Causes of its pending pods.
+    #: Causes of the pending pods.
     causes: tuple[PendingCause, ...]
-    #: Explanation of its first pending pod, with the gang as a whole; ``None`` if all have a node.
+    #: Explanation of the first pending pod, with the gang as a whole; ``None`` if all pods have a
+    #: node.
     example: Explanation | None = None
 
 
 class QueueOverview(msgspec.Struct, frozen=True):
-    """The state of a queue, and why its pods are pending."""
+    """State of a queue, and the causes of its pending pods."""
 
-    #: Use, guarantee and limit.
+    #: Usage, guarantee and limit of the queue.
     queue: QueueFacts
-    #: Its guarantee against its use, and the queues that borrow from it; ``None`` if unknown.
+    #: Guarantee compared with usage, and the queues that borrow from it; ``None`` if unknown.
     share: ShareFacts | None
     #: Number of pending pods of the queue and of the queues below it.
     pending: int
@@ -66,12 +67,12 @@ class QueueOverview(msgspec.Struct, frozen=True):
 def explain_pending_pods(
     scene: Scene, records: Sequence[Record], keep: Callable[[str], bool] = bool
 ) -> PendingOverview:
-    """All pending pods by cause.
+    """Explain all pending pods, grouped by cause.
 
     Args:
         scene: the state.
         records: its objects.
-        keep: whether to count a pod, by ``namespace/name``.
+        keep: predicate on ``namespace/name``: true for the pods to count.
     """
     pods = [each for each in records if each.kind == POD and keep(_key(each))]
     unbound = [each for each in pods if not each.node]
@@ -108,12 +109,12 @@ def _unhandled(scene: Scene, keys: Sequence[str]) -> list[PendingCause]:
 
 
 def explain_unit(scene: Scene, records: Sequence[Record], key: str) -> UnitOverview:
-    """Why a unit is pending, or where its pods are.
+    """Explain why a unit is pending, or list the nodes of its pods.
 
     Args:
         scene: the state.
         records: its objects.
-        key: its key.
+        key: the key of the unit.
     """
     pods = scene.cluster.pods
     rows = [row for row, unit in unit_keys(scene, records).items() if unit == key]
@@ -131,7 +132,7 @@ def explain_unit(scene: Scene, records: Sequence[Record], key: str) -> UnitOverv
 
 
 def explain_queue(scene: Scene, name: str) -> QueueOverview:
-    """The state of a queue, and why its pods and those of the queues below it are pending.
+    """Describe a queue and explain why its pods and those of its descendants are pending.
 
     Args:
         scene: the state.

@@ -33,25 +33,25 @@ class PodRow(msgspec.Struct, frozen=True):
     #: ``bound``, ``pending``, ``unschedulable``, ``gated``, ``backoff``, ``nominated``, ``not
     #: handled``, ...
     status: str
-    #: Its node; empty for none.
+    #: Node of the pod; empty for none.
     node: str = ""
-    #: Its queue.
+    #: Queue of the pod.
     queue: str = ""
-    #: Its unit, as ``Kind/namespace/name``; empty for a single pod.
+    #: Unit of the pod, as ``Kind/namespace/name``; empty for a single pod.
     unit: str = ""
-    #: Its resolved priority.
+    #: Resolved priority of the pod.
     priority: int = 0
-    #: Its requests in Kubernetes notation, by resource.
+    #: Requests in Kubernetes notation, by resource.
     requests: dict[str, str] = {}
-    #: Its allocated devices, such as ``0,3``; empty for none.
+    #: Allocated devices, such as ``0,3``; empty for none.
     devices: str = ""
-    #: Seconds since it was created or first seen; ``None`` if unknown.
+    #: Seconds since the pod was created or first seen; ``None`` if unknown.
     age_s: float | None = None
-    #: Code of the reason why it is pending; empty for a pod with a node.
+    #: Code of the reason why the pod is pending; empty for a pod with a node.
     reason: str = ""
-    #: That reason as a sentence.
+    #: The same reason as a sentence.
     sentence: str = ""
-    #: Its labels.
+    #: Labels of the pod.
     labels: dict[str, str] = {}
 
     @property
@@ -63,9 +63,9 @@ class PodRow(msgspec.Struct, frozen=True):
 class ListedPod(NamedTuple):
     """A pod's record with its row."""
 
-    #: The object.
+    #: Object of the pod.
     record: Record
-    #: Its row in the scene; ``None`` if the scheduler does not handle it.
+    #: Row of the pod in the scene; ``None`` if the scheduler does not handle the pod.
     row: int | None
 
 
@@ -73,7 +73,7 @@ def pod_rows(scene: Scene, records: Sequence[Record], at: float | None) -> list[
     """Rows of pods, in the order of their names.
 
     Args:
-        scene: the state in which the pods are.
+        scene: the state that contains the pods.
         records: the pods; other kinds are skipped.
         at: time of the state, in seconds since the start of the run, or as wall time; ``None`` if
             unknown.
@@ -136,7 +136,7 @@ def _row_of(
 def _standing(
     scene: Scene, chosen: ListedPod, reasons: dict[int, Reason | None]
 ) -> tuple[str, str, str]:
-    """Status, code of the reason and sentence of a pod that the scheduler handles."""
+    """Return status, reason code and sentence of a pod that the scheduler handles."""
     record, row = chosen
     assert row is not None
     if record.node:
@@ -150,7 +150,7 @@ def _standing(
 
 
 def _unhandled(scene: Scene, head: PodRow, record: Record) -> PodRow:
-    """A pod that the scheduler does not handle."""
+    """Row of a pod that the scheduler does not handle."""
     why = scene.objects.unhandled.get(head.key)
     fault = scene.cluster.abnormal.get(f"pod {head.key}")
     if why is not None:

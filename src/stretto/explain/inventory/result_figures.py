@@ -1,18 +1,18 @@
-"""The figures of a result of any schema: its numbers, named by their places."""
+"""The figures of a result of any schema: its numbers, named by their paths."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 MOST_FIGURES: Final = 200
-"""Figures of one result: more rows are no comparison."""
+"""Maximum number of figures of one result: more rows are not a useful comparison."""
 _LABELS: Final = ("name", "policy", "model", "resource", "queue", "setting", "seed", "side")
-"""Members that name an item of a list, the most telling first."""
+"""Members that identify an item of a list, the most specific first."""
 _MOST_ITEMS: Final = 30
-"""Items of a list whose numbers are figures; longer lists are curves and tables."""
+"""Maximum length of a list whose numbers become figures; longer lists are curves or tables."""
 
 
 def figures_of(result: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The figures of a result, such as ``policies · fgd · placed``, in its order."""
+    """Figures of a result in their order, such as ``policies · fgd · placed``."""
     found: list[tuple[str, float]] = []
     for figure in _numbers(result, ()):
         if len(found) == MOST_FIGURES:
@@ -34,7 +34,7 @@ def _numbers(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, float]]:
 
 
 def _items(items: Sequence[Any], path: tuple[str, ...]) -> Iterator[tuple[str, float]]:
-    """Numbers of the items that are mappings; lists of numbers are curves."""
+    """Numbers of the items that are mappings; lists of plain numbers are curves and are skipped."""
     for place, each in enumerate(items):
         if isinstance(each, Mapping):
             label = next((str(each[name]) for name in _LABELS if name in each), str(place + 1))

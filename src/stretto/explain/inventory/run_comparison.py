@@ -1,4 +1,4 @@
-"""Run records side by side: the figures of their reports and the pods placed over time."""
+"""Comparison of run records: the figures of their reports and the pods placed over time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -13,7 +13,7 @@ from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 
 MOST_RUNS: Final = 8
-"""Largest number of records in one comparison: more columns do not fit on a page."""
+"""Maximum number of records in one comparison: more columns do not fit on a page."""
 
 Summary = Mapping[str, Any]
 
@@ -23,9 +23,9 @@ class RunFigure(msgspec.Struct, frozen=True):
 
     #: Name, such as ``pods placed``.
     name: str
-    #: The value of each run; ``None`` where a report does not have it.
+    #: Value in each run; ``None`` if the report of a run does not contain it.
     values: tuple[float | None, ...]
-    #: The difference of each value from that of the first run; ``None`` where either is missing.
+    #: Difference between each value and that of the first run; ``None`` if either is missing.
     differences: tuple[float | None, ...]
 
 
@@ -47,26 +47,26 @@ class RunComparison(msgspec.Struct, frozen=True):
     runs: tuple[RunRow, ...]
     #: Figures that at least one report has.
     figures: tuple[RunFigure, ...]
-    #: Curves of the runs whose reports have them.
+    #: Curves of the runs whose reports contain one.
     curves: tuple[RunCurve, ...]
 
 
 class ComparedRun(NamedTuple):
     """One run of a comparison."""
 
-    #: Its row in the list.
+    #: Row of the run in the list of runs.
     row: RunRow
-    #: Its figures.
+    #: Figures of the run.
     figures: Sequence[tuple[str, float]]
-    #: Its pods over time; ``None`` if its report does not have them.
+    #: Pods placed over time; ``None`` if the report does not contain them.
     curve: RunCurve | None = None
 
 
 def recorded_run(records: RunRecords, name: str) -> ComparedRun:
-    """A run record.
+    """Read a run record.
 
     Raises:
-        InputError: it is unreadable.
+        InputError: the record is unreadable.
         NotFoundError: no record has that name.
     """
     (row,) = run_rows(records, (name,))
@@ -82,11 +82,11 @@ def compare_runs(names: Sequence[str], read: Callable[[str], ComparedRun]) -> Ru
     """Compare runs; the first one is the reference.
 
     Args:
-        names: their names.
-        read: reads the run of a name.
+        names: names of the runs.
+        read: reads the run with a name.
 
     Raises:
-        InputError: no run is named, or too many are.
+        InputError: ``names`` is empty or has more than ``MOST_RUNS`` entries.
     """
     if not 1 <= len(names) <= MOST_RUNS:
         raise InputError("runs", f"{len(names)} records", f"1 to {MOST_RUNS} records")
@@ -111,7 +111,7 @@ def _figure(name: str, values: Sequence[float | None]) -> RunFigure:
 
 
 def _values(summary: Summary) -> list[tuple[str, float]]:
-    """The figures of one report, in the order of a page."""
+    """Figures of one report, in the order of the page."""
     found = [(name, read(summary)) for name, read in _PLAIN]
     found += [
         (f"{each['resource']} in use (%)", each["used_pct"]) for each in _list(summary, "resources")
@@ -151,4 +151,4 @@ _PLAIN: Final[tuple[tuple[str, Callable[[Summary], Any]], ...]] = (
     ("refused claims (%)", _field("conflict_pct")),
     ("pods evicted", _evicted),
 )
-"""Figures of every report."""
+"""Figures that every report contains."""

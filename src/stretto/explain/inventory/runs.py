@@ -23,16 +23,16 @@ class RunRow(msgspec.Struct, frozen=True):
     started: str = ""
     #: Duration in seconds.
     seconds: float = 0.0
-    #: Pods that arrived.
+    #: Number of pods that arrived.
     pods: int = 0
-    #: Pods on nodes at the end.
+    #: Number of pods with a node at the end.
     placed: int = 0
-    #: Pods without a node at the end.
+    #: Number of pods without a node at the end.
     pending: int = 0
 
 
 def run_rows(records: RunRecords, names: tuple[str, ...] = ()) -> list[RunRow]:
-    """The records of a folder, or some of them.
+    """Rows of all records of a folder, or of those with the given names.
 
     Raises:
         NotFoundError: no record has one of the names.

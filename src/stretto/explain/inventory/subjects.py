@@ -1,7 +1,7 @@
 """The objects besides pods that ``stretto explain`` explains: units, queues and nodes.
 
-A subject is written as kubectl writes objects, ``node/NAME``. A name alone is a pod, or any
-other object of that name if no pod has it.
+A subject is written as kubectl writes objects, ``node/NAME``. A plain name means a pod. If no pod
+has this name, it means any other object with the name.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,24 +21,24 @@ from stretto.stores.store import Record
 
 
 class ExplainedKind(Enum):
-    """What a question is about."""
+    """Kind of the object to explain."""
 
     #: One pod.
     POD = "pod"
-    #: A PodGroup, or another unit.
+    #: A PodGroup or another unit.
     UNIT = "podgroup"
-    #: A queue with the queues below it.
+    #: A queue with its descendants.
     QUEUE = "queue"
     #: A node.
     NODE = "node"
 
 
 class ExplainedObject(NamedTuple):
-    """What a question is about."""
+    """Object to explain."""
 
-    #: Its kind.
+    #: Kind of the object.
     kind: ExplainedKind
-    #: ``namespace/name`` of a pod, the key of a unit, or a name.
+    #: ``namespace/name`` of a pod, the key of a unit, or the name of a queue or node.
     name: str
 
 
@@ -55,22 +55,22 @@ _PREFIXES: Final = {
     "nodes": ExplainedKind.NODE,
 }
 _KEYS: Final = ("PodGroupUnit/", "OwnerUnit/", "Pod/")
-"""Beginnings of the keys of units, as ``stretto get units -o name`` writes them."""
+"""Prefixes of unit keys, as ``stretto get units -o name`` writes them."""
 
 
 def subject_named(
     scene: Scene, records: Sequence[Record], text: str, namespace: str = ""
 ) -> ExplainedObject:
-    """The subject that a text names.
+    """Find the object that a text names.
 
     Args:
         scene: the state.
         records: its objects.
         text: ``NAME``, ``NAMESPACE/NAME`` or ``KIND/NAME``.
-        namespace: namespace of names without one; empty for any.
+        namespace: namespace for names without a namespace; empty for any.
 
     Raises:
-        NotFoundError: no unit, queue or node has the name; the nearest names are shown.
+        NotFoundError: no unit, queue or node has the name; the message lists similar names.
     """
     if text.startswith("Pod/"):
         return ExplainedObject(ExplainedKind.POD, text.removeprefix("Pod/"))
@@ -107,7 +107,7 @@ def unit_keys(scene: Scene, records: Sequence[Record]) -> dict[int, str]:
 
 
 def _plain(scene: Scene, records: Sequence[Record], text: str, namespace: str) -> ExplainedObject:
-    """The subject of a name without a kind: a pod, unless only something else has the name."""
+    """Resolve a name without a kind: a pod, unless only another object has the name."""
     pod = ExplainedObject(ExplainedKind.POD, _with(namespace, text))
     if _has_pod(scene, pod.name):
         return pod
@@ -120,7 +120,7 @@ def _plain(scene: Scene, records: Sequence[Record], text: str, namespace: str) -
 
 
 def _has_pod(scene: Scene, text: str) -> bool:
-    """Whether a pod has a name, handled or not."""
+    """Return whether a pod has this name, handled or not."""
     pods = scene.cluster.pods
     if "/" in text:
         keys = (pods.key(row) for row in pods.rows().tolist())
@@ -130,10 +130,10 @@ def _has_pod(scene: Scene, text: str) -> bool:
 
 
 def _unit_key(scene: Scene, records: Sequence[Record], text: str, namespace: str) -> str:
-    """The key of a unit that a text names.
+    """Find the key of the unit that a text names.
 
     Raises:
-        NotFoundError: no such unit; the nearest names are shown.
+        NotFoundError: no such unit; the message lists similar names.
     """
     groups = (group_unit(name) for name in scene.objects.groups)
     keys = list(dict.fromkeys([*unit_keys(scene, records).values(), *groups]))

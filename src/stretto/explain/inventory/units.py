@@ -1,4 +1,4 @@
-"""Units of a state as rows of a list: what is admitted as a whole."""
+"""Units of a state as rows of a list."""
 
 from collections.abc import Iterable
 
@@ -18,17 +18,17 @@ class UnitRow(msgspec.Struct, frozen=True):
     status: str
     #: Its queue.
     queue: str
-    #: Pods with a node.
+    #: Number of pods with a node.
     placed: int
-    #: Pods without a node.
+    #: Number of pods without a node.
     pending: int
-    #: Pods that must start together; ``None`` if unknown.
+    #: Number of pods that must start together; ``None`` if unknown.
     min_member: int | None = None
-    #: Highest priority of its pods.
+    #: Highest priority of the pods.
     priority: int = 0
-    #: Code of the most frequent reason of its pending pods; empty for none.
+    #: Code of the most frequent reason of the pending pods; empty for none.
     reason: str = ""
-    #: That reason as a sentence.
+    #: The same reason as a sentence.
     sentence: str = ""
 
 
@@ -37,7 +37,7 @@ def unit_rows(rows: Iterable[PodRow], min_members: dict[str, int | None]) -> lis
 
     Args:
         rows: the pods.
-        min_members: pods that must start together, by the key of the unit.
+        min_members: number of pods that must start together, by key of the unit.
     """
     members: dict[str, list[PodRow]] = {}
     for each in rows:

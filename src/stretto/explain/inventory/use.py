@@ -18,56 +18,56 @@ MEMORY = "memory"
 
 
 class NodeUseRow(msgspec.Struct, frozen=True):
-    """Use of a node; ``None`` where nothing is measured."""
+    """Use of a node; a field is ``None`` if it is not measured."""
 
     #: The node.
     name: str
-    #: Used milli-CPU.
+    #: Used CPU in milli-CPU.
     cpu: int | None
-    #: Allocatable milli-CPU.
+    #: Allocatable CPU in milli-CPU.
     cpu_allocatable: int
-    #: Used bytes.
+    #: Used memory in bytes.
     memory: int | None
-    #: Allocatable bytes.
+    #: Allocatable memory in bytes.
     memory_allocatable: int
     #: RFC 3339 time of the measurement.
     measured: str | None
 
 
 class PodUseRow(msgspec.Struct, frozen=True):
-    """What a pod requests, and whether its node measures it."""
+    """Requests of a pod, and whether its node reports measurements of the pod."""
 
     #: Namespace and name.
     name: str
-    #: Its node.
+    #: Node of the pod.
     node: str
-    #: Requested milli-CPU.
+    #: Requested CPU in milli-CPU.
     cpu: int
-    #: Requested bytes.
+    #: Requested memory in bytes.
     memory: int
-    #: QoS level in the report; empty for a pod that is not measured yet.
+    #: QoS level in the report; empty for a pod without a measurement.
     level: str
 
 
 class PoolUseRow(msgspec.Struct, frozen=True):
-    """Use by QoS level on a node, and what the level may use."""
+    """Use by QoS level on a node, and the CPU limit of the level."""
 
     #: The node.
     node: str
     #: QoS level.
     level: str
-    #: Measured pods.
+    #: Number of measured pods.
     pods: int
-    #: Used milli-CPU.
+    #: Used CPU in milli-CPU.
     cpu: int | None
-    #: Used bytes.
+    #: Used memory in bytes.
     memory: int | None
-    #: Milli-CPU of the best-effort pool; ``None`` for other levels.
+    #: CPU of the best-effort pool in milli-CPU; ``None`` for other levels.
     cpu_pool: int | None
 
 
 def node_use(records: Iterable[Record]) -> list[NodeUseRow]:
-    """Nodes, the busiest first."""
+    """Rows of the nodes, the busiest first."""
     found = list(records)
     reports, rows = _reports(found), []
     for record in found:
@@ -93,7 +93,7 @@ def node_use(records: Iterable[Record]) -> list[NodeUseRow]:
 
 
 def pod_use(records: Iterable[Record]) -> list[PodUseRow]:
-    """Pods on nodes, the largest request first."""
+    """Rows of the pods with a node, the largest request first."""
     found = list(records)
     levels = {
         key: group.qos_level
@@ -113,7 +113,7 @@ def pod_use(records: Iterable[Record]) -> list[PodUseRow]:
 
 
 def pool_use(records: Iterable[Record]) -> list[PoolUseRow]:
-    """QoS levels of every node with a report."""
+    """Rows of the QoS levels of every node with a report."""
     rows = []
     for name, report in sorted(_reports(list(records)).items()):
         pool = report.status.resources.allocatable
@@ -140,7 +140,7 @@ def pool_use(records: Iterable[Record]) -> list[PoolUseRow]:
 
 
 def _reports(records: Iterable[Record]) -> dict[str, CustomNodeResource]:
-    """Reports by node; unreadable ones are left out."""
+    """Reports by node; unreadable reports are skipped."""
     found = {}
     for record in records:
         if record.kind == CUSTOM_NODE_RESOURCE:
@@ -152,7 +152,7 @@ def _reports(records: Iterable[Record]) -> dict[str, CustomNodeResource]:
 
 
 def _requests(record: Record) -> Mapping[str, int]:
-    """What a pod requests; empty if it cannot be read."""
+    """Requests of a pod; empty if the object cannot be decoded."""
     try:
         return requests(codec.decode_as(Pod, record.body, record.name).spec, record.name)
     except InputError:
@@ -160,14 +160,14 @@ def _requests(record: Record) -> Mapping[str, int]:
 
 
 def _amounts(usage: Usage | None) -> tuple[int | None, int | None]:
-    """Milli-CPU and bytes of a measurement."""
+    """CPU (milli-CPU) and memory (bytes) of a measurement."""
     if usage is None:
         return None, None
     return _measured(CPU, usage.cpu), _measured(MEMORY, usage.memory)
 
 
 def _measured(resource: str, stated: Quantity | None) -> int | None:
-    """An amount; ``None`` for an absent one, and for one that no machine can have."""
+    """Amount of a measurement; ``None`` if it is absent or larger than any machine."""
     if stated is None:
         return None
     try:

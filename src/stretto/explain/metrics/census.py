@@ -1,4 +1,4 @@
-"""Counts pending pods by reason, in columns, so that a million pods take milliseconds.
+"""Counts pending pods by reason, vectorized, so that a million pods take milliseconds.
 
 Pods of one class that are scheduled alone have the same reason, so one evaluation covers them all.
 Pods with volumes, and all pods under kube-scheduler's own rules, are evaluated once per group of
@@ -25,15 +25,15 @@ from stretto.state.rows.snapshot import Columns
 from stretto.state.work.units import NO_GROUP, Unit, Units
 
 CLASSES_EVALUATED: Final = 64
-"""Classes evaluated in one census."""
+"""Maximum number of classes that one census evaluates."""
 QUEUED_EVALUATED: Final = 20_000
-"""Pods in queues with limits that are checked in one census."""
+"""Maximum number of pods in queues with limits that one census checks."""
 COMPARED: Final = 4096
-"""Individually evaluated pods that one census compares with each other."""
+"""Maximum number of individually evaluated pods that one census compares with each other."""
 CACHE_SECONDS: Final = 10.0
 """Lifetime of a cached result in seconds."""
 NOT_EVALUATED: Final = "not-looked-at"
-"""Label instead of a code for pods of classes that were not evaluated yet."""
+"""Label for pods of classes that are not evaluated yet, instead of a code."""
 _CODES: Final = tuple(TIERS)
 _NUMBER: Final = {code: number for number, code in enumerate(_CODES)}
 _BY_STATE: Final = {
@@ -50,11 +50,11 @@ _BY_STATE: Final = {
 class _PodVerdict(NamedTuple):
     """Result for one pod."""
 
-    #: Clock time of the evaluation.
+    #: Clock time of the evaluation, in seconds.
     evaluated_at: float
-    #: Why it is pending.
+    #: Reason why the pod is pending.
     code: ReasonCode
-    #: Rules that refuse it on some node.
+    #: Rules that refuse the pod on at least one node.
     plugins: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ class Census:
     def __init__(
         self, engine: CompiledProfile, units: Units, views: UnitViews | None = None
     ) -> None:
-        """Start without cached results; ``views`` add the limits of queues."""
+        """Start without cached results; if given, ``views`` add the limits of queues."""
         self._views = views
         self._engine = engine
         self._units = units
@@ -75,7 +75,7 @@ class Census:
         self._budget = CLASSES_EVALUATED
 
     def counts(self, now: float) -> Mapping[str, int]:
-        """Pending pods by code; codes without pods are absent."""
+        """Number of pending pods by code; codes without pods are absent."""
         pods = self._engine.cluster.pods
         states = pods.state[: pods.length]
         found = np.full(len(states), -1, np.int16)
@@ -93,7 +93,7 @@ class Census:
     def _probe_unschedulable(
         self, states: npt.NDArray[np.uint8], found: npt.NDArray[np.int16], now: float
     ) -> npt.NDArray[np.int64]:
-        """Set the codes of unschedulable pods; returns their rows."""
+        """Set the codes of unschedulable pods and return their rows."""
         rows = np.flatnonzero(states == PodState.UNSCHEDULABLE)
         alone = self.have_own_reasons(rows)
         self._budget = CLASSES_EVALUATED
@@ -104,14 +104,14 @@ class Census:
         return rows
 
     def have_own_reasons(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """bool[k]: pods whose class alone does not determine their reason."""
+        """bool[k]: pods whose reason is not determined by their class alone."""
         if not self._judging.by_class:
             return np.ones(len(rows), np.bool_)
         has: npt.NDArray[np.bool_] = self._engine.cluster.pods.volumes[rows] > 0
         return has & self._engine.profile.needs_volumes
 
     def plugins(self, rows: npt.NDArray[np.int64]) -> Counter[str]:
-        """Individually evaluated pods by the rules that refused them on some node."""
+        """Count individually evaluated pods by the rules that refuse them on at least one node."""
         found: Counter[str] = Counter()
         for serial in self._engine.cluster.pods.serial[rows].tolist():
             cached = self._own_reasons.get(serial)
@@ -167,7 +167,7 @@ class Census:
         return cached[2] if cached is not None and fresh else None
 
     def _evaluate(self, class_id: int, now: float) -> ReasonCode:
-        """Why a class is pending: its dominant reason, or queued if it fits."""
+        """Dominant reason of a class, or ``QUEUED`` if the class fits."""
         inquiry = self._inquire(self._engine.profile.every_filter, class_id)
         serial = self._engine.cluster.classes.serial(class_id)
         self._by_class[class_id] = serial, now, _code(inquiry)
@@ -187,7 +187,7 @@ class Census:
         return Inquiry(filters, cluster.classes[class_id], view, slots)
 
     def _probe_queues(self, states: npt.NDArray[np.uint8], found: npt.NDArray[np.int16]) -> None:
-        """Set the codes of queued pods that queue limits block; only the first are checked."""
+        """Set the codes of queued pods that queue limits block; only the first pods are checked."""
         assert self._views is not None
         classes = self._engine.cluster.pods.class_id
         blocked: dict[tuple[str, int, int], bool] = {}
@@ -215,7 +215,7 @@ class Census:
 
 
 def _code(inquiry: Inquiry) -> ReasonCode:
-    """Why a class is pending: its dominant reason, or queued if it fits."""
+    """Dominant reason of an evaluated class, or ``QUEUED`` if the class fits."""
     reasons = of_nodes(inquiry)
     return reasons[0].code if reasons else ReasonCode.QUEUED
 

@@ -1,7 +1,7 @@
 """Metrics in the Prometheus text format.
 
-Only this module imports the Prometheus client library. ``PublishedMetrics`` holds the values of one
-moment, so that a server thread never touches a plane.
+Only this module imports the Prometheus client library. ``PublishedMetrics`` contains the values of
+one instant, so that a server thread never accesses a plane.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,12 +19,12 @@ from stretto.explain.metrics.tally import HistogramBuckets, MetricFamily, Metric
 
 
 class PublishedMetrics(Collector):
-    """The values of one moment, readable from any thread."""
+    """The values of one instant, readable from any thread."""
 
     def __init__(self) -> None:
         """Start without values."""
         self._families: Sequence[MetricFamily] = ()
-        #: The registry that the client library reads.
+        #: Registry that the client library reads.
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
 
@@ -33,17 +33,17 @@ class PublishedMetrics(Collector):
         self._families = tuple(families)
 
     def collect(self) -> Iterator[Metric]:
-        """The values in the client library's types."""
+        """Convert the values to the client library's types."""
         for family in self._families:
             yield _metric(family)
 
     def text(self) -> str:
-        """The values as text."""
+        """Values in the Prometheus text format."""
         return generate_latest(self.registry).decode()
 
 
 def text_of(families: Iterable[MetricFamily]) -> str:
-    """Metrics as text."""
+    """Format metrics in the Prometheus text format."""
     published = PublishedMetrics()
     published.publish(families)
     return published.text()

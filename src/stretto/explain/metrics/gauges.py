@@ -30,17 +30,17 @@ _QUEUES: Final = {
 class WatchedPlane(NamedTuple):
     """The parts of a plane that metrics read."""
 
-    #: The compiled rules and their cluster.
+    #: Compiled rules and their cluster.
     engine: CompiledProfile
     #: Every unit.
     units: Units
-    #: Views of the dispatcher.
+    #: Read-only views of the dispatcher.
     views: UnitViews
     #: Verdicts of the nodes on classes.
     verdicts: ClassVerdicts
-    #: Writes conditions and events; ``None`` if nothing is written.
+    #: Writes conditions and events; ``None`` for no reports.
     reporter: Reporter | None = None
-    #: Moves pods; ``None`` to omit its counts.
+    #: Moves pods to free capacity; ``None`` to omit its counts.
     rescheduler: Rescheduler | None = None
     #: Evicts pods from over-committed nodes; ``None`` to omit its counts.
     overcommit: OvercommitEviction | None = None
@@ -96,7 +96,7 @@ class Gauges:
         ]
 
     def _promises(self) -> list[MetricFamily]:
-        """What overcommitted nodes have and promise, and how their ratios changed."""
+        """Metrics of overcommitted nodes: physical and promised amounts, changes of ratios."""
         ledger, sums = self._watched.engine.cluster.ledger, dict[tuple[str, ...], float]()
         for slot in ledger.promises.ratios:
             for column, real in ledger.promises.real(slot).items():
@@ -108,12 +108,12 @@ class Gauges:
         )
         for kind, count in self._watched.ratio_changes.items():
             changes.add(count, kind)
-        text = "Amounts of overcommitted nodes: milli-CPU and bytes that they have and promise."
+        text = "Physical and promised amounts of overcommitted nodes, in milli-CPU and bytes."
         labels = ("resource", "kind")
         return [gauge("stretto_overcommitted_amount", text, labels, sums), changes.family()]
 
     def _loops(self) -> list[MetricFamily]:
-        """Pods of each scheduling loop, and the sub-clusters without a loop of their own."""
+        """Metrics of the scheduling loops, and the sub-clusters without a loop of their own."""
         shards = self._watched.shards()
         pods = {
             (str(shard.number), loop.sub_cluster): float(len(loop.rows))
@@ -133,7 +133,7 @@ class Gauges:
         ]
 
     def _unschedulable(self, now: float) -> MetricFamily:
-        """Unschedulable pods by the rules that refuse them on some node."""
+        """Unschedulable pods by the rules that refuse them on at least one node."""
         pods = self._watched.engine.cluster.pods
         unschedulable = np.flatnonzero(pods.state[: pods.length] == PodState.UNSCHEDULABLE)
         alone = self._census.have_own_reasons(unschedulable)

@@ -32,7 +32,8 @@ from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import SetbackReason
 
 MOST_ATTEMPTS: Final = 15
-"""Attempts with a label of their own; more are ``15+``, as in kube-scheduler."""
+"""Largest number of attempts with a label of its own; more count as ``15+``, as in kube-scheduler.
+"""
 
 
 class Metrics:
@@ -44,11 +45,11 @@ class Metrics:
         self._clock = clock
         self._profile = watched.engine.profile.scheduler_names[0]
         self._gauges = Gauges(watched)
-        #: int64[row]: serial of the pod that the row's attempts belong to.
+        #: int64[row]: serial of the pod to which the attempts of the row belong.
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int32[row]: failed attempts of that pod.
         self._failed: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: float64[row]: clock time of that pod's last change while pending.
+        #: float64[row]: clock time of the pod's last change while pending, in seconds.
         self._released_at: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         self._attempts = CounterMetric(
             "scheduler_schedule_attempts",
@@ -73,7 +74,7 @@ class Metrics:
         self._attempts_needed = HistogramMetric(
             "scheduler_pod_scheduling_attempts", "Attempts until a pod was scheduled.", COUNTS
         )
-        #: int64[row]: serial of the pod that the row's node is nominated for.
+        #: int64[row]: serial of the pod for which the node of the row is nominated.
         self._nominated_serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._preemptions = CounterMetric("scheduler_preemption_attempts", "Preemption attempts.")
         self._victims = HistogramMetric(
@@ -93,7 +94,7 @@ class Metrics:
     # ------------------------------------------------------------ in the loop
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
-        """Count binds, and restart the wait of a pod whose gate was removed."""
+        """Count binds, and restart the waiting time of a pod whose gate was removed."""
         if changes.regrouped:
             self._grow()
             rows = np.array([each.row for each in changes.regrouped if not each.gated], np.int64)

@@ -19,7 +19,7 @@ from stretto.state.work.units import Units
 
 
 class WaitingWork(NamedTuple):
-    """Pending units and the sub-clusters that separate them."""
+    """Pending units and the sub-clusters that partition them."""
 
     #: Every unit.
     units: Units
@@ -32,28 +32,28 @@ class LoopFacts(msgspec.Struct, frozen=True):
 
     #: The sub-cluster whose pods it places; empty for the default loop over all nodes.
     sub_cluster: str
-    #: Nodes that it tries first.
+    #: Number of nodes that it tries first.
     nodes: int
-    #: Pending pods of this loop, independent of the shard that takes them.
+    #: Number of pending pods of this loop, for any shard.
     waiting: int
 
 
 class ShardFacts(msgspec.Struct, frozen=True):
     """One shard."""
 
-    #: Its number.
+    #: Number of the shard.
     shard: int
-    #: Nodes that it tries first.
+    #: Number of nodes that it tries first.
     nodes: int
     #: Share of all CPU on these nodes, 0 to 1.
     cpu_share: float
-    #: Pods dispatched to it without a decision yet.
+    #: Number of pods dispatched to it without a decision yet.
     in_hand: int = 0
-    #: Pods it placed.
+    #: Number of pods that it placed.
     placed: int = 0
-    #: Its claims that lost a conflict or that the store refused.
+    #: Number of its claims that lost a conflict or were refused by the store.
     refused: int = 0
-    #: Attempts in which it found no node.
+    #: Number of attempts in which it found no node.
     no_place: int = 0
     #: Its scheduling loops, the default loop first.
     loops: tuple[LoopFacts, ...] = ()
@@ -64,7 +64,7 @@ Outcomes = Mapping[tuple[int, StepKind], int]
 
 
 def outcomes_of(steps: Iterable[StepBatch]) -> Outcomes:
-    """The outcomes of recorded steps."""
+    """Count the outcomes of recorded steps."""
     counts: Counter[tuple[int, StepKind]] = Counter()
     for batch in steps:
         counts[batch.shard, batch.kind] += len(batch.serials)
@@ -77,14 +77,14 @@ def shard_facts(
     outcomes: Outcomes | None = None,
     work: WaitingWork | None = None,
 ) -> list[ShardFacts]:
-    """Facts about every shard of a cluster.
+    """Return facts about every shard of a cluster.
 
     A single shard owns all nodes. The loops are those that the pending pods need now.
 
     Args:
         cluster: nodes and pods.
         numbers: numbers of the shards.
-        outcomes: what their decisions led to; ``None`` if unknown.
+        outcomes: outcomes of their decisions; ``None`` if unknown.
         work: the pending units; ``None`` to leave out the loops.
     """
     numbers = list(numbers)
@@ -111,7 +111,7 @@ def shard_facts(
 
 
 def _waiting(work: WaitingWork) -> dict[str, int]:
-    """Pending pods by the sub-cluster whose loop places them."""
+    """Count pending pods by the sub-cluster whose loop places them."""
     named: Counter[str] = Counter()
     known = work.sub_clusters
     for unit in work.units:
@@ -119,7 +119,7 @@ def _waiting(work: WaitingWork) -> dict[str, int]:
             name = EVERYTHING if known is None else known.of_rows(unit.pending)
             named[name] += len(unit.pending)
     own = sorted(name for name in named if name and known is not None and known.has_nodes(name))
-    own = own[:MOST_LOOPS]  # which loops exist beyond the limit depends on arrival order
+    own = own[:MOST_LOOPS]  # the set of loops beyond the limit depends on the arrival order
     found = {name: named[name] for name in own}
     return {EVERYTHING: named.total() - sum(found.values()), **found}
 

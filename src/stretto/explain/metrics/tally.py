@@ -1,7 +1,7 @@
 """Counters and histograms that are updated in batches, and metric families for any output format.
 
-The scheduling loop adds arrays; gauges are computed only when metrics are read. A family is one
-metric with all its label values.
+The scheduling loop adds whole arrays. Gauges are computed only when metrics are read. A family is
+one metric with all its label values.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ class MetricKind(Enum):
 
     #: Monotonically increasing.
     COUNTER = "counter"
-    #: Current value.
+    #: A value that can rise and fall.
     GAUGE = "gauge"
     #: Counts of values by range.
     HISTOGRAM = "histogram"
@@ -41,9 +41,9 @@ Key = TypeVar("Key", bound=Labels)
 class HistogramBuckets(NamedTuple):
     """Histogram values for one set of label values."""
 
-    #: Upper bounds; one more range reaches to infinity.
+    #: Upper bounds; one more range extends to infinity.
     bounds: Sequence[float]
-    #: int64[range]: values in each range, the last reaching to infinity.
+    #: int64[range]: number of values in each range; the last range extends to infinity.
     counts: npt.NDArray[np.int64]
     #: Sum of all values.
     total: float
@@ -52,9 +52,9 @@ class HistogramBuckets(NamedTuple):
 class MetricFamily(NamedTuple):
     """One metric with all its label values."""
 
-    #: Name; counters without ``_total``.
+    #: Name of the metric; a counter's name is without ``_total``.
     name: str
-    #: Type.
+    #: Type of the metric.
     kind: MetricKind
     #: Help text.
     help: str
@@ -81,7 +81,7 @@ class CounterMetric:
             self.values[labels] += count  # type: ignore[assignment]  # counts may be fractions
 
     def family(self) -> MetricFamily:
-        """The current values."""
+        """Current values as a family."""
         return MetricFamily(*self._head, values=dict(self.values))
 
 
@@ -117,7 +117,7 @@ class HistogramMetric:
         return self._counts[labels]
 
     def family(self) -> MetricFamily:
-        """The current values."""
+        """Current values as a family."""
         bounds = self._bounds.tolist()
         return MetricFamily(
             *self._head,
@@ -131,5 +131,5 @@ class HistogramMetric:
 def gauge(
     name: str, help_text: str, labels: tuple[str, ...], values: Mapping[Key, float]
 ) -> MetricFamily:
-    """Make a family of current values."""
+    """Build a family of current values."""
     return MetricFamily(name, MetricKind.GAUGE, help_text, labels, values=dict(values.items()))

@@ -1,8 +1,8 @@
 """The record of one run in one SQLite file: final objects, state of each pod, and its history.
 
-Objects that differ only in their name share one body: the name is cut out of the JSON and restored
-byte for byte on reading, so ten thousand pods from a hundred templates take a hundred bodies. A
-file gets its final name only when it is complete.
+Objects that differ only in their name share one body. Writing replaces the name in the JSON by a
+placeholder, and reading restores it byte for byte: ten thousand pods from a hundred templates need
+a hundred bodies. A file gets its final name only when it is complete.
 """
 
 import contextlib
@@ -71,33 +71,34 @@ class RunFacts(msgspec.Struct, frozen=True):
     seconds: float
     #: Seed of the random number generator.
     seed: int
-    #: Scheduler shards.
+    #: Number of scheduler shards.
     shards: int
-    #: The profile: its name, or the mapping it was loaded from.
+    #: Profile: its name, or the mapping from which it was loaded.
     profile: str | dict[str, Any]
     #: Values of ``schedulerName`` that were handled.
     scheduler_names: tuple[str, ...]
-    #: Whether the run was interrupted.
+    #: True if the run was interrupted.
     interrupted: bool = False
-    #: Pod steps dropped because of the recorder's limit.
+    #: Number of pod steps that were dropped because of the recorder's limit.
     steps_dropped: int = 0
-    #: Plugin files of the profile; they are never loaded automatically.
+    #: Plugin files of the profile; reading a record never loads them automatically.
     plugins: tuple[str, ...] = ()
     #: Usage of the queues.
     queues: tuple[QueueFacts, ...] = ()
-    #: Second of the scenario at the end; ``None`` in older records, which have clock seconds.
+    #: Time of the end in seconds of the scenario; ``None`` in older records, which use clock
+    #: seconds.
     ended_at: float | None = None
     #: The report of the run.
     summary: dict[str, Any] = {}
 
     @property
     def end(self) -> float:
-        """Second of the run at its end."""
+        """Time of the end, in seconds of the run."""
         return self.seconds if self.ended_at is None else self.ended_at
 
 
 class RecordSources(msgspec.Struct, frozen=True):
-    """Sources of a record's content at the end of a run."""
+    """Sources of a record's content, read at the end of a run."""
 
     #: The objects.
     store: Store
@@ -118,13 +119,13 @@ class RecordSources(msgspec.Struct, frozen=True):
 class PodStanding(msgspec.Struct, frozen=True):
     """State of one pod at the end of a run."""
 
-    #: Its number in the steps.
+    #: Serial of the pod in the steps.
     serial: int
-    #: ``PodState``.
+    #: Value of ``PodState``.
     state: int
-    #: First seen, in seconds of the run.
+    #: Time at which the pod was first seen, in seconds of the run.
     since: float
-    #: Its unit's row, or ``None``.
+    #: Number of the pod's unit; ``None`` for none.
     unit: int | None
 
 
@@ -208,7 +209,7 @@ def _deleted_pods(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, s
 
 
 def _arrivals(recorder: Recorder | None) -> dict[int, float]:
-    """Time at which each recorded pod was first seen, by serial."""
+    """Map the serial of each recorded pod to the time at which it was first seen."""
     found: dict[int, float] = {}
     for batch in recorder.batches if recorder is not None else ():
         if batch.kind is StepKind.ARRIVED:
@@ -222,7 +223,7 @@ def _objects(
     units: dict[Unit, int],
     arrivals: Mapping[int, float],
 ) -> Iterator[tuple[Any, ...]]:
-    """A row for each object of the store; new bodies and units get the next number."""
+    """Rows for all objects of the store; new bodies and units get the next number."""
     for kind in all_kinds():
         for record in parts.store.list(kind).records:
             body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
@@ -239,7 +240,7 @@ def _objects(
 def _standing(
     uid: str, parts: RecordSources, units: dict[Unit, int], arrivals: Mapping[int, float]
 ) -> tuple[Any, ...]:
-    """State of a pod; a unit that is more than one placed pod gets a number."""
+    """State of a pod as a row; only a unit other than a single placed pod gets a number."""
     pods = parts.cluster.pods
     row = pods.row(uid)
     if row is None:
@@ -256,7 +257,7 @@ def _standing(
 
 
 def _is_plain(unit: Unit) -> bool:
-    """Whether a unit is a single placed pod, about which there is nothing to report."""
+    """Return whether a unit is a single placed pod: then there is nothing to report about it."""
     return unit.kind is UnitKind.POD and unit.state is UnitState.PLACED
 
 
@@ -275,10 +276,10 @@ class RecordFile:
     """A record, open for reading."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; several threads may read it in turn.
+        """Open a record; several threads may read it, one at a time.
 
         Raises:
-            InputError: the file is no run record, or of an unsupported version.
+            InputError: the file is not a run record, or its version is not supported.
         """
         self._path = path
         try:
@@ -294,7 +295,7 @@ class RecordFile:
             raise
 
     def _checked(self) -> int:
-        """The version of the record, if it is supported."""
+        """Return the version of the record if it is supported."""
         path = self._path
         try:
             (application,) = self._connection.execute("PRAGMA application_id").fetchone()
@@ -316,7 +317,7 @@ class RecordFile:
         return msgspec.convert({k: msgspec.json.decode(v) for k, v in rows}, RunFacts)
 
     def objects(self, kind: Kind) -> Iterator[Record]:
-        """The objects of a kind; pods of one template share one body if the text is equal."""
+        """Objects of a kind; pods of one template share one body if their text is equal."""
         bodies = dict(self._rows("SELECT id, body FROM bodies"))
         shared: dict[int, bytes] = {}
         rows = self._rows(
@@ -334,11 +335,11 @@ class RecordFile:
             yield Record(kind, namespace, name, uid, version, body, node, annotations)
 
     def names(self, word: str, prefix: str = "") -> Iterator[tuple[str, str]]:
-        """Namespace and name of each object of a kind whose name begins with a text.
+        """Namespace and name of each object of a kind whose name begins with a prefix.
 
         Args:
-            word: the kind as in the records, such as ``Pod``.
-            prefix: the text.
+            word: the kind as the records name it, such as ``Pod``.
+            prefix: the prefix; empty for all names.
         """
         query = "SELECT namespace, name FROM objects WHERE kind = ? AND substr(name, 1, ?) = ?"
         yield from self._rows(f"{query} ORDER BY name", word, len(prefix), prefix)
@@ -356,7 +357,7 @@ class RecordFile:
         return msgspec.json.decode(text, type=UnitFacts)
 
     def steps(self, serial: int) -> Iterator[tuple[StepBatch, str]]:
-        """The steps of one pod in order, each with its node's name or an empty string."""
+        """Steps of one pod in order, each with the name of its node or an empty string."""
         names = dict(self._rows("SELECT slot, node FROM slots"))
         for batch in self.all_steps():
             for place in np.flatnonzero(batch.serials == serial).tolist():
@@ -385,7 +386,7 @@ class RecordFile:
         return NO_WAKE_EVENTS
 
     def deleted(self, pod: str) -> list[int]:
-        """Serials of deleted pods with a name, the latest last."""
+        """Serials of the deleted pods with a name, the latest last."""
         if not self._has_events:
             return []
         space, _, name = pod.rpartition("/")

@@ -1,12 +1,12 @@
-"""Records what happens to each pod while a plane runs, in columns.
+"""Records the history of each pod while a plane runs, in columns.
 
     recorder = Recorder(plane.cluster, seconds_since(clock.monotonic()), verdicts=plane.verdicts)
     plane.observers.append(recorder.observe)      # decisions
     plane.witnesses.append(recorder.witness)      # arrivals, changes and deletions
 
-A step of a pod costs a few bytes and well under a microsecond: a batch keeps the arrays that the
-plane has anyway, and names are resolved only for output. Steps beyond ``STEPS_LIMIT`` are counted
-but not kept, and the record states how many.
+A step of a pod costs a few bytes and well under a microsecond: a batch keeps arrays that the plane
+has already computed, and names are resolved only for output. Steps beyond ``STEPS_LIMIT`` are
+counted but not kept, and the record states how many.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class StepKind(IntEnum):
     ENDED = 7
     #: A gate, label or annotation of the pending pods changed.
     CHANGED = 8
-    #: A node is nominated for the pods; its victims must terminate first.
+    #: A node is nominated for the pods; the victims must terminate first.
     NOMINATED = 9
     #: The pods are evicted for a pod of higher priority.
     PREEMPTED = 10
@@ -74,7 +74,7 @@ class StepKind(IntEnum):
 class StepBatch(NamedTuple):
     """One step that happened to many pods at once."""
 
-    #: Seconds of the run; larger than the time of each batch before.
+    #: Seconds of the run; larger than the time of each earlier batch.
     time: float
     #: Kind of the step.
     kind: StepKind
@@ -84,7 +84,7 @@ class StepBatch(NamedTuple):
     detail: str
     #: int64[pod]: serials of the pods.
     serials: npt.NDArray[np.int64]
-    #: int32[pod]: slots of their nodes; empty for none.
+    #: int32[pod]: slots of the nodes; empty for none.
     slots: npt.NDArray[np.int32]
 
 
@@ -98,7 +98,7 @@ class ObservedStep(Protocol):
 
     @property
     def plans(self) -> Sequence[Plan]:
-        """What the shards proposed."""
+        """Plans of the shards."""
         ...
 
     @property
@@ -135,9 +135,9 @@ class BatchNames(NamedTuple):
 
 _NO_SLOTS: Final[npt.NDArray[np.int32]] = np.zeros(0, np.int32)
 _TICK: Final = 1e-9
-"""Seconds between two steps at one instant, so that their order shows in their times."""
+"""Seconds between two steps of one instant, so that their times show their order."""
 _NAMED: Final = 100
-"""Maximum number of victims named in one step of a beneficiary."""
+"""Maximum number of victims that one step of the preemptor names."""
 _KINDS: Final = {
     EvictionCause.PREEMPTION: StepKind.PREEMPTED,
     EvictionCause.RECLAIM: StepKind.RECLAIMED,
@@ -145,7 +145,7 @@ _KINDS: Final = {
     EvictionCause.OVER_COMMITTED: StepKind.OVERCOMMIT,
     EvictionCause.GANG: StepKind.GANG_RELEASED,
 }
-"""The step of a victim, by the cause of its eviction."""
+"""Step of a victim, by the cause of its eviction."""
 
 
 class Recorder:
@@ -166,13 +166,13 @@ class Recorder:
             limit: maximum number of pod steps kept.
             verdicts: verdicts of the nodes on unplaced classes; ``None`` omits them.
         """
-        #: The kept batches, in order.
+        #: Kept batches, in order.
         self.batches: list[StepBatch] = []
-        #: Number of pod steps kept.
+        #: Number of kept pod steps.
         self.kept: int = 0
-        #: Number of pod steps beyond the limit, which are dropped.
+        #: Number of pod steps dropped because of the limit.
         self.dropped: int = 0
-        #: Names of pods, which may be deleted before the end of the run.
+        #: Names of pods; a pod may be deleted before the end of the run.
         self.names: list[BatchNames] = []
         #: Seconds of the run of each event that may trigger a retry.
         self.wake_events_at: list[float] = []
@@ -204,7 +204,7 @@ class Recorder:
             self.wake_event_bits.append(int(changes.cures))
 
     def _arrived(self, rows: npt.NDArray[np.int64], time: float) -> None:
-        """Record new pods with their names, which must outlive the pods."""
+        """Record new pods with their names, because the names must outlive the pods."""
         pods, listed = self._pods, rows.tolist()
         if self.kept + len(listed) <= self._limit:
             spaces = [pods.namespace[row] for row in listed]
@@ -242,13 +242,13 @@ class Recorder:
         return self._last
 
     def _evicted(self, time: float, eviction: StartedEvictions) -> None:
-        """Record evictions, for the victims and for the pods that get the capacity."""
+        """Record evictions, for the victims and for the pods that get the freed capacity."""
         victims = eviction.victims
         serials = np.array([each.serial for each in victims], np.int64)
         slots = np.array([each.slot for each in victims], np.int32)
         kind = _KINDS[eviction.cause]
         self._keep(StepBatch(time, kind, -1, eviction.reason, serials, slots))
-        keys = [each.key.split("/", 1) for each in victims]  # pods of others have not arrived
+        keys = [each.key.split("/", 1) for each in victims]  # pods of others never arrived
         self.names.append(BatchNames(serials, *(list(part) for part in zip(*keys, strict=True))))
         if eviction.beneficiaries:
             named = [f"{v.key} (priority {v.priority:,}) on {v.node}" for v in victims[:_NAMED]]

@@ -14,14 +14,14 @@ from stretto.base.errors import NotFoundError
 from stretto.base.nearest import nearest
 
 KEPT: Final = 50
-"""Number of records kept; a record takes one or two MB."""
+"""Number of records kept; a record needs one or two MB."""
 SUFFIX: Final = ".sqlite"
 _STAMP: Final = len("20060102-150405")
 """Length of the start time in a name."""
 
 
 def default_folder() -> Path:
-    """The folder of records by default."""
+    """Default folder of the records."""
     if state := os.environ.get("STRETTO_STATE"):
         return Path(state) / "runs"
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -32,7 +32,7 @@ class RunRecords:
     """Run records in one folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Use a folder, by default the user's own; it need not exist yet."""
+        """Use a folder, by default the user's own; it may not exist yet."""
         #: The folder.
         self.folder = folder or default_folder()
 
@@ -44,7 +44,7 @@ class RunRecords:
         """The path of a new record, named after its start (RFC 3339) and its title.
 
         Raises:
-            OSError: the folder cannot be made.
+            OSError: the folder cannot be created.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         stamp = re.sub(r"[-:]", "", started[:19]).replace("T", "-")
@@ -54,11 +54,13 @@ class RunRecords:
         return next(path for name in names if not (path := self.path(name)).exists())
 
     def path(self, name: str) -> Path:
-        """The path of a record of that name."""
+        """Path of the record with a name."""
         return self.folder / f"{name}{SUFFIX}"
 
     def find(self, name: str = "") -> Path:
-        """The record with a name or the end of a name, or the latest; a path is returned as it is.
+        """Find the record whose name is or ends with ``name``.
+
+        Empty finds the latest, a path itself.
 
         Raises:
             NotFoundError: no such record; the message lists similar names.
@@ -90,7 +92,7 @@ class RunRecords:
                 continue
 
     def _paths(self) -> Iterable[Path]:
-        """Files by age, the latest first; at equal times the higher number first."""
+        """Files by age, the latest first; of equal times, the higher number first."""
         found = [p for p in self.folder.glob(f"*{SUFFIX}") if not p.name.startswith(".")]
         return sorted(found, key=_age, reverse=True)
 

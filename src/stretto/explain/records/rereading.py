@@ -12,7 +12,7 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 
 def added_events(records: Iterable[Record]) -> list[WatchEvent]:
-    """Records as events of objects that are created."""
+    """Convert records to events of created objects."""
     return [WatchEvent(EventType.ADDED, record) for record in records]
 
 

@@ -13,18 +13,19 @@ from stretto.explain.records.records import default_folder
 KEPT: Final = 50
 """Number of results kept."""
 MOST_BYTES: Final = 4 << 20
-"""Larger results are not kept: a dashboard shows their figures side by side."""
+"""Maximum size of a kept result in bytes: the dashboard shows the figures of all results together.
+"""
 _SUFFIX: Final = ".json"
 
 
 class KeptResult(msgspec.Struct, frozen=True):
     """One result."""
 
-    #: The command line without the program.
+    #: Command line without the program name.
     command: str
     #: RFC 3339 time of its end.
     ended: str
-    #: The result as ``--json`` writes it, with its schema.
+    #: Result as ``--json`` writes it, with its schema.
     result: dict[str, Any]
 
 
@@ -32,17 +33,17 @@ class ResultRecords:
     """Results in one folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Use a folder, by default the user's own; it need not exist yet."""
+        """Use a folder, by default the user's own; it may not exist yet."""
         self._folder = folder or default_folder().parent / "results"
 
     def keep(self, schema: str, command: str, ended: str, result: Mapping[str, Any]) -> str:
         """Keep a result, and delete the oldest ones beyond the limit.
 
         Returns:
-            its name; empty if it is too large.
+            the name of the result; empty if the result is larger than ``MOST_BYTES``.
 
         Raises:
-            OSError: the folder cannot be written.
+            OSError: the folder is not writable.
         """
         found = KeptResult(command, ended, {"schema": schema, **result})
         content = msgspec.json.encode(found, enc_hook=_plain)
@@ -63,11 +64,11 @@ class ResultRecords:
         return sorted((each.stem for each in self._folder.glob(f"*{_SUFFIX}")), reverse=True)
 
     def read(self, name: str) -> KeptResult:
-        """A result.
+        """Read a result.
 
         Raises:
             NotFoundError: no result has that name.
-            InputError: its file is damaged.
+            InputError: the file is damaged.
         """
         if name not in self.names():
             raise NotFoundError(f"result {name!r}", f"{len(self.names())} results are kept")
@@ -81,6 +82,6 @@ class ResultRecords:
 
 
 def _plain(value: object) -> object:
-    """Values that JSON does not have: NumPy scalars and arrays as Python, others as text."""
+    """Convert a value for JSON: NumPy scalars and arrays to Python values, other types to text."""
     convert = getattr(value, "tolist", None)
     return convert() if convert is not None else str(value)

@@ -14,9 +14,9 @@ from stretto.state.work.units import Cure
 class StepFact(msgspec.Struct, frozen=True):
     """One step of a pod's life."""
 
-    #: Seconds of the run: scenario seconds in a run of a scenario.
+    #: Seconds of the run; in a run of a scenario, seconds of the scenario.
     time_s: float
-    #: What happened: ``seen``, ``no place``, ``woken``, ``placed``, ``nominated``, ``refused``,
+    #: Kind of the step: ``seen``, ``no place``, ``woken``, ``placed``, ``nominated``, ``refused``,
     #: ``bound``, ``preempted``, ``reclaimed``, ``moved``, ``over-commit``, ``gang broken``,
     #: ``evicts``, ``kept``, ``released``, ``changed``, ``given up`` or ``left``.
     step: str
@@ -31,7 +31,7 @@ class WakeEvents(NamedTuple):
 
     #: Seconds of the run, ascending.
     at: Sequence[float]
-    #: ``Cure`` bits of each.
+    #: ``Cure`` bits of each event.
     bits: Sequence[int]
 
 
@@ -46,7 +46,7 @@ _HAS_CLAIM: Final = {
     StepKind.REFUSED: False,
     StepKind.RELEASED: False,
 }
-"""Whether a pod has a placement claim of this scheduler after a step."""
+"""By kind of step: true if a pod has a claim of this scheduler after the step."""
 EVICTED: Final = {
     StepKind.PREEMPTED: "preempted",
     StepKind.RECLAIMED: "reclaimed",
@@ -110,7 +110,7 @@ def _arrived(batch: StepBatch) -> StepFact:
 
 
 def _declined(batch: StepBatch) -> tuple[StepFact, int]:
-    """A failed attempt, with the ``Cure`` bits of the events that trigger a retry."""
+    """Convert a failed attempt; also return the ``Cure`` bits of its retry events."""
     bits, _, message = batch.detail.partition(" ")
     cures = int(bits or 0)
     condition = retry_condition(cures)
@@ -122,7 +122,7 @@ def _declined(batch: StepBatch) -> tuple[StepFact, int]:
 def _woken(
     declined: tuple[float, int], until: float, wake_events: WakeEvents
 ) -> Iterator[StepFact]:
-    """What triggered the retry: the last relevant event before the next attempt."""
+    """Step that names the trigger of a retry: the last relevant event before the next attempt."""
     since, cures = declined
     place = bisect_left(wake_events.at, until)
     while place < len(wake_events.at) and wake_events.at[place] <= until:
@@ -145,7 +145,7 @@ def _bound(batch: StepBatch, node: str, *, ours: bool) -> StepFact:
 
 
 def _plain(batch: StepBatch, node: str) -> StepFact:
-    """A step described by its own batch alone."""
+    """Convert a step that its own batch describes completely."""
     time, by = batch.time, f"shard {batch.shard}"
     if batch.kind is StepKind.PLACED:
         return StepFact(time, "placed", f"on {node or _GONE} by {by}")

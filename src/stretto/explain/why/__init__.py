@@ -1,1 +1,1 @@
-"""Why a pod is pending, or where it could go: reasons, nearest nodes and cures."""
+"""Reasons why a pod is pending, its possible nodes, the nearest nodes and cures."""

@@ -1,6 +1,6 @@
-"""The answers of ``stretto explain`` as values: stable codes and full sentences.
+"""The results of ``stretto explain`` as values: stable codes and full sentences.
 
-The layout is up to the command line.
+The command line formats them.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ class RequestedAmount(msgspec.Struct, frozen=True):
     resource: str
     #: Exact amount.
     amount: int
-    #: The same in human units.
+    #: The same amount in human units.
     text: str
 
 
@@ -52,32 +52,32 @@ class NodesVerdict(msgspec.Struct, frozen=True):
 class NodeChoice(msgspec.Struct, frozen=True):
     """The nodes that fit a pod, by score."""
 
-    #: How the chosen node, or the best one, compares; for people.
+    #: Sentence that compares the chosen node, or the best one, with the others.
     sentence: str
-    #: The state on which the scores were computed.
+    #: State on which the scores were computed.
     basis: str
-    #: Nodes that fit.
+    #: Number of nodes that fit.
     feasible: int
-    #: Nodes that share the best score.
+    #: Number of nodes that share the best score.
     tied: int
-    #: How ties are broken.
+    #: Policy that breaks ties.
     tie_rule: str
     #: The best nodes and the chosen one.
     top: tuple[ScoredNode, ...]
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything known about why a pod is pending or on its node."""
+    """Explanation of why a pod is pending or on its node."""
 
     #: ``namespace/name``.
     pod: str
     #: State of the pod: ``bound``, ``pending``, ``unschedulable``, ...
     state: str
-    #: Its node; empty for none.
+    #: Node of the pod; empty for none.
     node: str = ""
-    #: Its priority.
+    #: Priority of the pod.
     priority: int = 0
-    #: Its requests.
+    #: Requests of the pod.
     requests: tuple[RequestedAmount, ...] = ()
     #: The dominant reason; ``None`` for a pod that has a node.
     dominant: Reason | None = None
@@ -85,44 +85,45 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
     #: Verdicts of the nodes; ``None`` for a pod that has a node.
     nodes: NodesVerdict | None = None
-    #: What would make the pod fit.
+    #: Changes that would make the pod fit.
     cures: tuple[Remedy, ...] = ()
-    #: Its unit; ``None`` if there is nothing to report.
+    #: Unit of the pod; ``None`` if there is nothing to report.
     unit: UnitFacts | None = None
-    #: Why preemption does not help; ``None`` if it may, or if the nodes' message covers it.
+    #: Reasons why preemption does not help; ``None`` if it may, or if the nodes' message covers
+    #: them.
     preemption: PreemptionFacts | None = None
-    #: Sub-cluster whose loop places it; empty for the default loop.
+    #: Sub-cluster whose loop places the pod; empty for the default loop.
     sub_cluster: str = ""
-    #: How much of its gang fits now; ``None`` for pods that start alone.
+    #: Number of pods of the gang that fit now; ``None`` for pods that start alone.
     gang: GangFacts | None = None
-    #: State of its queue and the queues that borrow from it; ``None`` if unknown.
+    #: State of the pod's queue and the queues that borrow from it; ``None`` if unknown.
     share: ShareFacts | None = None
-    #: The nodes it was or could be placed on; ``None`` if none fits.
+    #: Nodes on which the pod was or could be placed; ``None`` if none fits.
     choice: NodeChoice | None = None
-    #: Its recorded steps.
+    #: Recorded steps of the pod.
     steps: tuple[StepFact, ...] = ()
-    #: Failed placement attempts; without recorded steps, those since the last success.
+    #: Number of failed attempts; without recorded steps, those since the last success.
     failed_attempts: int = 0
 
 
 class NodeExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a pod is not on one node."""
+    """Explanation of why a pod is not on one node."""
 
     #: ``namespace/name``.
     pod: str
-    #: The node in question.
+    #: Name of the node.
     node: str
-    #: Whether every rule allows the pod there.
+    #: True if every rule allows the pod on the node.
     fits: bool
-    #: The answer as a sentence.
+    #: Explanation as a sentence.
     sentence: str
-    #: Everything against the node; ``None`` if it fits.
+    #: All obstacles on the node; ``None`` if the pod fits.
     refusal: NearFacts | None = None
-    #: Score of the node; ``None`` if it does not fit.
+    #: Score of the node; ``None`` if the pod does not fit.
     score: ScoredNode | None = None
-    #: The pod's current node with its score; ``None`` if it has none.
+    #: Current node of the pod with its score; ``None`` if the pod has none.
     chosen: ScoredNode | None = None
-    #: Nodes that fit.
+    #: Number of nodes that fit.
     feasible: int = 0
-    #: The state on which the answer was computed.
+    #: State on which the explanation was computed.
     basis: str = ""

@@ -1,4 +1,4 @@
-"""Attempts to place the pods of a gang together, on private snapshots and as a shard does it."""
+"""Attempts to place the pods of a gang together, on private snapshots, as a shard does."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
@@ -22,18 +22,18 @@ class GangMembers(NamedTuple):
 
     #: Rows of the pending pods.
     rows: Sequence[int]
-    #: How many of them must be placed together.
+    #: Number of these pods that must be placed together.
     needed: int
-    #: bool[slot]: each domain that may hold the gang.
+    #: One bool[slot] per domain in which the gang may be placed.
     domains: Sequence[Mask]
-    #: Whether caps limit its pods by domain.
+    #: True if caps limit its pods by domain.
     are_capped: bool
 
 
 def best_attempt(
     scene: Scene, rows: Sequence[int], needed: int, domains: Sequence[Mask]
 ) -> tuple[Placer, list[int], Mask]:
-    """The snapshot, the pods without a node and the domain, for the domain with the most places."""
+    """Return snapshot, unplaced pods and domain of the attempt that places the most pods."""
     factory = PlacerFactory(scene.engine, "numpy", scene.units)
     best: tuple[Placer, list[int], Mask] | None = None
     for mask in domains:
@@ -52,7 +52,7 @@ def best_attempt(
 
 
 def misfits_of(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) -> list[int]:
-    """The pods that stay without a node, after the others were placed on the snapshot."""
+    """Return the pods that stay without a node after the others were placed on the snapshot."""
     pods = scene.cluster.pods
     count = len(rows)
 
@@ -69,7 +69,7 @@ def misfits_of(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) 
 
 
 def places_without(scene: Scene, members: GangMembers, removed: Sequence[int]) -> bool:
-    """Whether the attempts of a shard place the gang without some pods."""
+    """Return whether a shard's attempts place the gang after some pods are removed."""
     cluster, rows = scene.cluster, members.rows
     slots = cluster.pods.slot[np.array(removed, np.int64)].tolist()
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""What would place a pending pod: cures of its unit, of its gang or of the nodes.
+"""Changes that would place a pending pod: cures of its unit, of its gang or of the nodes.
 
-A cure is enough by itself. Where several things hold a pod back, one cure of each is reported, and
-all of them are marked as needed together.
+A cure is enough by itself. If a pod has several obstacles, one cure of each is reported, and all of
+these cures are marked as needed together.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from stretto.state.rows.lifecycle import PodState
 def cures_of_pod(
     scene: Scene, question: PodQuestion, unit: UnitFacts | None, gang: GangFacts | None
 ) -> tuple[Remedy, ...]:
-    """What would place a pending pod, or the whole gang of a pod in a gang."""
+    """Cures of a pending pod, or of the whole gang of a pod in a gang."""
     first = list(_gates(scene, question.row))
     if unit is not None:
         first += cures_of_unit(unit, scene.objects.groups)
@@ -44,14 +44,14 @@ def cures_of_pod(
 
 
 def _is_hindered(question: PodQuestion, gang: GangFacts | None) -> bool:
-    """Whether the nodes refuse the pod, or do not hold enough pods of its gang."""
+    """Return whether the nodes refuse the pod, or have too little capacity for its gang."""
     if gang is not None:
         return gang.fitting < gang.needed
     return not bool(question.inquiry.fits.any())
 
 
 def _gates(scene: Scene, row: int) -> Iterator[Remedy]:
-    """Removing the gates of a gated pod."""
+    """Cure of a gated pod: the removal of its gates."""
     pods = scene.cluster.pods
     if pods.state[row] != PodState.GATED:
         return
@@ -63,7 +63,7 @@ def _gates(scene: Scene, row: int) -> Iterator[Remedy]:
 
 
 def _gang_gates(scene: Scene, row: int) -> Iterator[Remedy]:
-    """Removing the gates of a gated member: a cure where it completes a gang that then fits."""
+    """Cure of a gated gang member: the removal of its gates, if the completed gang then fits."""
     other, key = waiting_member(scene.cluster, row), scene.cluster.pods.key(row)
     gang = gang_of(scene, other, scene.notes.unit_of(other)) if other is not None else None
     of_gang = gang.cures if gang is not None else ()
@@ -72,6 +72,6 @@ def _gang_gates(scene: Scene, row: int) -> Iterator[Remedy]:
 
 
 def _retry_bits(scene: Scene, question: PodQuestion) -> int:
-    """``Cure`` bits of everything against a pod; the class bits do not cover its volumes."""
+    """``Cure`` bits of all obstacles of a pod; the bits of its class do not cover its volumes."""
     by_class = 0 if scene.profile.exact else int(scene.engine.cures_of(question.pod.id))
     return reduce(or_, (int(each.rule.CURES) for each in question.inquiry.refused), by_class)

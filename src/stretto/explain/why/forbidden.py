@@ -1,4 +1,4 @@
-"""Why preemption does not help a pod: one node per reason, with the pods that are not evicted."""
+"""Reasons why preemption does not help a pod: one node per reason, with the pods that must stay."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,26 +17,27 @@ from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import EvictionGuard
 
 NAMED: Final = 3
-"""Pods listed by name; further pods are only counted."""
+"""Number of pods listed by name; further pods are only counted."""
 
 
 class HeldFacts(msgspec.Struct, frozen=True):
     """A node on which preemption is blocked by pods that must stay."""
 
-    #: Why preemption is blocked.
+    #: Reason why preemption is blocked.
     reason: str
-    #: The node.
+    #: Name of the node.
     node: str
     #: The first few of the pods, as ``namespace/name``.
     pods: tuple[str, ...]
     #: Number of pods.
     count: int
-    #: What protects them: ``queue NAME`` for a guarantee, ``budget NAMESPACE/NAME`` for a budget.
+    #: Protection of the pods: ``queue NAME`` for a guarantee, ``budget NAMESPACE/NAME`` for a
+    #: budget.
     by: tuple[str, ...] = ()
 
 
 class PreemptionFacts(msgspec.Struct, frozen=True):
-    """Why no eviction would help a pod."""
+    """Reasons why no eviction would help a pod."""
 
     #: Text in the form of kube-scheduler's events.
     message: str
@@ -47,7 +48,10 @@ class PreemptionFacts(msgspec.Struct, frozen=True):
 
 
 def forbidden_preemption(scene: Scene, row: int) -> PreemptionFacts | None:
-    """Why preemption does not help; ``None`` if it may, or if kube-scheduler's own rules decide."""
+    """Reasons why preemption does not help.
+
+    ``None`` if it may, or if kube-scheduler's own rules decide.
+    """
     if scene.profile.exact:
         return None
     now = float(scene.cluster.pods.since[: scene.cluster.pods.length].max(initial=0.0))
@@ -70,7 +74,7 @@ def _held(scene: Scene, budgets: BudgetLedger, example: GuardedExample) -> HeldF
 
 
 def _protectors(scene: Scene, budgets: BudgetLedger, example: GuardedExample) -> Iterator[str]:
-    """What protects the pods of an example, where it has a name."""
+    """Named protections of the pods of an example."""
     if example.reason == BUDGET:
         for row in example.rows:
             yield from (f"budget {name}" for name in budgets.names(row))

@@ -1,7 +1,7 @@
-"""How much of a gang fits now: how many pending pods fit together, and what the next one lacks.
+"""Number of pending pods of a gang that fit together now, and the shortage of the next pod.
 
 The profile's kernels place the pods on a private snapshot, with the attempts of a shard. Whether
-the gang fits an empty cluster is an exact search over amounts: a gang is too big only if no
+the gang fits an empty cluster is an exact search over amounts: a gang is too large only if no
 assignment of its members to nodes exists.
 """
 
@@ -23,30 +23,30 @@ from stretto.explain.words.standing import UnitFacts
 from stretto.framework.engine.runtime import Runtime
 
 TRIED: Final = 512
-"""Upper bound of the members tried, so that 20,000 nodes stay fast."""
+"""Maximum number of members tried, so that 20,000 nodes stay fast."""
 
 
 class GangFacts(msgspec.Struct, frozen=True):
-    """How much of a gang fits now."""
+    """Number of pods of a gang that fit now, and the shortage of the next one."""
 
-    #: Pods that must still be placed together.
+    #: Number of pods that must still be placed together.
     needed: int
-    #: Pending pods that were tried.
+    #: Number of pending pods that were tried.
     tried: int
-    #: Number of them that fit together now.
+    #: Number of these pods that fit together now.
     fitting: int
-    #: Number of them that would fit on the whole cluster if it were empty.
+    #: Number of these pods that would fit on the whole cluster if it were empty.
     fitting_if_empty: int
-    #: The first member that does not fit after the others, as ``namespace/name``; empty for none.
+    #: First member that does not fit after the others, as ``namespace/name``; empty for none.
     next_pod: str
-    #: The node closest to fitting it, with the shortage; ``None`` if all fit.
+    #: Node that is closest to fitting this member, with the shortage; ``None`` if all fit.
     next_lacks: NearFacts | None
-    #: Remedies.
+    #: Cures of the gang.
     cures: tuple[Remedy, ...]
 
 
 def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
-    """How much of a pod's gang fits; ``None`` if no pods must start together."""
+    """Facts about a pod's gang; ``None`` if no pods must start together."""
     if unit is None or not unit.is_gang or unit.min_member is None or not unit.still_needed:
         return None
     rows = scene.notes.members(row)[:TRIED]
@@ -89,5 +89,5 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
 
 
 def _fits(scene: Scene, rows: Sequence[int], domains: Sequence[Mask]) -> bool:
-    """Whether all of some pods fit together."""
+    """Return whether all of some pods fit together."""
     return not best_attempt(scene, rows, len(rows), domains)[1]

@@ -1,4 +1,4 @@
-"""One class evaluated on every node: the rules that refuse it, and how far each node is off.
+"""Evaluation of one class on every node: the rules that refuse it, and the shortage of each node.
 
 ``framework.engine.diagnosis`` counts each node under its first refusal, as kube-scheduler does.
 This module keeps every refusal of every node as a mask, from which overlaps, the nearest nodes
@@ -41,55 +41,55 @@ _SIZES: Final = (
     NonNativeTopologyRule.NAME,
     NodeOvercommitmentRule.NAME,
 )
-"""Rules about the size of a node: the first two about amounts of the node as a whole."""
+"""Rules about the size of a node; the first two concern amounts of the node as a whole."""
 OVERLAPS: Final = 5
-"""Most frequent combinations of reasons that are listed."""
+"""Number of listed combinations of reasons, the most frequent first."""
 
 
 class RefusedBy(NamedTuple):
-    """One reason and the nodes it applies to."""
+    """One reason and the nodes to which it applies."""
 
-    #: The rule.
+    #: Rule that refuses the nodes.
     rule: FilterRule
-    #: Text in Kubernetes' form.
+    #: Reason in Kubernetes' form.
     reason: str
-    #: bool[k]: nodes it applies to.
+    #: bool[k]: nodes to which it applies.
     mask: BoolArray
-    #: Whether evicting pods could resolve it.
+    #: True if evicting pods could resolve it.
     resolvable: bool
-    #: Whether the rule excluded every node in its prefilter step.
+    #: True if the rule excluded every node in its prefilter step.
     nowhere: bool = False
 
     @property
     def is_size(self) -> bool:
-        """Whether it is about the size of nodes: amounts, devices and NUMA nodes."""
+        """True if it concerns the size of nodes: amounts, devices and NUMA nodes."""
         return self.rule.NAME in _SIZES
 
     @property
     def is_amount(self) -> bool:
-        """Whether it is a shortage of amounts or devices of the node as a whole."""
+        """True if it is a shortage of amounts or devices of the node as a whole."""
         return self.rule.NAME in _SIZES[:2]
 
     @property
     def forbids(self) -> bool:
-        """Whether a rule about node objects forbids the nodes, whatever runs on them."""
+        """True if a rule about node objects excludes the nodes, independent of the pods on them."""
         if self.rule.SCOPE is Scope.STATIC and self.rule.SUBJECT not in _BEYOND:
             return True
         return not (self.resolvable or self.is_size or self.rule.SUBJECT in _BEYOND)
 
 
 class ReasonFacts(msgspec.Struct, frozen=True):
-    """How many nodes are refused for one reason, alone or together with others."""
+    """Number of nodes that are refused for one reason, alone or together with others."""
 
-    #: Text in Kubernetes' form.
+    #: Reason in Kubernetes' form.
     reason: str
     #: Name of the rule.
     plugin: str
-    #: Nodes it applies to.
+    #: Number of nodes to which it applies.
     nodes: int
-    #: Nodes where it is the only reason.
+    #: Number of nodes on which it is the only reason.
     alone: int
-    #: Whether evicting pods could resolve it.
+    #: True if evicting pods could resolve it.
     resolvable: bool
 
 
@@ -98,7 +98,7 @@ class Overlap(msgspec.Struct, frozen=True):
 
     #: The reasons.
     reasons: tuple[str, ...]
-    #: Nodes to which exactly these reasons apply.
+    #: Number of nodes to which exactly these reasons apply.
     nodes: int
 
 
@@ -109,29 +109,29 @@ class LackFacts(msgspec.Struct, frozen=True):
     resource: str
     #: Exact requested amount.
     requested: int
-    #: Exact amount free.
+    #: Exact free amount.
     free: int
-    #: The same in human units.
+    #: Shortage in human units.
     text: str
 
 
 class NearFacts(msgspec.Struct, frozen=True):
-    """A node that refuses the pod, with everything against it."""
+    """A node that refuses the pod, with all reasons."""
 
-    #: Its name.
+    #: Name of the node.
     node: str
-    #: Every reason against it.
+    #: Every reason for which it refuses the pod.
     reasons: tuple[str, ...]
-    #: Resources that it lacks.
+    #: Resources of which it has too little.
     lacks: tuple[LackFacts, ...]
-    #: Whether it is large enough when empty.
+    #: True if it is large enough when empty.
     resolvable: bool
-    #: Each reason in the terms of this node: the wanted label, the untolerated taint.
+    #: Each reason in terms of this node: the required label, the untolerated taint.
     words: tuple[str, ...] = ()
 
     @property
     def obstacles(self) -> list[str]:
-        """Everything against the node, for people, with amounts for shortages."""
+        """Obstacles on the node for people, with amounts for shortages."""
         amounts = [lack.text for lack in self.lacks]
         named = {lack.resource for lack in self.lacks}
         others = [
@@ -148,10 +148,10 @@ class Inquiry:
     def __init__(
         self, rules: Sequence[FilterRule], pod: PodClass, view: View, slots: SlotArray
     ) -> None:
-        """Evaluate every filter on these slots (usually all live ones)."""
-        #: The filters.
+        """Evaluate every filter on these slots (usually all live slots)."""
+        #: Filters.
         self.rules = rules
-        #: The class.
+        #: Class of the pod.
         self.pod = pod
         #: State that the rules read.
         self.view = view
@@ -161,7 +161,7 @@ class Inquiry:
         self.refused: list[RefusedBy] = []
         for rule in rules:
             self._evaluate(rule)
-        #: int32[k]: number of reasons against each node.
+        #: int32[k]: number of reasons for which each node is refused.
         self.against: npt.NDArray[np.int32] = np.zeros(len(slots), np.int32)
         for each in self.refused:
             self.against += each.mask
@@ -190,19 +190,19 @@ class Inquiry:
         return passes
 
     def allowed(self) -> BoolArray:
-        """bool[k]: nodes that the node rules allow, regardless of their capacity."""
+        """bool[k]: nodes that the node rules allow, independent of their capacity."""
         return ~self._any([each for each in self.refused if each.forbids])
 
     def large(self) -> BoolArray:
-        """bool[k]: nodes that are large enough when empty, whether the pod may use them or not."""
+        """bool[k]: nodes that are large enough when empty, also those that the pod may not use."""
         return ~self._any([each for each in self.refused if each.is_size and not each.resolvable])
 
     def full(self) -> BoolArray:
-        """bool[k]: nodes that refuse the pod for capacity that running pods use."""
+        """bool[k]: nodes that refuse the pod because running pods use their capacity."""
         return self._any([each for each in self.refused if each.is_size and each.resolvable])
 
     def fits_when_empty(self) -> BoolArray:
-        """bool[k]: nodes that would do when empty, ignoring volumes and inter-pod rules."""
+        """bool[k]: nodes that would fit when empty, apart from volumes and inter-pod rules."""
         return self.allowed() & self.large()
 
     def refused_for(self, subject: Subject) -> BoolArray:
@@ -223,7 +223,7 @@ class Inquiry:
     # ------------------------------------------------------------ output for people
 
     def message(self) -> str:
-        """kube-scheduler's message: each node under the first rule that refuses it."""
+        """kube-scheduler's message: each node is counted under the first rule that refuses it."""
         return diagnose(self.rules, self.pod, self.view, self.slots, nearest=0).message
 
     def reasons(self) -> tuple[ReasonFacts, ...]:
@@ -257,7 +257,10 @@ class Inquiry:
         return tuple(dict.fromkeys(named))
 
     def nearest(self, limit: int) -> tuple[NearFacts, ...]:
-        """Refusing nodes with the fewest reasons; ties go to selected nodes, then by shortage."""
+        """Refusing nodes with the fewest reasons.
+
+        Ties: nodes that the pod selects, then least shortage.
+        """
         refusing = np.flatnonzero(self.against > 0)
         if not len(refusing):
             return ()
@@ -268,7 +271,7 @@ class Inquiry:
         return tuple(self.near(int(i)) for i in refusing[np.lexsort(keys)[:limit]])
 
     def near(self, place: int) -> NearFacts:
-        """Everything against one node, given its position among the slots."""
+        """All obstacles on one node, by its position among the slots."""
         here = [each for each in self.refused if each.mask[place]]
         slot = int(self.slots[place])
         lacks = [
@@ -288,7 +291,7 @@ class Inquiry:
         )
 
     def _shortage_text(self, place: int, resource: str, requested: int, free: int) -> str:
-        """The shortage as text; for a share, the largest free share of a device."""
+        """Shortage as text; for a share of a device, with the largest free share."""
         for number, request in enumerate(self.pod.devices):
             if request.kind == resource and request.milli < WHOLE:
                 most = int(self.free_share(number)[place])
@@ -296,7 +299,7 @@ class Inquiry:
         return shortage_on(self.view, int(self.slots[place]), resource, (requested, free))
 
     def free_share(self, number: int) -> npt.NDArray[np.int32]:
-        """int32[k]: the largest free share of a device that a request may use."""
+        """int32[k]: largest free share of a device that satisfies a request."""
         devices = devices_of(self.view, self.slots)
         wanted = wanted_of(self.pod, self.view, number)._replace(milli=1)
         usable = np.where(fitting(devices, wanted), devices.free, 0)

@@ -1,7 +1,7 @@
 """The rules that decide about a pod, for explanations: filters and scores to evaluate.
 
-Usually these are the profile's rules, which treat all pods of a class alike. Under kube-scheduler's
-own rules, and for volumes, the verdict belongs to the individual pod.
+Usually these are the profile's rules, which give all pods of a class the same verdict. Under
+kube-scheduler's own rules, and for volumes, the verdict depends on the individual pod.
 """
 
 from collections.abc import Hashable
@@ -41,14 +41,17 @@ class Judging:
         return volume_adapters_of(profile.every_filter, self._volumes, row), profile.every_score
 
     def verdict_key(self, row: int) -> Hashable | None:
-        """Equal for pods with equal verdicts; ``None`` if the pod's class determines them."""
+        """Key that is equal for pods with equal verdicts.
+
+        ``None`` if the class determines the verdict.
+        """
         if self._exact is not None:
             return self._exact.verdict_key(row)
         return ("volumes", self._engine.cluster.pods.uid[row]) if self._has_volumes(row) else None
 
     @property
     def by_class(self) -> bool:
-        """Whether all pods of a class have equal verdicts, except those with volumes."""
+        """Return whether all pods of a class have equal verdicts, except pods with volumes."""
         return self._exact is None
 
     def _has_volumes(self, row: int) -> bool:
@@ -57,7 +60,7 @@ class Judging:
 
 
 def compiled_for(profile: Profile, cluster: Cluster) -> CompiledProfile:
-    """Compile a profile for a cluster; a learning profile learns from the cluster's pods."""
+    """Compile a profile for a cluster; a learning profile is trained on the cluster's pods."""
     engine = CompiledProfile(profile, cluster)
     if profile.learns:
         engine.typical = observed_typical_pods(cluster)

@@ -1,4 +1,4 @@
-"""Why a pod is not on one particular node, or how that node compares with its own."""
+"""Explains why a pod is not on one particular node, or compares that node with the pod's own."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from stretto.explain.words.amounts import format_count
 
 
 def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
-    """Explain why a pod is not on a node, or how that node compares with the pod's own.
+    """Explain why a pod is not on a node, or compare that node with the pod's own.
 
     Args:
         scene: a running plane or a record.
@@ -60,7 +60,7 @@ def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
 
 
 def _refused(pod: str, refusal: NearFacts) -> str:
-    """Why the pod does not fit there."""
+    """Sentence about the obstacles of the pod on the node."""
     lacks = [lack.text for lack in refusal.lacks]
     others = [text for text in refusal.words if not text.startswith(("Insufficient", "Too many"))]
     empty = "" if refusal.resolvable else " It would not fit there even if the node were empty."
@@ -72,7 +72,7 @@ def _ranked(score: ScoredNode, feasible: int) -> str:
 
 
 def _unplaced(scene: Scene, question: PodQuestion, score: ScoredNode) -> str:
-    """Why a pod without a node is not on one that fits."""
+    """Sentence about a pod without a node and a node that fits."""
     others = int(question.inquiry.fits.sum()) - 1
     also = f"{format_count(others, 'other node')} also {'fits' if others == 1 else 'fit'}"
     why = explain_pending(scene, question).reasons[0].sentence
@@ -80,7 +80,7 @@ def _unplaced(scene: Scene, question: PodQuestion, score: ScoredNode) -> str:
 
 
 def _compared(score: ScoredNode, chosen: ScoredNode, feasible: int) -> str:
-    """How a fitting node compares with the pod's own."""
+    """Compare a fitting node with the pod's own."""
     rank = _ranked(score, feasible)
     if score.chosen:
         return f"It is on {score.node}, which has score {score.total} and rank {score.rank}."

@@ -1,7 +1,8 @@
 """Node scores broken down by rule, and the rank of the chosen node.
 
 The rules' own functions compute the scores on the current state; a pod that has a node is first
-removed from it. The result therefore describes the choice now, not when it was made.
+removed from it. The result therefore describes the current choice, not the choice at the time of
+placement.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ class ScorePart(msgspec.Struct, frozen=True):
 class ScoredNode(msgspec.Struct, frozen=True):
     """One node with its score, rule by rule."""
 
-    #: Its name.
+    #: Name of the node.
     node: str
     #: Rank among the fitting nodes, from 1; equal scores share the best rank.
     rank: int
@@ -45,7 +46,7 @@ class ScoredNode(msgspec.Struct, frozen=True):
     total: int
     #: Score per rule, without rules that do not apply to the pod.
     parts: tuple[ScorePart, ...]
-    #: Whether the pod is on it.
+    #: True if the pod is on this node.
     chosen: bool = False
 
 
@@ -64,11 +65,11 @@ class NodeScores:
         total = np.zeros(len(fits), np.int64)
         for (_, weight), part in zip(self._rules, self._parts, strict=True):
             total += weight * part.astype(np.int64)
-        #: int64[k]: their scores.
+        #: int64[k]: scores of these slots.
         self.total: npt.NDArray[np.int64] = np.maximum(total, 0)
 
     def top(self, limit: int, chosen: int = -1) -> tuple[ScoredNode, ...]:
-        """The best nodes, plus the chosen one at any rank."""
+        """Return the best nodes, plus the chosen one at any rank."""
         ranks = np.argsort(-self.total, kind="stable")
         shown = ranks[:limit].tolist()
         mine = np.flatnonzero(self.slots == chosen).tolist()
@@ -80,7 +81,7 @@ class NodeScores:
         return tuple(self.node(place, chosen) for place in shown)
 
     def node(self, place: int, chosen: int = -1) -> ScoredNode:
-        """One node by its position among the slots."""
+        """Return one node by its position among the slots."""
         slot = int(self.slots[place])
         return ScoredNode(
             node=self._names[slot],
@@ -95,7 +96,7 @@ class NodeScores:
 
     @property
     def tied(self) -> int:
-        """Nodes that share the best score."""
+        """Number of nodes that share the best score."""
         return int((self.total == self.total.max()).sum()) if len(self.total) else 0
 
 

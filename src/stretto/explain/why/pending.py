@@ -18,12 +18,12 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 
 NAMED: Final = 3
-"""Leaving pods that are named."""
+"""Number of terminating victims that are named."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
 def no_such_node(node: str) -> Reason:
-    """The reason of a pod that is bound to a node that does not exist."""
+    """Reason of a pod that is bound to a node that does not exist."""
     sentence = f"It is bound to node {node}, which does not exist, so no kubelet runs it."
     return reason(ReasonCode.NO_SUCH_NODE, sentence)
 
@@ -31,15 +31,15 @@ def no_such_node(node: str) -> Reason:
 class PodFindings(NamedTuple):
     """Facts about one pod, apart from its unit."""
 
-    #: Its state.
+    #: State of the pod.
     state: PodState
-    #: Its recorded steps.
+    #: Recorded steps of the pod.
     steps: tuple[StepFact, ...] = ()
-    #: Its scheduling gates, if known.
+    #: Scheduling gates of the pod, if known.
     gates: tuple[str, ...] = ()
-    #: The running pods; ``None`` for reasons without the names of pods and volumes.
+    #: Cluster with the running pods; ``None`` for reasons without the names of pods and volumes.
     cluster: Cluster | None = None
-    #: Its row in the cluster.
+    #: Row of the pod in the cluster.
     row: int = -1
 
 
@@ -72,7 +72,7 @@ def reasons_of(
 
 
 def promise_of(cluster: Cluster, row: int) -> Reason | None:
-    """Why a nominated pod is not bound yet; ``None`` for pods in other states."""
+    """Reason why a nominated pod is not bound yet; ``None`` for pods in other states."""
     pods = cluster.pods
     if pods.state[row] != PodState.NOMINATED:
         return None
@@ -86,7 +86,7 @@ def promise_of(cluster: Cluster, row: int) -> Reason | None:
 
 
 def failed_attempts(steps: tuple[StepFact, ...], unit: UnitFacts | None) -> int:
-    """Failed placement attempts of a pod; without recorded steps, those of its unit."""
+    """Number of failed attempts of a pod; without recorded steps, those of its unit."""
     if steps:
         return sum(step.step in FAILED_STEPS for step in steps)
     return unit.attempts if unit is not None else 0
@@ -100,7 +100,7 @@ def _gated(gates: tuple[str, ...]) -> str:
 
 
 def _time_out(unit: UnitFacts) -> str:
-    """Whether a complete gang has a time-out while it waits; empty for other units."""
+    """Sentence about the time-out of a complete waiting gang; empty for other units."""
     if unit.waits_without_timeout:
         return " Its PodGroup states no time-out, so it waits."
     if not unit.is_gang or unit.failure or unit.placed + unit.waiting < (unit.min_member or 0):
@@ -109,7 +109,7 @@ def _time_out(unit: UnitFacts) -> str:
 
 
 def _limit_sentence(unit: UnitFacts) -> str:
-    """The reached limits, and that pods of lower priority are not evicted for them."""
+    """Sentence about the reached limits, which evict no pods of lower priority."""
     lower = max((each.lower for each in unit.limits), default=0)
     evicts = ""
     if lower:

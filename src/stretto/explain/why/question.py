@@ -1,4 +1,4 @@
-"""A pod to explain, evaluated on every node of a scene, and the parts that all answers share."""
+"""A pod to explain, evaluated on every node of a scene, and the common parts of explanations."""
 
 from typing import Final
 
@@ -28,28 +28,28 @@ TIE_WORDS: Final = {
 
 
 class PodQuestion(msgspec.Struct, frozen=True):
-    """A pod with the view that it is evaluated on."""
+    """A pod with the view on which it is evaluated."""
 
-    #: Its row.
+    #: Row of the pod.
     row: int
-    #: Its class.
+    #: Class of the pod.
     pod: PodClass
-    #: The slot of its node, or -1.
+    #: Slot of the pod's node, or -1.
     slot: int
-    #: The columns, without the pod itself.
+    #: Columns without the pod itself.
     view: View
-    #: The verdicts of all nodes.
+    #: Verdicts of all nodes.
     inquiry: Inquiry
-    #: The state that the view shows, as text.
+    #: State that the view shows, as text.
     basis: str
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod has a node."""
+        """True if the pod has a node."""
         return self.slot != NO_SLOT
 
     def feasible(self) -> npt.NDArray[np.int64]:
-        """int64[k]: slots that fit, and the pod's own."""
+        """int64[k]: slots that fit, and the pod's own slot."""
         found: npt.NDArray[np.int64] = self.inquiry.slots[self.inquiry.fits]
         if self.is_placed and self.slot not in found:
             found = np.append(found, self.slot)
@@ -100,7 +100,7 @@ def head_of(scene: Scene, question: PodQuestion) -> Explanation:
 
 
 def choice_of(scene: Scene, question: PodQuestion, scores: NodeScores) -> NodeChoice:
-    """The fitting nodes by score."""
+    """Fitting nodes by score."""
     top, tied = scores.top(TOP, question.slot), scores.tied
     chosen = next((each for each in top if each.chosen), None)
     compared = _compared(chosen, top[0], tied) if top else ""
@@ -115,7 +115,7 @@ def choice_of(scene: Scene, question: PodQuestion, scores: NodeScores) -> NodeCh
 
 
 def _refused_now(question: PodQuestion) -> str:
-    """Why its own node would refuse a placed pod now; empty if it would not, or for another pod."""
+    """Reasons why the node of a placed pod would refuse it now, as a sentence; empty for none."""
     place = int(np.searchsorted(question.inquiry.slots, question.slot))
     if not question.is_placed or question.inquiry.fits[place]:
         return ""

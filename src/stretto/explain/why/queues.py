@@ -1,6 +1,6 @@
-"""Where a unit waits: its queue's share, which queues borrow its guarantee, and its sub-cluster.
+"""The queue of a pending unit: its share, the queues that borrow its guarantee, its sub-cluster.
 
-The input of the first two is the usage of all queues at one instant
+Share and borrowers are computed from the usage of all queues at one instant
 (``control.dispatcher.usage_report``), from a running plane or from the record of a run.
 """
 
@@ -20,13 +20,13 @@ from stretto.state.work.units import DEFAULT_QUEUE
 from stretto.stores.store import Record
 
 HOLDERS: Final = 3
-"""Borrowing queues that are named."""
+"""Number of borrowing queues that are named."""
 
 
 class BorrowingQueue(msgspec.Struct, frozen=True):
     """A queue that uses more than its guarantee."""
 
-    #: Its name.
+    #: Name of the queue.
     queue: str
     #: Borrowed amounts by resource.
     borrowed: dict[str, str]
@@ -37,7 +37,7 @@ class BorrowingQueue(msgspec.Struct, frozen=True):
 class ShareFacts(msgspec.Struct, frozen=True):
     """State of a unit's queue."""
 
-    #: The queue and its ancestors, outermost first.
+    #: Queue and its ancestors, outermost first.
     path: tuple[str, ...]
     #: Used amounts by resource.
     used: dict[str, str]
@@ -56,12 +56,12 @@ class ShareFacts(msgspec.Struct, frozen=True):
 
 
 def share_of(name: str, queues: Sequence[QueueFacts], reclaim: str = "") -> ShareFacts | None:
-    """State of one queue among all; ``None`` if it is unknown or no queue has amounts.
+    """State of one queue; ``None`` if the queue is unknown or no queue has amounts.
 
     Args:
         name: the queue.
         queues: usage of all queues.
-        reclaim: the result of the last search for its guarantee, as a sentence.
+        reclaim: the result of the last reclaim search of the queue, as a sentence.
     """
     known = {queue.name: queue for queue in queues}
     queue = known.get(name)
@@ -90,7 +90,7 @@ def share_of(name: str, queues: Sequence[QueueFacts], reclaim: str = "") -> Shar
 def with_implicit_queues(
     queues: Iterable[QueueFacts], records: Iterable[Record]
 ) -> list[QueueFacts]:
-    """The same queues; a queue that pods name but that does not exist gets a fault.
+    """Return the same queues; a queue that pods name but that does not exist gets a fault.
 
     Args:
         queues: usage of all queues.
@@ -146,7 +146,7 @@ def _amounts(amounts: Mapping[str, str]) -> str:
 
 
 def sub_cluster_of(scene: Scene, row: int) -> str:
-    """The sub-cluster whose loop places the pod's unit; empty for the default loop."""
+    """Sub-cluster whose loop places the pod's unit; empty for the default loop."""
     known = sub_clusters_of(scene.profile, scene.cluster)
     name = "" if known is None else known.of_rows(scene.notes.members(row))
     return name if known is not None and known.has_nodes(name) else ""

@@ -1,7 +1,7 @@
 """The input of an explanation: a cluster with its rules, and facts about the units of its pods.
 
-A scene shows a running plane or the record of a run (see ``sources``). Explaining schedules nothing
-and changes nothing.
+A scene shows a running plane or the record of a run (see ``sources``). An explanation schedules
+nothing and changes nothing.
 """
 
 from typing import Protocol
@@ -37,24 +37,24 @@ class UnitNotes(Protocol):
 
 
 class Scene:
-    """A cluster at one instant, with everything that explanations read."""
+    """A cluster at one instant, with all input of explanations."""
 
     def __init__(
         self, cluster: Cluster, profile: Profile, notes: UnitNotes, usage: UsageOf = NO_USAGE
     ) -> None:
         """Build a scene; the cluster must not change while the scene is used.
 
-        ``usage`` gives the charges of the queues, pod by pod, when an explanation needs them.
+        ``usage`` returns the charges of the queues, pod by pod, when an explanation needs them.
         """
         #: Nodes, pods and classes.
         self.cluster = cluster
-        #: The rules.
+        #: Profile with the rules.
         self.profile = profile
         #: Units and steps.
         self.notes = notes
         #: The compiled rules.
         self.engine = compiled_for(profile, cluster)
-        #: The instant that the scene shows, as text.
+        #: Instant that the scene shows, as text.
         self.when = "the current state"
         #: The units of a running plane; ``None`` for a record.
         self.units: Units | None = None

@@ -1,7 +1,8 @@
-"""Node rules in exact terms: the label that is wanted, the taint that is not tolerated.
+"""Node rules in exact terms: the required label, the taint that is not tolerated.
 
-kube-scheduler gives every node the same reason. These texts name the label or taint, and list the
-existing values if no node matches, because the usual cause is a misspelled value.
+kube-scheduler reports the same reason for every node. The texts of this module name the label or
+taint. If no node matches, they list the existing values, because the usual cause is a misspelled
+value.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,25 +21,25 @@ from stretto.state.nodes.table import NodeFacts
 from stretto.state.nodes.taints import untolerated
 
 LISTED: Final = 5
-"""Up to this many values of a label are listed; otherwise the most similar are suggested."""
+"""Maximum number of listed values of a label; of more values, the most similar are suggested."""
 
 
 def node_reason(reason: str, pod: PodClass, nodes: NodeFacts, slot: int) -> str:
-    """A reason in the terms of one node; the reason itself if nothing more specific is known."""
+    """Reason in terms of one node; the reason itself if nothing more specific is known."""
     specific = _EXACT[reason](pod, nodes, slot) if reason in _EXACT else ""
     return specific or reason
 
 
 def unmatched_terms(pod: PodClass, nodes: NodeFacts, slots: SlotArray) -> list[str]:
-    """Label and name rules of a pod that no node meets, with the existing values.
+    """Label and name rules of a pod that no node matches, with the existing values.
 
-    Where a node meets each of them, but none meets all, one text names all.
+    If each rule matches a node but no node matches all rules, one text names all rules.
     """
     selector, terms = _rules(pod)
     wanted = [*selector, *(_of_term(terms[0]) if len(terms) == 1 else ())]
     found = [text for rule in wanted if (text := _nowhere(rule, nodes, slots))]
     if not found and len(wanted) > 1 and len(terms) < 2:
-        return [f"no node meets all of {joined([str(rule) for rule in wanted], 'and')}"]
+        return [f"no node matches all of {joined([str(rule) for rule in wanted], 'and')}"]
     return found
 
 
@@ -56,7 +57,7 @@ def untolerated_taints(pod: PodClass, nodes: NodeFacts, slot: int) -> tuple[str,
 
 
 def _labels(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
-    """The rules that a node does not meet; of alternative terms, the closest one."""
+    """Rules that a node does not match; of alternative terms, the closest one."""
     selector, terms = _rules(pod)
     facts = {**nodes.labels.of(slot), NODE_NAME: nodes.names[slot]}
     unmet = [rule for rule in selector if not rule.holds(facts)]
@@ -67,12 +68,12 @@ def _labels(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
 
 
 def _present(key: str, facts: Mapping[str, str]) -> str:
-    """A label as it is on a node."""
+    """Value of a label on a node, as text."""
     return f"{key}={facts[key]}" if key in facts else f"no {key}"
 
 
 def _taints(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
-    """The taints that the pod does not tolerate."""
+    """Text about the taints that the pod does not tolerate."""
     refused = untolerated_taints(pod, nodes, slot)
     return f"does not tolerate {', '.join(refused)}" if refused else ""
 
@@ -94,7 +95,7 @@ _EXACT: Final[Mapping[str, Callable[[PodClass, NodeFacts, int], str]]] = {
 
 
 def _nowhere(rule: SelectorRule, nodes: NodeFacts, slots: SlotArray) -> str:
-    """Text for a rule that no node meets, with existing values; empty if a node meets it."""
+    """Text for a rule that no node matches, with existing values; empty if a node matches it."""
     if rule.key == NODE_NAME:
         names = [nodes.names[slot] for slot in slots.tolist()]
         if rule.operator is not Operator.IN or not set(names).isdisjoint(rule.values):
@@ -121,7 +122,7 @@ def _alternatives_text(rule: SelectorRule, values: list[str]) -> str:
 
 
 def _rules(pod: PodClass) -> tuple[list[SelectorRule], tuple[NodeTerm, ...]]:
-    """A pod's ``nodeSelector`` as rules, and the alternative terms of its node affinity."""
+    """The pod's ``nodeSelector`` as rules, and the alternative terms of its node affinity."""
     selector = [
         SelectorRule(key, Operator.IN, (value,)) for key, value in pod.spec.node_selector.items()
     ]

@@ -1,6 +1,6 @@
-"""Why a pod is pending, or why it is on its node: the answer behind ``stretto explain``.
+"""Explains why a pod is pending or on its node: the result of ``stretto explain``.
 
-The rules' own functions compute the answer on the state that the scene shows.
+The rules' own functions compute the result on the state that the scene shows.
 """
 
 from typing import Final
@@ -43,7 +43,7 @@ def explain_pod(scene: Scene, name: str) -> Explanation:
 
 
 def _placed(scene: Scene, question: PodQuestion) -> Explanation:
-    """Explain a pod that has a node: the nodes it was chosen from."""
+    """Explain a pod that has a node: the nodes among which it was chosen."""
     weighted = scene.rules(question.row)[1]
     scores = NodeScores(weighted, question.pod, question.view, question.feasible())
     return msgspec.structs.replace(

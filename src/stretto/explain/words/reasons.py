@@ -13,11 +13,12 @@ import msgspec
 
 
 class ReasonTier(Enum):
-    """What must change before the pod can be scheduled."""
+    """Change that is needed before the pod can be scheduled."""
 
     #: The pod, its group or a name in it is wrong: only an edit helps.
     MISCONFIGURED = "misconfigured"
-    #: Rules about nodes exclude every node that would do: its selector, taints or cordons.
+    #: Rules about nodes exclude every node that would otherwise fit: its selector, taints or
+    #: cordons.
     NOT_ALLOWED = "not allowed"
     #: No node is large enough, even empty.
     NEVER_FITS = "never fits"
@@ -66,7 +67,7 @@ class ReasonCode(Enum):
     VOLUMES = "volumes"
     #: Inter-pod affinity, anti-affinity or topology spread excludes every node.
     OTHER_PODS = "other-pods"
-    #: Host ports of the pod are taken on every node that would do.
+    #: Host ports of the pod are used on every node that would otherwise fit.
     PORTS = "ports"
     #: Every eligible node is too small, even empty.
     TOO_BIG = "too-big"
@@ -134,7 +135,7 @@ class Reason(msgspec.Struct, frozen=True):
 
     #: Stable code for programs.
     code: ReasonCode
-    #: What must change.
+    #: Tier of the code.
     tier: ReasonTier
     #: Full sentence for people, with names and figures.
     sentence: str

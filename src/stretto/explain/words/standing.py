@@ -14,78 +14,78 @@ from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
 
 
 class BlockingLimit(msgspec.Struct, frozen=True):
-    """A limit of a queue that blocks a unit, and the value with which it would not."""
+    """A limit of a queue that blocks a unit, and the value with which the unit would start."""
 
-    #: The queue: the unit's own or an ancestor.
+    #: Queue with the limit: the unit's own or an ancestor.
     queue: str
     #: The resource; empty for the number of running units.
     resource: str
-    #: The limit, in exact units.
+    #: Limit in exact units.
     limit: int
     #: The smallest limit that lets the unit start now.
     enough: int
-    #: Running pods under the limit with a lower priority; a limit does not evict them.
+    #: Number of running pods under the limit with a lower priority; a limit does not evict them.
     lower: int = 0
-    #: Whether the unit requests more than the limit, so that no pod that finishes helps.
+    #: True if the unit requests more than the limit, so that the end of other pods does not help.
     is_too_low: bool = False
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
     """One unit at one instant."""
 
-    #: ``Kind/namespace/name``, or the pod's uid for a single pod.
+    #: ``Kind/namespace/name``, or the uid of a single pod.
     key: str
-    #: What defines the unit: ``PodGroup``, ``Owner`` or ``Pod``.
+    #: Kind of the unit: ``PodGroup``, ``Owner`` or ``Pod``.
     kind: str
     #: Queue of the unit.
     queue: str
     #: Unit state: ``queued``, ``unschedulable``, ...
     state: str
-    #: Pods that must start together; ``None`` if its PodGroup does not exist.
+    #: Number of pods that must start together; ``None`` if its PodGroup does not exist.
     min_member: int | None
-    #: Pods that have a node.
+    #: Number of pods that have a node.
     placed: int
-    #: Pods without a node.
+    #: Number of pods without a node.
     waiting: int
-    #: Highest priority of its pods.
+    #: Highest priority of the pods.
     priority: int
-    #: Failed attempts since the last success.
+    #: Number of failed attempts since the last success.
     attempts: int
-    #: Position in its queue, from 1; 0 if not queued.
+    #: Position in the queue, from 1; 0 if the unit is not queued.
     position: int
-    #: Units in that queue.
+    #: Number of units in that queue.
     queue_length: int
     #: Earliest time of the next attempt, in seconds since the start of the run.
     not_before: float
     #: ``Cure`` bits of the events that trigger a retry.
     cures: int
-    #: Whether it is a complete gang that waits for capacity without a time-out.
+    #: True for a complete gang that waits for capacity without a time-out.
     waits_without_timeout: bool = False
-    #: Why the unit failed; empty if it did not.
+    #: Reason why the unit failed; empty if it did not.
     failure: str = ""
-    #: Whether the unit has been placed completely once.
+    #: True if the unit has been placed completely once.
     scheduled: bool = False
-    #: Shard that is placing it; -1 for none.
+    #: Number of the shard that is placing the unit; -1 for none.
     shard: int = -1
-    #: Queue limits that block it, as a sentence; empty for none.
+    #: Queue limits that block the unit, as a sentence; empty for none.
     quota: str = ""
-    #: The same limits as values; none if a queue starts nothing at all.
+    #: The same limits as values; empty if a queue starts no units at all.
     limits: tuple[BlockingLimit, ...] = ()
-    #: Other gangs that lost pods, if it did: they may block each other.
+    #: If this gang lost pods: other gangs that lost pods, because they may block each other.
     beside: tuple[str, ...] = ()
-    #: How reservations of its queue concern it, as sentences; empty for none.
+    #: Sentences about reservations of the queue that concern the unit; empty for none.
     reserved: str = ""
-    #: The result of the last search for its queue's guarantee; empty for none.
+    #: Result of the last reclaim search for the queue; empty for none.
     reclaim: str = ""
 
     @property
     def is_gang(self) -> bool:
-        """Whether several pods must start together."""
+        """True if several pods must start together."""
         return self.min_member is None or self.min_member > 1
 
     @property
     def still_needed(self) -> int:
-        """Pods that must still be placed to reach ``min_member``."""
+        """Number of pods that must still be placed to reach ``min_member``."""
         if self.min_member is None or self.scheduled:
             return 0
         return max(0, self.min_member - self.placed)
@@ -105,7 +105,7 @@ def positions(units: Units) -> dict[Unit, tuple[int, int]]:
 
 
 CLOCK_SECONDS: Final = seconds_since(0.0)
-"""Clock times themselves."""
+"""Identity: clock times stay clock times."""
 
 
 def facts_of(
@@ -149,7 +149,7 @@ def facts_of(
 def _blocking(
     reached: Sequence[ReachedLimit], unit: Unit, views: UnitViews | None
 ) -> tuple[BlockingLimit, ...]:
-    """Reached limits as values; empty if a queue starts nothing, whatever its limits are."""
+    """Reached limits as values; empty if a queue starts no units at all."""
     if views is None or any(each.most < 0 for each in reached):
         return ()
     return tuple(
@@ -166,13 +166,13 @@ def _blocking(
 
 
 def _beside(unit: Unit, views: UnitViews | None) -> tuple[str, ...]:
-    """The other incomplete gangs, with how many of their pods have nodes."""
+    """The other incomplete gangs, each with the number of its pods that have nodes."""
     found = views.incomplete_beside(unit) if views is not None else []
     return tuple(f"{each.key} ({len(each.bound)} of {each.min_member} pods)" for each in found)
 
 
 def reservation_message(views: UnitViews, unit: Unit, seconds_of: SecondsOf) -> str:
-    """How reservations of its queue concern a unit, as sentences; empty for none."""
+    """Sentences about reservations of its queue that concern a unit; empty for none."""
     found = views.reservation(unit)
     if found is None:
         return ""
@@ -190,7 +190,7 @@ def _expected(at: float, seconds_of: SecondsOf) -> str:
 
 
 def reclaim_message(views: UnitViews | None, unit: Unit) -> str:
-    """The result of the last search for a unit's guarantee, as a sentence; empty for none."""
+    """Result of the last reclaim search for a unit's queue, as a sentence; empty for none."""
     found = views.reclaim_of(unit) if views is not None else None
     return "" if found is None else f"Reclaim: {found.value}."
 
@@ -215,7 +215,7 @@ RETRY_EVENTS: Final[Mapping[Cure, tuple[str, ...]]] = {
 
 
 def retry_condition(cures: int) -> str:
-    """The events of some ``Cure`` bits as one clause; empty for none.
+    """Clause that lists the events of some ``Cure`` bits; empty for none.
 
     >>> retry_condition(int(Cure.NODE_ADDED | Cure.NODE_GREW | Cure.POD_LEFT))
     'when a node is added or grows; or when a pod is removed from its node'

@@ -1,1 +1,1 @@
-"""Why no node accepts a pod: reasons as sentences. Cures are in ``remedies``."""
+"""Reasons why no node accepts a pod, as sentences. Cures are in ``remedies``."""

@@ -1,4 +1,4 @@
-"""Rules between pods in figures: the constraint, the counts by domain, and the pods in the way."""
+"""Inter-pod rules in figures: the constraint, the counts by domain, and the pods in the way."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
@@ -18,15 +18,15 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 
 NAMED: Final = 3
-"""Domains and pods that are named."""
+"""Number of domains or pods that are named."""
 
 
 class PodsBetween:
-    """The running pods that the rules of one pending pod count."""
+    """Running pods that the rules of one pending pod count."""
 
     def __init__(self, cluster: Cluster, inquiry: Inquiry, look: Neighbours) -> None:
         """Read the pods of a cluster."""
-        #: The verdicts of all nodes.
+        #: Verdicts of all nodes.
         self.inquiry = inquiry
         #: Pod counts by domain.
         self.look = look
@@ -67,7 +67,7 @@ class PodsBetween:
         return self._cluster.node_of(row)
 
     def on_live(self, slots: BoolArray) -> BoolArray:
-        """bool[k]: the evaluated nodes among some slots (bool[slot])."""
+        """bool[k]: evaluated nodes among some slots (bool[slot])."""
         return slots[self.inquiry.slots]
 
     def value(self, key: str, domain: int) -> str:
@@ -77,7 +77,7 @@ class PodsBetween:
         return self.inquiry.view.nodes.labels.of(int(here[0])).get(key, "") if len(here) else ""
 
     def values(self, key: str, domains: Sequence[int]) -> str:
-        """The label values of domains as a list; beyond ``NAMED`` their number."""
+        """Label values of domains as a list; beyond ``NAMED``, their number."""
         found = sorted(self.value(key, domain) for domain in domains)
         more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
         return joined([*found[:NAMED], *more], "and")
@@ -106,7 +106,7 @@ def between_texts(between: PodsBetween) -> Iterator[str]:
 
 
 def _spread_text(between: PodsBetween, each: SpreadConstraint) -> Iterator[str]:
-    """One constraint: the counts, the domains that may take the pod, and what is wrong there."""
+    """Describe one constraint: the counts, the domains that allow the pod, and their obstacles."""
     counts = domain_counts(between.inquiry.pod, between.look, each)
     refusing = counts.present & counts.too_many
     if not refusing.any():
@@ -130,7 +130,7 @@ def _spread_text(between: PodsBetween, each: SpreadConstraint) -> Iterator[str]:
 
 
 def _unlabelled_texts(between: PodsBetween) -> Iterator[str]:
-    """The topology keys of spread constraints that no node or not every node has."""
+    """Topology keys of spread constraints that are missing on all or on some nodes."""
     for key in dict.fromkeys(each.key for each in between.inquiry.pod.terms.hard):
         labelled = between.look.domain(key)[between.inquiry.slots] > 0
         if not labelled.any():
@@ -141,7 +141,7 @@ def _unlabelled_texts(between: PodsBetween) -> Iterator[str]:
 
 
 def _where(between: PodsBetween, allowed: BoolArray) -> str:
-    """A clause about what is wrong with the nodes that a rule allows; empty for nothing."""
+    """Clause about the obstacles on the nodes that a rule allows; empty for none."""
     why = obstacles(between.inquiry, allowed)
     return f", where {why}" if why else ""
 

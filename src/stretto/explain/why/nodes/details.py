@@ -1,7 +1,7 @@
-"""Reasons in the figures of a scene: which pods and which constraints a class's reason hides.
+"""Reasons with details of one pod: the pods and constraints behind the reason of its class.
 
-Reasons of a class are found without reading pods, because metrics need them often. An explanation
-of one pod replaces their sentences by more exact ones.
+Reasons of a class are computed without reading pods, because metrics need them often. An
+explanation of one pod replaces their sentences by more exact ones.
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ from stretto.state.rows.pods import NO_SLOT
 def detailed(
     reasons: Iterable[Reason], inquiry: Inquiry, cluster: Cluster, row: int
 ) -> list[Reason]:
-    """The same reasons; those about other pods, host ports and volumes name their causes.
+    """Return the same reasons; those about other pods, host ports and volumes name their causes.
 
-    Where volumes exclude some nodes and other pods the rest, the first reason names both.
+    If volumes exclude some nodes and other pods the rest, the first reason names both.
     """
     found = [_detailed(each, inquiry, cluster, row) for each in reasons]
     if [each.code for each in found] == [ReasonCode.VOLUMES, ReasonCode.OTHER_PODS]:
@@ -53,7 +53,7 @@ def _detailed(found: Reason, inquiry: Inquiry, cluster: Cluster, row: int) -> Re
 
 
 def port_holders(inquiry: Inquiry, cluster: Cluster) -> list[int]:
-    """Rows of the running pods that hold a host port of the pending pod, by node and name."""
+    """Rows of the running pods that use a host port of the pending pod, by node and name."""
     pods, classes, table = cluster.pods, cluster.classes, cluster.ledger.ports
     wanted = table.conflict_mask(inquiry.pod.ports)
     held = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)

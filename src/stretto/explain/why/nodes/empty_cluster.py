@@ -1,7 +1,8 @@
-"""How many members of a gang an empty cluster holds: an exact search over amounts.
+"""Number of gang members that fit an empty cluster: an exact search over amounts.
 
-Host ports and anti-affinity of members to each other are amounts of a node too: one each. Rules
-that this does not cover can only lower the result, so a gang that does not fit here never fits.
+Host ports, and anti-affinity between members, are modelled as amounts of a node: one each. Rules
+that this model does not cover can only lower the result. Therefore a gang that does not fit here
+never fits.
 """
 
 from collections.abc import Sequence
@@ -26,9 +27,9 @@ Amounts = npt.NDArray[np.int64]
 
 
 def fit_when_empty(scene: Scene, rows: Sequence[int], domains: Sequence[Mask]) -> int:
-    """How many pods of a gang fit together on the emptied nodes of one domain.
+    """Number of pods of a gang that fit together on the emptied nodes of one domain.
 
-    Where the search reaches its limit, the pods count as fitting.
+    If the search reaches its limit, the pods count as fitting.
     """
     problem, slots = _empty_cluster(scene, rows), scene.cluster.nodes.live_slots()
     best = 0
@@ -41,7 +42,7 @@ def fit_when_empty(scene: Scene, rows: Sequence[int], domains: Sequence[Mask]) -
 
 
 def _most(problem: PackingProblem, least: int, most: int) -> int:
-    """The largest number of members between two that the search does not exclude."""
+    """Largest number of members between ``least`` and ``most`` that the search does not exclude."""
     tried = most  # usually all of them fit
     while least < most:
         found = pack(problem, tried)
@@ -54,7 +55,7 @@ def _most(problem: PackingProblem, least: int, most: int) -> int:
 
 
 def _empty_cluster(scene: Scene, rows: Sequence[int]) -> PackingProblem:
-    """The members of a gang and every node without its pods."""
+    """Packing problem: the members of a gang and every node without its pods."""
     cluster = scene.cluster
     slots, view = cluster.nodes.live_slots(), scene.view()
     kinds = kinds_of(cluster.pods.class_id[np.array(rows, np.int64)])
@@ -82,7 +83,7 @@ def _ports(classes: Sequence[PodClass]) -> Amounts:
 
 
 def _apart_on_hosts(classes: Sequence[PodClass], look: Neighbours | None) -> Amounts:
-    """int64[kind, term]: 1 where a kind keeps its own pods apart from each other by host."""
+    """int64[kind, term]: 1 where anti-affinity of a kind separates its own pods by host."""
     terms = sorted(
         {term for pod in classes for term in _own_terms(pod)} if look is not None else ()
     )
@@ -92,13 +93,13 @@ def _apart_on_hosts(classes: Sequence[PodClass], look: Neighbours | None) -> Amo
 
 
 def _own_terms(pod: PodClass) -> list[tuple[str, int]]:
-    """Anti-affinity terms of a class that select its own pods: (key, population)."""
+    """Anti-affinity terms of a class that select its own pods, as (key, population)."""
     counted = pod.terms.counted
     return [term for term in pod.terms.anti_affinity if term[1] in counted]
 
 
 def _apart_bound(scene: Scene, rows: Sequence[int], slots: npt.NDArray[np.int64]) -> int:
-    """Members that anti-affinity over larger domains allows: one in each, and all others."""
+    """Upper bound from anti-affinity over larger domains: one member in each, and all others."""
     cluster, look = scene.cluster, scene.view().look
     bound = len(rows)
     if look is None:

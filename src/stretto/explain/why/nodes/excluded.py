@@ -1,4 +1,4 @@
-"""Nodes that would do and that the pod may not use: by which taint, cordon or other node rule."""
+"""Nodes that would fit but that a taint, a cordon or another node rule excludes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,20 +13,20 @@ from stretto.framework.contract.rule import BoolArray, Subject
 from stretto.framework.plugins import node_unschedulable, taints
 
 TAINTS_LISTED: Final = 3
-"""Sets of taints that are named; the nodes of the others are only counted."""
+"""Number of sets of taints that are named; the nodes of the others are only counted."""
 
 
 def chosen(inquiry: Inquiry) -> BoolArray:
-    """bool[k]: nodes that the pod's selector, affinity and node name choose."""
+    """bool[k]: nodes that match the pod's selector, affinity and node name."""
     return ~inquiry.refused_for(Subject.NODE_CHOICE)
 
 
 def exclusion_sentence(inquiry: Inquiry, among: BoolArray) -> str:
-    """Which rules exclude every node of a mask, as a sentence.
+    """Sentence about the rules that exclude every node of a mask.
 
     Args:
         inquiry: the verdicts of all nodes.
-        among: bool[k]: nodes that a rule about node objects excludes, each of them.
+        among: bool[k]: nodes that are all excluded by rules about node objects.
     """
     count = int(among.sum())
     groups = sorted(excluded_groups(inquiry, among), key=lambda group: (-group[0], group[1]))
@@ -38,10 +38,10 @@ def exclusion_sentence(inquiry: Inquiry, among: BoolArray) -> str:
 
 
 def taint_groups(inquiry: Inquiry, among: BoolArray) -> Iterator[tuple[BoolArray, tuple[str, ...]]]:
-    """Nodes of a mask by the taints that the pod does not tolerate, the most frequent first.
+    """Group the nodes of a mask by untolerated taints, the most frequent first.
 
     Yields:
-        bool[k] and the taints, as ``key=value:effect``.
+        bool[k] of the nodes, and the taints as ``key=value:effect``.
     """
     numbers = inquiry.view.nodes.taints_by(inquiry.pod.annotations.launcher)[inquiry.slots]
     masks: dict[tuple[str, ...], BoolArray] = {}
@@ -56,7 +56,7 @@ def taint_groups(inquiry: Inquiry, among: BoolArray) -> Iterator[tuple[BoolArray
 
 
 def excluded_groups(inquiry: Inquiry, among: BoolArray) -> Iterator[tuple[int, str]]:
-    """(number of nodes, what excludes them) for each rule and each set of taints."""
+    """(number of nodes, clause) for each rule and each set of taints that excludes nodes."""
     for each in inquiry.refused:
         mask = each.mask & among
         if each.forbids and mask.any():
@@ -81,7 +81,7 @@ def _of_rule(inquiry: Inquiry, each: RefusedBy, mask: BoolArray) -> Iterator[tup
 
 
 def _subject(inquiry: Inquiry, among: BoolArray) -> str:
-    """The nodes as the subject of a sentence: how many, and what distinguishes them."""
+    """The nodes as the subject of a sentence: their number and their common property."""
     count, total = int(among.sum()), len(inquiry.slots)
     if count == total:
         return "The only node" if total == 1 else f"All {total:,} nodes"

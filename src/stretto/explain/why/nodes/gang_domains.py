@@ -1,4 +1,4 @@
-"""The topology domains in one of which a gang must be placed as a whole."""
+"""Topology domains of a gang that must be placed as a whole in one domain."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,14 +14,14 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.domain_caps import slots_of
 
 DOMAINS: Final = 64
-"""Largest number of domains that are tried."""
+"""Maximum number of domains that are tried."""
 
 Mask = npt.NDArray[np.bool_]
 """bool[slot]: the slots of one domain."""
 
 
 def is_capped(cluster: Cluster, unit: UnitFacts, rows: Sequence[int]) -> bool:
-    """Whether the PodGroup of a unit, or any of its pods, limits its pods by domain."""
+    """Return whether the PodGroup of a unit, or any of its pods, limits its pods by domain."""
     group = cluster.groups.get(unit.key.partition("/")[2])
     if group is not None and group.metadata.annotations.get(DOMAIN_CAPS):
         return True
@@ -30,10 +30,10 @@ def is_capped(cluster: Cluster, unit: UnitFacts, rows: Sequence[int]) -> bool:
 
 
 def gang_domains(cluster: Cluster, unit: UnitFacts, *, is_anywhere: bool) -> list[Mask]:
-    """The domains that the PodGroup of a unit requires, the one with the most nodes first.
+    """Domains that the PodGroup of a unit requires, the one with the most nodes first.
 
-    One mask of all live slots where it requires none, or where the profile places units anywhere;
-    nothing where no node has the labels.
+    One mask of all live slots if it requires no domain, or if the profile places units anywhere.
+    Empty if no node has the labels.
     """
     live = np.zeros(cluster.nodes.size, np.bool_)
     slots = cluster.nodes.live_slots()
@@ -57,7 +57,7 @@ def gang_domains(cluster: Cluster, unit: UnitFacts, *, is_anywhere: bool) -> lis
 
 
 def around_placed(scene: Scene, row: int, domains: list[Mask]) -> list[Mask]:
-    """The domains that contain the placed pods of a pod's unit; all of them if none is placed."""
+    """Domains that contain the placed pods of a pod's unit; all domains if no pod is placed."""
     unit = scene.units.of_row(row) if scene.units is not None else None
     if unit is None or not unit.bound:
         return domains

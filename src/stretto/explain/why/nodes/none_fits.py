@@ -1,7 +1,8 @@
-"""Why no node accepts a class of pods: reasons with figures, the dominant one first.
+"""Reasons why no node accepts a class of pods, with figures, the dominant one first.
 
-Nodes are narrowed step by step: those that the pod selects, those that are large enough, those that
-it may use, then volumes, other pods and free capacity. The step that leaves no node is the reason.
+Each step excludes nodes: those that the pod does not select, that are too small, that it may not
+use, then those that volumes, other pods or missing capacity exclude. The step after which no node
+is left gives the reason.
 """
 
 from collections.abc import Iterator
@@ -25,11 +26,11 @@ _NARROWING: Final = (
     (ReasonCode.VOLUMES, Subject.VOLUMES, "Volume constraints exclude"),
     (ReasonCode.OTHER_PODS, Subject.OTHER_PODS, "Inter-pod rules exclude"),
 )
-"""Code, rules and sentence start of the rules that depend on volumes or other pods."""
+"""Code, subject and start of the sentence of the rules that depend on volumes or other pods."""
 
 
 def of_nodes(inquiry: Inquiry) -> list[Reason]:
-    """Why no node fits; empty if one does."""
+    """Reasons why no node fits; empty if a node fits."""
     total = len(inquiry.slots)
     if not total:
         return [reason(ReasonCode.NO_NODES, "The cluster has no nodes.")]
@@ -59,7 +60,7 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
 def _narrowed(
     inquiry: Inquiry, large: BoolArray, code: ReasonCode, subject: Subject, head: str
 ) -> Reason | None:
-    """The reason for one subject, which excludes some of the nodes that would do."""
+    """Reason for one subject, which excludes some of the nodes that would otherwise fit."""
     mask = large & inquiry.refused_for(subject)
     if not mask.any():
         return None
@@ -73,7 +74,7 @@ def _narrowed(
 
 
 def _excluded(inquiry: Inquiry) -> list[Reason]:
-    """Why no node would do even if every node were empty; no reason if one would."""
+    """Reasons why no node would fit even if every node were empty; empty if one would."""
     wanted, large, allowed = chosen(inquiry), inquiry.large(), inquiry.allowed()
     found = []
     if not (wanted & large).any():
@@ -105,7 +106,7 @@ def _unmatched(inquiry: Inquiry) -> str:
 
 
 def _no_capacity(inquiry: Inquiry, full: BoolArray) -> str:
-    """Sentence for nodes that are large enough but full: how many, and the main shortage."""
+    """Sentence for nodes that are large enough but full: their number and the main shortage."""
     sizes = [each for each in inquiry.refused if each.is_size and each.resolvable]
     main = max(sizes, key=lambda each: int((each.mask & full).sum())).reason
     head = f"{_which(inquiry, full)} large enough but full (mostly {main})."
@@ -113,11 +114,11 @@ def _no_capacity(inquiry: Inquiry, full: BoolArray) -> str:
 
 
 def _unavailable(inquiry: Inquiry, nodes: BoolArray) -> Reason:
-    """The reason for nodes with enough capacity that another rule refuses at present."""
+    """Reason for nodes with enough capacity that another rule refuses at present."""
     main = max(inquiry.refused, key=lambda each: int((each.mask & nodes).sum()))
     if main.rule.NAME == ports.NAME:
         count = format_count(int(nodes.sum()), "node")
-        sentence = f"Its host ports are taken on every node that would do ({count})."
+        sentence = f"Its host ports are taken on every node that would otherwise fit ({count})."
         return reason(ReasonCode.PORTS, sentence)
     sentence = f"{_which(inquiry, nodes)} large enough but unavailable (mostly {main.reason})."
     return reason(ReasonCode.NO_CAPACITY, sentence)
@@ -148,7 +149,7 @@ def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
 
 
 def _unusable(text: str) -> str:
-    """Sentence for PVCs that exclude every node, with what to do about them."""
+    """Sentence for PVCs that exclude every node, with the fix."""
     if text.startswith("persistentvolumeclaim ") and text.endswith(_NOT_FOUND):
         text += "; create it, or submit it with the pod"
     elif text.startswith("storageclass") and text.endswith(_NOT_FOUND):
@@ -166,7 +167,7 @@ def _is_shortage(text: str) -> bool:
 
 
 def _too_big(inquiry: Inquiry, among: BoolArray) -> str:
-    """Sentence for nodes that are all too small: by which resource, or the closest one."""
+    """Sentence for nodes that are all too small: the resource, or the closest node."""
     slots, count = inquiry.slots[among], int(among.sum())
     beyond = [*_beyond(inquiry, slots), *numa_limits(inquiry, slots)]
     near = inquiry.nearest(1)
@@ -190,7 +191,7 @@ def _them(count: int) -> str:
 
 
 def _beyond(inquiry: Inquiry, slots: SlotArray) -> Iterator[str]:
-    """Each amount that is larger than on any of some nodes."""
+    """Each requested amount that is larger than the capacity of every given node."""
     ledger = inquiry.view.columns.ledger
     for column, amount in inquiry.pod.requests:
         most = int(ledger.alloc[slots, column].max())

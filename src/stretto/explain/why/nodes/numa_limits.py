@@ -1,4 +1,4 @@
-"""What NUMA nodes and sockets hold at most, for pods that must fit into one of them."""
+"""Largest capacity of NUMA nodes and sockets, for pods that must fit into one of them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ Largest = dict[str, tuple[int, int]]
 
 
 def numa_limits(inquiry: Inquiry, slots: SlotArray) -> Iterator[str]:
-    """Each request that exceeds what one NUMA node or one socket of any node holds, as text."""
+    """Each request that exceeds the capacity of every NUMA node or socket, as text."""
     topology, binding = inquiry.view.nodes.topology, inquiry.pod.annotations.numa
     if topology is None or binding is None:
         return
@@ -48,7 +48,7 @@ def numa_limits(inquiry: Inquiry, slots: SlotArray) -> Iterator[str]:
 
 
 def _groups(machine: NumaMachine, *, is_one: bool) -> list[list[int]]:
-    """The NUMA nodes that a pod may use together: each one, or those of a socket."""
+    """Sets of NUMA nodes that a pod may use together: single ones, or those of a socket."""
     if is_one:
         return [[z] for z in range(len(machine.sockets))]
     return [

@@ -1,4 +1,4 @@
-"""What refuses the nodes of one topology domain, in a few words."""
+"""Obstacles on the nodes of one topology domain, as a short clause."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from stretto.framework.contract.rule import BoolArray
 
 
 def obstacles(inquiry: Inquiry, among: BoolArray) -> str:
-    """What refuses each node of a mask, as a clause; empty if one of them would do.
+    """Clause about the obstacles on each node of a mask; empty if one of the nodes would fit.
 
     Args:
         inquiry: the verdicts of all nodes.
@@ -27,7 +27,7 @@ def obstacles(inquiry: Inquiry, among: BoolArray) -> str:
 
 
 def _groups(inquiry: Inquiry, among: BoolArray) -> Iterator[tuple[int, str]]:
-    """(number of nodes, what refuses them); first what forbids a node, then what is too small."""
+    """(number of nodes, obstacle); exclusions by node rules come first, then insufficient size."""
     left = among
     forbidden = left & ~inquiry.allowed()
     for number, text in excluded_groups(inquiry, forbidden):

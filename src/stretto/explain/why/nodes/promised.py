@@ -1,4 +1,4 @@
-"""Overcommit in explanations: how often full nodes promise a resource, and what bounds that."""
+"""Overcommit in explanations: the ratio of full nodes for a resource, and its bound."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from stretto.state.rows.promises import NodeRatio, RatioBound
 
 
 def shortage_on(view: View, slot: int, resource: str, amounts: tuple[int, int]) -> str:
-    """A shortage of a node by its requested and free amounts, and how often it promises them."""
+    """Describe the shortage of a resource on a node, with the overcommit ratio of the node."""
     ledger = view.columns.ledger
     column = ledger.resources.known(resource)
     ratio = None if column is None else ledger.promises.ratios.get(slot, {}).get(column)
@@ -19,7 +19,7 @@ def shortage_on(view: View, slot: int, resource: str, amounts: tuple[int, int]) 
 
 
 def promised_sentence(pod: PodClass, view: View, slots: SlotArray, nodes: BoolArray) -> str:
-    """A sentence on the resources that overcommitted nodes lack; empty if no node is one."""
+    """Sentence about the resources that overcommitted nodes lack; empty for no such node."""
     ledger, columns, found = view.columns.ledger, view.columns, []
     for column, amount in sorted(scaled_requests(pod, view).items()):
         short = slots[nodes & (columns.free[column, slots] < amount)].tolist()
@@ -32,7 +32,7 @@ def promised_sentence(pod: PodClass, view: View, slots: SlotArray, nodes: BoolAr
 
 
 def _times(ratio: NodeRatio) -> str:
-    """``2 times, bounded by its measured load (cap 3)``."""
+    """The ratio as text: ``2 times, bounded by its measured load (cap 3)``."""
     cap = "" if ratio.bound is RatioBound.CAP else f" (cap {ratio.cap:g})"
     times = "once" if ratio.ratio == 1 else f"{ratio.ratio:g} times"
     return f"{times}, bounded by {ratio.bound.value}{cap}"

@@ -1,4 +1,4 @@
-"""The volumes that hold a pod to some nodes, and the labels that these nodes have."""
+"""Volumes that restrict a pod to some nodes, and the labels of these nodes."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def volume_texts(cluster: Cluster, row: int) -> Iterator[str]:
 
 
 def _wanted(volume: PersistentVolume) -> str:
-    """The labels of the nodes that can access a volume; empty for all nodes."""
+    """Labels of the nodes that can access a volume; empty for all nodes."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return ""

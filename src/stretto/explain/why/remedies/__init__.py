@@ -1,1 +1,1 @@
-"""What would place a pending pod or its gang: cures, each of them enough by itself or marked."""
+"""Cures that would place a pending pod or its gang; cures that are needed together are marked."""

@@ -1,6 +1,6 @@
-"""Cures of rules between pods and of host ports: an edit of the rule, or the pods in the way.
+"""Cures of inter-pod rules and host ports: an edit of the rule, or the removal of other pods.
 
-Each is verified on the counts: afterwards every rule allows the pod on a node.
+Each cure is verified on the counts: with the cure, every rule allows the pod on a node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ from stretto.state.classes.terms import SpreadConstraint
 from stretto.state.cluster.cluster import Cluster
 
 MOST: Final = 5
-"""Pods that a cure removes at most."""
+"""Maximum number of pods that a cure removes."""
 
 
 def between_cures(inquiry: Inquiry, cluster: Cluster) -> Iterator[Remedy]:
-    """Cures where rules between pods or host ports are all that refuses some node."""
+    """Cures of inter-pod rules and host ports, for nodes that refuse the pod for these alone."""
     yield from _ports(inquiry, cluster)
     if inquiry.view.look is None:
         return
@@ -52,7 +52,7 @@ def _removal(between: PodsBetween, place: int, rows: Sequence[int]) -> Remedy:
 
 
 def _ports(inquiry: Inquiry, cluster: Cluster) -> Iterator[Remedy]:
-    """The fewest pods on one node that hold the host ports."""
+    """Cure: the fewest pods on one node whose removal frees the host ports."""
     opened = _opened(inquiry, [ports.REASON])
     if not opened.any() or inquiry.pod.terms.strict:
         return
@@ -70,7 +70,7 @@ def _ports(inquiry: Inquiry, cluster: Cluster) -> Iterator[Remedy]:
 
 
 def _apart(between: PodsBetween) -> Iterator[Remedy]:
-    """The fewest pods whose removal ends anti-affinity on one node."""
+    """Cure: the fewest pods whose removal resolves anti-affinity on one node."""
     inquiry, terms = between.inquiry, between.inquiry.pod.terms
     opened = _opened(inquiry, [inter_pod_affinity.NEAR, inter_pod_affinity.UNWANTED])
     if not opened.any() or terms.hard or terms.affinity_keys:
@@ -85,7 +85,7 @@ def _apart(between: PodsBetween) -> Iterator[Remedy]:
 
 
 def _in_the_way(between: PodsBetween, place: int) -> tuple[int, ...]:
-    """Rows of all pods that anti-affinity of either side keeps apart from a pod on one node."""
+    """Rows of all pods that anti-affinity of either side separates from a pod on one node."""
     terms, slot = between.inquiry.pod.terms, int(between.inquiry.slots[place])
     found: set[int] = set()
     for key, population in (*terms.anti_affinity, *terms.running_anti_affinity):
@@ -99,7 +99,7 @@ def _in_the_way(between: PodsBetween, place: int) -> tuple[int, ...]:
 
 
 def _spread(between: PodsBetween, look: Neighbours, each: SpreadConstraint) -> Iterator[Remedy]:
-    """Cures of one constraint where the others allow the node."""
+    """Cures of one constraint on nodes that the other constraints allow."""
     inquiry = between.inquiry
     opened = _opened(inquiry, [pod_topology_spread.UNEVEN])
     for other in inquiry.pod.terms.hard:
@@ -135,7 +135,7 @@ def _refused(inquiry: Inquiry, look: Neighbours, each: SpreadConstraint) -> Bool
 
 
 def _fewer(between: PodsBetween, each: SpreadConstraint, opened: BoolArray) -> Iterator[Remedy]:
-    """The fewest matching pods whose removal lets one domain take the pod."""
+    """Cure: the fewest matching pods whose removal makes one domain allow the pod."""
     inquiry, look = between.inquiry, between.look
     counts = domain_counts(inquiry.pod, look, each)
     domain = look.domain(each.key)

@@ -1,4 +1,4 @@
-"""Capacity that must become free on one node, where nothing else refuses the pod there."""
+"""Capacity that must become free on one node, if nothing else refuses the pod there."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,11 +13,11 @@ from stretto.framework.contract.rule import BoolArray
 from stretto.state.rows.devices import WHOLE
 
 NODES: Final = 2
-"""Nodes for which the missing capacity is reported."""
+"""Number of nodes for which the missing capacity is reported."""
 
 
 def capacity_cures(inquiry: Inquiry) -> Iterator[Remedy]:
-    """What must become free on the nodes that lack least, of those that lack capacity only."""
+    """Cures for the nodes that lack only capacity, the least shortage first."""
     places = np.flatnonzero(only_full(inquiry))
     shortage = inquiry.shortage()[places]
     ranks = inquiry.view.nodes.name_rank[inquiry.slots[places]]
@@ -28,13 +28,13 @@ def capacity_cures(inquiry: Inquiry) -> Iterator[Remedy]:
 
 
 def only_full(inquiry: Inquiry) -> BoolArray:
-    """bool[k]: nodes that refuse the pod and would accept it if amounts became free."""
+    """bool[k]: nodes that refuse the pod only because of used capacity."""
     full = [each for each in inquiry.refused if each.is_amount and each.resolvable]
     return inquiry.without(full) & (inquiry.against > 0)
 
 
 def capacity_on(inquiry: Inquiry, place: int) -> Remedy | None:
-    """What must become free on one node; ``None`` if no amount is missing."""
+    """Cure that frees capacity on one node; ``None`` if no amount is missing."""
     near = inquiry.near(place)
     if not near.lacks:
         return None
@@ -48,7 +48,7 @@ def capacity_on(inquiry: Inquiry, place: int) -> Remedy | None:
 
 
 def _missing(inquiry: Inquiry, place: int, node: str, lack: LackFacts) -> NodeAmount:
-    """How much of a resource is missing; of a share of a device, the milli of one device."""
+    """Missing amount of a resource; for a share of a device, thousandths of one device."""
     for number, request in enumerate(inquiry.pod.devices):
         if request.kind == lack.resource and request.milli < WHOLE:
             most = int(inquiry.free_share(number)[place])

@@ -1,4 +1,4 @@
-"""Cures of a gang: missing pods, a smaller minimum, and the capacity that all its members lack."""
+"""Cures of a gang: more pods, a smaller minimum, and the capacity that all its members lack."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -19,40 +19,41 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
 NODES: Final = 8
-"""Nodes that a sentence names; ``amounts`` has all of them."""
+"""Number of nodes that a sentence names; ``amounts`` contains all of them."""
 
 
 class _Total(NamedTuple):
-    """An amount of one resource over several nodes."""
+    """Amount of one resource over several nodes."""
 
     #: The resource.
     resource: str
-    #: The sum.
+    #: Sum of the amounts.
     amount: int
-    #: The nodes with their parts.
+    #: Nodes with their parts of the sum.
     parts: tuple[NodeAmount, ...]
 
 
 class GangFit(NamedTuple):
-    """How many members fit."""
+    """Number of gang members that fit, and the cures found."""
 
-    #: Members tried.
+    #: Number of members tried.
     tried: int
-    #: Members that fit together now.
+    #: Number of members that fit together now.
     fitting: int
-    #: Rows of the others.
+    #: Rows of the members that do not fit.
     misfits: Sequence[int]
-    #: Whether the members fit with the missing ones, equal to the first.
+    #: True if the members fit together with the missing ones, assumed equal to the first.
     completes: bool
-    #: The removal of gates after which the members fit, as a cure and as an event, if they do.
+    #: Removal of gates after which the members fit, as a cure and as an event; empty if they do
+    #: not.
     released: tuple[Remedy, Remedy] | None
-    #: Members that would fit if every node were empty.
+    #: Number of members that would fit if every node were empty.
     if_empty: int
-    #: Whether that is too few.
+    #: True if that number is too small.
     too_big: bool
-    #: bool[slot]: the nodes of the domain in which most members fit.
+    #: bool[slot]: nodes of the domain in which most members fit.
     domain: BoolArray
-    #: Whether caps limit its pods by domain, so that amounts alone do not decide.
+    #: True if caps limit its pods by domain, so that amounts alone do not decide.
     are_capped: bool
 
 
@@ -63,24 +64,24 @@ def gang_cures(
     fit: GangFit,
     removal: Callable[[], Removal],
 ) -> tuple[Remedy, ...]:
-    """What would start a gang: missing pods, a smaller minimum, or capacity in all.
+    """Cures of a gang: more pods, a smaller minimum, or free capacity.
 
-    Where rules between pods, NUMA nodes or kube-scheduler's own rules decide, amounts alone do not
-    say whether the gang fits, so running pods are named whose removal starts it.
+    If inter-pod rules, NUMA nodes or kube-scheduler's own rules decide, amounts alone do not
+    determine whether the gang fits. Then the cure names running pods whose removal starts it.
 
     Args:
         scene: the cluster and its rules.
         unit: the gang.
         view: a private view in which the members that fit are placed; its columns are changed.
             ``None`` under rules that place by pod: then no amounts are computed.
-        fit: how many members fit.
+        fit: number of members that fit.
         removal: finds running pods whose removal starts the gang.
     """
     assert unit.min_member is not None
     found = list[Remedy]()
     absent = unit.min_member - unit.placed - unit.waiting
     if absent > 0 and any(each.limit or each.max_running for each in scene.queues):
-        # a limit counts the gang when it is complete
+        # a limit counts the gang only when it is complete
         if fit.released is not None:
             return fit.released[1:]
         more, verb = format_count(absent, "more pod"), "exists" if absent == 1 else "exist"
@@ -107,12 +108,12 @@ def gang_cures(
         together += " Pods whose removal starts it may exist: the search for them is bounded."
     if fit.too_big:
         more = format_count(unit.still_needed - fit.if_empty, "more pod")
-        together = f"It fits the cluster when nodes for {more} of its gang are added."
+        together = f"It fits the cluster after nodes for {more} of its gang are added."
     return (*found, Remedy(CureKind.EVENT, together))
 
 
 def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) -> Remedy | None:
-    """What must become free for the members that do not fit yet, all of them together.
+    """Cure that frees capacity for all members that do not fit yet.
 
     Args:
         scene: the cluster and its rules.
@@ -121,7 +122,7 @@ def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) 
         domain: bool[slot]: the nodes that the gang may use.
 
     Returns:
-        ``None`` if capacity on existing nodes is not what they lack.
+        ``None`` if more free capacity on existing nodes would not place them.
     """
     amounts: dict[tuple[str, str], int] = {}
     slots = scene.cluster.nodes.live_slots()
@@ -153,24 +154,24 @@ def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) 
 class _Place(NamedTuple):
     """A node for a member."""
 
-    #: What it lacks there, relative to its requests.
+    #: Shortage relative to the requests.
     shortage: float
-    #: The slot.
+    #: Slot of the node.
     slot: int
-    #: What running pods there must free.
+    #: Amounts that running pods on the node must free.
     missing: tuple[NodeAmount, ...]
 
 
 class _Places:
-    """The nodes for the members of one class, the one that lacks least first.
+    """Nodes for the members of one class, the least shortage first.
 
-    Nodes that got a member are evaluated again, all others once.
+    Nodes that got a member are evaluated again; all others only once.
     """
 
     def __init__(
         self, scene: Scene, inquiry: Inquiry, amounts: Mapping[tuple[str, str], int]
     ) -> None:
-        """Evaluate every node; ``amounts`` are those that running pods must free already."""
+        """Evaluate every node; ``amounts`` are the amounts that running pods must free already."""
         self._scene, self._inquiry, self._amounts = scene, inquiry, amounts
         self._shortage = inquiry.shortage()
         usable = np.flatnonzero(only_full(inquiry) | inquiry.fits)
@@ -179,17 +180,20 @@ class _Places:
         self._charged: list[int] = []
 
     def charged(self, slot: int) -> None:
-        """Evaluate a node again, because it got a member."""
+        """Evaluate a node again after it got a member."""
         if slot not in self._charged:
             self._charged.append(slot)
 
     def cheapest(self) -> _Place | None:
-        """The node that lacks least for a member, if running pods there hold what it lacks."""
+        """Node with the least shortage whose running pods use enough to cover it.
+
+        ``None`` for none.
+        """
         found = [each for each in (self._unchanged(), self._changed()) if each is not None]
         return min(found, default=None, key=lambda each: (each.shortage, each.slot))
 
     def _unchanged(self) -> _Place | None:
-        """The best of the nodes without a new member."""
+        """Best node without a new member."""
         while self._at < len(self._order):
             place = self._order[self._at]
             slot = int(self._inquiry.slots[place])
@@ -201,7 +205,7 @@ class _Places:
         return None
 
     def _changed(self) -> _Place | None:
-        """The best of the nodes with a new member."""
+        """Best node with a new member."""
         if not self._charged:
             return None
         before, slots = self._inquiry, np.array(sorted(self._charged), np.int64)
@@ -214,7 +218,7 @@ class _Places:
         return None
 
     def _checked(self, inquiry: Inquiry, place: int, shortage: float) -> _Place | None:
-        """A node; ``None`` if running pods hold too little there."""
+        """Return a node; ``None`` if its running pods use less than the shortage."""
         found = capacity_on(inquiry, place)
         missing, slot = found.amounts if found is not None else (), int(inquiry.slots[place])
         enough = all(
@@ -226,7 +230,7 @@ class _Places:
 
 
 def _held(scene: Scene, slot: int, resource: str) -> int:
-    """What running pods hold of a resource on a node."""
+    """Amount of a resource that running pods use on a node."""
     ledger = scene.cluster.ledger
     column = ledger.resources.known(resource)
     used = 0 if column is None else int(ledger.used[slot, column])
@@ -256,7 +260,7 @@ def _text(total: _Total) -> str:
 
 
 def _charge(view: View, pod: PodClass, slot: int) -> None:
-    """Charge a member to a node, which grows by what is missing there."""
+    """Charge a member to a node; the capacity of the node grows by the shortage."""
     columns = view.columns
     for column, requested in scaled_requests(pod, view).items():
         columns.free[column, slot] = max(0, int(columns.free[column, slot]) - requested)

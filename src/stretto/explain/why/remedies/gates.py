@@ -1,4 +1,4 @@
-"""Scheduling gates that hold back a pod or members of its gang: which pods, and their removal."""
+"""Cures of scheduling gates on a pod or on members of its gang: the pods and their gates."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -13,11 +13,11 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 
 SHOWN: Final = 3
-"""Pods that a sentence names; ``pods`` of the cure has all of them."""
+"""Number of pods that a sentence names; ``pods`` of the cure contains all of them."""
 
 
 def gated_members(cluster: Cluster, row: int) -> list[int]:
-    """Rows of the pods of a pod's PodGroup that scheduling gates hold back; empty without one."""
+    """Rows of the gated pods of a pod's PodGroup; empty without a PodGroup."""
     states = cluster.pods.state[: cluster.pods.length]
     return list(_of_group(cluster, row, np.flatnonzero(states == PodState.GATED).tolist()))
 
@@ -30,7 +30,7 @@ def waiting_member(cluster: Cluster, row: int) -> int | None:
 
 
 def _of_group(cluster: Cluster, row: int, rows: Sequence[int]) -> Iterator[int]:
-    """The rows of the PodGroup of a pod."""
+    """Filter rows by the PodGroup of a pod."""
     pods, tags = cluster.pods, cluster.domains.tags
     group = tags.labels_of(int(pods.tag[row])).get(GROUP_NOTE, "")
     space = pods.key(row).partition("/")[0]
@@ -41,20 +41,20 @@ def _of_group(cluster: Cluster, row: int, rows: Sequence[int]) -> Iterator[int]:
 
 
 def release(scene: Scene, rows: Sequence[int]) -> Remedy:
-    """Removing the gates of members that complete a gang which then fits."""
+    """Cure: the removal of the gates of members that complete a gang which then fits."""
     names = tuple(scene.cluster.pods.key(row) for row in rows)
     sentence = f"Removing {gates_text(scene, rows)} would let the whole gang start."
     return Remedy(CureKind.GATES, sentence, pods=names)
 
 
 def awaited(scene: Scene, rows: Sequence[int]) -> Remedy:
-    """The event after which a gang with gated members is tried."""
+    """Event after which a gang with gated members is tried."""
     sentence = f"Its gang is tried after the removal of {gates_text(scene, rows)}."
     return Remedy(CureKind.EVENT, sentence)
 
 
 def gates_text(scene: Scene, rows: Sequence[int]) -> str:
-    """The gates of some pods, with the pods: ``x.io/a from default/p and default/q``."""
+    """Gates of some pods, with the pods: ``x.io/a from default/p and default/q``."""
     pods: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         key = scene.cluster.pods.key(row)
@@ -67,6 +67,6 @@ def gates_text(scene: Scene, rows: Sequence[int]) -> str:
 
 
 def _shown(names: Sequence[str]) -> str:
-    """Some names in words; those beyond a few as a number."""
+    """Some names as text; names beyond the first few as a number."""
     more = len(names) - SHOWN
     return joined(names, "and") if more <= 0 else joined([*names[:SHOWN], f"{more} more"], "and")

@@ -1,6 +1,6 @@
 """Cures of rules about node objects: tolerations, selectors, cordons and rules of the profile.
 
-Each is verified on the verdicts: without the rule, the named nodes fit now.
+Each cure is verified on the verdicts: without the rule, the named nodes fit now.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from stretto.framework.contract.rule import BoolArray
 from stretto.framework.plugins import node_affinity, node_unschedulable, taints
 
 TAINTS_LISTED: Final = 2
-"""Sets of taints for which a toleration is suggested."""
+"""Number of sets of taints for which a toleration is suggested."""
 
 
 def node_rule_cures(inquiry: Inquiry) -> Iterator[Remedy]:
-    """Cures by which nodes fit now, the one for the most nodes first."""
+    """Cures with which nodes fit now, the one for the most nodes first."""
     found = []
     for kind, refusals in _by_kind(inquiry).items():
         opened = inquiry.without(refusals)
@@ -81,7 +81,7 @@ def _cures(
 
 
 def _changes_counts(inquiry: Inquiry, kind: CureKind) -> bool:
-    """Whether a cure changes which nodes the pod's spread constraints count."""
+    """Return whether a cure changes the set of nodes that the pod's spread constraints count."""
     hard = inquiry.pod.terms.hard
     if kind is CureKind.SELECTOR:
         return any(each.by_affinity for each in hard)

@@ -1,4 +1,4 @@
-"""Cures of what the nodes refuse: capacity, rules between pods, smaller requests and node rules."""
+"""Cures of refusals by nodes: capacity, inter-pod rules, smaller requests and node rules."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def cures_for(inquiry: Inquiry, cluster: Cluster, events: int) -> tuple[Remedy, 
 
 
 def _together(inquiry: Inquiry) -> tuple[Remedy, ...]:
-    """Cures of everything against the nearest node where each reason has one."""
+    """Cures of all obstacles on the nearest node for which each reason has a cure."""
     curable = [each for each in inquiry.refused if _is_curable(each)]
     places = np.flatnonzero(inquiry.without(curable) & (inquiry.against > 0))
     if not len(places):
@@ -54,7 +54,7 @@ def _is_curable(each: RefusedBy) -> bool:
 
 
 def _on_node(inquiry: Inquiry, place: int, curable: list[RefusedBy]) -> Iterator[Remedy | None]:
-    """A cure of each rule that refuses a node and one of all amounts; ``None`` for no cure."""
+    """Cures of each rule that refuses a node and of all amounts; ``None`` for a missing cure."""
     here = [each for each in curable if each.mask[place]]
     for each in here:
         if each.forbids:

@@ -1,4 +1,4 @@
-"""A cure as a value: what to change, in exact units, so that a program can apply it."""
+"""A cure as a value: the change in exact units, so that a program can apply it."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class CureKind(Enum):
-    """What a cure changes. A code never changes its meaning."""
+    """The change that a cure makes. A code never changes its meaning."""
 
     #: ``amounts`` become free on their nodes, or the nodes grow by them.
     CAPACITY = "capacity"
@@ -14,9 +14,9 @@ class CureKind(Enum):
     SMALLER = "smaller"
     #: The pod also allows the device models ``models``.
     MODELS = "models"
-    #: The pod tolerates ``taints``, or ``node`` loses them.
+    #: The pod tolerates ``taints``, or ``taints`` are removed from ``node``.
     TOLERATION = "toleration"
-    #: The pod states no node selector and no required node affinity.
+    #: The node selector and the required node affinity of the pod are removed.
     SELECTOR = "selector"
     #: ``node`` is uncordoned.
     UNCORDON = "uncordon"
@@ -24,11 +24,11 @@ class CureKind(Enum):
     RULE = "rule"
     #: ``pods`` are removed.
     PODS = "pods"
-    #: The spread constraint with ``key`` states ``nodeTaintsPolicy: Honor``.
+    #: The spread constraint with ``key`` sets ``nodeTaintsPolicy: Honor``.
     TAINTS_POLICY = "taints-policy"
-    #: The spread constraint with ``key`` states ``whenUnsatisfiable: ScheduleAnyway``.
+    #: The spread constraint with ``key`` sets ``whenUnsatisfiable: ScheduleAnyway``.
     SPREAD = "spread"
-    #: The scheduling gates of the pod are removed; for a gang those of ``pods``.
+    #: The scheduling gates of the pod are removed; for a gang, those of ``pods``.
     GATES = "gates"
     #: ``minMember`` of the PodGroup becomes ``amount``.
     MIN_MEMBER = "min-member"
@@ -36,7 +36,8 @@ class CureKind(Enum):
     MEMBERS = "members"
     #: The PodGroup is created, named correctly or created again.
     GROUP = "group"
-    #: The limit of ``queue`` for ``resource`` becomes ``amount``; without resource, its units.
+    #: The limit of ``queue`` for ``resource`` becomes ``amount``; without ``resource``, the limit
+    #: of running units.
     LIMIT = "limit"
     #: Nothing needs to change: the pod is retried at these events.
     EVENT = "event"
@@ -56,9 +57,9 @@ class NodeAmount(msgspec.Struct, frozen=True):
 class Remedy(msgspec.Struct, frozen=True):
     """One change that would place the pod, or the whole gang of a pod in a gang."""
 
-    #: What it changes.
+    #: Kind of the change.
     kind: CureKind
-    #: What to do or to wait for, for people.
+    #: Sentence for people: the change to make, or the event to wait for.
     sentence: str
     #: Node concerned; empty for none.
     node: str = ""
@@ -72,18 +73,18 @@ class Remedy(msgspec.Struct, frozen=True):
     models: tuple[str, ...] = ()
     #: Taints, as ``key=value:effect``.
     taints: tuple[str, ...] = ()
-    #: Pods to remove, or to remove gates from, as ``namespace/name``.
+    #: Pods to remove, or whose gates to remove, as ``namespace/name``.
     pods: tuple[str, ...] = ()
     #: Topology key of the rule concerned; empty for none.
     key: str = ""
     #: Queue concerned; empty for none.
     queue: str = ""
-    #: Whether it is enough by itself; cures that are not are needed together.
+    #: True if the cure is enough by itself; other cures are needed together.
     alone: bool = True
 
 
 def together(cures: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
-    """The same cures, marked as needed together if there are several."""
+    """Return the same cures, marked as needed together if there are several."""
     if len(cures) < 2:
         return cures
     return tuple(msgspec.structs.replace(each, alone=False) for each in cures)

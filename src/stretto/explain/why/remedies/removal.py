@@ -1,8 +1,8 @@
-"""Running pods whose removal starts a gang, whichever rules decide.
+"""Running pods whose removal starts a gang, under any rules.
 
-The search for victims runs as if any pod could be evicted for any other one. It knows every rule:
-rules between pods, NUMA nodes, devices, volumes, and kube-scheduler's own rules. The result is then
-played: without these pods, the attempts of a shard place the gang.
+The search for victims runs as if any pod could be evicted for any other one. It applies every rule:
+inter-pod rules, NUMA nodes, devices, volumes, and kube-scheduler's own rules. The result is then
+verified: without these pods, a shard's attempts place the gang.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ from stretto.state.work.claims import NO_ROWS, Plan
 BoolArray = npt.NDArray[np.bool_]
 
 ORDERS: Final = 2
-"""Orders of the members that are tried: each costs a search per member."""
+"""Number of orders of the members that are tried: each order costs one search per member."""
 DOMAINS: Final = 4
-"""Domains that are tried."""
+"""Number of domains that are tried."""
 STEPS: Final = 8192
 """Upper bound of members times nodes of one search: each step examines the pods of a node.
 
@@ -38,28 +38,28 @@ A large gang is therefore searched on the nodes that lack least: 80 nodes for 10
 do not suffice, each member is searched on as many nodes that no other member has.
 """
 EXACT_STEPS: Final = 65_536
-"""The same under kube-scheduler's own rules, which search all nodes for each member."""
+"""The same bound under kube-scheduler's own rules, which search all nodes for each member."""
 BLOCK: Final = 64
-"""Slots of a zone that follow each other."""
+"""Number of consecutive slots of one zone."""
 MOST: Final = 512
-"""Pods that a cure removes at most."""
+"""Maximum number of pods that a cure removes."""
 NAMED: Final = 3
-"""Pods that a sentence names."""
+"""Number of pods that a sentence names."""
 
 
 class Removal(NamedTuple):
     """The result of a search for pods whose removal starts a gang."""
 
-    #: The cure; ``None`` if no search finds one.
+    #: Cure; ``None`` if the search finds none.
     cure: Remedy | None
-    #: Whether pods may exist that the search does not examine.
+    #: True if a solution may exist that the search does not examine.
     is_bounded: bool
 
 
 def removal_for(scene: Scene, members: GangMembers) -> Removal:
-    """The pods whose removal starts a gang."""
+    """Search for pods whose removal starts a gang."""
     if scene.units is None and members.are_capped:
-        return Removal(None, True)  # a cap counts pods of the unit that are placed already
+        return Removal(None, True)  # a cap also counts pods of the unit that are already placed
     steps = members.needed * len(scene.cluster.nodes.live_slots())
     if scene.profile.exact and steps > EXACT_STEPS:
         return Removal(None, True)
@@ -80,7 +80,7 @@ def _cure(scene: Scene, found: Sequence[int]) -> Remedy:
 
 
 def _victims(scene: Scene, members: GangMembers) -> list[int]:
-    """Rows of the pods to remove; empty if the search finds no way."""
+    """Rows of the pods to remove; empty if the search finds no solution."""
     cluster, factory = scene.cluster, PlacerFactory(scene.engine, "numpy", scene.units)
     placer = factory.new(Rng(0))
     placer.sync()
@@ -101,19 +101,19 @@ def _victims(scene: Scene, members: GangMembers) -> list[int]:
 
 
 class _NodeWindow:
-    """The nodes on which members are searched: always the same, or those without a member."""
+    """Nodes on which members are searched: a fixed set, or nodes without a member."""
 
     def __init__(self, size: int, ranked: Sequence[int], width: int, moves: bool) -> None:
         """Begin with the first nodes of a ranking."""
         #: bool[slot]: the nodes.
         self.mask = np.zeros(size, np.bool_)
         self.mask[list(ranked[:width])] = True
-        #: Whether a node leaves the window when it gets a member.
+        #: True if a node leaves the window when it gets a member.
         self.moves = moves
         self._next = iter(ranked[width:])
 
     def took(self, slot: int) -> None:
-        """Note that a node gets a member."""
+        """Record that a node gets a member."""
         if self.moves and self.mask[slot]:
             self.mask[slot] = False
             following = next(self._next, None)
@@ -122,7 +122,7 @@ class _NodeWindow:
 
 
 def _ranked(scene: Scene, row: int, domain: BoolArray) -> list[int]:
-    """The nodes of a domain by what they lack for a pod, of many zones where equal."""
+    """Nodes of a domain, ordered by their shortage for a pod; ties alternate between zones."""
     cluster = scene.cluster
     slots = cluster.nodes.live_slots()
     slots = slots[domain[slots]]
@@ -136,7 +136,7 @@ def _ranked(scene: Scene, row: int, domain: BoolArray) -> list[int]:
 def _victims_inside(
     scene: Scene, finder: Finder, order: Sequence[int], nodes: _NodeWindow, needed: int
 ) -> list[int]:
-    """Rows of the pods to remove from some nodes; empty if the search finds no way there."""
+    """Rows of the pods to remove from some nodes; empty if the search finds no solution there."""
     unit = scene.units.of_row(order[0]) if scene.units is not None else None
     promised: list[int] = []
     none = np.zeros(0, np.int32)
@@ -161,5 +161,5 @@ def _victims_inside(
             return sorted(found)
         if places == needed:
             break
-    finder.back_to(mark)  # the next attempt begins without the promises of this one
+    finder.back_to(mark)  # the next attempt begins without the nominations of this one
     return []

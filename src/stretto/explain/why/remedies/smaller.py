@@ -1,4 +1,4 @@
-"""Smaller requests, and other device models, that fit now: verified on the free amounts."""
+"""Smaller requests and other device models that fit now, verified on the free amounts."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,13 +20,13 @@ CPU_STEP: Final = 100
 
 
 def smaller_requests(inquiry: Inquiry) -> tuple[Remedy, ...]:
-    """Smaller requests and other models that fit now, else one fraction of all requests."""
+    """Smaller requests and other models that fit now, or else one fraction of all requests."""
     found = [*_smaller(inquiry), *_models(inquiry)]
     return tuple(found or _scaled_down(inquiry))
 
 
 def _smaller(inquiry: Inquiry) -> Iterator[Remedy]:
-    """The largest smaller request of each resource that fits now, all else unchanged."""
+    """For each resource, the largest smaller request that fits with all others unchanged."""
     lacking = [each for each in inquiry.refused if each.is_amount]
     others = inquiry.without(lacking)
     if not others.any():
@@ -50,7 +50,7 @@ def _smaller(inquiry: Inquiry) -> Iterator[Remedy]:
 
 
 def _short_columns(inquiry: Inquiry) -> dict[int, npt.NDArray[np.bool_]]:
-    """Per requested resource: bool[node], where too little is free."""
+    """bool[node] per requested resource: true where too little is free."""
     columns = inquiry.view.columns
     found = {}
     for column, requested in scaled_requests(inquiry.pod, inquiry.view).items():
@@ -68,7 +68,7 @@ def _devices_short(inquiry: Inquiry, number: int) -> npt.NDArray[np.bool_]:
 def _largest_fitting(
     inquiry: Inquiry, column: int, rest: npt.NDArray[np.bool_]
 ) -> Iterator[Remedy]:
-    """The largest amount of one resource that fits on a node that lacks nothing else."""
+    """Largest request of one resource that fits a node which lacks nothing else."""
     columns = inquiry.view.columns
     if column == PODS or column >= len(columns.free) or not rest.any():
         return

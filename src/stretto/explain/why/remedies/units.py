@@ -1,4 +1,4 @@
-"""Cures of what holds back a whole unit: its PodGroup, its members or a limit of its queue."""
+"""Cures of obstacles of a whole unit: its PodGroup, its members or a limit of its queue."""
 
 from stretto.base.nearest import nearest
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
@@ -25,7 +25,7 @@ def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Remedy, ...
 
 
 def _raised(limit: BlockingLimit) -> Remedy:
-    """Raising one limit of a queue just enough."""
+    """Cure: the smallest higher limit of a queue that suffices."""
     what, value = "running units", f"{limit.enough}"
     if limit.resource:
         what, value = limit.resource, bare_amount(limit.resource, limit.enough)

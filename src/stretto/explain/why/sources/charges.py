@@ -1,7 +1,7 @@
 """The charges of the queues at the end of a recorded run, pod by pod.
 
-A record has the usage of each queue, not the queue of each charge. The charges follow from the
-unit of each pod that has a node.
+A record contains the usage of each queue, but not the queue of each charge. This module derives the
+charges from the unit of each pod that has a node.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def recorded_usage(
         unit = units.by_row[row] = made[number]
         if cluster.node_of(row):
             usage.found(row, unit.queue, unit.key, inf)
-    for uid, queue in _stated_queues(file):  # single pods on nodes have no unit any more
+    for uid, queue in _stated_queues(file):  # single pods on nodes no longer have a unit
         known = cluster.pods.row(uid)
         if known is not None and known not in numbers and cluster.node_of(known):
             usage.found(known, queue, "", inf)

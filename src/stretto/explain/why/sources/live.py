@@ -11,10 +11,10 @@ from stretto.state.work.units import Unit, Units
 
 
 class LiveNotes:
-    """Units as the dispatcher holds them now."""
+    """Units as the dispatcher has them now."""
 
     def __init__(self, units: Units, views: UnitViews | None = None) -> None:
-        """Read a plane's units, which must not change meanwhile."""
+        """Read the units of a plane; they must not change meanwhile."""
         self._units = units
         self._views = views
         self._positions: dict[Unit, tuple[int, int]] | None = None

@@ -21,7 +21,7 @@ class RecordNotes:
     """Units and steps from a record."""
 
     def __init__(self, file: RecordFile, pod_standings: dict[int, PodStanding]) -> None:
-        """Read a record's notes, given the state of each pod by row."""
+        """Read the notes of a record, given the state of each pod by row."""
         self._file = file
         self._pod_standings = pod_standings
         self._wake_events = file.wake_events()
@@ -63,13 +63,13 @@ class LoadedRun:
 
         Args:
             path: the record's file.
-            plugins: files with rules that its profile names.
+            plugins: files that define rules of the record's profile.
 
         Raises:
-            InputError: the file is no record, or its profile is no longer valid.
+            InputError: the file is not a record, or its profile is no longer valid.
             UnknownNameError: the profile names a rule of a plugin file that is not given.
         """
-        #: The open file.
+        #: Open file of the record.
         self.file = RecordFile(path)
         try:
             self._load(plugins)
@@ -93,7 +93,7 @@ class LoadedRun:
         self.scene.objects = read_objects(records, cluster, names)
 
     def _profile(self, plugins: Sequence[Path]) -> Profile:
-        """The run's profile; the error for a missing plugin file names the option to add."""
+        """Load the profile of the run; an error about a missing plugin file names the option."""
         try:
             return load_profile(self.facts.profile, known_rules(plugins))
         except UnknownNameError as error:

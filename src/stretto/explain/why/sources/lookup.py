@@ -67,7 +67,7 @@ def _similar(cluster: Cluster, pod: str) -> list[str]:
 
 
 def _rows_named(cluster: Cluster, pod: str) -> Iterator[int]:
-    """Rows of the pods that a name may refer to."""
+    """Rows of all pods to which a name may refer."""
     space, _, name = pod.rpartition("/")
     pods, at = cluster.pods, 0
     while True:

@@ -1,6 +1,6 @@
 """The cluster state at the end of a recorded run.
 
-A record is applied to the state in the same way as a store's events.
+The objects of a record are applied to the state in the same way as events of a store.
 """
 
 from typing import NamedTuple
@@ -46,7 +46,7 @@ def restored_cluster(file: RecordFile, profile: Profile, names: frozenset[str]) 
 
 
 def _ended_at(cluster: Cluster, file: RecordFile) -> float:
-    """Wall time of the end of a run: that of the newest measurement, else of its start."""
+    """Wall time of the end of a run: the time of the newest measurement, or else of the start."""
     newest = cluster.nodes.reports.newest
     return parse_timestamp(newest or file.facts().started)
 
@@ -68,5 +68,5 @@ def _fill(cluster: Cluster, file: RecordFile) -> dict[int, PodStanding]:
 
 
 def _pending_state(state: int) -> int:
-    """The recorded state of a pod without a node; an unconfirmed bind counts as pending."""
+    """Recorded state of a pod without a node; an unconfirmed bind counts as pending."""
     return state if state not in (PodState.BOUND, PodState.ASSUMED) else int(PodState.PENDING)

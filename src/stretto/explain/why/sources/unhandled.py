@@ -22,7 +22,7 @@ _GATES: Final = b'"schedulingGates"'
 
 
 class ObjectFacts(NamedTuple):
-    """What explanations need of objects beyond the cluster state."""
+    """Facts of objects that the cluster state does not contain and explanations need."""
 
     #: Pods that the scheduler does not handle, by ``namespace/name``, with the reason.
     unhandled: Mapping[str, Reason] = {}
@@ -35,11 +35,11 @@ class ObjectFacts(NamedTuple):
 def read_objects(
     records: Sequence[Record], cluster: Cluster, scheduler_names: frozenset[str]
 ) -> ObjectFacts:
-    """Read the facts from objects.
+    """Collect the facts from objects.
 
     Args:
         records: objects of any kinds, including all pods and PodGroups.
-        cluster: the state that the objects were applied to.
+        cluster: the state to which the objects were applied.
         scheduler_names: values of ``schedulerName`` that the scheduler handles.
     """
     return ObjectFacts(
@@ -61,7 +61,7 @@ def unhandled_pod(objects: ObjectFacts, cluster: Cluster, pod: str) -> tuple[str
 
 
 def not_handled(record: Record, scheduler_names: frozenset[str]) -> Reason | None:
-    """Why the scheduler does not handle a pod; ``None`` if it does, or if it is unreadable."""
+    """Reason why the scheduler does not handle a pod; ``None`` if it does or cannot read it."""
     try:
         head = decode_pod_head(record.body)
     except InputError:
