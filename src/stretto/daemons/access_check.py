@@ -1,8 +1,9 @@
-"""Authorises readers of a daemon's pages by the API server.
+"""Authorization of clients that read a daemon's pages, by the API server.
 
-The bearer token of a request is sent to a TokenReview and its user to a SubjectAccessReview for the
-path, so the right to read metrics is granted by RBAC (``get`` on the non-resource URL
-``/metrics``). Results are cached for some seconds by a digest of the token; the cache is bounded.
+The daemon sends the bearer token of a request to a TokenReview and its user to a
+SubjectAccessReview for the path. Therefore RBAC grants the right to read metrics (``get`` on the
+non-resource URL ``/metrics``). Results are cached for some seconds by a digest of the token; the
+cache is bounded.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from stretto.stores.kube.store import KubeStore
 KEPT: Final = 10.0
 """Seconds for which a result is cached, as in Kubernetes' own components."""
 CACHE_SIZE: Final = 1024
-"""Size of the cache, so that a client with many tokens cannot fill the memory."""
+"""Maximum number of cached results, so that a client with many tokens cannot fill the memory."""
 MOST_TOKEN: Final = 16_384
 """Longest accepted token, in bytes."""
 
@@ -35,7 +36,7 @@ class AccessDecision(Enum):
 
 
 class AccessGuard(Protocol):
-    """Decides about access."""
+    """Check of access to pages."""
 
     def admits(self, token: str, path: str) -> AccessDecision:
         """Return whether the bearer of a token may read a path; an empty token is unknown."""

@@ -1,4 +1,4 @@
-"""Renews a lease in its own thread, so that no long list or batch of binds delays a renewal."""
+"""Renewal of a lease in a separate thread, so that no long list or batch of binds delays it."""
 
 import threading
 from collections.abc import Callable
@@ -15,9 +15,9 @@ class LeaderThread:
     def __init__(
         self, elector: LeaderElector, clock: Clock, log: Log, is_quiet: Callable[[], bool]
     ) -> None:
-        """A candidate that starts when the block is entered.
+        """Create a candidate that starts when the block is entered.
 
-        ``is_quiet`` reports whether no write is in flight that only a leader may send.
+        ``is_quiet`` returns whether no write is in flight that only a leader may send.
         """
         #: The candidate.
         self.elector = elector
@@ -30,7 +30,7 @@ class LeaderThread:
         self._thread = threading.Thread(target=self._run, name="stretto-lease", daemon=True)
 
     def trouble(self, within: float) -> str:
-        """Why the lease is not renewed any more; empty while it is, or after its release.
+        """Return why the lease is no longer renewed; empty while it is, or after its release.
 
         Args:
             within: seconds after which a stalled thread counts as dead.
@@ -40,10 +40,10 @@ class LeaderThread:
         if self._failure is not None:
             return f"the thread that renews the lease has ended: {self._failure!r}"
         late = self._clock.monotonic() - self._round_at
-        return f"the lease has not been tried for {late:.0f} s" if late > within else ""
+        return f"no attempt to renew the lease for {late:.0f} s" if late > within else ""
 
     def check(self) -> None:
-        """Check that this candidate can lead: otherwise it would stand by forever.
+        """Raise if this candidate can never lead; otherwise it would stand by permanently.
 
         Raises:
             NotAllowedError: the lease may not be read or written.

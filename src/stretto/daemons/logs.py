@@ -30,10 +30,10 @@ _REPEAT_AFTER: Final = 60.0
 
 
 class Log:
-    """Writes lines; the same trouble of the same subject is logged once a minute."""
+    """Log of lines; the same trouble of the same subject is logged at most once a minute."""
 
     def __init__(self, clock: Clock, form: LogFormat, stream: TextIO | None = None) -> None:
-        """A log to a stream, stderr where none is given."""
+        """Log to a stream; the default is stderr."""
         self._clock = clock
         self._form = form
         self._stream = stream
@@ -52,7 +52,7 @@ class Log:
         self._write(LogLevel.ERROR, message, fields)
 
     def trouble(self, about: str, message: str) -> None:
-        """Log trouble of ``about``, or its end if ``message`` is empty."""
+        """Log trouble of the subject ``about``, or its end if ``message`` is empty."""
         before, at = self._logged.get(about, ("", 0.0))
         now = self._clock.monotonic()
         if message == before and (not message or now - at < _REPEAT_AFTER):

@@ -1,11 +1,11 @@
-"""A master of frameworks over an API server: it offers the nodes of the cluster while it leads.
+"""Master of frameworks over an API server: it offers the nodes of the cluster while it leads.
 
-Scheduler and master share one ledger: the scheduler steps in a thread of its own, requests run on
-the event loop, and each takes the turn first. Neither waits for the API server while it has the
+Scheduler and master share one ledger. The scheduler steps in a separate thread, requests run on the
+event loop, and each acquires the turn first. Neither waits for the API server while it has the
 turn, so a silent server stops neither heartbeats nor answers. A new leader reads the stored state
 of the master and lists every kind before it decides. Until then, and while another process leads,
-requests are answered with 307 and the address of the leader, or with 503 if there is none. A term
-ends with the lease: its streams are closed, and frameworks subscribe to the next leader.
+requests are answered with 307 and the address of the leader, or with 503 if there is no leader. A
+term ends with the lease: its streams are closed, and frameworks subscribe to the next leader.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
 
 LONGEST_SLEEP: Final = 0.5
-"""Longest wait in seconds without a look at the lease."""
+"""Longest wait in seconds without a check of the lease."""
 SHORTEST_SLEEP: Final = 0.005
 """Minimum pause of an idle loop in seconds."""
 AGAIN_AFTER: Final = 1.0
-"""Seconds before a new term after an error."""
+"""Seconds between an error and a new term."""
 
 
 class ClusterMasterConfig(msgspec.Struct, frozen=True):
@@ -55,13 +55,13 @@ class ClusterMasterConfig(msgspec.Struct, frozen=True):
 
     #: The scheduler in the same process.
     plane: PlaneConfig
-    #: The master; its id is that of the stored one, if there is one.
+    #: The master; if a state is stored, its id replaces this one.
     master: MasterSettings
-    #: How it offers.
+    #: Settings of the allocator.
     allocation: AllocatorSettings
-    #: How it listens.
+    #: Settings of the server.
     server: ServerSettings
-    #: How tasks become pods.
+    #: Settings of the pods of tasks.
     pods: PodSettings
     #: Name of the stored state, in the namespace of the pods.
     name: str = "stretto-master"
@@ -70,7 +70,7 @@ class ClusterMasterConfig(msgspec.Struct, frozen=True):
 class TermThreads(msgspec.Struct, frozen=True):
     """The threads of one term, in addition to the event loop."""
 
-    #: The right to change the state.
+    #: The right to change the state, one thread at a time.
     turn: Turn
     #: Runs the steps of the scheduler.
     stepper: ThreadPoolExecutor
@@ -81,7 +81,7 @@ class TermThreads(msgspec.Struct, frozen=True):
 
     @classmethod
     def start(cls, wake: Callable[[], None]) -> "TermThreads":
-        """Threads that are idle."""
+        """Create idle threads."""
         return cls(
             Turn(),
             ThreadPoolExecutor(1, thread_name_prefix="stretto-step"),
@@ -90,7 +90,7 @@ class TermThreads(msgspec.Struct, frozen=True):
         )
 
     def stop(self) -> None:
-        """Wait for the end of what runs."""
+        """Wait until the running work has ended."""
         self.stepper.shutdown(cancel_futures=True)
         self.writer.shutdown(cancel_futures=True)
 
@@ -109,10 +109,10 @@ class MasterTerm:
         """Read the stored state and build the plane.
 
         Args:
-            config: what is built.
+            config: settings of the parts.
             store: the cluster.
-            clock: all times.
-            rng: ids.
+            clock: source of all times.
+            rng: source of ids.
             threads: step the scheduler and write the state.
         """
         stored = MasterObjects(store, config.pods.namespace, config.name)
@@ -124,7 +124,7 @@ class MasterTerm:
             config.allocation,
             interval=settings.allocation_interval,
             region=settings.region or None,
-            nested_quota=True,  # Queues have limits at every level
+            nested_quota=True,  # queues have limits at every level
         )
         allocator = make_allocator(rng, allocation)
         master = Master(settings, allocator, clock, rng, CycleTime.ON_CALL)
@@ -148,7 +148,7 @@ class MasterTerm:
         return self.pool.plane.pump.synced
 
     def step(self) -> bool:
-        """Step the scheduler, on any thread; whether anything moved."""
+        """Step the scheduler, on any thread; return whether anything changed."""
         with self._turn:
             return self.pool.plane.step()
 
@@ -166,11 +166,11 @@ class _WakingNodes:
         self._wake = wake
 
     def claim(self) -> None:
-        """Charge what the master holds on nodes."""
+        """Charge the resources that the master uses on nodes."""
         self._nodes.claim()
 
     def deliver(self, message: AgentMessage) -> bool:
-        """Take a message to the agent of a node."""
+        """Deliver a message to the agent of a node."""
         if not self._nodes.deliver(message):
             return False
         self._wake()
@@ -188,7 +188,7 @@ class MasterDaemon:
         clock: Clock,
         log: Log,
     ) -> None:
-        """A daemon that is idle before ``run``; without an elector it always leads."""
+        """Create an idle daemon; without an elector it always leads."""
         self._config = config
         self._store = store
         self._elector = elector
@@ -212,7 +212,7 @@ class MasterDaemon:
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
-            """Called by any thread."""
+            """Wake the loop; called by any thread."""
             loop.call_soon_threadsafe(news.set)
 
         standby = StandbyApp(self._leader)
@@ -258,7 +258,7 @@ class MasterDaemon:
     async def _lead(
         self, standby: StandbyApp, news: asyncio.Event, wake: Callable[[], None]
     ) -> None:
-        """One term."""
+        """Run one term."""
         self._log.info("leading: reading the state of the master and all objects")
         self._store.prepare()
         steady = RetryingStore(self._store, self._clock, self._check, self._log.trouble)
@@ -297,7 +297,7 @@ class MasterDaemon:
                 term.close()
 
     async def _rest(self, term: MasterTerm, news: asyncio.Event, *, moved: bool) -> None:
-        """Let requests run; without work, until there is some."""
+        """Yield to requests; if there is no work, wait until there is some."""
         if moved:
             await asyncio.sleep(0)
             return

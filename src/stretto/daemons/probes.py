@@ -1,9 +1,9 @@
-"""Serves /livez, /readyz, /healthz and /metrics over HTTP, for kubelets and monitoring.
+"""Server of /livez, /readyz, /healthz and /metrics over HTTP, for kubelets and monitoring.
 
-On loopback everything is served over plain HTTP. Any other address requires a certificate and a
-guard: a kubelet sends no token, so the probes answer every caller with "ok" or "not ok" only, and
-all details require the guard's admission. The server has its own threads and never accesses a
-plane: it reads the last published texts.
+On loopback every page is served over plain HTTP. Any other address requires a certificate and a
+guard. A kubelet sends no token, so the probes answer every client with "ok" or "not ok" only; all
+details require admission by the guard. The server has its own threads and never accesses a plane:
+it reads the last published texts.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ _LOOK: Final = 0.1
 _IDLE: Final = 5.0
 """Seconds for which a read from a client may block."""
 MOST_AT_ONCE: Final = 32
-"""Maximum number of concurrent clients; further ones are disconnected."""
+"""Maximum number of concurrent clients; any further client is disconnected."""
 _WITHIN: Final = 15.0
-"""Seconds for the whole exchange with a client."""
+"""Time limit in seconds for the whole exchange with a client."""
 _BEARER: Final = "Bearer "
 _REFUSED: Final = {
     AccessDecision.UNKNOWN: "log in: send a bearer token of the cluster\n",
@@ -62,13 +62,13 @@ class ServingCertificate(NamedTuple):
 class ServedPages(NamedTuple):
     """The pages and their access rules."""
 
-    #: The pages by path.
+    #: The pages, by path.
     pages: Pages
     #: Paths that require admission by the guard.
     guarded: frozenset[str] = frozenset()
     #: The serving certificate; ``None`` for plain HTTP on loopback.
     certificate: ServingCertificate | None = None
-    #: Checks callers over TLS; ``None`` admits none.
+    #: Checks clients over TLS; ``None`` admits no client.
     guard: AccessGuard | None = None
 
 
@@ -93,13 +93,13 @@ def is_loopback(host: str) -> bool:
 
 
 class ProbeServer:
-    """The server; it serves while its block is open."""
+    """Server of pages; it serves while its block is open."""
 
     def __init__(self, address: str, served: ServedPages) -> None:
         """Start to listen.
 
         Args:
-            address: ``HOST:PORT``; port 0 takes a free one.
+            address: ``HOST:PORT``; port 0 selects a free port.
             served: the pages and their access rules.
 
         Raises:
@@ -113,9 +113,9 @@ class ProbeServer:
         try:
             self._server = _Server(host, port, served)
         except OSError as error:
-            expected = f"an address that is free ({error.strerror})"
+            expected = f"a free address ({error.strerror})"
             raise InputError("--bind-address", address, expected) from error
-        #: The port that it listens on.
+        #: The port of the listening socket.
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_LOOK,), name="stretto-probes", daemon=True
@@ -165,9 +165,7 @@ class _Server(ThreadingHTTPServer):
         """Serve a client in its thread."""
         with contextlib.ExitStack() as end:
             end.callback(self._places.release)
-            line = end.enter_context(
-                request.dup()
-            )  # the TLS socket takes over the other descriptor
+            line = end.enter_context(request.dup())  # the TLS socket owns the other descriptor
             self._until[line] = self._clock.monotonic() + _WITHIN
             end.callback(self._until.pop, line)
             super().process_request_thread(request, client_address)
@@ -194,7 +192,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _ServerCertificate:
-    """The server's certificate, read again when its files change."""
+    """The serving certificate, read again when its files change."""
 
     def __init__(self, certificate: ServingCertificate) -> None:
         self._certificate = certificate
@@ -208,7 +206,7 @@ class _ServerCertificate:
             raise InputError("--tls-cert-file", named, expected) from error
 
     def context(self) -> ssl.SSLContext:
-        """The current TLS context; unreadable files leave the former one in use."""
+        """The current TLS context; if the files are unreadable, the previous one stays in use."""
         with self._lock, contextlib.suppress(OSError, ValueError):
             if self._changed() != self._seen:
                 self._context = self._read()
@@ -228,7 +226,7 @@ class _ServerCertificate:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET for the known paths and nothing else; bodies are not read."""
+    """Handler of GET for the known paths only; bodies are not read."""
 
     #: Timeout of a read, in seconds.
     timeout = _IDLE
@@ -256,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200 if is_well else 503, self._SHORT[is_well])
 
     def _admission(self, served: ServedPages, path: str) -> AccessDecision:
-        """The caller's access: unlimited without TLS, which is loopback only."""
+        """The access of a client: unlimited without TLS, which means loopback only."""
         if served.certificate is None:
             return AccessDecision.ADMITTED
         said = self.headers.get("Authorization", "")
@@ -266,7 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
         return served.guard.admits(token, path)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
-        """Requests are not logged."""
+        """Do nothing: requests are not logged."""
 
     def _answer(self, code: int, text: str) -> None:
         body = text.encode()

@@ -1,7 +1,7 @@
 """The profile of a daemon, reloaded while the daemon runs.
 
 A profile file is read again when its content changes (as for a mounted ConfigMap) and on request
-(SIGHUP). An invalid file changes nothing: the former profile stays in use, the fault is logged, and
+(SIGHUP). An invalid file has no effect: the previous profile stays in use, the fault is logged, and
 a metric reports it.
 """
 
@@ -26,7 +26,7 @@ class ProfileFile:
         """Load the first profile, which must be valid.
 
         Args:
-            source: its name, or the path of its file.
+            source: name of the profile, or path of its file.
             load: makes a profile from the source.
             clock: times the checks.
             log: receives changes and faults.

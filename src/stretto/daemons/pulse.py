@@ -1,4 +1,4 @@
-"""True if a daemon is alive, and whether it stands by: what its probes answer."""
+"""Liveness, readiness and leadership of a daemon, as its probes report them."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -12,10 +12,10 @@ ALIVE_WITHIN: Final = 60.0
 
 
 class DaemonPulse:
-    """The beats of a main loop, and the thread that renews the lease."""
+    """Beats of a main loop, and the thread that renews the lease."""
 
     def __init__(self, clock: Clock) -> None:
-        """A daemon that has just started, without a lease."""
+        """Create the pulse of a daemon that has just started, without a lease."""
         self._clock = clock
         self._beat_at = clock.monotonic()
         self._leading: LeaderThread | None = None
@@ -25,12 +25,15 @@ class DaemonPulse:
         self._leading = leading
 
     def beat(self) -> float:
-        """The main loop runs; the monotonic time."""
+        """Record that the main loop runs; return the monotonic time."""
         self._beat_at = self._clock.monotonic()
         return self._beat_at
 
     def alive(self) -> ProbePage:
-        """Alive while the main loop runs, leading or not, and the lease is being renewed."""
+        """Probe page of liveness: the main loop runs and the lease is being renewed.
+
+        A standby is alive too.
+        """
         late = self._clock.monotonic() - self._beat_at
         if late > ALIVE_WITHIN:
             return ProbePage(False, f"the main loop has been stalled for {late:.0f} s\n")
@@ -38,7 +41,7 @@ class DaemonPulse:
         return ProbePage(not trouble, f"{trouble or 'ok'}\n")
 
     def standby(self) -> ProbePage | None:
-        """The answer of a standby: ready to take over, or not; ``None`` if it leads."""
+        """Probe page of a standby, ready to take over or not; ``None`` if this process leads."""
         elector = self._leading.elector if self._leading is not None else None
         if elector is None or elector.leads():
             return None
@@ -47,11 +50,11 @@ class DaemonPulse:
         return ProbePage(True, f"standing by for {elector.holder or 'an unknown leader'}\n")
 
     def ready(self, troubles: Mapping[str, str], *, synced: bool) -> ProbePage:
-        """Ready to act, or to take over.
+        """Probe page of readiness: ready to act, or to take over.
 
         Args:
             troubles: watches without a stream, with the reason.
-            synced: whether everything has been listed.
+            synced: True once every kind has been listed.
         """
         alive = self.alive()
         if not alive.is_well:

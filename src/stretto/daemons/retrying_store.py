@@ -1,8 +1,8 @@
-"""A store whose reads wait while the server is unreachable.
+"""Store wrapper whose reads wait while the server is unreachable.
 
 The plane reads in the middle of a step, where an error would leave the step half done. Without the
-server nothing can be decided, so a read waits until the server answers again, the daemon stops or
-it loses the lease.
+server the plane cannot decide. Therefore a read waits until the server answers again, the daemon
+stops or the lease is lost.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from stretto.stores.wrapper import StoreWrapper
 T = TypeVar("T")
 
 PAUSE = 0.5
-"""Seconds between attempts: the inner store has retried before."""
+"""Seconds between attempts; the inner store has already retried."""
 
 
 class StoppedError(Exception):
-    """The daemon stops or has lost the lease: reads no longer wait."""
+    """The daemon stops or has lost the lease; waiting reads end."""
 
 
 class RetryingStore(StoreWrapper):
-    """Retries reads until the server answers or ``check`` ends the wait."""
+    """Store wrapper that retries reads until the server answers or ``check`` ends the wait."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class RetryingStore(StoreWrapper):
                 now = self._clock.monotonic()
                 refused_since = min(refused_since, now)
                 if what not in self._worked and now - refused_since >= GRANTED_WITHIN:
-                    raise  # never granted: waiting would hide that
+                    raise  # never granted: a wait would hide the missing permission
                 self._notify(what, str(error))
             else:
                 self._worked.add(what)

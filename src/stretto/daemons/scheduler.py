@@ -1,10 +1,10 @@
 """The scheduler as a daemon: a plane over an API server, while it leads.
 
-A new leader builds a new plane, which lists every kind before it decides; a plane that has lost the
+A new leader builds a new plane, which lists every kind before it decides. A plane that has lost the
 lease is discarded with its state. Each pod costs one write, its binding; reports of pending pods
-have their own lane. On a stop request the daemon makes no new decision, waits for the answers of
-unanswered binds, and releases the lease. A changed profile is applied in the same way: the
-unanswered binds are settled, then a new plane lists every kind.
+have their own lane. After a stop request the daemon makes no new decision, waits for the answers of
+binds in flight, and releases the lease. A changed profile has the same effect: the binds in flight
+are settled, then a new plane lists every kind.
 """
 
 import threading
@@ -54,20 +54,22 @@ EVICT_OVER_COMMITTED_AFTER: Final = 15.0
 """Seconds of over-commitment before evictions, unless the profile sets them. By then kubelets have
 rejected the surplus."""
 COMPARE_EVERY: Final = 300.0
-"""Seconds between comparisons with a fresh list; a lost event is repaired by then."""
+"""Seconds between comparisons with a fresh list, which repair lost events."""
 REPORT: Final = ReportConfig(at_once=32, every=0.5, keep_events=float("inf"))
-"""Reports of pods. Batches are small, because binds wait for them in one thread; the server expires
-events itself."""
+"""Settings of reports about pods. Batches are small, because binds wait for them in one thread.
+
+The server deletes old events itself.
+"""
 
 
 LOOK_FOR_KERNELS_EVERY: Final = 2.0
 """Seconds between checks whether another process has compiled the kernels."""
 LINE: Final = KubeOptions(connect=2.0, answer=4.0)
-"""Timeouts of connections: in total at most the longest write that the lease allows."""
+"""Timeouts of connections: in total not longer than the longest write that the lease allows."""
 
 
 Make = Callable[[PlaneConfig, Store, Clock], Plane]
-"""Makes the plane over a store: the whole scheduler or the part of one role."""
+"""Creates the plane over a store: the whole scheduler or the part of one role."""
 
 
 class SchedulerConfig(msgspec.Struct, frozen=True):
@@ -79,7 +81,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     address: str = ""
     #: Their serving certificate; ``None`` for plain HTTP on loopback.
     certificate: ServingCertificate | None = None
-    #: Makes the plane that a leader steps.
+    #: Creates the plane that a leader steps.
     make: Make = Plane
 
 
@@ -97,7 +99,7 @@ def plane_config(
         names: scheduler names that replace those of the profile, if any.
         shards: number of scheduler shards.
         tier: kernel tier.
-        report: what is reported about pods; ``None`` for nothing.
+        report: settings of reports about pods; ``None``: no reports.
     """
     answers_to = tuple(names) or profile.scheduler_names
     after = profile.evict_over_committed_after
@@ -125,7 +127,7 @@ class SchedulerDaemon:
         clock: Clock,
         log: Log,
     ) -> None:
-        """A daemon that is idle before ``run``; without an elector it always leads."""
+        """Create an idle daemon; without an elector it always leads."""
         #: The port of the probes while it runs; 0 before, and if none are served.
         self.port = 0
         self._config = config
@@ -151,7 +153,7 @@ class SchedulerDaemon:
 
         Args:
             profiles: the current profile.
-            remake: returns what a plane is built from under a profile.
+            remake: returns the plane configuration for a profile.
         """
         self._profiles, self._remake = profiles, remake
 
@@ -159,7 +161,7 @@ class SchedulerDaemon:
         """Build a new plane on the compiled tier once the kernels are compiled.
 
         Args:
-            compiled: whether the tier ``numba`` can be used without a compilation.
+            compiled: returns whether the tier ``numba`` can be used without a compilation.
         """
         self._compiled = compiled
 
@@ -303,7 +305,10 @@ class SchedulerDaemon:
         self._config = msgspec.structs.replace(self._config, plane=plane)
 
     def _has_new_kernels(self) -> bool:
-        """Return whether kernels were compiled since the plane was built; checked periodically."""
+        """Return whether kernels were compiled since the plane was built.
+
+        The check is made every ``LOOK_FOR_KERNELS_EVERY`` seconds.
+        """
         now = self._clock.monotonic()
         if self._config.plane.tier == "numba" or now < self._look_for_kernels_at:
             return False
@@ -311,7 +316,7 @@ class SchedulerDaemon:
         return self._compiled()
 
     def _publish(self, families: Iterable[MetricFamily]) -> None:
-        """Publish metrics and those of the daemon itself."""
+        """Publish the given metrics and those of the daemon itself."""
         own = self._profiles.families() if self._profiles is not None else ()
         self._published.publish([*families, *own])
 

@@ -1,8 +1,8 @@
-"""One thread at a time changes the state, and none waits for I/O while it may.
+"""Mutual exclusion of threads that change the state, without I/O inside.
 
-The steps of a scheduler run in a thread of their own, requests on the event loop. Both change the
-same state, so each takes the turn first. A step that reads or writes the API server leaves the turn
-meanwhile: a silent server stops the step, and not the answers and heartbeats of the event loop.
+The steps of a scheduler run in a separate thread, requests run on the event loop. Both change the
+same state, so each acquires the turn first. A step releases the turn while it reads or writes the
+API server: a silent server stops the step, but not the answers and heartbeats of the event loop.
 """
 
 import threading
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class Turn:
-    """The right to change the state; a context manager that a thread may enter again."""
+    """The right to change the state; a reentrant context manager."""
 
     def __init__(self) -> None:
-        """No thread has the turn."""
+        """Create the turn; no thread has it."""
         self._lock = threading.RLock()
         self._owner = 0
         self._depth = 0
@@ -53,7 +53,7 @@ class Turn:
 
     @contextmanager
     def left(self) -> Iterator[None]:
-        """Leave the turn of this thread for a while, if it has it."""
+        """Release the turn of this thread for a while, if the thread has it."""
         depth = self._depth if self._owner == threading.get_ident() else 0
         for _ in range(depth):
             self.__exit__(None, None, None)
@@ -65,7 +65,7 @@ class Turn:
 
 
 class TurnStore(StoreWrapper):
-    """A store whose reads and writes leave the turn of their thread.
+    """Store wrapper whose reads and writes release the turn of their thread.
 
     Before each call the state of a step is complete: a claim is charged before its write.
     """
@@ -80,7 +80,7 @@ class TurnStore(StoreWrapper):
         return self._outside(lambda: self._inner.get(kind, namespace, name))
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """As ``get``, without waiting for an unreachable store."""
+        """Return the current object as ``get`` does, without waiting for an unreachable store."""
         return self._outside(lambda: self._inner.get_at_once(kind, namespace, name))
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
@@ -96,11 +96,11 @@ class TurnStore(StoreWrapper):
         return self._outside(lambda: self._inner.update(kind, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         return self._outside(lambda: self._inner.patch(kind, patches))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else stays."""
+        """Change the status of objects, and annotations of pods."""
         return self._outside(lambda: self._inner.patch_status(kind, patches))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:

@@ -97,7 +97,7 @@ def test_a_hung_thread_is_reported_and_stops_all_writes() -> None:
             bench.look()
             bench.look()
             bench.clock.advance(ALIVE_WITHIN + 1)
-            assert "has not been tried for 6" in bench.leading.trouble(ALIVE_WITHIN)
+            assert "no attempt to renew the lease for 6" in bench.leading.trouble(ALIVE_WITHIN)
             assert not bench.elector.leads()
         finally:
             free.set()

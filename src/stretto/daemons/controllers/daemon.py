@@ -1,8 +1,8 @@
-"""Controllers as a daemon over a cluster, while it leads.
+"""Daemon that runs controllers over a cluster while it leads.
 
-A new leader starts its controllers with nothing remembered: they list the cluster before they
-decide. On a stop request the daemon begins no further work, waits for the answers of writes in
-flight, and releases the lease.
+A new leader starts its controllers without any state: they list the cluster before they decide.
+After a stop request the daemon starts no further work, waits for the answers of writes in flight,
+and releases the lease.
 """
 
 import threading
@@ -26,7 +26,7 @@ from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
 
 AT_ONCE: Final = 200
-"""Reconciliations between two checks of the lease and of the stop request."""
+"""Number of reconciliations between two checks of the lease and of the stop request."""
 LONGEST_SLEEP: Final = 0.5
 """Longest wait in seconds without a check of the stop request."""
 STANDBY_EVERY: Final = 0.1
@@ -40,7 +40,7 @@ FINISH_WITHIN: Final = 8.0
 
 
 class LeaderTools(NamedTuple):
-    """What the controllers of one term of leadership are made with."""
+    """Dependencies of the controllers of one term of leadership."""
 
     #: The cluster; its reads wait while the server is unreachable.
     store: Store
@@ -55,7 +55,7 @@ class LeadingControllers(Protocol):
 
     @property
     def loop(self) -> ReconcileLoop:
-        """What runs them."""
+        """The loop that runs the controllers."""
         ...
 
     def in_flight(self) -> bool:
@@ -63,7 +63,7 @@ class LeadingControllers(Protocol):
         ...
 
     def synced(self) -> Mapping[str, int]:
-        """Numbers for the log, once the first step is done."""
+        """Numbers for the log after the first step."""
         ...
 
     def families(self, now: float) -> Iterable[MetricFamily]:
@@ -71,18 +71,18 @@ class LeadingControllers(Protocol):
         ...
 
     def troubles(self) -> Iterable[tuple[str, str]]:
-        """What cannot be read, with the reason."""
+        """Resources that cannot be read, each with the reason."""
         ...
 
     def close(self) -> None:
-        """Discard all that they remember."""
+        """Discard all state."""
         ...
 
 
 class PageAddress(NamedTuple):
-    """Where probes and metrics are served."""
+    """Address of the server of probes and metrics."""
 
-    #: Address; empty for none.
+    #: Address; empty: no pages are served.
     address: str = ""
     #: Their serving certificate; ``None`` for plain HTTP on loopback.
     certificate: ServingCertificate | None = None
@@ -99,14 +99,14 @@ class ControllerDaemon:
         clock: Clock,
         log: Log,
     ) -> None:
-        """A daemon over a cluster.
+        """Create a daemon over a cluster.
 
         Args:
-            start: makes the controllers of a term; it raises what forbids them to run.
+            start: creates the controllers of a term; it raises the reason if they must not run.
             host: the cluster.
-            elector: candidate for the lease; without one the daemon always leads.
+            elector: candidate for the lease; without an elector the daemon always leads.
             clock: time.
-            log: where it reports.
+            log: receives the reports.
         """
         #: The port of the probes while it runs; 0 before, and if none are served.
         self.port = 0
@@ -129,7 +129,7 @@ class ControllerDaemon:
 
         Args:
             should_stop: called in every round.
-            pages: where probes and metrics are served.
+            pages: address of probes and metrics.
 
         Raises:
             NotAllowedError: a required permission is missing.
@@ -168,7 +168,7 @@ class ControllerDaemon:
         except StrettoError as error:
             if not self._has_worked and not isinstance(error, UnreachableError):
                 raise
-            self._log.error(f"starting the controllers again: {error}")
+            self._log.error(f"restarting the controllers: {error}")
             self._clock.sleep(RESTART_AFTER)
         finally:
             self._end()
@@ -197,10 +197,10 @@ class ControllerDaemon:
             self._news.clear()
 
     def _finish(self, term: LeadingControllers) -> None:
-        """Begin no further work, and wait for the answers of writes in flight.
+        """Start no further work, and wait for the answers of writes in flight.
 
         Raises:
-            StoppedError: all are answered, or the time is over.
+            StoppedError: all writes are answered, or the time limit is reached.
         """
         until = self._clock.monotonic() + FINISH_WITHIN
         while term.in_flight() and self._clock.monotonic() < until:
@@ -209,7 +209,7 @@ class ControllerDaemon:
         raise StoppedError
 
     def _end(self) -> None:
-        """Discard the controllers with all that they remember."""
+        """Discard the controllers with all their state."""
         self._is_synced = False
         self._published.publish(())
         self._host.abandon()  # otherwise it would be sent in the next term
@@ -218,7 +218,7 @@ class ControllerDaemon:
             self._term = None
 
     def _report_troubles(self, term: LeadingControllers) -> None:
-        """Log watches that have no stream, and what the controllers cannot read."""
+        """Log watches without a stream, and resources that the controllers cannot read."""
         for resource, trouble in self._host.troubles().items():
             self._log.trouble(f"watch {resource}", trouble)
         for what, text in term.troubles():
@@ -230,7 +230,7 @@ class ControllerDaemon:
         return self._elector is None or self._elector.leads()
 
     def _check(self) -> None:
-        """Raise if the controllers must be discarded, or a read must not wait any longer."""
+        """Raise if the controllers must be discarded or a waiting read must end."""
         self._pulse.beat()
         if not self._leads() or (self._should_stop() and not self._is_synced):
             raise StoppedError

@@ -7,7 +7,7 @@ from stretto.reconcile.loop import ReconcileLoop
 
 
 def loop_families(prefix: str, loop: ReconcileLoop, now: float) -> Iterator[MetricFamily]:
-    """What the controllers of a loop have done and what waits.
+    """Metrics of the finished and the waiting reconciliations of a loop.
 
     Args:
         prefix: prefix of the names, with the underscore.

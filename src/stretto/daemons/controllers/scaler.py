@@ -50,11 +50,11 @@ _CONFIGURED_BY: Final = {
 
 
 class ScalerConfig(NamedTuple):
-    """What a process runs."""
+    """Configuration of a scaler process."""
 
     #: Its controllers.
     parts: frozenset[ScalerPart]
-    #: The scheduler that tries switches first.
+    #: The scheduler that tries node switches first.
     plane: PlaneConfig
 
 
@@ -62,12 +62,12 @@ class ScalerTerms:
     """Starts the controllers for each term of leadership."""
 
     def __init__(self, config: ScalerConfig, clock: Clock) -> None:
-        """Controllers that are not started."""
+        """Create the terms; no controller is started."""
         self._config = config
         self._clock = clock
 
     def start(self, tools: LeaderTools) -> "ScalerControllers":
-        """Controllers that have listed all that they read, and remember nothing else.
+        """Start controllers that have listed all the kinds they read, and have no other state.
 
         Raises:
             NotAllowedError: a required permission is missing.
@@ -90,18 +90,21 @@ class ScalerControllers:
     """The controllers in one term of leadership."""
 
     def __init__(self, loop: ReconcileLoop, cache: StoreCache, kinds: Sequence[Kind]) -> None:
-        """Those of a loop, which read a cache and act for objects of some kinds."""
-        #: What runs them.
+        """Run the controllers of a loop, which read a cache and act for objects of ``kinds``."""
+        #: The loop that runs the controllers.
         self.loop = loop
         self._cache = cache
         self._kinds = kinds
 
     def in_flight(self) -> bool:
-        """Return whether a write has no answer yet: each waits for its answer."""
+        """Return whether a write has no answer yet.
+
+        Always False, because each write is synchronous.
+        """
         return False
 
     def synced(self) -> Mapping[str, int]:
-        """The number of objects of each kind that they act for."""
+        """The number of objects of each kind that the controllers act for."""
         return {kind.plural: len(self._cache.follow(kind)) for kind in self._kinds}
 
     def families(self, now: float) -> Iterator[MetricFamily]:
@@ -109,7 +112,7 @@ class ScalerControllers:
         return loop_families(_PREFIX, self.loop, now)
 
     def troubles(self) -> Iterator[tuple[str, str]]:
-        """Kinds that the server does not allow to read any more."""
+        """Kinds that the server no longer allows to read."""
         for kind, text in self._cache.refused.items():
             yield f"list {kind.resource}", text
 

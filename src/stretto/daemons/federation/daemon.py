@@ -1,8 +1,8 @@
 """The controllers of a federation, for a daemon over its host.
 
-A new leader starts its controllers with nothing remembered: they list the host and all members
-before they decide. The controllers and shards of a federation may be spread over processes, each
-with a lease of its own.
+A new leader starts its controllers without any state: they list the host and all members before
+they decide. The controllers and shards of a federation may run in several processes, each with its
+own lease.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.kube.webhooks import HttpWebhookClient
 
 THREADS: Final = 16
-"""Members that join or leave at the same time."""
+"""Maximum number of members that join or leave at the same time."""
 
 
 class FederationTerms:
@@ -37,13 +37,13 @@ class FederationTerms:
         log: Log,
         share: ControllerShare = WHOLE,
     ) -> None:
-        """Controllers that are not started.
+        """Create the terms; no controller is started.
 
         Args:
             settings: behaviour of the controllers.
             clock: time.
-            log: reports what the host lacked.
-            share: the part of the work that this process does.
+            log: receives the CRDs that the host lacked.
+            share: the part of the work of this process.
         """
         self._settings = settings
         self._share = share
@@ -52,7 +52,7 @@ class FederationTerms:
         self._webhooks = HttpWebhookClient(clock)
 
     def start(self, tools: LeaderTools) -> "FederationControllers":
-        """Controllers that remember nothing.
+        """Start controllers without any state.
 
         Raises:
             NotAllowedError: a required permission is missing.
@@ -82,12 +82,12 @@ class FederationControllers:
     """The controllers of a federation in one term of leadership."""
 
     def __init__(self, federation: Federation) -> None:
-        """Those of a federation."""
+        """Run the controllers of a federation."""
         self._federation = federation
 
     @property
     def loop(self) -> ReconcileLoop:
-        """What runs them."""
+        """The loop that runs the controllers."""
         return self._federation.loop
 
     def in_flight(self) -> bool:
@@ -103,7 +103,7 @@ class FederationControllers:
         return families(self._federation, now)
 
     def troubles(self) -> Iterator[tuple[str, str]]:
-        """Members that refuse to be read."""
+        """Members that refuse reads."""
         for name, member in self._federation.fleet.connected():
             for kind, text in member.refused.items():
                 yield f"list {kind.resource} of {name}", text

@@ -11,7 +11,7 @@ _PREFIX = "stretto_federation_"
 
 
 def families(federation: Federation, now: float) -> Iterator[MetricFamily]:
-    """All metrics of this moment.
+    """All metrics at a moment.
 
     Args:
         federation: the controllers.
@@ -22,7 +22,7 @@ def families(federation: Federation, now: float) -> Iterator[MetricFamily]:
 
 
 def _members(federation: Federation) -> Iterator[MetricFamily]:
-    """What concerns single members."""
+    """Metrics of single members."""
     clusters = list(federation.fleet.clusters)
     names = [each.record.name for each in clusters]
     states = {

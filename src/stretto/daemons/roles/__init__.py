@@ -1,4 +1,4 @@
 """Dispatcher, shard, binder and controller as separate processes.
 
-They exchange work through Gödel's annotations on the API server.
+The roles exchange work through Gödel's annotations on the API server.
 """

@@ -1,7 +1,7 @@
-"""Keeps units of backfilling queues that fit no node at the dispatcher, which reserves for them.
+"""Units of backfilling queues that fit no node stay at the dispatcher, which reserves for them.
 
-A shard does not know the order of queues. If the head of a backfilling queue waited at a shard, the
-dispatcher could not plan around it.
+A shard has no queue order. If the head of a backfilling queue waited at a shard, the dispatcher
+could not plan around it.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from stretto.state.work.units import Dispatch, Setback
 
 
 class BackfillHeads:
-    """Finds the units that the dispatcher keeps."""
+    """Selects the units that stay at the dispatcher."""
 
     def __init__(self, plane: Plane) -> None:
-        """Keep units of the queues of a dispatcher's plane."""
+        """Select from the units of the queues of a dispatcher's plane."""
         self._plane = plane
 
     def setbacks(self, work: Iterable[Dispatch]) -> list[Setback]:

@@ -1,9 +1,9 @@
-"""The binder as a role: reads the shards' decisions, checks them and binds.
+"""The binder as a role: it reads the shards' decisions, checks them and binds.
 
-The plane of this role sees a decided pod as pending, and its "shard" places the pod where the
-annotations say. So a gang waits until enough members are decided; every claim is checked for
-resources, labels, taints, cordons, volumes and inter-pod rules; victims are evicted through the
-usual lane; and a decision that does not hold is written back for the shard to repeat.
+The plane of this role sees a decided pod as pending, and its "shard" places the pod on the node in
+the annotations. A gang waits until enough members are decided. Every claim is checked for
+resources, labels, taints, cordons, volumes and inter-pod rules. Victims are evicted through the
+usual lane. If a check fails, the decision is written back and the shard decides again.
 """
 
 from collections import Counter
@@ -33,13 +33,13 @@ from stretto.stores.store import (
 )
 
 STUCK_AFTER: Final = 40.0
-"""Seconds for which decisions of a gang wait for the rest of it; longer than a rejection takes."""
+"""Seconds that decisions of a gang wait for its other members; longer than a rejection needs."""
 LOOK_EVERY: Final = 1.0
 """Seconds between checks of waiting gangs."""
 
 
 class BinderRole:
-    """The binder's plane: it reads the shards' decisions, checks them and binds."""
+    """The plane of the binder: it reads the shards' decisions, checks them and binds."""
 
     def __init__(self, config: PlaneConfig, store: Store, clock: Clock) -> None:
         """Build the plane; the store is not read before its first step."""
@@ -77,14 +77,14 @@ class BinderRole:
         return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, helpers)
 
     def _notes_of(self, key: str) -> tuple[str, dict[str, str]] | None:
-        """Uid and annotations of a group; ``None`` for one that needs no lock."""
+        """Uid and annotations of a group; ``None`` for a group that needs no lock."""
         group = self.plane.cluster.groups.get(key)
         if group is None or group.spec.min_member < 2:
             return None
         return group.metadata.uid, dict(group.metadata.annotations)
 
     def _answer(self, step: Step) -> None:
-        """Write back decisions that do not hold."""
+        """Write back decisions that failed a check."""
         rows: list[int] = []
         for plan in step.plans:
             for setback in plan.setbacks:
@@ -121,7 +121,7 @@ class BinderRole:
         return self._reject(rows) > 0
 
     def _reject(self, rows: Iterable[int]) -> int:
-        """Return decisions to their shards; returns how many."""
+        """Return decisions to their shards; return the number of pods."""
         pods, view = self.plane.cluster.pods, self.view
         bodies = {}
         for row in rows:

@@ -1,7 +1,7 @@
 """The controller as a role: PodGroup phases, Queue statuses, reservations and moves.
 
-It sees every pod as it is in the store and places none. If the profile enables rescheduling or
-eviction from over-committed nodes, this role evicts the pods.
+The role sees every pod as stored and places none. If the profile enables rescheduling or eviction
+from over-committed nodes, this role evicts the pods.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from stretto.stores.store import Store
 
 
 class ControllerView(StoreView):
-    """Shows pods as they are bound, without decisions in annotations."""
+    """Store view of the controller: it shows bindings, and ignores decisions in annotations."""
 
     controls = True
 
@@ -38,7 +38,7 @@ STEP: Final = (
     Stage("observe", Plane.observe),
     Stage("statuses", Plane.write_statuses),
 )
-"""The stages of the controller's step: it dispatches and places nothing."""
+"""The stages of the controller's step; no stage dispatches or places pods."""
 
 
 def controller_plane(config: PlaneConfig, store: Store, clock: Clock) -> Plane:

@@ -1,4 +1,4 @@
-"""The engine of the binder role: reads decisions instead of making them."""
+"""The engine of the binder role: it reads decisions instead of making them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,11 +19,11 @@ from stretto.state.work.claims import PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure
 
 ANY_NUMBER: Final = 1 << 30
-"""Capacity reported for classes: every node is decided already."""
+"""Capacity reported for every class: each pod has a decided node already."""
 
 
 class DecidedEngine:
-    """Places pods where their annotations say; otherwise like a shard's engine."""
+    """Engine that places pods on the node of their annotations; otherwise like a shard's engine."""
 
     def __init__(
         self,
@@ -36,13 +36,14 @@ class DecidedEngine:
 
         Args:
             cluster: the cluster.
-            view: the store view that holds the decisions.
-            eligible: (class id, slot) to whether labels and taints of the node admit the class.
+            view: the store view that contains the decisions.
+            eligible: returns for (class id, slot) whether labels and taints of the node admit the
+                class.
             volumes: chooses the volumes of a pod on a slot; ``None`` without volume rules.
         """
-        #: The snapshot whose version the claims carry.
+        #: The snapshot whose version the claims contain.
         self.columns = Columns(cluster.ledger)
-        #: No partition.
+        #: Empty: this engine has no partition.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._volumes = volumes
         self._cluster = cluster
@@ -59,13 +60,13 @@ class DecidedEngine:
         return ANY_NUMBER
 
     def decision(self, row: int) -> tuple[HandoverState, int] | None:
-        """The decision about a pod, with the slot; ``None`` if there is none that holds."""
+        """The valid decision about a pod, with the slot; ``None`` if there is none."""
         pods, known = self._cluster.pods, self._view.known.get(self._cluster.pods.uid[row])
         slot = self._cluster.nodes.by_name.get(known.standing.node) if known is not None else None
         if known is None or slot is None:
             return None
         # The judge checks labels, taints and cordons only on nodes that changed after a claim was
-        # made; this claim was made by another process at an unknown time.
+        # made. Another process made this claim at an unknown time.
         if not self._eligible(int(pods.class_id[row]), slot):
             return None
         return known.standing, slot
@@ -73,7 +74,7 @@ class DecidedEngine:
     def place(self, request: PlacementRequest) -> BatchPlacement:
         """The decided slots; a unit with too few decisions gets none.
 
-        Nominated pods are left to the preemption.
+        Nominated pods are excluded: the preemption places them.
         """
         rows = list(request.rows)
         slots = np.full(len(rows), -1, np.int32)
@@ -103,7 +104,7 @@ class DecidedEngine:
         return self._volumes(row, slot)
 
     def mask(self, row: int, slot: int) -> int:
-        """Mask of decided devices and NUMA nodes, or of probable ones if none are named."""
+        """Mask of decided devices and NUMA nodes; of probable ones if the decision names none."""
         cluster, pods = self._cluster, self._cluster.pods
         pod: PodClass = cluster.classes[int(pods.class_id[row])]
         known = self._view.known[pods.uid[row]]

@@ -1,7 +1,7 @@
-"""The dispatcher as a role: forms and orders units and assigns their pods to shards by annotation.
+"""The dispatcher as a role: it forms and orders units and assigns pods to shards by annotation.
 
-Dispatched pods appear to the plane's dispatcher as placed. Returned pods appear as new ones after a
-back-off that doubles with each return; an event that may cure them ends the back-off.
+Dispatched pods appear to the plane's dispatcher as placed. Returned pods appear as new pods after a
+back-off that doubles with each return. An event that may cure them ends the back-off.
 """
 
 from collections import Counter
@@ -34,17 +34,17 @@ from stretto.stores.store import Store, WriteOutcome
 WINDOW: Final = 4096
 """Maximum number of unanswered pods of a shard."""
 BACKOFF: Final = 1.0
-"""Shortest back-off in seconds, even after an event that may cure the pod."""
+"""Shortest back-off in seconds, even after a possible cure."""
 LANDED_WITHIN: Final = 10.0
-"""Seconds for which an unanswered write may still land."""
+"""Seconds within which an unanswered write may still take effect."""
 AT_ONCE: Final = 256
 """Maximum number of pods taken back in one step."""
 REMEMBERED: Final = 50_000
-"""Number of PodGroups above which those deleted are forgotten."""
+"""Number of PodGroups above which deleted groups are dropped."""
 HELPS: Final = (
     Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.NODE_TAINTS | Cure.POD_LEFT
 )
-"""Events that end the back-off of a pod that fitted no shard."""
+"""Events that end the back-off of a pod that fits at no shard."""
 
 
 class DispatcherRoleConfig(msgspec.Struct, frozen=True):
@@ -64,12 +64,12 @@ class _UnansweredHandover(NamedTuple):
     serial: int
     #: Its unit.
     unit: Unit
-    #: Clock time after which it counts as failed.
+    #: Clock time after which the dispatch counts as failed.
     until: float
 
 
 class _HandOver(NamedTuple):
-    """A pod on its way to a shard."""
+    """Dispatch of a pod to a shard."""
 
     #: Its unit.
     unit: Unit
@@ -77,12 +77,12 @@ class _HandOver(NamedTuple):
     row: int
     #: Name of the shard.
     shard: str
-    #: The node that backfill has planned; empty for any.
+    #: The node planned by backfill; empty for any node.
     planned: str
 
 
 class DispatcherRole:
-    """The dispatcher's plane: it forms and orders units and dispatches their pods to shards."""
+    """The plane of the dispatcher: it forms and orders units and dispatches pods to shards."""
 
     def __init__(
         self, config: PlaneConfig, store: Store, clock: Clock, wire: DispatcherRoleConfig
@@ -108,8 +108,8 @@ class DispatcherRole:
         )
         #: The part of the scheduler that the dispatcher runs.
         self.plane = Plane(config, self.view, clock, wiring=wiring)
-        self.plane.dispatcher.remove_shard(0, 0.0)  # the shards are those of the fleet
-        #: Serves the guarantees of queues.
+        self.plane.dispatcher.remove_shard(0, 0.0)  # the shards come from the fleet
+        #: Reclaims capacity for the guarantees of queues.
         self.reclaim = QueueReclaim(self.plane, self.view, self.view.at)
         self._heads = BackfillHeads(self.plane)
         self._shares = NodeShareWriter(self.plane.cluster, self.view) if wire.shares_nodes else None
@@ -131,7 +131,7 @@ class DispatcherRole:
         )
 
     def _next_due(self) -> float:
-        """Clock time at which the role has work although no event comes."""
+        """Clock time at which the role has work without an event."""
         due = [self._next, self.reclaim.next_due()]
         if self._shares is not None:
             due.append(self._shares.next_due())
@@ -139,25 +139,25 @@ class DispatcherRole:
         return min(due)
 
     def _release_delayed(self, plane: Plane, work: StepWork) -> None:
-        """Show pods that a back-off holds back when an event may let them fit."""
+        """Show pods in back-off when an event may cure them."""
         del work
         self._next = float("inf")
         if plane.cluster.changes.cures & HELPS:
             self.view.release_delayed(BACKOFF)
 
     def _set_ratios(self, plane: Plane, work: StepWork) -> None:
-        """Set how much nodes promise, so that no pod is evicted for capacity that is free."""
+        """Set the over-commitment ratios of nodes; without them, pods are evicted needlessly."""
         plane.controllers.look(work.now)
 
     def _share_nodes(self, plane: Plane, work: StepWork) -> bool:
-        """Write which shard tries a node first."""
+        """Write the shard that tries each node first."""
         del plane
         if self._shares is None:
             return False
         return self._shares.step([member.name for member in self.fleet.alive()], work.now) > 0
 
     def _report(self, plane: Plane, work: StepWork) -> None:
-        """Report pending pods, and pods that no part of the plane sees."""
+        """Report pending pods, and pods that no part of the plane schedules."""
         abnormal, before = plane.cluster.abnormal, self._unknown
         self._unknown = dict(self.view.unknown.values())
         for about in before.keys() - self._unknown.keys():
@@ -185,7 +185,7 @@ class DispatcherRole:
         return self._hand_units(work.now) > 0
 
     def _hand_units(self, now: float) -> int:
-        """Dispatch units to shards; returns the number of pods."""
+        """Dispatch units to shards; return the number of pods."""
         names = {member.number: member.name for member in self.fleet.alive()}
         if not names:
             return 0
@@ -212,7 +212,10 @@ class DispatcherRole:
         return len(sent)
 
     def _chosen(self, dispatch: Dispatch, name: str) -> list[_HandOver]:
-        """Pods with their shard: a unit stays at one; a single pod prefers untried ones."""
+        """Pods with their shard: a unit has one shard.
+
+        A single pod goes to an untried shard first.
+        """
         unit, pods = dispatch.unit, self.plane.cluster.pods
         if unit.kind is UnitKind.POD_GROUP:
             key = unit.key.partition("/")[2]
@@ -267,7 +270,7 @@ class DispatcherRole:
             self.plane.dispatcher.answers.settle(refused, now)
 
     def _resolve_hand_overs(self, now: float) -> None:
-        """Resolve unanswered dispatches by the watch or by timeout."""
+        """Resolve unanswered dispatches by the watch, or by timeout."""
         pods, lost = self.plane.cluster.pods, list[tuple[Unit, int]]()
         for uid, doubt in list(self._unanswered.items()):
             known = self.view.known.get(uid)
@@ -282,7 +285,7 @@ class DispatcherRole:
     # ------------------------------------------------------------ repair
 
     def _requeue_orphans(self, plane: Plane, work: StepWork) -> bool:
-        """Take back pods that no live shard has."""
+        """Take back pods that no live shard owns."""
         del plane
         now = work.now
         known, wrong = self.view.known, [*self.view.abnormal, *self.view.split_group_pods()]
@@ -301,7 +304,7 @@ class DispatcherRole:
         return plane.evictor.send(work.now) or count > 0
 
     def _take_back(self, wrong: Sequence[str], now: float) -> int:
-        """Write that pods belong to the dispatcher again; returns how many were tried."""
+        """Write that pods belong to the dispatcher again; return the number of attempts."""
         view = self.view
         bodies = {uid: reset(view.known[uid].standing) for uid in wrong}
         for uid, reply in zip(bodies, view.hand(bodies, whole=True), strict=True):
@@ -309,7 +312,7 @@ class DispatcherRole:
             known = view.known.get(uid)
             if known is None:
                 continue
-            known.again_at = now + BACKOFF  # back off: the pod may be written wrongly again
+            known.again_at = now + BACKOFF  # back off: the annotations may become wrong again
             if reply.outcome is not WriteOutcome.OK:
                 self._next = min(self._next, known.again_at)
         return len(bodies)
@@ -317,8 +320,8 @@ class DispatcherRole:
     def _is_given_up(self, name: str, now: float) -> bool:
         """Return whether pods of a dead shard are taken back.
 
-        A shard that was seen alive is dead. A shard never seen gets the full timeout for its first
-        heartbeat.
+        A shard that was alive before is dead at once. A shard that was never alive has the full
+        timeout for its first heartbeat.
         """
         if name in self.fleet.members:
             return True

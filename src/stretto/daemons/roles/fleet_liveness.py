@@ -1,8 +1,8 @@
-"""Liveness of shards, by the heartbeats on their Scheduler objects.
+"""Liveness of shards, from the heartbeats on their Scheduler objects.
 
-A shard changes its object periodically. The age of a heartbeat is measured by the local monotonic
-clock from the moment it was seen, so that neither the clock of another machine nor a clock jump
-declares a shard dead. A shard that is new or seen for the first time has the full timeout.
+A shard updates its object periodically. The local monotonic clock measures the age of a heartbeat
+from the moment at which it was seen. Therefore neither the clock of another machine nor a clock
+jump marks a shard as dead. A shard that is new or seen for the first time has the full timeout.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,19 +40,19 @@ class ShardMember(msgspec.Struct):
     name: str
     #: Its number in the dispatcher; never reused.
     number: int
-    #: Last record of its object; ``None`` once that is deleted.
+    #: Last record of its object; ``None`` after its deletion.
     record: Record | None
     #: Clock time of the last change.
     seen_at: float
-    #: True if it is alive.
+    #: True if the shard is alive.
     alive: bool = True
 
 
 class ShardFleet:
-    """Follows the Scheduler objects."""
+    """Tracks the Scheduler objects."""
 
     def __init__(self, store: Store, dead_after: float = DEAD_AFTER) -> None:
-        """An empty fleet; the first ``poll`` lists."""
+        """Create an empty fleet; the first ``poll`` lists."""
         #: Every shard ever seen, by name.
         self.members: dict[str, ShardMember] = {}
         self._store = store
@@ -100,7 +100,7 @@ class ShardFleet:
                 self._see(event.record, now)
 
     def listed(self, listing: Listing) -> None:
-        """Nothing to do: the differences were applied."""
+        """Do nothing: the differences are already applied."""
 
     def _see(self, record: Record, now: float) -> None:
         member = self.members.get(record.name)
@@ -122,7 +122,7 @@ class ShardHeartbeat:
     """Registers one shard and writes its heartbeat."""
 
     def __init__(self, store: Store, name: str, clock: Clock, every: float = BEAT_EVERY) -> None:
-        """The first heartbeat is due immediately."""
+        """Create the heartbeat; the first one is due immediately."""
         self._store = store
         self._name = name
         self._clock = clock

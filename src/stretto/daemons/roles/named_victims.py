@@ -1,4 +1,4 @@
-"""The victim finder of the binder role: reads nominations instead of searching victims."""
+"""The victim finder of the binder role: it reads nominations instead of searching for victims."""
 
 from collections.abc import Collection, Sequence
 from math import inf
@@ -14,7 +14,7 @@ from stretto.state.work.units import Unit
 
 
 class NamedVictimFinder:
-    """A victim finder that reads the victims from annotations."""
+    """Victim finder that reads the victims from annotations."""
 
     def __init__(self, rules: PreemptionRules, decided: DecidedEngine, cluster: Cluster) -> None:
         """Read nominations from the decisions."""
@@ -24,18 +24,18 @@ class NamedVictimFinder:
         self._cluster = cluster
 
     def begin(self, plan: Plan) -> None:
-        """No state between plans."""
+        """Do nothing: there is no state between plans."""
 
     def expect(self, rows: Sequence[int]) -> None:
-        """Nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
-        """No restriction: the shard checked domains when it decided."""
+        """No restriction: the shard checked the domains when it decided."""
         del unit, rows, needed
         return (None,)
 
     def restrict_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
-        """Nothing to restrict: every pod has one node."""
+        """Do nothing: every pod has one node."""
 
     def find(self, row: int) -> VictimSearchResult:
         """The decided node and its victims."""
@@ -49,7 +49,7 @@ class NamedVictimFinder:
         return VictimSearchResult(VictimCandidate(slot, victims, frozenset(), (), mask))
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """Nothing to record: the judge counts."""
+        """Do nothing: the judge counts the victims."""
 
     def may_evict(self, row: int, victims: Sequence[int]) -> bool:
         """True: the judge checks guards, guarantees and budgets."""
@@ -65,10 +65,10 @@ class NamedVictimFinder:
         return True
 
     def spare(self, rows: Collection[int]) -> None:
-        """Nothing to spare: there is no alternative."""
+        """Do nothing: there are no alternative victims."""
 
     def chance(self, class_id: int, priority: int) -> int:
-        """0: units are woken by new decisions only."""
+        """0: only new decisions wake units."""
         del class_id, priority
         return 0
 
@@ -77,7 +77,7 @@ class NamedVictimFinder:
         return False
 
     def protection_ends(self) -> float:
-        """Infinity: units are woken by new decisions only."""
+        """Infinity: only new decisions wake units."""
         return inf
 
     def mark(self) -> int:
@@ -85,4 +85,4 @@ class NamedVictimFinder:
         return 0
 
     def back_to(self, mark: int) -> None:
-        """Nothing to revoke."""
+        """Do nothing: there are no promises to revoke."""

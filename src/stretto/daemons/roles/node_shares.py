@@ -1,4 +1,4 @@
-"""Tracks the shard of each node, read from node annotations in the watch."""
+"""The shard of each node, from node annotations in the watch."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -19,13 +19,13 @@ _NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class NodeOwners:
-    """The shard of each node that names one."""
+    """The shard of each node with a shard annotation."""
 
     def __init__(self) -> None:
-        """No node is known."""
-        #: Shards by the names of nodes.
+        """Create the index without nodes."""
+        #: Shard by node name.
         self.by_node: dict[str, str] = {}
-        #: Rises with every change.
+        #: Number of changes.
         self.version = 0
 
     def begin(self, records: Iterable[Record]) -> None:
@@ -53,7 +53,7 @@ class NodeOwners:
             del self.by_node[node]
 
     def blocks_of(self, shard: str, cluster: Cluster) -> npt.NDArray[np.bool_]:
-        """bool[block]: blocks most of whose nodes are in the share of a shard."""
+        """bool[block]: True if most nodes of the block are in the share of a shard."""
         balance: npt.NDArray[np.int64] = np.zeros(cluster.ledger.slots.blocks, np.int64)
         for name, slot in cluster.nodes.by_name.items():
             balance[slot // BLOCK] += 1 if self.by_node.get(name) == shard else -1

@@ -1,8 +1,8 @@
 """Annotations that explain an assumption: the Movement or the reservation behind it.
 
-Gödel's binder reads both from the pod: by ``movement-name`` it counts pods that followed a
-Movement, and by ``matched-reservation-placeholder`` it identifies the reservation of the pod. Both
-are part of the assumption, so they cost no extra write.
+Gödel's binder reads both from the pod. It counts the pods that followed a Movement by
+``movement-name``, and identifies the reservation of a pod by ``matched-reservation-placeholder``.
+Both are part of the assumption, so they cost no extra write.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ PLACEHOLDER: Final = "-placeholder"
 
 
 class PlacementReasons:
-    """Finds these annotations for pods about to be assumed."""
+    """Source of these annotations for pods that are about to be assumed."""
 
     def __init__(self, cluster: Cluster, units: Units) -> None:
         """Use the state of a shard."""
@@ -33,7 +33,7 @@ class PlacementReasons:
         Args:
             uid: uid of the pod.
             node: its node.
-            named: uses of each Movement in this batch; updated.
+            named: number of uses of each Movement in this batch; updated here.
         """
         cluster = self._cluster
         row = cluster.pods.row(uid) if cluster.movements or cluster.reservations.taken else None

@@ -1,10 +1,11 @@
-"""Reclaims guaranteed capacity when dispatcher, shards and binder are separate daemons.
+"""Reclaim of guaranteed capacity when dispatcher, shards and binder are separate daemons.
 
-Victims must be chosen by a process that knows both queues and nodes. The dispatcher knows the
-queues and watches nodes and their pods as well, so it chooses. A pod within its queue's guarantee
-that fits no node is not dispatched but stays pending at the dispatcher, whose reclaim then evicts
-as in one process. Two sorts of pods come back from shards: those within a guarantee that fit no
-node there, and those of queues that have just lost capacity, which would take what becomes free.
+The process that chooses victims needs both queues and nodes. The dispatcher has the queues and
+watches nodes and their pods as well, so it chooses. A pod that is within its queue's guarantee and
+fits no node is not dispatched. It stays pending at the dispatcher, whose reclaim then evicts as in
+one process. Two sorts of pods come back from shards: pods within a guarantee that fit no node
+there, and pods of queues that have just lost capacity, which would use the capacity that becomes
+free.
 """
 
 from collections import Counter
@@ -20,11 +21,11 @@ from stretto.state.work.units import Dispatch, Setback, Unit
 EVERY: Final = 1.0
 """Seconds between checks of undecided pods at shards."""
 LONG: Final = 2.0
-"""Seconds that a shard has for a pod before its capacity is checked here."""
+"""Seconds after which the capacity for a pod at a shard is checked here."""
 
 
 class QueueReclaim:
-    """Holds pods at the dispatcher, or takes them back, so that guarantees can be reclaimed."""
+    """Keeps pods at the dispatcher, or takes them back, so that guarantees can be reclaimed."""
 
     def __init__(self, plane: Plane, view: StoreView, at: Mapping[str, Mapping[str, None]]) -> None:
         """Reclaim for the queues of a plane.
@@ -60,7 +61,7 @@ class QueueReclaim:
         }
         for dispatch in work:
             left = owed[dispatch.unit.queue]
-            if left is not None:  # units about to be dispatched are promised to their queue already
+            if left is not None:  # the queue already counts units about to be dispatched
                 _add(left, self._requests(dispatch.rows), 1)
         gone: Counter[int] = Counter()
         for dispatch in work:
@@ -172,13 +173,13 @@ class QueueReclaim:
 
 
 def _add(left: dict[int, int], amounts: Mapping[int, int], sign: int) -> None:
-    """Add (1) or subtract (-1) amounts from an unused guarantee."""
+    """Add (``sign`` 1) or subtract (-1) amounts from an unused guarantee."""
     for column in left:
         left[column] += sign * amounts.get(column, 0)
 
 
 def _take(left: dict[int, int], amounts: Mapping[int, int]) -> bool:
-    """Subtract amounts from an unused guarantee; returns whether they were within it."""
+    """Subtract amounts from an unused guarantee; return whether it covered them."""
     named = [column for column in left if amounts.get(column, 0)]
     if not named or any(amounts[column] > left[column] for column in named):
         return False

@@ -1,8 +1,8 @@
-"""A shard as a role: finds nodes for the pods that were dispatched to it.
+"""A shard as a role: it finds nodes for the pods that were dispatched to it.
 
-Its plane works as in one process, but a "bind" is written as an assumption and a victim is named in
-a nomination; the binder's daemon does both. Pods that other shards have decided about appear on
-their nodes, so that their capacity is taken.
+Its plane works as in one process, but writes an assumption instead of a binding, and a nomination
+instead of an eviction. The binder's daemon binds and evicts. Pods that other shards have decided
+appear on their nodes, so that their capacity is in use.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from stretto.stores.store import (
 
 
 class ShardRole:
-    """The shard's plane: it places the pods that the dispatcher sent to this shard."""
+    """The plane of the shard: it places the pods that the dispatcher sent to this shard."""
 
     def __init__(self, config: PlaneConfig, store: Store, clock: Clock, wire: ShardConfig) -> None:
         """Build the plane; the store is not read before its first step."""
@@ -72,7 +72,7 @@ class ShardRole:
     # ------------------------------------------------------------ returned pods
 
     def _reopen_rejected(self, plane: Plane, work: StepWork) -> None:
-        """A gang whose members were rejected is placed as a whole again."""
+        """Place a gang whose members were rejected again, as a whole."""
         del work
         pods = plane.cluster.pods
         for uid in self.view.take_returned():
@@ -83,7 +83,7 @@ class ShardRole:
                 unit.scheduled = really >= unit.min_member
 
     def _note_unfit(self, step: Step) -> None:
-        """Note the pods to return: those with a planned node, and all others without preemption."""
+        """Note the pods to return: those with a planned node; all pods without preemption."""
         for plan in step.plans:
             self._unfit_pods.extend(
                 each
@@ -122,7 +122,7 @@ class ShardRole:
     # ------------------------------------------------------------ planned nodes
 
     def _add_planned(self, plane: Plane, work: Sequence[Dispatch]) -> Sequence[Dispatch]:
-        """The work with the nodes that the dispatcher's backfill has planned."""
+        """Add the nodes that the dispatcher's backfill has planned to the work."""
         del plane
         slots = [self._planned(each.rows) for each in work]
         return [
@@ -131,7 +131,7 @@ class ShardRole:
         ]
 
     def _planned(self, rows: Sequence[int]) -> tuple[int, ...]:
-        """The planned slot of each pod; -1 without one, or if the node does not exist any more."""
+        """The planned slot of each pod; -1 without a planned node, or if the node is gone."""
         pods, by_name = self.plane.cluster.pods, self.plane.cluster.nodes.by_name
         known = (self.view.known.get(pods.uid[row]) for row in rows)
         return tuple(
@@ -146,12 +146,12 @@ class ShardRole:
         return self.plane.units.of_row(row) if row is not None else None
 
     def is_late(self, uid: str) -> bool:
-        """Return whether the unit of a pod has its nodes already, so that the pod arrived later."""
+        """Return whether the unit of a pod already has its nodes, so that the pod is late."""
         unit = self._unit(uid)
         return unit is not None and unit.kind is not UnitKind.POD and unit.scheduled
 
     def is_forming(self, uid: str) -> bool:
-        """Return whether the unit of a pod lacks other pods, so that it was not tried yet."""
+        """Return whether the unit of a pod waits for other pods, so that it was not tried yet."""
         unit = self._unit(uid)
         return unit is not None and unit.state is UnitState.FORMING
 
@@ -170,11 +170,11 @@ class ShardRole:
         )
 
     def reasons(self) -> PlacementReasons:
-        """Why pods go to their nodes: recommendations and reservations."""
+        """Movements and reservations that explain placements."""
         return self._reasons
 
     def _partition(self, plane: Plane, work: StepWork) -> None:
-        """The blocks most of whose nodes are in the shard's share are tried first."""
+        """Try the blocks first whose nodes are mostly in the shard's share."""
         del work
         owners, slots = self.view.owners, self.plane.cluster.ledger.slots
         seen = (slots.version, owners.version)

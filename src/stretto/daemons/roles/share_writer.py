@@ -1,4 +1,4 @@
-"""Writes the annotation that names the shard which tries a node first.
+"""Writer of the annotation that contains the shard which tries a node first.
 
 A shard tries the nodes of its own share first and then all others, so shares only reduce conflicts.
 They are balanced like the partitions of shards in one process, by allocatable resources, in every
@@ -25,7 +25,7 @@ EVERY: Final = 1.0
 BALANCE_EVERY: Final = 60.0
 """Seconds between moves of nodes whose shard is alive."""
 AT_ONCE: Final = 128
-"""Nodes written in one step."""
+"""Maximum number of nodes written in one step."""
 SLACK: Final = 0.1
 """Tolerated imbalance as a fraction of a shard's mean share."""
 
@@ -76,7 +76,7 @@ class NodeShareWriter:
     def _wanted(
         self, nodes: Mapping[str, int], shards: Sequence[str], *, even: bool
     ) -> Iterator[tuple[str, str]]:
-        """Nodes that change their shard, with the new one."""
+        """Nodes whose shard changes, with the new shard."""
         owners, ledger = self._view.owners.by_node, self._cluster.ledger
         names, slots = list(nodes), list(nodes.values())
         pieces = NodeBlocks(

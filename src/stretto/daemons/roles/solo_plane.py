@@ -1,4 +1,4 @@
-"""The configuration of a shard role: a plane with one shard, and queues applied elsewhere."""
+"""The configuration of a shard role: a plane with one shard and without queues."""
 
 from dataclasses import replace
 
@@ -18,12 +18,15 @@ class ShardConfig(msgspec.Struct, frozen=True):
     name: str
     #: Seconds between heartbeats.
     beat_every: float = BEAT_EVERY
-    #: True if the nodes of its share are tried first.
+    #: True if the nodes of the shard's share are tried first.
     partition: bool = True
 
 
 def solo_plane_config(config: PlaneConfig, wire: ShardConfig) -> PlaneConfig:
-    """A plane of one shard; queues were applied before, so priority alone orders its units."""
+    """A plane of one shard; its units are ordered by priority only.
+
+    The dispatcher has already applied the queues.
+    """
     order = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
     queues = config.dispatcher or dispatcher_config(config.profile)
     queues = replace(queues, other_queues=order, queues=())

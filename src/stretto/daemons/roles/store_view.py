@@ -1,8 +1,8 @@
 """A store as one role sees it, so that an unchanged plane can run the role.
 
-Each role shows the pods that it owns as pending, decided pods as pods on a node, and hides the
-others. Whatever the annotations do, the plane sees pods that are added, get nodes and are deleted.
-A pod that loses its decision appears as deleted and added again.
+Each role sees its own pods as pending and decided pods on their nodes; the others are hidden. The
+plane only sees pods that are added, get nodes and are deleted, whatever the annotations are. A pod
+that loses its decision appears as deleted and added again.
 
 Versions are multiplied by ``SCALE``, so that a view can insert events between two changes of the
 store: a pod in back-off appears later, without a change in the store.
@@ -52,7 +52,7 @@ from stretto.stores.store import (
 from stretto.stores.wrapper import StoreWrapper
 
 Events = list[WatchEvent]
-"""Changes in order. It has a name because ``StoreView.list`` hides ``list``."""
+"""Changes in order. The alias exists because ``StoreView.list`` hides ``list``."""
 
 EARLY: Final = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the pod has no node yet")
 """The reply to a status that reports a node before the pod is bound."""
@@ -61,13 +61,13 @@ _SHORTEST: Final = 1e-6
 
 
 class StoreView(StoreWrapper):
-    """A store with pods as one role sees them; this base class shows them unchanged."""
+    """Store wrapper with pods as one role sees them; this base class does not change them."""
 
     #: True if the role writes Reservations and Movements.
     controls = False
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
-        """See the pods with one of these scheduler names."""
+        """Show the pods with one of these scheduler names."""
         super().__init__(inner)
         #: Pods without a node, by uid.
         self.known: dict[str, UnboundPod] = {}
@@ -75,7 +75,7 @@ class StoreView(StoreWrapper):
         self.owners = NodeOwners()
         #: Pods returned since the last call of ``take_returned``.
         self._returned: list[str] = []
-        #: Pods bound here whose binding was not seen in the watch yet; older events about them are
+        #: Pods bound here whose binding the watch has not reported yet; older events about them are
         #: ignored.
         self.pinned: dict[str, WatchEvent | None] = {}
         self._forgotten: list[WatchEvent] = []
@@ -84,7 +84,7 @@ class StoreView(StoreWrapper):
         self._version = 0
         self._late: list[tuple[float, str]] = []
 
-    # ------------------------------------------------------------ what a role decides
+    # ------------------------------------------------------------ decisions of a role
 
     def take_returned(self) -> list[str]:
         """Uids of the pods returned since the last call."""
@@ -92,13 +92,13 @@ class StoreView(StoreWrapper):
         return returned
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """How a pod without a node is shown: hidden (``None``), pending ("") or on a node."""
+        """How a pod without a node is shown: ``None`` (hidden), "" (pending) or its node."""
         del uid
         return standing.node
 
     @staticmethod
     def shown_queue(record: Record) -> Record:
-        """A Queue as the role sees it: roles that order no pods need less of it."""
+        """A Queue as the role sees it; a role that does not order pods needs only a part of it."""
         return record
 
     def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
@@ -155,7 +155,7 @@ class StoreView(StoreWrapper):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the inner store, as far as they hold for pods as the role sees them."""
+        """Capabilities of the inner store, as far as they apply to pods as the role sees them."""
         return replace(
             self._inner.capabilities,
             binds_units=False,
@@ -189,19 +189,22 @@ class StoreView(StoreWrapper):
     # ------------------------------------------------------------ writing
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects; Reservations and Movements are the controller's to write."""
+        """Create objects; only the controller writes Reservations and Movements."""
         if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(bodies)
         return self._inner.create(kind, bodies)
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
+        """Change parts of objects; their status does not change."""
         if kind is not POD:
             return self._inner.patch(kind, patches)
         return [widen_reply(r) for r in self._inner.patch(kind, self._narrow(patches))]
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """A condition that reports a node before the binding is refused."""
+        """Change the status of objects.
+
+        Refuse a condition that reports a node before the binding.
+        """
         if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(patches)
         if kind is not POD:
@@ -211,7 +214,7 @@ class StoreView(StoreWrapper):
         return [EARLY if self._is_early(each) else widen_reply(next(replies)) for each in patches]
 
     def begin(self, write: Write) -> Future[Replies]:
-        """Perform a batch of writes as the role does; the returned future is done."""
+        """Perform a batch of writes in the way of the role; the returned future is done."""
         return answered(self, write)
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
@@ -245,13 +248,13 @@ class StoreView(StoreWrapper):
         return replies
 
     def forget_binding(self, uid: str) -> None:
-        """A binding failed: process the events about the pod that were ignored meanwhile."""
+        """Process the ignored events of a pod after a failed binding."""
         missed = self.pinned.pop(uid, None)
         if missed is not None:
             self._forgotten.append(missed)
 
     def _apply_own_write(self, uid: str, body: Mapping[str, Any], record: Record | None) -> None:
-        """Apply an own write immediately, so that no decision uses the former state."""
+        """Apply our own write immediately, so that no decision uses the old state."""
         known = self.known.get(uid)
         if known is None:
             return
@@ -317,7 +320,7 @@ class StoreView(StoreWrapper):
         return [replace(each, record=self.shown_queue(each.record)) for each in events]
 
     def _translated(self, event: WatchEvent, *, is_listed: bool = False) -> Events:
-        """One change of a pod as the role sees it."""
+        """Translate one change of a pod for the role."""
         record, uid = event.record, event.record.uid
         before = self.known.get(uid)
         if event.type is EventType.BOOKMARK:
@@ -330,8 +333,8 @@ class StoreView(StoreWrapper):
             self.pinned[uid] = event
             return [replace(event, record=widen(record, ""))] if is_listed else []
         if before is not None and record.version < before.record.version:
-            return []  # older than an own write
-        if record.deleting:  # the server no longer binds it: it holds nothing
+            return []  # older than our own write
+        if record.deleting:  # the server no longer binds the pod: it uses no capacity
             self._forget(uid)
             return [] if is_listed else [deletion_of(record)]
         known = read_unbound(record, event.head, self._names)

@@ -41,20 +41,23 @@ _LATER: Final = Reply(
     WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "its PodGroup could not be locked"
 )
 GroupAnnotations = Callable[[str], tuple[str, dict[str, str]] | None]
-"""``namespace/name`` of a PodGroup to its uid and annotations; ``None`` if it needs no lock."""
+"""Maps ``namespace/name`` of a PodGroup to its uid and annotations.
+
+``None`` if it needs no lock.
+"""
 
 
 class BinderView(StoreView):
-    """Shows decided pods as pending and hides the others."""
+    """Store view of the binder: decided pods are pending, others are hidden."""
 
     shown_queue = staticmethod(guarantee_of)
 
     def __init__(
         self, inner: Store, names: frozenset[str], clock: Clock, annotations_of: GroupAnnotations
     ) -> None:
-        """See the pods with one of these scheduler names.
+        """Show the pods with one of these scheduler names.
 
-        ``annotations_of`` gives uid and annotations of a PodGroup that must be locked.
+        ``annotations_of`` returns uid and annotations of a PodGroup that must be locked.
         """
         super().__init__(inner, names, clock)
         self._annotations_of = annotations_of
@@ -69,9 +72,9 @@ class BinderView(StoreView):
         return "" if standing.hand in DECIDED else None
 
     def delay(self, known: UnboundPod) -> float:
-        """Back off pods whose decisions were rejected repeatedly.
+        """Back-off of pods whose decisions were rejected repeatedly.
 
-        A shard of Stretto has backed off already; a shard of Gödel decides again immediately.
+        A shard of Stretto has already backed off; a shard of Gödel decides again immediately.
         """
         count, at = self._refusals.get(known.record.uid, (0, 0.0))
         return max(0.0, at + backoff_after(count) - self._clock.monotonic())
@@ -91,7 +94,7 @@ class BinderView(StoreView):
             self.gangs.setdefault(record.uid, self._clock.monotonic())
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind; first lock the PodGroup of a gang, so that it is not timed out meanwhile."""
+        """Bind pods; lock the PodGroup of a gang first, so that it cannot time out meanwhile."""
         groups: dict[str, Reply | None] = {}
         for bind in binds:
             key = self._group(bind)
@@ -108,7 +111,7 @@ class BinderView(StoreView):
         return [groups.get(self._group(bind)) or next(replies) for bind in binds]
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, unfiltered, because the outcome of a bind is read from it."""
+        """The current object, unfiltered, because it shows the outcome of a bind."""
         if kind is not POD:
             return super().get(kind, namespace, name)
         record = self._inner.get(kind, namespace, name)
@@ -122,7 +125,7 @@ class BinderView(StoreView):
         return f"{bind.namespace}/{name}" if name else ""
 
     def _lock(self, key: str) -> Reply | None:
-        """Lock a group; ``None`` on success, else the reply for its pods."""
+        """Lock a group; return ``None`` on success, otherwise the reply for its pods."""
         found = self._annotations_of(key)
         if found is None or found[0] in self._locked:
             return None
@@ -144,4 +147,4 @@ def _timed_out(record: Record) -> bool:
     try:
         return _GROUPS.decode(record.body).status.phase == PodGroupPhase.TIMEOUT
     except (msgspec.DecodeError, RecursionError):
-        return False  # an unreadable group was not timed out
+        return False  # an unreadable group has not timed out

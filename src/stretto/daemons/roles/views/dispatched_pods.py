@@ -45,11 +45,11 @@ class ShardQuestions(Protocol):
     """Queries of the view to the shard's plane."""
 
     def is_late(self, uid: str) -> bool:
-        """Return whether the unit of a pod has its nodes already, so that the pod arrived later."""
+        """Return whether the unit of a pod already has its nodes, so that the pod is late."""
         ...
 
     def is_forming(self, uid: str) -> bool:
-        """Return whether the unit of a pod lacks other pods, so that it was not tried yet."""
+        """Return whether the unit of a pod waits for other pods, so that it was not tried yet."""
         ...
 
     def victims_of(self, uid: str) -> tuple[VictimNote, ...]:
@@ -57,12 +57,12 @@ class ShardQuestions(Protocol):
         ...
 
     def reasons(self) -> PlacementReasons:
-        """Why pods go to their nodes: recommendations and reservations."""
+        """Movements and reservations that explain placements."""
         ...
 
 
 class ShardView(StoreView):
-    """Shows pods of this shard as pending, and decided ones on their nodes."""
+    """Store view of a shard: its pods are pending, decided pods are on their nodes."""
 
     shown_queue = staticmethod(guarantee_of)
 
@@ -74,20 +74,23 @@ class ShardView(StoreView):
         shard: str,
         questions: ShardQuestions,
     ) -> None:
-        """See the store as the shard of this name; ``questions`` queries the shard's plane."""
+        """See the store as the shard with this name; ``questions`` queries the shard's plane."""
         super().__init__(inner, names, clock)
         self._shard = shard
-        #: Pods nominated here: the plane holds their capacity, so they appear without a node.
+        #: Pods nominated here. The plane reserves their capacity, so they appear without a node.
         self.ours: set[str] = set()
         self._questions = questions
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities without waiting for volumes, which the binder does."""
+        """Capabilities without the wait for volumes: the binder waits for them."""
         return msgspec.structs.replace(super().capabilities, completes_claims=False)
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; what volumes need is assumed here and written by the binder."""
+        """Change parts of objects.
+
+        Changes for volumes are assumed here and written by the binder.
+        """
         if kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM):
             return [_DONE] * len(patches)
         return super().patch(kind, patches)
@@ -101,7 +104,7 @@ class ShardView(StoreView):
         return standing.node or None
 
     def delay(self, known: UnboundPod) -> float:
-        """Back off pods that were rejected repeatedly."""
+        """Back-off of pods that were rejected repeatedly."""
         return backoff_after(known.returns)
 
     def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
@@ -112,7 +115,7 @@ class ShardView(StoreView):
     # ------------------------------------------------------------ decisions
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Write assumptions; nominated pods belong to the binder already."""
+        """Write assumptions; nominated pods already belong to the binder."""
         at, places, named = timestamp(self._clock.now()), Counter[str](), Counter[str]()
         bodies: dict[str, dict[str, Any]] = {}
         said: dict[str, Reply] = {}
@@ -181,7 +184,7 @@ class ShardView(StoreView):
     def _place(
         self, uid: str, namespace: str, standing: HandoverState, places: Counter[str]
     ) -> int | None:
-        """Place of a pod in its unit, as far as this batch goes."""
+        """Place of a pod in its unit, as far as this batch contains it."""
         if self._questions.is_late(uid):
             return None
         if not standing.group:

@@ -1,7 +1,7 @@
-"""Queues as shards and binder see them: only what protects running pods from preemption.
+"""Queues as shards and binder see them: only the fields that protect running pods.
 
-The dispatcher enforces order and limits before it hands pods over. A second enforcement would hold
-back pods that it has admitted.
+The dispatcher enforces order and limits before it dispatches pods. A second check would hold back
+pods that the dispatcher has admitted.
 """
 
 from typing import Any, Final
@@ -18,9 +18,9 @@ _QUEUES: Final = msgspec.json.Decoder(Queue)
 
 
 def guarantee_of(record: Record) -> Record:
-    """A Queue with its parent and its guarantee, which is not larger than its limit.
+    """A Queue with only its parent and its guarantee, which is limited by the queue's limit.
 
-    Unreadable objects stay as they are and are reported as usual.
+    Unreadable objects do not change and are reported as usual.
     """
     try:
         queue = _QUEUES.decode(record.body)

@@ -21,7 +21,7 @@ LONGEST_DELAY: Final = 60.0
 
 
 class DispatcherView(StoreView):
-    """Shows pods without a shard as pending, and dispatched ones as placed."""
+    """Store view of the dispatcher: pods without a shard are pending, dispatched ones placed."""
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
         """See the pods with one of these scheduler names."""
@@ -30,7 +30,7 @@ class DispatcherView(StoreView):
         self.at: dict[str, dict[str, None]] = {}
         #: Pods whose annotations contradict one another.
         self.abnormal: dict[str, None] = {}
-        #: Faults of pods with unknown annotation values: annotation and sentence, by uid.
+        #: Unknown annotation values of pods: annotation and message, by uid.
         self.unknown: dict[str, tuple[str, str]] = {}
         #: The last shard of each PodGroup, by ``namespace/name``.
         self.group_at: dict[str, str] = {}
@@ -46,7 +46,7 @@ class DispatcherView(StoreView):
         return standing.node or None
 
     def delay(self, known: UnboundPod) -> float:
-        """Back-off of a returned pod; grows with the number of returns."""
+        """Back-off of a returned pod; it grows with the number of returns."""
         if not known.returns:
             return 0.0
         return min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(known.returns - 1, 16))
@@ -75,7 +75,7 @@ class DispatcherView(StoreView):
             self.group_at[key] = after.scheduler
 
     def forget_groups(self, known: Container[str]) -> None:
-        """Forget the shards of PodGroups that do not exist any more."""
+        """Drop the shards of PodGroups that do not exist any more."""
         self.group_at = {key: at for key, at in self.group_at.items() if key in known}
 
     def split_group_pods(self) -> list[str]:

@@ -25,7 +25,7 @@ class UnboundPod(msgspec.Struct):
     since: float = 0.0
     #: Number of returns to the role.
     returns: int = 0
-    #: Clock time before which the dispatcher does not try to take it back again.
+    #: Clock time before which the dispatcher does not try again to take the pod back.
     again_at: float = 0.0
 
 
