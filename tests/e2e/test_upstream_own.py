@@ -17,13 +17,6 @@ pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(WITHIN + 6
 OPEN: Final = {
     "works for CRD with validation schema": "kubectl explain expects upstream's descriptions",
     "MUST list and watch custom resources matching the field selector": "needs a webhook in a pod",
-    "should detect unknown and duplicate fields of a typed object": (
-        "duplicate fields come before unknown ones in messages, not in the order of the document"
-    ),
-    "Should recreate evicted statefulset": "a host port in use does not fail a pod on its node",
-    "should detect unknown metadata fields in both the root and embedded object of a CR": (
-        "unknown metadata of embedded objects are accepted"
-    ),
 }
 """Tests that fail, by a part of their name, with the reason."""
 

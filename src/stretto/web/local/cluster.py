@@ -17,6 +17,7 @@ from stretto.web.local.autoscaling.assembly import scaling_controllers
 from stretto.web.local.controllers.assembly import (
     SimulatedNodes,
     local_controllers,
+    make_local_objects,
     node_controllers,
 )
 from stretto.web.local.store import AdmittingStore
@@ -93,6 +94,7 @@ class LocalClusterProcess:
         self._loop.add_controllers(node_controllers(cluster, state, client, nodes))
         if not parts.controllers:
             return
+        make_local_objects(client)
         authority = parts.authority
         self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
         scaling = scaling_controllers(cache, cluster, self._clock, client, parts.plane)

@@ -44,6 +44,22 @@ def test_a_claim_gets_the_smallest_volume_that_suits_it(cluster: Cluster) -> Non
     assert phases == ["Available", "Bound", "Available"]
 
 
+def test_a_local_cluster_has_a_default_class_whose_volumes_wait_for_a_pod(
+    cluster: Cluster,
+) -> None:
+    (found,) = cluster.send("GET", CLASSES)["items"]
+    assert (found["metadata"]["name"], found["volumeBindingMode"]) == (
+        "standard",
+        "WaitForFirstConsumer",
+    )
+    cluster.send("POST", CLAIMS, claim("data"))
+    assert cluster.send("GET", f"{CLAIMS}/data")["spec"]["storageClassName"] == "standard"
+
+
+def test_external_controllers_bring_their_own_class() -> None:
+    assert Cluster(1, controllers=False).send("GET", CLASSES)["items"] == []
+
+
 def test_an_immediate_class_provisions_a_volume(cluster: Cluster) -> None:
     add_class(cluster)
     cluster.send("POST", CLAIMS, claim("data", storageClassName="fast"))

@@ -199,10 +199,6 @@ def _object(value: Json, schema: Json, path: str) -> Iterator[FieldError]:
     if "minProperties" in schema and len(value) < schema["minProperties"]:
         least = schema["minProperties"]
         yield invalid(path, len(value), f"{path} in body should have at least {least} properties")
-    if schema.get("x-kubernetes-embedded-resource"):
-        for name in ("apiVersion", "kind"):
-            if not value.get(name):
-                yield required(f"{prefix}{name}")
 
 
 def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
+from stretto.api.checks.custom.embedded import check_embedded, read_embedded
 from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
@@ -48,9 +49,10 @@ def read_custom(
         metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
     item, unknown = prune(copy.deepcopy(value), schema, top=True)
     item = item if keeps_nulls else drop_nulls(item, schema)
+    embedded = read_embedded(item, schema)
     item["metadata"] = metadata
     set_schema_defaults(item, schema)
-    return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown)]
+    return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown), *embedded]
 
 
 def shown_custom(
@@ -155,7 +157,7 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
         found = check_value(item["status"], inner) if "status" in item else []
         errors = [_in_status(each) for each in found]
     else:
-        errors = check_value(item, schema)
+        errors = check_value(item, schema) + check_embedded(item, schema)
     if old is not None:
         errors = [each for each in errors if not _is_unchanged(each.field, item, old)]
     blocked = any(each.reason in _BLOCKING for each in errors)

@@ -16,7 +16,7 @@ from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
 from stretto.web.local.controllers.taints import TaintEvictionController
-from stretto.web.local.controllers.volumes import VolumeBindingController
+from stretto.web.local.controllers.volumes import VolumeBindingController, make_default_class
 from stretto.workloads.assembly import owning_controllers
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.garbage.collector import GarbageCollector
@@ -34,6 +34,11 @@ class SimulatedNodes(NamedTuple):
     interval: float
     #: True if nodes without heartbeats are marked here.
     monitors: bool
+
+
+def make_local_objects(client: ApiClient) -> None:
+    """Create the objects of a local cluster that a server alone does not create."""
+    make_default_class(client)
 
 
 def node_controllers(

@@ -11,10 +11,27 @@ from stretto.api.types.storage import BIND_COMPLETED, BOUND_BY
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
 from stretto.inputs.objects.volume_bindings import chosen_volume
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.web.api.internal import ApiClient
 from stretto.workloads.cluster import LocalCluster
 
+DEFAULT_CLASS: Final[Fields] = {
+    "metadata": {
+        "name": "standard",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+    "provisioner": "stretto.dev/simulated",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+"""The StorageClass of PVCs that name none, as local clusters have it."""
 _PENDING: Final = "pending PVC"
 """Index of the PVCs without a volume."""
+
+
+def make_default_class(client: ApiClient) -> None:
+    """Create the default StorageClass of a local cluster if it does not exist."""
+    name = str(DEFAULT_CLASS["metadata"]["name"])
+    if client.state.storage.find(STORAGE_CLASS, "", name) is None:
+        client.create(STORAGE_CLASS, DEFAULT_CLASS)
 
 
 class VolumeBindingController:
