@@ -1,5 +1,5 @@
 """The node agent, which runs on each node.
 
-Here belong measurement, reports, enforcement and tasks of frameworks on one node. Decisions about
-other nodes do not.
+This folder contains measurement, reports, enforcement and tasks of frameworks on one node. It
+contains no decisions about other nodes.
 """

@@ -1,15 +1,15 @@
-"""Small files of the kernel: read once, and absent when their subject no longer exists."""
+"""Small files of the kernel: read at once; absent if their subject no longer exists."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 LONGEST: Final = 1 << 20
-"""Bytes of the longest file that is read; files of the kernel are far smaller."""
+"""Maximum number of bytes that are read; files of the kernel are far smaller."""
 
 
 def read_text(path: Path) -> str | None:
-    """The content of a file, stripped; ``None`` if it cannot be read.
+    """Return the content of a file, stripped; ``None`` if the file cannot be read.
 
     A cgroup or a device may disappear between listing and reading.
     """
@@ -21,7 +21,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path, default: int | None = None) -> int | None:
-    """A whole number; ``default`` if the file is absent or contains no number."""
+    """Return the whole number in a file; ``default`` if the file is absent or has no number."""
     text = read_text(path)
     try:
         return int(text) if text else default
@@ -30,7 +30,7 @@ def read_number(path: Path, default: int | None = None) -> int | None:
 
 
 def read_fields(path: Path) -> dict[str, int]:
-    """A file of lines ``name number``, as ``cpu.stat`` and ``memory.stat`` are."""
+    """Read a file of lines ``name number``, such as ``cpu.stat`` and ``memory.stat``."""
     found = {}
     for line in (read_text(path) or "").splitlines():
         name, _, number = line.partition(" ")
@@ -40,7 +40,7 @@ def read_fields(path: Path) -> dict[str, int]:
 
 
 def read_list(text: str) -> tuple[int, ...]:
-    """Numbers of a list such as ``0-3,8``; parts that are no range are left out."""
+    """Parse a list of numbers such as ``0-3,8``; invalid parts are ignored."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")

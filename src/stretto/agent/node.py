@@ -1,4 +1,4 @@
-"""The agent of one machine: reads it, and reports changes."""
+"""The agent of one machine: it measures the machine and reports changes."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from stretto.stores.store import Store
 
 
 class NodeAgent:
-    """Measures one machine."""
+    """Agent of one machine."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class NodeAgent:
         """Measure a machine.
 
         Args:
-            root: where its file system starts.
+            root: root of its file system.
             gpus: reads its GPUs.
             clock: the clock.
             rules: choose the estimator of the headroom.
@@ -40,7 +40,7 @@ class NodeAgent:
         self._clock = clock
         self._estimator = estimator(rules or ReclaimRules())
         self._enforcer = enforcer
-        #: Actions of the last step, or those of a dry run.
+        #: Actions of the last step, or planned actions of a dry run.
         self.enforced = Enforced()
 
     def measure(self) -> CnrStatus | None:
@@ -48,7 +48,7 @@ class NodeAgent:
         return self.status({})
 
     def status(self, pods: dict[str, NodePod]) -> CnrStatus | None:
-        """The status since the last call; ``None`` at the first one, which has no rates.
+        """Return the status since the last call; ``None`` at the first call, which has no rates.
 
         Args:
             pods: pods of the node by uid.
@@ -58,7 +58,7 @@ class NodeAgent:
         return None if node is None else self._status(node)
 
     def step(self, store: Store, node: str, writer: ReportWriter) -> bool:
-        """Measure, report and enforce once; whether anything was written to the store."""
+        """Measure, report and enforce once; return whether anything was written to the store."""
         local = LocalPods(store, node)
         measured = self._reader.read(local.pods)
         self._enforce(measured, local.evict)
@@ -68,7 +68,7 @@ class NodeAgent:
         return writer.report(status, self._clock.monotonic()) is not None
 
     def close(self) -> None:
-        """Release every limit: nothing limits a pod while no agent measures it."""
+        """Release every limit, because no agent measures the pods any more."""
         if self._enforcer is not None:
             self._enforcer.release()
 

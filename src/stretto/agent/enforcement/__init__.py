@@ -1,4 +1,5 @@
 """Enforcement: limits of best-effort pods of a node, and their evictions.
 
-Here belong pure functions from measurements to decisions. Reading and writing cgroups do not.
+This folder contains pure functions from measurements to decisions. It does not read or write
+cgroups.
 """

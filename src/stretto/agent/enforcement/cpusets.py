@@ -1,7 +1,7 @@
-"""Which CPUs a pod with exclusive CPUs gets.
+"""Selection of the CPUs of a pod with exclusive CPUs.
 
-Whole cores of one NUMA node first, then of one socket, then of several; single CPUs last.
-Source: Koordinator's ``nodenumaresource/cpu_accumulator.go``.
+Whole cores of one NUMA node are selected first, then of one socket, then of several; single CPUs
+are last. Source: Koordinator's ``nodenumaresource/cpu_accumulator.go``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,12 +26,12 @@ class Cpu(NamedTuple):
 
     @property
     def core_key(self) -> tuple[int, int]:
-        """The core in the whole topology."""
+        """The core's identity in the whole topology."""
         return self.socket, self.core
 
 
 class BindPolicy(Enum):
-    """How CPUs of one pod share cores."""
+    """Policy for how the CPUs of one pod share cores."""
 
     #: Whole cores.
     FULL = "FullPCPUs"
@@ -53,59 +53,59 @@ class Exclusive(Enum):
 
 
 class Order(Enum):
-    """Which groups of CPUs are tried first."""
+    """Order in which groups of CPUs are tried."""
 
-    #: Those with the fewest free CPUs, which keeps large groups whole.
+    #: Groups with the fewest free CPUs first, which keeps large groups whole.
     MOST_ALLOCATED = "MostAllocated"
-    #: Those with the most free CPUs.
+    #: Groups with the most free CPUs first.
     LEAST_ALLOCATED = "LeastAllocated"
 
 
 @dataclass(frozen=True)
 class CpuHolding:
-    """Pods that have a CPU."""
+    """The pods that use a CPU."""
 
     #: Number of pods.
     references: int
-    #: What they share with no other pod.
+    #: The group that they share with no other pod.
     exclusive: Exclusive = Exclusive.NONE
 
 
 @dataclass(frozen=True)
 class CpuState:
-    """CPUs of a node and who has them."""
+    """CPUs of a node and the pods that use them."""
 
     #: All CPUs.
     topology: tuple[Cpu, ...]
-    #: CPUs that can be given.
+    #: CPUs that can be assigned.
     available: frozenset[int]
-    #: CPUs that pods have.
+    #: CPUs in use by pods.
     held: Mapping[int, CpuHolding] = field(default_factory=dict)
-    #: Pods that may have one CPU; references count only above 1.
+    #: Maximum number of pods per CPU; references count only above 1.
     shares: int = 1
 
     def references(self, cpu: Cpu) -> int:
-        """Pods that have a CPU, where CPUs are shared."""
+        """Number of pods that use a CPU, if CPUs are shared."""
         holding = self.held.get(cpu.cpu)
         return holding.references if self.shares > 1 and holding is not None else 0
 
 
 @dataclass(frozen=True)
 class CpuRequest:
-    """Requirements of a pod."""
+    """CPU requirements of a pod."""
 
     #: Number of CPUs.
     count: int
-    #: How they share cores.
+    #: Policy for sharing cores.
     bind: BindPolicy = BindPolicy.FULL
-    #: What they share with no other pod.
+    #: The group that the pod shares with no other pod.
     exclusive: Exclusive = Exclusive.NONE
-    #: Which groups are tried first.
+    #: Order in which groups are tried.
     order: Order = Order.MOST_ALLOCATED
 
 
 def take(state: CpuState, request: CpuRequest, preferred: frozenset[int]) -> frozenset[int]:
-    """CPUs for a pod: of the preferred ones first.
+    """Select CPUs for a pod, preferred ones first.
 
     Raises:
         InputError: there are too few CPUs.
@@ -121,7 +121,7 @@ def take(state: CpuState, request: CpuRequest, preferred: frozenset[int]) -> fro
 
 
 class _Accumulator:
-    """Takes CPUs of one pool."""
+    """Selector of CPUs from one pool."""
 
     def __init__(
         self, state: CpuState, request: CpuRequest, pool: frozenset[int], need: int
@@ -135,7 +135,7 @@ class _Accumulator:
         self._blocked = _Blocked(state, request.exclusive)
 
     def take(self) -> frozenset[int]:
-        """All steps.
+        """Run all steps.
 
         Raises:
             InputError: there are too few CPUs.
@@ -202,7 +202,7 @@ class _Accumulator:
         self._free = [each for each in self._free if each.cpu not in numbers]
 
     def _cores(self, *, with_blocked: bool = True) -> list[Cpu]:
-        """Free CPUs of cores that are free as a whole."""
+        """Free CPUs of cores that are completely free."""
         counts = _counted(self._free, lambda each: each.core_key)
         return [
             each
@@ -290,15 +290,15 @@ class _Blocked:
         self._nodes = {each.numa for each in mine} if exclusive is Exclusive.NUMA else set()
 
     def core(self, cpu: Cpu) -> bool:
-        """Return whether the core is taken."""
+        """Return whether the core is in use."""
         return cpu.core_key in self._cores
 
     def numa(self, cpu: Cpu) -> bool:
-        """Return whether the NUMA node is taken."""
+        """Return whether the NUMA node is in use."""
         return cpu.numa in self._nodes
 
     def for_group(self, cpu: Cpu, key: "Key") -> bool:
-        """Return whether a CPU must not be chosen as part of a group; sockets ignore NUMA nodes."""
+        """Return whether a CPU must not be part of a group; sockets ignore NUMA nodes."""
         return self.core(cpu) or (key is _numa and self.numa(cpu))
 
 
@@ -325,7 +325,7 @@ def _counted(cpus: Iterable[Cpu], key: Callable[[Cpu], object]) -> dict[object, 
 
 
 def _per_group(topology: Sequence[Cpu], key: Callable[[Cpu], object]) -> int:
-    """CPUs of one group of an even topology."""
+    """Number of CPUs per group in an even topology."""
     return len(topology) // max(len({key(each) for each in topology}), 1)
 
 

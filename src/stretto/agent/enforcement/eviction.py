@@ -1,4 +1,4 @@
-"""Evictions of a node to free memory: triggers, the order of pods, and freed amounts.
+"""Evictions on a node to free memory: triggers, the order of pods, and freed amounts.
 
 Source: Koordinator's ``koordlet/qosmanager/plugins/memoryevict``.
 """
@@ -12,35 +12,35 @@ from stretto.base.amounts import add_amounts
 from stretto.capacity.model.classes import Band
 
 MEMORY: Final = "memory"
-"""The memory that other pods request."""
+"""Memory requested by pods that are not in a reclaimed band."""
 USE: Final = ""
-"""The name under which measured use is counted."""
+"""Key of measured use."""
 MOST_RECLAIMED: Final = 7999
 """The highest priority of pods that use reclaimed memory."""
 LOWER_STEP: Final = 2
-"""Percent below the threshold to which memory is freed, where no lower limit is given."""
+"""Percent below the threshold to which memory is freed if there is no lower limit."""
 BAND_DEFAULTS: Final = {Band.PROD: 9500, Band.MID: 7500, Band.BATCH: 5500, Band.FREE: 3500}
-"""Priorities of pods without one, by band."""
+"""Priorities of pods without a priority, by band."""
 RECLAIMED: Final = {
     Band.BATCH: "kubernetes.io/batch-memory",
     Band.MID: "kubernetes.io/mid-memory",
 }
-"""The memory that pods of a reclaimed band request."""
+"""Memory resource that pods of a reclaimed band request."""
 
 
 class Trigger(Enum):
-    """Why memory is freed; in the order in which triggers run."""
+    """Reason to free memory; the members are in the order in which triggers run."""
 
-    #: The node uses too much; only best-effort pods.
+    #: The node uses too much memory; only best-effort pods are evicted.
     BEST_EFFORT = "BEMemoryEvict"
     #: Requests of reclaimed memory exceed the remaining amount.
     ALLOCATABLE = "MemoryAllocatableEvict"
-    #: The node uses too much; pods up to a priority.
+    #: The node uses too much memory; pods up to a priority are evicted.
     MEMORY = "MemoryEvict"
 
 
 class ByteUnit(Enum):
-    """The unit in which use counts that evictions free for ``MemoryEvict``."""
+    """Unit in which ``MemoryEvict`` counts the use that evictions free."""
 
     #: Bytes.
     BYTES = 1
@@ -56,7 +56,7 @@ class EvictablePod:
     name: str
     #: Band.
     band: Band
-    #: Priority of the spec; ``None`` for none.
+    #: Priority in the spec; ``None`` if there is none.
     priority: int | None = None
     #: True if its QoS label is best effort.
     best_effort: bool = False
@@ -66,7 +66,7 @@ class EvictablePod:
     enabled: bool = False
     #: Rank among pods to evict, lowest first.
     rank: int = 0
-    #: Priority by its label; ``None`` for the priority.
+    #: Priority in its label; ``None``: the priority applies.
     label_priority: int | None = None
     #: Triggers that apply; ``None`` for all.
     triggers: frozenset[str] | None = None
@@ -77,16 +77,16 @@ class EvictablePod:
 
     @property
     def effective_priority(self) -> int:
-        """The priority, or the one of its band."""
+        """The pod's priority, or the priority of its band."""
         return self.priority or BAND_DEFAULTS.get(self.band, 0)
 
     @property
     def reclaimed(self) -> str:
-        """The reclaimed resource of its band; empty for none."""
+        """The reclaimed resource of its band; empty if there is none."""
         return RECLAIMED.get(self.band, "")
 
     def requested(self, resource: str) -> int:
-        """Bytes of a resource."""
+        """Requested bytes of a resource."""
         return (self.requests or {}).get(resource, 0)
 
     def heeds(self, trigger: Trigger) -> bool:
@@ -96,15 +96,15 @@ class EvictablePod:
 
 @dataclass(frozen=True)
 class UseLimit:
-    """Percent of the capacity that the node may use; ``None`` turns the trigger off."""
+    """Percent of the capacity that the node may use; ``None`` disables the trigger."""
 
-    #: From which on memory is freed.
+    #: Percent from which memory is freed.
     threshold: int | None = None
-    #: Down to which it is freed; ``None`` for a step below the threshold.
+    #: Percent to which memory is freed; ``None``: ``LOWER_STEP`` below the threshold.
     lower: int | None = None
 
     def to_free(self, used: float, capacity: int) -> int:
-        """Bytes to free; 0 for none."""
+        """Bytes to free; 0 if nothing must be freed."""
         if self.threshold is None or not capacity:
             return 0
         lower = self.threshold - LOWER_STEP if self.lower is None else self.lower
@@ -116,11 +116,11 @@ class UseLimit:
 
 @dataclass(frozen=True)
 class RequestLimit:
-    """Percent of reclaimed memory that may be requested."""
+    """Percent of reclaimed memory that pods may request."""
 
-    #: Above which it is freed; ``None`` turns the trigger off.
+    #: Percent above which memory is freed; ``None`` disables the trigger.
     threshold: int | None = None
-    #: Down to which it is freed.
+    #: Percent to which memory is freed.
     lower: int | None = None
     #: Highest priority of pods that count and may be evicted.
     priority: int | None = None
@@ -128,7 +128,7 @@ class RequestLimit:
     def to_free(
         self, pods: Iterable[EvictablePod], allocatable: Mapping[str, int]
     ) -> dict[str, int]:
-        """Bytes to free by resource; empty for none."""
+        """Bytes to free by resource; empty if nothing must be freed."""
         if self.threshold is None or self.lower is None or self.priority is None:
             return {}
         if self.priority > MOST_RECLAIMED or self.lower >= self.threshold:
@@ -153,15 +153,15 @@ class EvictionRound:
 
     #: The trigger.
     trigger: Trigger
-    #: Bytes to free: of use under :data:`USE`, of requests under their resource.
+    #: Bytes to free: of use under :data:`USE`, of requests under the resource.
     target: Mapping[str, int]
-    #: Pods, first to evict first.
+    #: Pods in the order of eviction.
     victims: Sequence[EvictablePod]
-    #: The unit of the use that evictions free.
+    #: Unit of the use that evictions free.
     unit: ByteUnit = ByteUnit.BYTES
 
     def frees(self, pod: EvictablePod) -> dict[str, float]:
-        """Amounts that the eviction of a pod frees, for this trigger and for later ones."""
+        """Amounts that the eviction of a pod frees, for this trigger and for later triggers."""
         found = {USE: (pod.used or 0.0) * self.unit.value}
         if pod.reclaimed:
             found[pod.reclaimed] = pod.requested(pod.reclaimed)
@@ -169,7 +169,7 @@ class EvictionRound:
 
 
 def best_effort_round(pods: Iterable[EvictablePod], target: int) -> EvictionRound:
-    """Best-effort pods: lowest priority first, then largest use."""
+    """Round of best-effort pods: lowest priority first, then largest use."""
     chosen = [each for each in pods if each.best_effort and each.heeds(Trigger.BEST_EFFORT)]
     ordered = _inserted(chosen, _best_effort_first)
     return EvictionRound(Trigger.BEST_EFFORT, {USE: target}, ordered)
@@ -178,7 +178,7 @@ def best_effort_round(pods: Iterable[EvictablePod], target: int) -> EvictionRoun
 def memory_round(
     pods: Iterable[EvictablePod], priority: int, target: int, unit: ByteUnit = ByteUnit.BYTES
 ) -> EvictionRound:
-    """Pods up to a priority: lowest rank and priority first, then largest use."""
+    """Round of pods up to a priority: lowest rank and priority first, then largest use."""
     chosen = _candidates(pods, Trigger.MEMORY, priority)
     chosen.sort(key=lambda each: (*_rank(each), -(each.used or 0.0)))
     return EvictionRound(Trigger.MEMORY, {USE: target}, chosen, unit)
@@ -190,16 +190,16 @@ def allocatable_round(
     target: Mapping[str, int],
     unit: ByteUnit = ByteUnit.BYTES,
 ) -> EvictionRound:
-    """Pods up to a priority: lowest rank and priority first, then largest request."""
+    """Round of pods up to a priority: lowest rank and priority first, then largest request."""
     chosen = _candidates(pods, Trigger.ALLOCATABLE, priority)
     chosen.sort(key=lambda each: (*_rank(each), -each.requested(each.reclaimed or MEMORY)))
     return EvictionRound(Trigger.ALLOCATABLE, target, chosen, unit)
 
 
 def evict(rounds: Iterable[EvictionRound], attempt: Callable[[str, Trigger], bool]) -> None:
-    """Evict until every target is reached; amounts that one trigger frees count for the next.
+    """Evict until every target is reached; freed amounts of one trigger count for the next.
 
-    ``attempt`` evicts a pod and returns whether it is deleted or terminating; a pod that it
+    ``attempt`` evicts a pod and returns whether the pod is deleted or terminating. A pod that it
     could not evict frees nothing.
     """
     freed: dict[str, float] = {}
@@ -246,7 +246,7 @@ def _best_effort_first(one: EvictablePod, other: EvictablePod) -> bool:
 def _inserted(
     pods: Iterable[EvictablePod], before: Callable[[EvictablePod, EvictablePod], bool]
 ) -> list[EvictablePod]:
-    """Insertion sort: pods without a priority make the order intransitive."""
+    """Sort by insertion, because pods without a priority make the order intransitive."""
     found: list[EvictablePod] = []
     for pod in pods:
         place = len(found)

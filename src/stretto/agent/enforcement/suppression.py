@@ -1,4 +1,4 @@
-"""The CPU for best-effort pods: a threshold of the node, less the use of all others.
+"""The CPU limit of best-effort pods: a threshold of the node, minus the use of all others.
 
 Source: Koordinator's ``koordlet/qosmanager/plugins/cpusuppress``.
 """
@@ -12,17 +12,17 @@ from typing import Final
 import msgspec
 
 LEAST_CPUS: Final = 2
-"""CPUs that best-effort pods always keep."""
+"""Minimum number of CPUs of best-effort pods."""
 LEAST_QUOTA: Final = 2000
-"""Microseconds per period that best-effort pods always keep."""
+"""Minimum quota of best-effort pods, in microseconds per period."""
 GROWTH: Final = 0.1
-"""Part of the node by which their share grows at most in one round."""
+"""Maximum growth of their share in one round, as a fraction of the node."""
 IGNORED: Final = 0.01
-"""Part of the node below which a change of the quota is not written."""
+"""Fraction of the node below which a change of the quota is not written."""
 PERIOD: Final = 100_000
-"""Microseconds of a period."""
+"""Length of a period in microseconds."""
 UNLIMITED: Final = -1
-"""The quota of a group without a limit."""
+"""Quota of a group without a limit."""
 
 
 class Processor(msgspec.Struct, frozen=True):
@@ -52,17 +52,17 @@ class CpuUse:
     apps: float
     #: Applications that are not best effort.
     protected_apps: float
-    #: Milli-CPU that are reserved for the system.
+    #: Milli-CPU reserved for the system.
     reserved_milli: int
 
 
 @dataclass(frozen=True)
 class Suppression:
-    """The threshold, in percent of the capacity."""
+    """Thresholds of suppression, in percent of the capacity."""
 
-    #: Use of the node that best-effort pods may fill up to.
+    #: Use of the node up to which best-effort pods may run.
     threshold_percent: int
-    #: Amount that they keep independent of others; ``None`` for none.
+    #: Minimum for best-effort pods, independent of the use of others; ``None`` for no minimum.
     least_percent: int | None = None
 
 
@@ -81,12 +81,12 @@ def allowance(capacity_milli: int, use: CpuUse, rule: Suppression) -> int:
 
 
 def quota(milli: int, capacity_milli: int, old: int) -> int | None:
-    """Microseconds per period; ``None`` if the old quota stays.
+    """Quota in microseconds per period; ``None`` if the old quota stays.
 
     Args:
-        milli: the allowance.
-        capacity_milli: of the node; counted in whole cores, rounded up.
-        old: the present quota; :data:`UNLIMITED` for none.
+        milli: the allowance in milli-CPU.
+        capacity_milli: capacity of the node, counted in whole cores, rounded up.
+        old: the current quota; :data:`UNLIMITED` for none.
     """
     whole = -(-capacity_milli // 1000) * PERIOD
     new = max(milli * PERIOD // 1000, LEAST_QUOTA)
@@ -101,22 +101,22 @@ def quota(milli: int, capacity_milli: int, old: int) -> int | None:
 class EligibleCpus:
     """CPUs on which best-effort pods may run."""
 
-    #: CPUs of exclusive pods that share while they idle.
+    #: CPUs of exclusive pods that share their CPUs while idle.
     idle: tuple[Processor, ...]
     #: CPUs without exclusive pods.
     shared: tuple[Processor, ...]
 
 
 def cpus(milli: int, eligible: EligibleCpus, old: int, processors: int) -> tuple[int, ...]:
-    """CPUs for best-effort pods, sorted; empty if the old ones stay.
+    """CPUs for best-effort pods, sorted; empty if the old CPUs stay.
 
-    CPUs are taken from idle and shared ones in proportion. A group with fewer CPUs than its part
-    gives none.
+    CPUs are selected from idle and shared ones in proportion. A group with fewer CPUs than its part
+    contributes none.
 
     Args:
-        milli: the allowance.
-        eligible: CPUs to choose from; without any, the old ones stay.
-        old: number of CPUs that best-effort pods have now.
+        milli: the allowance in milli-CPU.
+        eligible: CPUs to choose from; if there are none, the old CPUs stay.
+        old: current number of CPUs of best-effort pods.
         processors: number of CPUs of the node.
     """
     total = len(eligible.idle) + len(eligible.shared)
@@ -128,7 +128,7 @@ def cpus(milli: int, eligible: EligibleCpus, old: int, processors: int) -> tuple
 
 
 def _spread(processors: Sequence[Processor], count: int) -> list[int]:
-    """``count`` CPUs: whole cores first, one NUMA node after the other."""
+    """Select ``count`` CPUs: whole cores first, one NUMA node after the other."""
     if count <= 0 or len(processors) < count:
         return []
     by_numa: dict[int, list[Processor]] = {}
@@ -147,7 +147,7 @@ def _spread(processors: Sequence[Processor], count: int) -> list[int]:
 
 
 def _take_cores(nodes: list[list[Processor]], count: int, taken: list[int]) -> int:
-    """Take pairs of CPUs of one core in turn; return the turn at which that ended."""
+    """Select pairs of CPUs of one core in turn; return the turn of the last pair."""
     turn, found = 0, True
     while count - len(taken) > 1:
         if turn == 0:

@@ -1,5 +1,5 @@
-"""Limits of best-effort pods on a node: which files hold them, and who has set them.
+"""Limits of best-effort pods on a node: their files, and the record of the limits that are set.
 
-Here belong planning from measurements, writing with a record of what was written, and release.
-Formulas of suppression and eviction are in ``enforcement``.
+This folder plans limits from measurements, writes and records them, and releases them. Formulas of
+suppression and eviction are in ``enforcement``.
 """

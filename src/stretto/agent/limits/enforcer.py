@@ -1,7 +1,7 @@
-"""Enforces the limits of one node, or only reports them.
+"""Enforcement of the limits of one node, or a report of them.
 
-A limit stays only while fresh measurements justify it. The first step of an agent, a step without a
-measurement and the end of the agent release all limits, also those of a former agent.
+A limit stays only while recent measurements justify it. The first step of an agent, a step without
+a measurement and the end of the agent release all limits, also those of a previous agent.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,24 +21,24 @@ from stretto.agent.usage.cgroups import BASE, pod_cgroups
 from stretto.state.classes.annotations import RECLAIMED_CORES
 
 TREES: Final = ("kubepods.slice/kubepods-besteffort.slice", "kubepods/besteffort")
-"""The best-effort tree with the systemd and the cgroupfs driver."""
+"""The best-effort tree of the systemd and of the cgroupfs driver."""
 OOM_SCORE: Final = 1000
-"""Score of processes of reclaimed pods: the kernel kills them first."""
+"""OOM score of processes of reclaimed pods: the kernel kills them first."""
 
 
 class EnforceMode(Enum):
-    """True if an agent sets limits."""
+    """Mode of enforcement."""
 
-    #: Nothing; limits of a former agent are released.
+    #: The agent sets no limits, and releases the limits of a previous agent.
     OFF = "off"
-    #: It only reports.
+    #: The agent only reports limits.
     DRY_RUN = "dry-run"
-    #: It sets limits and evicts pods.
+    #: The agent sets limits and evicts pods.
     ON = "on"
 
 
 class Enforced(msgspec.Struct, frozen=True):
-    """Actions of one step, or those of a dry run."""
+    """Actions of one step, or planned actions of a dry run."""
 
     #: Limits that changed.
     changes: tuple[LimitChange, ...] = ()
@@ -46,12 +46,12 @@ class Enforced(msgspec.Struct, frozen=True):
     evicted: tuple[str, ...] = ()
     #: Processes whose OOM score was raised.
     oom_scores: int = 0
-    #: Limits that were released because nothing justifies them any more.
+    #: Number of limits released because no measurement justifies them any more.
     released: int = 0
 
 
 Evict = Callable[[str, str], bool]
-"""Evicts a pod by uid for a reason; whether that succeeded."""
+"""Evicts a pod by uid for a reason; returns whether the eviction succeeded."""
 
 
 class Enforcer:
@@ -64,7 +64,7 @@ class Enforcer:
         rules: LimitRules = LimitRules(),  # noqa: B008  (frozen)
         state: Path | None = None,
     ) -> None:
-        """Release the limits of a former agent.
+        """Release the limits of a previous agent.
 
         Args:
             root: root of the file system.
@@ -79,13 +79,13 @@ class Enforcer:
         self.release()
 
     def release(self) -> int:
-        """Remove every limit of this agent and of former ones."""
+        """Remove every limit of this agent and of previous agents."""
         return self._files.release_all()
 
     def step(
         self, node: NodeMeasurement | None, processors: ProcessorFacts, evict: Evict
     ) -> Enforced:
-        """Enforce by one measurement; without one, nothing stays limited."""
+        """Enforce limits for one measurement; without a measurement, release all limits."""
         if self._mode is EnforceMode.OFF:
             return Enforced()
         if node is None:
@@ -104,7 +104,7 @@ class Enforcer:
         return Enforced(changes, gone, scores, released)
 
     def _different(self, plan: LimitPlan) -> tuple[LimitChange, ...]:
-        """Changes that would write a file."""
+        """Changes that would modify a file."""
         return tuple(
             each
             for each in plan.changes
@@ -112,7 +112,7 @@ class Enforcer:
         )
 
     def _state(self, node: NodeMeasurement, processors: ProcessorFacts) -> LimitState:
-        """The readings of the node that the plan needs."""
+        """Measurements of the node that the plan needs."""
         cgroups = pod_cgroups(self._root)
         use, owned, pods = node.use, 0.0, list[LimitedPod]()
         for uid, each in use.pods.items():
@@ -135,12 +135,12 @@ class Enforcer:
         )
 
     def _present(self, tree: str) -> Mapping[LimitKind, str]:
-        """Contents of the limits of the tree."""
+        """Contents of the limit files of the tree."""
         found = {kind: self._files.read(tree, kind) for kind in LimitKind} if tree else {}
         return {kind: text for kind, text in found.items() if text is not None}
 
     def _raise_scores(self, pod: LimitedPod) -> int:
-        """Raise the OOM score of the processes of a pod; one that has ended is left out."""
+        """Raise the OOM score of the processes of a pod; skip processes that have ended."""
         count = 0
         for folder in (self._root / pod.cgroup).rglob("cgroup.procs"):
             for process in (read_text(folder) or "").split():

@@ -1,7 +1,8 @@
-"""Writes limits into files of the kernel, and records which ones it has set.
+"""Writer of limits to files of the kernel, with a record of the limits that are set.
 
-The record is written before the first limit of a file, so that an agent that starts after a kill
-reads every file that may hold a limit, and releases it. Records of removed files are deleted.
+The record is written before the first limit of a file. Therefore an agent that starts after a kill
+reads every file that may contain a limit, and releases the limit. Records of removed files are
+deleted.
 """
 
 import json
@@ -19,18 +20,18 @@ RECORD: Final = "limits.json"
 
 
 class LimitKind(Enum):
-    """A file that limits a cgroup, by its name."""
+    """File of a cgroup that contains a limit."""
 
-    #: CPUs on which it may run.
+    #: CPUs on which the cgroup may run.
     CPUS = "cpuset.cpus"
     #: CPU time per period.
     QUOTA = "cpu.max"
-    #: Memory above which it is throttled and reclaimed.
+    #: Memory above which the cgroup is throttled and reclaimed.
     MEMORY = "memory.high"
 
     @property
     def released(self) -> str:
-        """The content without a limit."""
+        """The content of the file without a limit."""
         return _RELEASED[self]
 
 
@@ -42,15 +43,15 @@ _RELEASED: Final = {
 
 
 class LimitChange(msgspec.Struct, frozen=True):
-    """A limit that should be set."""
+    """A limit to set."""
 
     #: The cgroup, relative to the root of the file system.
     cgroup: str
-    #: Which limit.
+    #: The limit file.
     kind: LimitKind
     #: New content of the file.
     value: str
-    #: Why.
+    #: Reason of the limit.
     reason: str
 
 
@@ -58,14 +59,17 @@ class LimitFiles:
     """The limits that one agent has set."""
 
     def __init__(self, root: Path, state: Path | None) -> None:
-        """Write below ``root`` and record in a directory; without one, nothing outlives a kill."""
+        """Write below ``root`` and record in ``state``.
+
+        Without ``state``, a kill loses the record.
+        """
         self._root = root
         self._record = None if state is None else state / RECORD
         self._set: set[tuple[str, LimitKind]] = self._recorded()
 
     @property
     def held(self) -> tuple[tuple[str, LimitKind], ...]:
-        """Every limit that is set, in order."""
+        """Every limit that is set, sorted."""
         return tuple(sorted(self._set, key=lambda each: (each[0], each[1].value)))
 
     def read(self, cgroup: str, kind: LimitKind) -> str | None:
@@ -73,7 +77,7 @@ class LimitFiles:
         return read_text(self._root / cgroup / kind.value)
 
     def apply(self, change: LimitChange) -> bool:
-        """Set one limit; whether the file was written."""
+        """Set one limit; return whether the file was written."""
         key, written = (change.cgroup, change.kind), False
         if self.read(*key) not in (None, change.value):
             if change.value != change.kind.released and key not in self._set:
@@ -84,13 +88,13 @@ class LimitFiles:
         return written
 
     def release_all(self) -> int:
-        """Remove every limit that is recorded; returns how many were written."""
+        """Remove every recorded limit; return the number of files written."""
         return self.keep_only(set())
 
     def keep_only(self, wanted: set[tuple[str, LimitKind]]) -> int:
-        """Release every limit that is no longer planned; returns the number of writes.
+        """Release every limit that is no longer planned; return the number of writes.
 
-        A limit that could not be released stays in the record and is tried again.
+        A limit that could not be released stays in the record, and the next call retries it.
         """
         gone = [key for key in self.held if key not in wanted]
         count = sum(self._write(*key, key[1].released) for key in gone)
@@ -108,7 +112,7 @@ class LimitFiles:
         return True
 
     def _forget_released(self, keys: Iterable[tuple[str, LimitKind]]) -> None:
-        """Remove records of limits whose file is gone or reads as released."""
+        """Remove records of limits whose file is gone or contains no limit."""
         held = self._set.intersection(keys)
         free = {key for key in held if self.read(*key) in (None, key[1].released)}
         if free:
@@ -116,7 +120,7 @@ class LimitFiles:
             self._save()
 
     def _recorded(self) -> set[tuple[str, LimitKind]]:
-        """The limits of a former agent; an unreadable record counts as none."""
+        """The limits of a previous agent; an unreadable record counts as none."""
         text = None if self._record is None else read_text(self._record)
         try:
             return {(str(cgroup), LimitKind(kind)) for cgroup, kind in json.loads(text or "[]")}
@@ -124,7 +128,7 @@ class LimitFiles:
             return set()
 
     def _save(self) -> None:
-        """Replace the record as a whole, so that a kill leaves the old or the new one."""
+        """Replace the record atomically, so that a kill leaves either the old or the new record."""
         if self._record is None:
             return
         self._record.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""The limits of best-effort pods now: of their cgroups, and pods to evict.
+"""Current limits of best-effort pods: limits of their cgroups, and pods to evict.
 
-CPU follows Koordinator's suppression: a threshold of the node less the use of others, as a quota
-or as a set of CPUs. Memory is throttled above a first threshold, by ``memory.high`` of each
-reclaimed pod, and freed above a second one by ordered eviction. No other pod is limited.
+CPU follows Koordinator's suppression: a threshold of the node minus the use of others, as a quota
+or as a set of CPUs. Above a first memory threshold, ``memory.high`` throttles each reclaimed pod.
+Above a second threshold, reclaimed pods are evicted in order. No other pod is limited.
 """
 
 from collections.abc import Mapping
@@ -32,30 +32,30 @@ from stretto.agent.limits.files import LimitChange, LimitKind
 from stretto.capacity.model.classes import Band
 
 LEAST_MEMORY: Final = 16 << 20
-"""Bytes that ``memory.high`` of a pod is never below: less stops even small processes."""
+"""Minimum of ``memory.high`` of a pod in bytes: a lower limit stops even small processes."""
 
 
 class CpuLimit(Enum):
-    """How CPU is limited."""
+    """Method of limiting CPU."""
 
-    #: By CPU time.
+    #: By a quota of CPU time.
     QUOTA = "quota"
-    #: By the CPUs on which best-effort pods run.
+    #: By the set of CPUs of best-effort pods.
     CPUSET = "cpuset"
 
 
 class LimitRules(msgspec.Struct, frozen=True):
     """Thresholds in percent of the node."""
 
-    #: CPU up to which best-effort pods may fill the node.
+    #: CPU use up to which best-effort pods may fill the node.
     cpu_percent: int = 65
-    #: CPU that they keep independent of others.
+    #: Minimum CPU for best-effort pods, independent of the use of others.
     least_cpu_percent: int = 2
-    #: How CPU is limited.
+    #: Method of limiting CPU.
     cpu_limit: CpuLimit = CpuLimit.QUOTA
     #: Memory in use above which reclaimed pods are throttled.
     throttle_percent: int = 70
-    #: Memory in use from which they are evicted.
+    #: Memory in use from which reclaimed pods are evicted.
     evict_percent: int = 85
 
 
@@ -73,7 +73,7 @@ class LimitedPod(msgspec.Struct, frozen=True):
 
 
 class LimitState(msgspec.Struct, frozen=True):
-    """The readings of a node that a plan needs."""
+    """Measurements of a node that a plan needs."""
 
     #: Its processors.
     processors: tuple[Processor, ...]
@@ -87,29 +87,29 @@ class LimitState(msgspec.Struct, frozen=True):
     pods: tuple[LimitedPod, ...]
     #: The cgroup of the best-effort tree, relative to the root; empty if there is none.
     tree: str
-    #: Contents of the limits of the tree now.
+    #: Current contents of the limit files of the tree.
     present: Mapping[LimitKind, str] = {}
 
 
 class LimitPlan(msgspec.Struct, frozen=True):
-    """Changes of limits."""
+    """Changes of limits, and evictions."""
 
-    #: Limits, of the tree first.
+    #: Limits to change; limits of the tree are first.
     changes: tuple[LimitChange, ...] = ()
-    #: Uids of pods to evict, in order.
+    #: Uids of pods to evict, in the order of eviction.
     evicted: tuple[str, ...] = ()
 
 
 def plan_limits(state: LimitState, rules: LimitRules) -> LimitPlan:
-    """The limits of best-effort pods for the use of now."""
+    """Plan the limits of best-effort pods for the current use."""
     changes = [*_cpu_changes(state, rules), *_memory_changes(state, rules)]
     return LimitPlan(tuple(changes), tuple(_victims(state, rules)))
 
 
 def _cpu_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
-    """The CPU limit of the tree: the threshold minus the use of others, however large.
+    """Plan the CPU limit of the tree: the threshold minus the use of others.
 
-    Nothing changes where the present limit is close enough, or without a tree or processors.
+    There is no change if the current limit is close enough, or without a tree or processors.
     """
     if not state.tree or not state.processors:
         return []
@@ -135,13 +135,13 @@ def _cpu_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
 
 
 def _quota_now(text: str) -> int:
-    """Microseconds of ``cpu.max``; unlimited for ``max`` or an unreadable text."""
+    """Quota in microseconds from ``cpu.max``; unlimited for ``max`` or an unreadable text."""
     first = text.split()[:1]
     return int(first[0]) if first and first[0].isdigit() else UNLIMITED
 
 
 def _memory_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
-    """``memory.high`` of each reclaimed pod: the excess over the threshold is divided by use."""
+    """Plan ``memory.high`` of each reclaimed pod: the excess is divided in proportion to use."""
     limit = state.memory * rules.throttle_percent // 100
     excess, held = state.memory_used - limit, sum(pod.memory for pod in state.pods)
     if excess <= 0 or held <= 0:

@@ -1,4 +1,5 @@
 """The report of a node: the CustomNodeResource that the scheduler reads.
 
-Here belong the tree of zones, the measured use and the one write per report. Readers do not.
+This folder contains the tree of zones, the measured use and the write of the report. It contains no
+readers of reports.
 """

@@ -1,4 +1,4 @@
-"""The headroom of a node as extended resources, which every Kubernetes scheduler can place by."""
+"""The headroom of a node as extended resources, which every Kubernetes scheduler supports."""
 
 from stretto.api.types.cnr import CnrStatus
 from stretto.api.wire.kinds import NODE
@@ -8,15 +8,15 @@ from stretto.stores.store import Patch, Store, WriteOutcome
 
 
 class ExtendedResources:
-    """Writes the headroom into the capacity and the allocatable amounts of the Node."""
+    """Writer of the headroom to the capacity and the allocatable amounts of the Node."""
 
     def __init__(self, kind: ExtendedNames) -> None:
-        """Write resources of these names."""
+        """Write resources with these names."""
         self._names = kind.names
         self._last: dict[str, str] = {}
 
     def write(self, store: Store, node: str, status: CnrStatus) -> bool:
-        """Write the headroom if it changed; whether it was written."""
+        """Write the headroom if it changed; return whether it was written."""
         if self._names is None:
             return False
         pool = status.resources.allocatable

@@ -1,4 +1,4 @@
-"""The pods of one node in the store: listed once per step, and evicted through the Eviction API."""
+"""The pods of one node in the store: listed once per step, and evicted by the Eviction API."""
 
 from stretto.agent.report.pods import node_pods
 from stretto.api.wire.kinds import POD
@@ -15,7 +15,7 @@ class LocalPods:
         self.pods = node_pods(store.list(POD, ListOptions(fields=f"spec.nodeName={node}")).records)
 
     def evict(self, uid: str, reason: str) -> bool:
-        """Evict a pod; false if it is unknown or the store refuses, as for a disruption budget."""
+        """Evict a pod; return False if it is unknown or the store refuses (disruption budget)."""
         pod = self.pods.get(uid)
         if pod is None:
             return False

@@ -14,7 +14,7 @@ from stretto.state.classes.annotations import QOS_LEVEL
 from stretto.stores.store import Record
 
 SHARED: Final = "shared_cores"
-"""The QoS level of pods that state none."""
+"""QoS level of pods without a level."""
 
 
 class NodePod(msgspec.Struct, frozen=True):
@@ -26,14 +26,14 @@ class NodePod(msgspec.Struct, frozen=True):
     level: str = SHARED
     #: Requested milli-CPU and bytes.
     request: tuple[int, int] = (0, 0)
-    #: Time of its creation in seconds since 1970; 0 if unknown.
+    #: Creation time in seconds since 1970; 0 if unknown.
     created_s: float = 0.0
     #: Priority.
     priority: int = 0
 
 
 def node_pods(records: Iterable[Record]) -> dict[str, NodePod]:
-    """Pods by uid; one that cannot be read is listed without its requests."""
+    """Return pods by uid; an unreadable pod is returned without its requests."""
     return {record.uid: _pod(record) for record in records}
 
 

@@ -1,4 +1,4 @@
-"""One reading of a whole machine: its zones, and its use since the last reading."""
+"""Measurement of a whole machine: its zones, and its use since the last measurement."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +15,10 @@ from stretto.base.clock import Clock
 
 
 class NodeReader:
-    """Reads one machine again and again."""
+    """Reader of one machine; each call measures it once."""
 
     def __init__(self, root: Path, gpus: GpuReader, clock: Clock) -> None:
-        """Read the machine whose file system starts at ``root``."""
+        """Read the machine with the file system below ``root``."""
         self._root = root
         self._gpus = gpus
         self._clock = clock
@@ -27,7 +27,7 @@ class NodeReader:
         self.processors = ProcessorFacts((), ())
 
     def read(self, pods: Mapping[str, NodePod]) -> NodeMeasurement | None:
-        """The node and its use since the last call; ``None`` at the first one.
+        """Return the node and its use since the last call; ``None`` at the first call.
 
         Args:
             pods: pods of the node by uid.

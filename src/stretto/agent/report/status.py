@@ -1,4 +1,4 @@
-"""The measured status of a node, and the part for reclaimed pods."""
+"""The measured status of a node, and its headroom for reclaimed pods."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -30,8 +30,11 @@ CPU_STEP: Final = 10
 MEMORY_STEP: Final = 16 << 20
 """Bytes to which use is rounded."""
 POOL_PODS: Final = 1000
-"""Pod slots of the pool: more than a node has. A reclaimed pod takes one of the node's too, and a
-scheduler places none into a pool without slots."""
+"""Pod slots of the reclaimed pool, more than a node has.
+
+A reclaimed pod uses a slot of the node too, and a scheduler places no pod into a pool without
+slots.
+"""
 PRESSURE_STEP: Final = 5
 """Percent to which pressure is rounded."""
 IO_STEP: Final = 4 << 20
@@ -45,15 +48,15 @@ class NodeMeasurement(msgspec.Struct, frozen=True):
     zones: tuple[TopologyZone, ...]
     #: Measured use.
     use: MachineUse
-    #: Pods of the node by uid; a cgroup of another pod is left out.
+    #: Pods of the node by uid; cgroups of other pods are ignored.
     pods: Mapping[str, NodePod]
     #: Time of the measurement, in seconds since 1970.
     wall_s: float
-    #: Why the use of pods cannot be read; empty if it can.
+    #: Reason why the use of pods cannot be read; empty if it can.
     hidden_use: str = ""
 
     def reading(self, at_s: float) -> HeadroomReading:
-        """The input of estimators of the headroom, at a monotonic time."""
+        """Return the input of estimators of the headroom, at a monotonic time in seconds."""
         use, owners, reclaimed = self.use, list[OwnerPod](), [0, 0]
         for uid, pod in self.pods.items():
             found = use.pods.get(uid)
@@ -75,7 +78,7 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
 
     Args:
         node: the measured node.
-        estimator: estimates the headroom.
+        estimator: estimator of the headroom.
         at_s: monotonic time of the measurement.
     """
     use, pods, wall_s = node.use, node.pods, node.wall_s
@@ -104,7 +107,7 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
 
 
 def _conditions(hidden_use: str) -> tuple[Condition, ...]:
-    """The conditions of a report: that there is one, and why it has no use of pods."""
+    """The conditions of a report: the agent reports, and why the use of pods is missing."""
     ready = Condition("AgentReady", "True", reason="Reporting", message="the agent reports")
     if not hidden_use:
         return (ready,)
@@ -113,7 +116,7 @@ def _conditions(hidden_use: str) -> tuple[Condition, ...]:
 
 
 def _whole(zones: tuple[TopologyZone, ...]) -> tuple[int, int]:
-    """Processors and bytes of all NUMA nodes."""
+    """Total number of processors and bytes of memory of all NUMA nodes."""
     numas = [numa for socket in zones for numa in socket.children if numa.type == "Numa"]
     cores = sum(int(str(numa.resources.capacity.get("cpu", 0))) for numa in numas)
     memory = sum(value(numa.resources.capacity.get("memory", 0), "memory") for numa in numas)
@@ -128,7 +131,7 @@ def _pressure(use: MachineUse) -> dict[str, str]:
 
 
 def _group(level: str, use: MachineUse, pods: Mapping[str, NodePod]) -> GroupUsage:
-    """Use of the pods of one QoS level that are measured."""
+    """Measured use of the pods of one QoS level."""
     uids = [uid for uid, pod in pods.items() if pod.level == level and uid in use.pods]
     cpu = sum(use.pods[uid].cpu for uid in uids)
     memory = sum(use.pods[uid].memory for uid in uids)
@@ -147,5 +150,5 @@ def _step(amount: float, step: int) -> int:
 
 
 def _down(amount: int, step: int) -> int:
-    """An amount that is offered: rounded down."""
+    """Round an offered amount down."""
     return amount // step * step

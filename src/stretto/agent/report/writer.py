@@ -1,4 +1,4 @@
-"""One write per report, and none when nothing has changed.
+"""Writer of reports: one write per changed report, none for an unchanged one.
 
 Reports are compared without their time. An unchanged report is written again after ``REFRESH_S``,
 so that readers can distinguish an idle node from a stopped agent.
@@ -15,17 +15,17 @@ from stretto.framework.profile.capacity.reclaim import ExtendedNames
 from stretto.stores.store import Patch, Reply, StatusReason, Store, WriteOutcome
 
 REFRESH_S: Final = 120.0
-"""Seconds after which an unchanged report is written: below the age at which metrics expire."""
+"""Seconds after which an unchanged report is written again; less than the lifetime of metrics."""
 
 
 class ReportWriter:
-    """Writes the reports of one node."""
+    """Writer of the reports of one node."""
 
     def __init__(
         self, store: Store, node: str, extended: ExtendedNames = ExtendedNames.NONE
     ) -> None:
         """Write to the CustomNodeResource of a node, and its headroom as extended resources."""
-        #: Writes so far.
+        #: Number of writes.
         self.writes = 0
         self._store = store
         self._node = node
@@ -34,7 +34,7 @@ class ReportWriter:
         self._extended = ExtendedResources(extended)
 
     def report(self, status: CnrStatus, now_s: float) -> Reply | None:
-        """Write a status; ``None`` if nothing has changed.
+        """Write a status; return ``None`` if it has not changed.
 
         Args:
             status: the new status.

@@ -17,8 +17,8 @@ def zone_tree(
 ) -> tuple[TopologyZone, ...]:
     """One tree per socket; a NUMA node without processors belongs to the first socket.
 
-    GPUs and network devices whose NUMA node is unknown belong to the first NUMA node, because a
-    zone has a parent; the attribute ``numa`` is ``unknown``.
+    A zone must have a parent. Therefore GPUs and network devices with an unknown NUMA node belong
+    to the first NUMA node, with the attribute ``numa`` set to ``unknown``.
     """
     first = processors.numas[0].number if processors.numas else 0
     cards, links = list(gpus), list(devices)
@@ -64,7 +64,7 @@ def _numa(
 
 
 def _caches(numa: NumaNodeFacts, processors: ProcessorFacts) -> list[TopologyZone]:
-    """Groups of processors that share a last-level cache, if a NUMA node has several."""
+    """Groups of processors with a common last-level cache, if a NUMA node has several."""
     groups: dict[int, int] = {}
     for cpu in processors.cpus:
         if cpu.numa == numa.number and cpu.cache >= 0:

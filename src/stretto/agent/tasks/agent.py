@@ -1,7 +1,7 @@
 """An agent that runs the tasks of Mesos frameworks on this machine.
 
-Tasks outlive the agent: their processes have sessions of their own, and the agent writes its state
-to disk before it sends a message to the master.
+Tasks survive a restart of the agent: their processes have separate sessions, and the agent writes
+its state to disk before it sends a message to the master.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from stretto.offers.messages.schema import Message
 RETRY: Final = 1.0
 """Seconds between two attempts to reach the master."""
 VERSION: Final = "1.11.0"
-"""The version of Mesos that the agent reports."""
+"""Version of Mesos that the agent reports."""
 
 
 class TaskAgent:
-    """One agent."""
+    """Agent of one machine."""
 
     def __init__(
         self, settings: TaskAgentSettings, clock: Clock, rng: Rng, log: Callable[[str], None]
     ) -> None:
-        """Run tasks with these settings; ``log`` is called with each change of the connection."""
+        """Run tasks with these settings; ``log`` receives each change of the connection."""
         self._settings = settings
         self._clock = clock
         self._client = MasterClient(settings)
@@ -79,7 +79,7 @@ class TaskAgent:
             await asyncio.sleep(RETRY)
 
     def info(self) -> Message:
-        """Its AgentInfo."""
+        """The AgentInfo of this agent."""
         return self._settings.info(self._agent_id)
 
     def now(self) -> float:
@@ -87,15 +87,15 @@ class TaskAgent:
         return self._clock.now()
 
     def forward(self, executor: Key, data: str) -> None:
-        """Send bytes of an executor, in base64, to its framework; they may be lost."""
+        """Send bytes of an executor, in base64, to its framework; the bytes may be lost."""
         self._jobs.start(self.post("ExecutorToFrameworkMessage", self._named(executor, data=data)))
 
     async def executor_ended(self, executor: Key, status: int) -> None:
-        """An executor has ended; a master that misses this learns it from the next registration."""
+        """Report the end of an executor; a registration repeats it to a master that missed it."""
         await self.post("ExitedExecutorMessage", self._named(executor, status=status))
 
     async def post(self, name: str, message: dict[str, Any]) -> None:
-        """Send a message; if the master cannot receive it now, its owner sends it again."""
+        """Send a message; if the master cannot receive it now, the sender of the update retries."""
         try:
             await self._client.post(name, message)
         except (OSError, MasterError, TimeoutError) as error:
@@ -123,7 +123,7 @@ class TaskAgent:
         return "ReregisterSlaveMessage", message | self._parts.work.report()
 
     def _handle(self, name: str, message: Message) -> None:
-        """One message of the master."""
+        """Handle one message of the master."""
         handlers: dict[str, Callable[[Message], None]] = {
             "SlaveRegisteredMessage": self._registered,
             "SlaveReregisteredMessage": self._registered_again,
@@ -143,7 +143,7 @@ class TaskAgent:
         self._log(f"registered as {self._agent_id}")
 
     def _registered_again(self, message: Message) -> None:
-        self._log(f"registered again as {message['slave_id']['value']}")
+        self._log(f"re-registered as {message['slave_id']['value']}")
         self._parts.work.resend()
 
     def _ping(self, message: Message) -> None:
@@ -156,7 +156,7 @@ class TaskAgent:
         self._parts.volumes.keep(resources)
 
     def _shut_down(self, message: Message) -> None:
-        """The master removed this agent: its tasks end, and it registers as a new one."""
+        """End all tasks and register as a new agent, because the master removed this one."""
         self._log(f"shut down by the master: {message.get('message', '')}")
         self._parts.work.end_all()
         self._agent_id = None

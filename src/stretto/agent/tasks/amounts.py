@@ -1,4 +1,4 @@
-"""Resources and attributes as Mesos' command lines write them: ``cpus:4;ports:[31000-32000]``."""
+"""Resources and attributes in the syntax of Mesos' options: ``cpus:4;ports:[31000-32000]``."""
 
 import re
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def scalar(name: str, value: float) -> Message:
-    """A scalar resource."""
+    """A scalar resource message."""
     return {"name": name, "type": "SCALAR", "scalar": {"value": value}}
 
 
 def resources(text: str) -> list[Message]:
-    """Resource messages of a list.
+    """Parse a list of resources into resource messages.
 
     Raises:
         InputError: an entry has no name, or is neither a number nor ranges.
@@ -25,7 +25,7 @@ def resources(text: str) -> list[Message]:
 
 
 def attributes(text: str) -> list[Message]:
-    """Attribute messages of a list: numbers, ranges or texts.
+    """Parse a list of attributes into attribute messages: numbers, ranges or texts.
 
     Raises:
         InputError: an entry has no name.

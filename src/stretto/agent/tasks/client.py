@@ -1,4 +1,4 @@
-"""HTTP to the master: single posts, and the stream of messages to this agent."""
+"""HTTP client of the master: single posts, and the stream of messages to this agent."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,15 +10,15 @@ from stretto.agent.tasks.settings import TaskAgentSettings
 from stretto.offers.messages.records import RecordReader
 
 TIMEOUT: Final = 10.0
-"""Seconds for a connection, and for the answer to a post."""
+"""Timeout in seconds for a connection, and for the answer to a post."""
 
 
 class MasterError(Exception):
-    """The master refused a message; its text states the reason."""
+    """The master refused a message; the text contains the reason."""
 
 
 class MasterClient:
-    """Talks to one master."""
+    """Client of one master."""
 
     def __init__(self, settings: TaskAgentSettings) -> None:
         """Use the address and the credential of the settings."""
@@ -29,7 +29,7 @@ class MasterClient:
 
         Raises:
             OSError: the master cannot be reached.
-            MasterError: it refuses the message.
+            MasterError: the master refuses the message.
         """
         async with asyncio.timeout(TIMEOUT):
             reader, writer = await self._connect()
@@ -49,7 +49,7 @@ class MasterClient:
 
         Raises:
             OSError: the master cannot be reached.
-            MasterError: it refuses the registration.
+            MasterError: the master refuses the registration.
         """
         async with asyncio.timeout(TIMEOUT):
             reader, writer = await self._connect()

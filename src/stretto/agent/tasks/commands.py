@@ -1,6 +1,6 @@
 """Commands and default executors: tasks whose processes the agent starts itself.
 
-A task group ends when one of its tasks fails. With its last task its executor ends.
+A task group ends when one of its tasks fails. The executor of the group ends with its last task.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,7 +12,7 @@ from stretto.agent.tasks.runs import RunTools, TaskRun
 from stretto.offers.messages.schema import Message
 
 ExecutorEnded = Callable[[Key, int], Awaitable[None]]
-"""Is called with an executor that has ended and its status."""
+"""Called with an executor that has ended, and its status."""
 
 
 class CommandTasks:
@@ -21,7 +21,7 @@ class CommandTasks:
     def __init__(
         self, ledger: TaskLedger, tools: RunTools, jobs: Jobs, ended: ExecutorEnded
     ) -> None:
-        """Run tasks of a ledger; ``ended`` is called with default executors."""
+        """Run tasks of a ledger; ``ended`` is called when a default executor ends."""
         self._ledger = ledger
         self._tools = tools
         self._jobs = jobs
@@ -29,7 +29,7 @@ class CommandTasks:
         self._runs: dict[Key, TaskRun] = {}
 
     def executors(self) -> Iterator[Message]:
-        """ExecutorInfo of each default executor that runs."""
+        """ExecutorInfo of each running default executor."""
         found = {}
         for run in self._runs.values():
             if run.record.executor_id:
@@ -37,7 +37,7 @@ class CommandTasks:
         yield from found.values()
 
     def run(self, record: TaskRecord) -> None:
-        """Start a task, or follow one that runs."""
+        """Start a task, or follow a running one."""
         run = TaskRun(record, self._tools, self._ledger.report)
         self._runs[record.key] = run
         self._jobs.start(self._run(record.key, run))
@@ -54,7 +54,7 @@ class CommandTasks:
         grace: float | None = None,
         reason: str = "",
     ) -> None:
-        """Stop tasks; the reason is that of their statuses."""
+        """Stop the tasks that ``chosen`` selects; ``reason`` is the reason of their statuses."""
         for run in list(self._runs.values()):
             if chosen(run.record):
                 run.kill(grace, reason)

@@ -1,4 +1,4 @@
-"""Background work of an agent; a failure is logged and ends only the work itself."""
+"""Background work of an agent; a failure is logged and ends only the work that failed."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -9,7 +9,7 @@ class Jobs:
     """Coroutines of one agent."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
-        """Call ``log`` with each unexpected failure."""
+        """Create an empty set; ``log`` receives each unexpected failure."""
         self._log = log
         self._running: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,4 @@
-"""The tasks of an agent: their records, and their status updates on the way to the frameworks."""
+"""The tasks of an agent: their records, and their status updates to the frameworks."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ class TaskLedger:
     """All tasks that have not ended, or whose last update is not acknowledged."""
 
     def __init__(self, files: TaskFiles, writer: UpdateWriter, post: Post, jobs: Jobs) -> None:
-        """Keep records in files, and send updates by ``post``."""
+        """Store records in files, and send updates by ``post``."""
         self._files = files
         self._writer = writer
         self._post = post
@@ -25,7 +25,7 @@ class TaskLedger:
         return iter(list(self._records.values()))
 
     def get(self, key: Key) -> TaskRecord | None:
-        """A task."""
+        """Return a task; ``None`` if it is unknown."""
         return self._records.get(key)
 
     def of_executor(self, key: Key) -> list[TaskRecord]:
@@ -37,7 +37,7 @@ class TaskLedger:
         ]
 
     def add(self, record: TaskRecord) -> bool:
-        """Store a new task; False if it cannot be stored, and has failed."""
+        """Store a new task; return False if it cannot be stored, and therefore has failed."""
         try:
             self._files.prepare(record)
         except OSError as error:
@@ -49,39 +49,39 @@ class TaskLedger:
         return True
 
     def follow(self, record: TaskRecord) -> None:
-        """Send the updates of a task until it has ended and all are acknowledged."""
+        """Send the updates of a task until the task has ended and all updates are acknowledged."""
         self._records[record.key] = record
         self._streams[record.key] = UpdateStream(record, self._files, self._post)
         self._jobs.start(self._send_updates(record.key))
 
     def deliver(self, records: list[TaskRecord]) -> None:
-        """Note that tasks are sent to their executor.
+        """Record that tasks are sent to their executor.
 
         Raises:
-            OSError: this cannot be stored.
+            OSError: the record cannot be stored.
         """
         for record in records:
             record.deliver()
             self._files.save(record)
 
     def report(self, record: TaskRecord, status: RunStatus) -> None:
-        """A task reaches a state."""
+        """Report the state of a task."""
         self.forward(record, self._writer.status(record, status))
 
     def forward(self, record: TaskRecord, status: Message) -> None:
-        """Send a complete TaskStatus; a repeated one, or one after the end, is ignored."""
+        """Send a complete TaskStatus; ignore a repeated status, and a status after the end."""
         stream = self._streams.get(record.key)
         if stream is not None and record.is_active and status["uuid"] not in record.known:
             stream.add(self._writer.update(record, status))
 
     def acknowledge(self, key: Key, identity: str) -> None:
-        """A framework has received an update."""
+        """Handle the acknowledgement of an update by the framework."""
         stream = self._streams.get(key)
         if stream is not None:
             stream.acknowledge(identity)
 
     def resend(self, framework_id: str | None = None) -> None:
-        """Send the first update of each task again, of one framework or of all."""
+        """Send the first update of each task again; of one framework, or of all if ``None``."""
         for key, stream in self._streams.items():
             if framework_id in (None, key[0]):
                 stream.resend()

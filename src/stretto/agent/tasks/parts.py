@@ -1,4 +1,4 @@
-"""The parts of an agent, joined."""
+"""Assembly of the parts of an agent."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -22,11 +22,11 @@ class AgentContext(AgentSide, Protocol):
     """The interface of the agent for its parts."""
 
     async def post(self, name: str, message: dict[str, Any]) -> None:
-        """Send a message to the master; it may be lost."""
+        """Send a message to the master; the message may be lost."""
         ...
 
     async def executor_ended(self, executor: Key, status: int) -> None:
-        """Report an executor that has ended."""
+        """Report the end of an executor."""
         ...
 
 
@@ -44,7 +44,7 @@ class AgentParts(NamedTuple):
 
 
 def assemble(settings: TaskAgentSettings, agent: AgentContext, rng: Rng, jobs: Jobs) -> AgentParts:
-    """Join the parts of an agent."""
+    """Build the parts of an agent."""
     files = TaskFiles(settings.work_dir)
     volumes = Volumes(settings.work_dir)
     containers = ContainerTools(settings.fetcher, volumes, settings.cgroups)

@@ -15,9 +15,9 @@ R = TypeVar("R")
 Key: TypeAlias = tuple[str, str]
 """Ids of a framework and of one of its tasks or executors."""
 REMEMBERED: Final = 32
-"""Updates of a task by whose ids a repeated one is recognized."""
+"""Number of update ids per task that are stored to recognize a repeated update."""
 STATE: Final = "task.json"
-"""File of a task's state in its sandbox's parent."""
+"""File name of a task's state, in the parent of its sandbox."""
 
 
 class TaskRecord(msgspec.Struct):
@@ -31,9 +31,9 @@ class TaskRecord(msgspec.Struct):
     task: Message
     #: Ids of all tasks of its group; empty for a single task.
     group: tuple[str, ...] = ()
-    #: True if its executor was sent the task.
+    #: True if the task was sent to its executor.
     delivered: bool = False
-    #: Reason for which the task is stopped, empty by request; None if it is not.
+    #: Reason of the stop; empty: on request; None: the task is not being stopped.
     stopping: str | None = None
     #: Process id of the task's first process; 0 before it starts.
     pid: int = 0
@@ -43,29 +43,29 @@ class TaskRecord(msgspec.Struct):
     state: str = "TASK_STAGING"
     #: Status updates that the framework has not acknowledged, oldest first.
     updates: list[Message] = []
-    #: Ids of the latest updates, also of acknowledged ones.
+    #: Ids of the latest updates, including acknowledged ones.
     known: tuple[str, ...] = ()
 
     def run_as(self, pid: int, started: int) -> None:
-        """The process of the task has started."""
+        """Record the process of the task."""
         self.pid, self.started = pid, started
 
     def deliver(self) -> None:
-        """The task is sent to its executor."""
+        """Record that the task is sent to its executor."""
         self.delivered = True
 
     def stop(self, reason: str) -> None:
-        """The task is stopped."""
+        """Record that the task is being stopped."""
         self.stopping = reason
 
     def queue(self, update: Message) -> None:
-        """Add a status update; it is kept until it is acknowledged."""
+        """Add a status update; it is stored until it is acknowledged."""
         self.state = update["status"]["state"]
         self.updates = [*self.updates, update]
         self.known = (*self.known[1 - REMEMBERED :], update["uuid"])
 
     def acknowledge(self, uuid: str) -> bool:
-        """The framework has the first update; whether it was that one."""
+        """Remove the first update if it has this uuid; return whether it had."""
         if not self.updates or self.updates[0]["uuid"] != uuid:
             return False
         self.updates = self.updates[1:]
@@ -94,7 +94,7 @@ class TaskRecord(msgspec.Struct):
 
     @property
     def agent_id(self) -> str:
-        """Id of the agent for which the task was launched."""
+        """Id of the agent on which the task was launched."""
         value: str = self.task["agent_id"]["value"]
         return value
 
@@ -106,7 +106,7 @@ class TaskRecord(msgspec.Struct):
 
     @property
     def is_custom(self) -> bool:
-        """Return whether an executor of the framework runs the task, and not the agent itself."""
+        """Return whether an executor of the framework runs the task, not the agent itself."""
         executor = self.task.get("executor")
         return executor is not None and executor.get("type") != "DEFAULT"
 
@@ -133,19 +133,19 @@ class TaskFiles:
         write_file(self._directory / "agent_id", agent_id.encode())
 
     def forget_agent(self) -> None:
-        """Delete the id: the master has removed this agent."""
+        """Delete the agent id, because the master has removed this agent."""
         (self._directory / "agent_id").unlink(missing_ok=True)
 
     def sandbox(self, record: TaskRecord) -> Path:
-        """The directory in which a task runs."""
+        """The working directory of a task."""
         return self.place(record) / "sandbox"
 
     def exit_file(self, record: TaskRecord) -> Path:
-        """Where the status of a task's process is written when it ends."""
+        """File of the exit status of a task's process."""
         return self.place(record) / "exit"
 
     def resources(self) -> list[Message]:
-        """Reservations and volumes that the master has sent to the agent to store."""
+        """Reservations and volumes that the master has told the agent to store."""
         path = self._directory / "resources.json"
         found: list[Message] = msgspec.json.decode(path.read_bytes()) if path.exists() else []
         return found
@@ -155,7 +155,7 @@ class TaskFiles:
         write_file(self._directory / "resources.json", msgspec.json.encode(resources))
 
     def prepare(self, record: TaskRecord) -> None:
-        """Store a new task; an earlier one with its id leaves no exit status."""
+        """Store a new task; remove the exit status of an earlier task with its id."""
         self.exit_file(record).unlink(missing_ok=True)
         self.save(record)
 
@@ -178,10 +178,10 @@ class TaskFiles:
 
 
 def read_record(path: Path, kind: type[R]) -> R:
-    """A stored record.
+    """Read a stored record.
 
     Raises:
-        InputError: the file is no such record.
+        InputError: the file is not such a record.
     """
     data = path.read_bytes()
     try:
@@ -193,7 +193,7 @@ def read_record(path: Path, kind: type[R]) -> R:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace a file as a whole, durably; only its owner can read it."""
+    """Replace a file atomically and durably; only its owner can read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,4 +1,4 @@
-"""A task that the agent runs itself: its process, its states, its health and its end."""
+"""Run of a task that the agent starts itself: its process, states, health and end."""
 
 import asyncio
 import math
@@ -25,17 +25,17 @@ from stretto.agent.tasks.status import RunStatus, Source
 from stretto.offers.messages.schema import Message
 
 GRACE: Final = 3.0
-"""Seconds between SIGTERM and SIGKILL without a kill policy, as in Mesos."""
+"""Seconds between SIGTERM and SIGKILL if there is no kill policy, as in Mesos."""
 NANO: Final = 1e9
 LATE: Final = "REASON_MAX_COMPLETION_TIME_REACHED"
 """Reason of a task that ran too long."""
 
 Report = Callable[[TaskRecord, RunStatus], None]
-"""Is called with each state of a task."""
+"""Called with each state of a task."""
 
 
 class RunTools(msgspec.Struct, frozen=True):
-    """Values that the tasks of an agent share."""
+    """Dependencies of the tasks of an agent."""
 
     #: Files of tasks.
     files: TaskFiles
@@ -44,7 +44,7 @@ class RunTools(msgspec.Struct, frozen=True):
 
 
 class TaskRun:
-    """Runs one task, or follows one that runs already."""
+    """Run of one task: it starts the process, or follows a running one."""
 
     def __init__(self, record: TaskRecord, tools: RunTools, report: Report) -> None:
         """Prepare a run; `run` starts it."""
@@ -54,7 +54,7 @@ class TaskRun:
         self._tell = report
         self._unhealthy = False
         check = record.task.get("check")
-        #: The CheckStatusInfo of every state from now on.
+        #: The CheckStatusInfo of each following state.
         self._checked = None if check is None else checks.empty_status(check)
         process = ContainerProcess(record.pid, record.started) if record.pid else None
         self._spec = _spec(record, tools.files)
@@ -75,11 +75,11 @@ class TaskRun:
         self._report(self.record, self._end(end))
 
     def kill(self, grace: float | None = None, reason: str = "") -> None:
-        """Stop the task: SIGTERM, and SIGKILL after a grace period in seconds."""
+        """Stop the task: send SIGTERM, and SIGKILL after a grace period in seconds."""
         if self.record.stopping is not None:
             return
         self.record.stop(reason)
-        with suppress(OSError):  # on a full disk an agent that restarts sees a failed task
+        with suppress(OSError):  # on a full disk a restarted agent sees a failed task
             self._files.save(self.record)
         if self._container.is_running and self.record.has("TASK_KILLING_STATE"):
             self._report(self.record, RunStatus("TASK_KILLING", reason=reason))
@@ -91,12 +91,12 @@ class TaskRun:
 
     @property
     def _grace(self) -> float:
-        """Seconds of the task's kill policy."""
+        """Grace period in seconds of the task's kill policy."""
         policy = self.record.task.get("kill_policy", {}).get("grace_period", {})
         return float(policy.get("nanoseconds", GRACE * NANO) / NANO)
 
     async def _start(self) -> bool:
-        """Start the process; a failure is reported."""
+        """Start the process; report a failure."""
         record = self.record
         try:
             process = await self._container.launch()
@@ -115,7 +115,7 @@ class TaskRun:
         return True
 
     def _report_start(self) -> None:
-        """Report the start that an agent that was killed after it has not reported."""
+        """Report the start if the previous agent was killed before it reported it."""
         state = self.record.state
         if state == "TASK_STAGING":
             self._report(self.record, RunStatus("TASK_STARTING"))
@@ -166,12 +166,12 @@ class TaskRun:
         return asyncio.get_running_loop().create_task(checks.watch(check, self._site(), report))
 
     def _site(self) -> ProbeSite:
-        """Commands of checks run in the sandbox, as the user of the task."""
+        """Environment of the checks' commands: the sandbox, and the user of the task."""
         spec = self._spec
         return ProbeSite(spec.sandbox, spec.variables, spec.command.get("user", ""))
 
     def _end(self, end: ContainerEnd) -> RunStatus:
-        """The last state, from the exit status and the reason of the stop."""
+        """The final state, from the exit status and the reason of the stop."""
         if end.memory is not None:
             exceeded = () if end.memory.limit is None else (("mem", end.memory.limit / (1 << 20)),)
             return RunStatus("TASK_FAILED", end.text, MEMORY, exceeded=exceeded)
@@ -207,7 +207,7 @@ def _spec(record: TaskRecord, files: TaskFiles) -> ContainerSpec:
 
 
 def task_limits(task: Message) -> dict[str, float]:
-    """The limits of a task by resource; infinite for none."""
+    """The limits of a task by resource; infinite: no limit."""
     return {
         name: float(each.get("value", math.inf)) for name, each in task.get("limits", {}).items()
     }

@@ -23,7 +23,7 @@ CAPABILITIES: Final = (
 
 
 class TaskAgentSettings(msgspec.Struct, frozen=True):
-    """One agent."""
+    """Settings of one agent."""
 
     #: Host of the master.
     master_host: str
@@ -31,39 +31,39 @@ class TaskAgentSettings(msgspec.Struct, frozen=True):
     master_port: int
     #: Directory of sandboxes and of the agent's own state.
     work_dir: Path
-    #: Host name that offers show.
+    #: Host name in offers.
     hostname: str
-    #: Address that the agent announces, and on which it serves executors.
+    #: Announced address, on which the agent also serves executors.
     ip: str = "127.0.0.1"
-    #: Port of that address: agents of one machine need different ones.
+    #: Port of that address; agents on one machine need different ports.
     port: int = 5051
-    #: Resource messages of everything that it offers.
+    #: Resource messages of everything that the agent offers.
     resources: tuple[Message, ...] = ()
     #: Attribute messages.
     attributes: tuple[Message, ...] = ()
     #: Value of the ``Authorization`` header for the master; empty without authentication.
     authorization: str = ""
-    #: How the master's certificate is verified; None for plain HTTP.
+    #: TLS settings for the master's certificate; None for plain HTTP.
     trust: ssl.SSLContext | None = None
-    #: Fetches the URIs of tasks and executors.
+    #: Fetcher of the URIs of tasks and executors.
     fetcher: Fetcher = Fetcher()
     #: Limits of tasks; None for no limits.
     cgroups: Cgroups | None = None
-    #: Seconds that executors have.
+    #: Time limits of executors.
     executors: ExecutorTimes = ExecutorTimes()
-    #: True if an executor must send the token that it got.
+    #: True if an executor must send its token.
     authenticate_executors: bool = False
     #: Limits of the requests of executors.
     limits: RequestLimits = RequestLimits()
 
     @property
     def address(self) -> AgentAddress:
-        """How executors reach the agent."""
+        """Address of the agent for executors."""
         return AgentAddress(self.pid, f"{self.ip}:{self.port}")
 
     @property
     def pid(self) -> str:
-        """The address of the agent."""
+        """The libprocess address of the agent."""
         return f"slave(1)@{self.ip}:{self.port}"
 
     def info(self, agent_id: str | None) -> Message:

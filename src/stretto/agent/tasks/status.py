@@ -1,4 +1,4 @@
-"""A state that a task reaches on its agent."""
+"""Status of a task on its agent."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from stretto.offers.messages.schema import Message
 
 
 class Source(Enum):
-    """Which part of the agent decided a state."""
+    """The part of the agent that decided a state."""
 
     #: The agent itself.
     AGENT = "SOURCE_AGENT"
@@ -16,11 +16,11 @@ class Source(Enum):
 
 
 class RunStatus(NamedTuple):
-    """A state that a task reaches."""
+    """Status of a task on its agent."""
 
     #: The state.
     state: str
-    #: Text for people.
+    #: Message for users.
     message: str = ""
     #: Reason, such as REASON_COMMAND_EXECUTOR_FAILED.
     reason: str = ""
@@ -28,7 +28,7 @@ class RunStatus(NamedTuple):
     healthy: bool | None = None
     #: CheckStatusInfo, if the task has a check.
     check: Message | None = None
-    #: Resources whose limit the task has exceeded, in their own units; empty for none.
+    #: Resources whose limit the task has exceeded, in the units of the resource; empty for none.
     exceeded: tuple[tuple[str, float], ...] = ()
-    #: Which part of the agent decided it.
+    #: The part of the agent that decided the state.
     source: Source = Source.EXECUTOR

@@ -1,4 +1,4 @@
-"""Status updates on their way to the framework: in order, one at a time, until acknowledged."""
+"""Delivery of status updates to the framework: in order, one at a time, until acknowledged."""
 
 import asyncio
 import base64
@@ -15,9 +15,9 @@ from stretto.base.rng import Rng
 from stretto.offers.messages.schema import Message
 
 FIRST_RETRY: Final = 10.0
-"""Seconds until an update without an acknowledgement is sent again."""
+"""Seconds after which an unacknowledged update is sent again."""
 LONGEST_RETRY: Final = 600.0
-"""Seconds between two attempts at most; the time doubles after each."""
+"""Maximum seconds between two attempts; the delay doubles after each attempt."""
 
 Post = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a message to the master."""
@@ -27,7 +27,7 @@ class UpdateStream:
     """The updates of one task."""
 
     def __init__(self, record: TaskRecord, files: TaskFiles, post: Post) -> None:
-        """Send the updates of a record; those of an earlier run of the agent come first."""
+        """Send the updates of a record; those of an earlier run of the agent are sent first."""
         self._record = record
         self._files = files
         self._post = post
@@ -41,13 +41,13 @@ class UpdateStream:
         self._changed.set()
 
     def acknowledge(self, identity: str) -> None:
-        """The framework has received an update."""
+        """Handle the acknowledgement of an update."""
         if self._record.acknowledge(identity):
             self._save()
             self._changed.set()
 
     def resend(self) -> None:
-        """Send the first update again at once: the master is new, or reachable again."""
+        """Send the first update again at once, because the master is new or reachable again."""
         self._again = True
         self._changed.set()
 
@@ -71,21 +71,21 @@ class UpdateStream:
         self._files.forget(self._record)
 
     def _save(self) -> None:
-        """Store the record; on a full disk the update is sent all the same, from memory."""
+        """Store the record; if the disk is full, the update is still sent from memory."""
         with suppress(OSError):
             self._files.save(self._record)
 
 
 class UpdateWriter:
-    """Writes StatusUpdate messages."""
+    """Creator of StatusUpdate messages."""
 
     def __init__(self, now: Callable[[], float], rng: Rng) -> None:
-        """Take times, in seconds since 1970, and ids of updates from these sources."""
+        """Use these sources of times (seconds since 1970) and of update ids."""
         self._now = now
         self._rng = rng
 
     def status(self, record: TaskRecord, status: RunStatus) -> Message:
-        """The TaskStatus of a state that the agent has decided."""
+        """Return the TaskStatus of a state that the agent has decided."""
         body: Message = {
             "task_id": record.task["task_id"],
             "state": status.state,
@@ -109,7 +109,7 @@ class UpdateWriter:
         return body
 
     def update(self, record: TaskRecord, status: Message) -> Message:
-        """The StatusUpdate with a complete TaskStatus."""
+        """Return the StatusUpdate with a complete TaskStatus."""
         return {
             "framework_id": {"value": record.framework_id},
             "executor_id": status["executor_id"],

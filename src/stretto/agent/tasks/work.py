@@ -17,14 +17,14 @@ class AgentWork:
     def __init__(
         self, files: TaskFiles, ledger: TaskLedger, commands: CommandTasks, executors: Executors
     ) -> None:
-        """Take the parts that run tasks."""
+        """Combine the parts that run tasks."""
         self._files = files
         self._ledger = ledger
         self._commands = commands
         self._executors = executors
 
     def recover(self) -> None:
-        """Follow everything that an earlier run of the agent has stored."""
+        """Follow all tasks and executors that an earlier run of the agent has stored."""
         for record in self._files.tasks():
             self._ledger.follow(record)
             if record.is_active and not record.is_custom:
@@ -32,7 +32,7 @@ class AgentWork:
         self._executors.recover()
 
     def report(self) -> Message:
-        """Frameworks, tasks and executors for the registration of an agent that has an id."""
+        """Frameworks, tasks and executors for the re-registration of an agent with an id."""
         frameworks = {each.framework_id: each.framework for each in self._ledger}
         frameworks |= {each.record.key[0]: each.record.framework for each in self._executors}
         executors = [each.record.info for each in self._executors]
@@ -43,7 +43,7 @@ class AgentWork:
         }
 
     def handle(self, name: str, message: Message) -> None:
-        """One message of the master; unknown ones are ignored."""
+        """Handle one message of the master; ignore unknown messages."""
         handlers: dict[str, Callable[[Message], None]] = {
             "RunTaskMessage": self._run_task,
             "RunTaskGroupMessage": self._run_group,
@@ -60,7 +60,7 @@ class AgentWork:
             handler(message)
 
     def resend(self) -> None:
-        """Send all updates again that wait for an acknowledgement."""
+        """Send all unacknowledged updates again."""
         self._ledger.resend()
 
     def end_all(self) -> None:
@@ -112,7 +112,7 @@ class AgentWork:
             executor.message(message["data"])
 
     def _framework_returned(self, message: Message) -> None:
-        """A framework has subscribed again: send all updates without an acknowledgement."""
+        """Send all unacknowledged updates of a framework that has subscribed again."""
         self._ledger.resend(message["framework_id"]["value"])
 
     def _end_framework(self, message: Message) -> None:
@@ -150,7 +150,7 @@ def _executor(message: dict[str, Any]) -> tuple[str, str]:
 
 
 def _reported(record: TaskRecord) -> Message:
-    """The Task message of a task that the agent has."""
+    """The Task message of a task on this agent."""
     message = task_message(record.task, record.framework_id) | {"state": record.state}
     if record.updates:
         first = record.updates[0]

@@ -1,4 +1,5 @@
 """The topology of a machine: processors, NUMA nodes, caches, GPUs, network devices.
 
-Here belong readers of sysfs and of the NVIDIA library. Use over time does not.
+This folder contains readers of sysfs and of the NVIDIA library. Use over time is in
+``agent.usage``.
 """

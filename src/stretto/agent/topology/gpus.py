@@ -16,13 +16,13 @@ LINKS: Final = {
     50: "NUMA node",
     60: "system",
 }
-"""Common ancestors of two GPUs on the PCI bus, by their number in the NVIDIA library."""
+"""Common ancestor of two GPUs on the PCI bus, by its number in the NVIDIA library."""
 NVLINK: Final = "nvlink"
-"""The link of two GPUs that are connected directly."""
+"""Link of two GPUs that are directly connected."""
 
 
 class GpuLink(msgspec.Struct, frozen=True):
-    """How a GPU reaches another one."""
+    """Link from a GPU to another one."""
 
     #: UUID of the other GPU.
     peer: str
@@ -35,7 +35,7 @@ class GpuFacts(msgspec.Struct, frozen=True):
 
     #: Its number on the machine.
     number: int
-    #: Its identity, which survives a restart.
+    #: Its identity, which does not change at a restart.
     uuid: str
     #: Its model.
     model: str
@@ -45,14 +45,14 @@ class GpuFacts(msgspec.Struct, frozen=True):
     numa: int = -1
     #: Memory in use in bytes.
     memory_used: int = 0
-    #: Share of time in which it computed, in percent.
+    #: Percent of time in which the GPU computed.
     utilisation: int = 0
     #: Links to other GPUs.
     links: tuple[GpuLink, ...] = ()
 
 
 class GpuReader(Protocol):
-    """Reads the GPUs of a machine."""
+    """Reader of the GPUs of a machine."""
 
     def read(self) -> tuple[GpuFacts, ...]:
         """The GPUs, by number."""
@@ -74,12 +74,12 @@ class NvidiaGpus:
     """GPUs through the NVIDIA library."""
 
     def __init__(self, library: Any, root: Path) -> None:
-        """Use a library that is initialised; NUMA nodes are read from sysfs under ``root``."""
+        """Use an initialised library; NUMA nodes are read from sysfs under ``root``."""
         self._library = library
         self._root = root
 
     def read(self) -> tuple[GpuFacts, ...]:
-        """The GPUs; those that the library cannot read are left out."""
+        """Read the GPUs; GPUs that the library cannot read are skipped."""
         library = self._library
         handles: dict[int, Any] = {}
         for number in range(library.nvmlDeviceGetCount()):
@@ -122,7 +122,7 @@ class NvidiaGpus:
     def _links(
         self, number: int, handles: dict[int, Any], uuids: dict[int, str]
     ) -> Iterator[GpuLink]:
-        """How a GPU reaches the others."""
+        """Links from a GPU to the others."""
         library, direct = self._library, set(self._peers(handles[number]))
         for other, handle in handles.items():
             if other == number:
@@ -147,7 +147,7 @@ class NvidiaGpus:
 
 
 def gpu_reader(root: Path) -> GpuReader:
-    """The NVIDIA library if it and a driver are there, otherwise no GPUs."""
+    """The NVIDIA library if it and a driver are installed, otherwise a reader without GPUs."""
     try:
         import pynvml
     except ImportError:

@@ -12,18 +12,21 @@ class NetworkDevice(msgspec.Struct, frozen=True):
 
     #: Its name.
     name: str
-    #: Speed in Mbit/s; 0 if it is down or unknown.
+    #: Speed in Mbit/s; 0 if the link is down or the speed unknown.
     speed_mbps: int
     #: NUMA node of its slot; -1 if it is unknown.
     numa: int
     #: True if it has a link.
     is_up: bool
-    #: Virtual functions that it offers (SR-IOV).
+    #: Number of virtual functions (SR-IOV).
     virtual_functions: int = 0
 
 
 def read_network(root: Path) -> tuple[NetworkDevice, ...]:
-    """Network devices of a machine by name; virtual ones (bridges, tunnels) are left out."""
+    """Read the network devices of a machine by name.
+
+    Virtual ones (bridges, tunnels) are skipped.
+    """
     folder = root / "sys/class/net"
     try:
         paths = sorted(folder.iterdir())

@@ -7,11 +7,11 @@ import msgspec
 from stretto.agent.files import numbered, read_list, read_number, read_text
 
 KIB = 1024
-"""Bytes; the kernel counts memory in these."""
+"""Bytes in the kernel's unit of memory."""
 
 
 class LogicalCpu(msgspec.Struct, frozen=True):
-    """A processor as the kernel counts them: one thread of a core."""
+    """A logical processor of the kernel: one thread of a core."""
 
     #: Its number.
     number: int
@@ -45,17 +45,17 @@ class ProcessorFacts(msgspec.Struct, frozen=True):
 
     #: Online processors, by number.
     cpus: tuple[LogicalCpu, ...]
-    #: NUMA nodes, by number; a machine without them has one.
+    #: NUMA nodes, by number; a machine without NUMA has one.
     numas: tuple[NumaNodeFacts, ...]
 
     @property
     def sockets(self) -> tuple[int, ...]:
-        """Sockets."""
+        """Socket numbers."""
         return tuple(sorted({cpu.socket for cpu in self.cpus}))
 
     @property
     def cores(self) -> int:
-        """Physical cores."""
+        """Number of physical cores."""
         return len({(cpu.socket, cpu.core) for cpu in self.cpus})
 
     @property
@@ -126,7 +126,7 @@ def _numa(
 
 
 def _meminfo(path: Path, name: str) -> int:
-    """Bytes of a line of ``meminfo``; 0 without it."""
+    """Bytes in a line of ``meminfo``; 0 if the line is missing."""
     for line in (read_text(path) or "").splitlines():
         label, _, rest = line.partition(":")
         if label.split()[-1:] == [name]:

@@ -1,4 +1,4 @@
 """The use of a machine and its pods: CPU, memory, pressure, IO, network.
 
-Here belong readers of cgroups and of ``/proc``. Estimates for scheduling do not.
+This folder contains readers of cgroups and of ``/proc``. It contains no estimates for scheduling.
 """

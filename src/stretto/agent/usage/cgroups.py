@@ -1,7 +1,7 @@
 """Use of pods, from cgroup v2.
 
-A pod is found by its uid in the name of its cgroup: ``kubepods-burstable-pod<uid>.slice`` with the
-systemd driver, ``kubepods/burstable/pod<uid>`` with the cgroupfs driver.
+The name of a pod's cgroup contains its uid: ``kubepods-burstable-pod<uid>.slice`` with the systemd
+driver, ``kubepods/burstable/pod<uid>`` with the cgroupfs driver.
 """
 
 import re
@@ -15,33 +15,33 @@ from stretto.agent.files import read_fields, read_number, read_text
 
 _POD: Final = re.compile(r"(?:^|-)pod([0-9a-f_-]{8,40})(?:\.slice)?$")
 BASE: Final = "sys/fs/cgroup"
-"""Where the kernel shows cgroups."""
+"""Mount point of cgroups, relative to the root of the file system."""
 DEEPEST: Final = 3
-"""Levels of cgroups above a pod: the tree, its QoS class, the pod."""
+"""Maximum depth of a pod's cgroup: the tree, its QoS class, the pod."""
 
 
 class CgroupReading(msgspec.Struct, frozen=True):
     """Counters of a cgroup at one time."""
 
-    #: Microseconds of CPU since its start.
+    #: Total CPU time in microseconds.
     cpu_us: int
-    #: Microseconds in which it was throttled.
+    #: Total time in microseconds in which the cgroup was throttled.
     throttled_us: int
     #: Bytes in use.
     memory: int
-    #: Bytes of page cache that was not used lately.
+    #: Bytes of page cache that was not used recently.
     inactive_file: int
-    #: Bytes read and written on devices.
+    #: Total bytes read from and written to devices.
     io_bytes: int
 
     @property
     def working_set(self) -> int:
-        """Memory that cannot be freed easily, as the kubelet counts it."""
+        """Memory that cannot be freed easily, in bytes, as the kubelet counts it."""
         return max(self.memory - self.inactive_file, 0)
 
 
 def hidden_use(root: Path) -> str:
-    """Why the use of pods cannot be read on a machine; empty if it can.
+    """Return why the use of pods cannot be read on a machine; empty if it can.
 
     Args:
         root: the root of the file system.
@@ -67,7 +67,7 @@ def pod_cgroups(root: Path) -> dict[str, Path]:
 
 
 def _pods_below(folder: Path, levels: int) -> Iterator[tuple[str, Path]]:
-    """Pods in a tree of cgroups; containers below a pod are not searched."""
+    """Pods in a tree of cgroups; cgroups below a pod are not searched."""
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     except OSError:
@@ -96,7 +96,7 @@ def read_cgroup(path: Path) -> CgroupReading | None:
 
 
 def _io_bytes(path: Path) -> int:
-    """Bytes read and written on all devices."""
+    """Bytes read from and written to all devices."""
     total = 0
     for line in (read_text(path) or "").splitlines():
         for pair in line.split()[1:]:

@@ -17,9 +17,9 @@ MICROS: Final = 1_000_000
 """Microseconds per second."""
 KIB: Final = 1024
 WHOLE: Final = -1
-"""The key of all processors together."""
+"""Key of the sum over all processors."""
 SECTOR: Final = 512
-"""Bytes of a sector in ``/proc/diskstats``, whatever the device has."""
+"""Bytes of a sector in ``/proc/diskstats``, independent of the device."""
 _DISK: Final = re.compile(r"sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
 
 
@@ -38,27 +38,27 @@ class MachineReading(msgspec.Struct, frozen=True):
     pressure: dict[str, float]
     #: Busy ticks and used bytes of each NUMA node.
     numas: dict[int, tuple[int, int]] = {}
-    #: Bytes read and written on block devices.
+    #: Bytes read from and written to block devices.
     io_bytes: int = 0
 
 
 class PodUse(msgspec.Struct, frozen=True):
     """Use of a pod."""
 
-    #: Cores.
+    #: CPU use in cores.
     cpu: float
     #: Bytes that cannot be freed easily.
     memory: int
     #: Bytes per second on devices.
     io_bytes_per_s: float
-    #: Share of time in which it was throttled.
+    #: Fraction of time in which the pod was throttled, 0 to 1.
     throttled: float
 
 
 class MachineUse(msgspec.Struct, frozen=True):
     """Use of a machine between two readings."""
 
-    #: Cores.
+    #: CPU use in cores.
     cpu: float
     #: Bytes that cannot be freed easily.
     memory: int
@@ -96,7 +96,7 @@ def read_machine(root: Path, now_s: float, numa_of: Mapping[int, int] = {}) -> M
 
 
 def use_between(before: MachineReading, after: MachineReading) -> MachineUse:
-    """Rates between two readings; counters that went back (a new cgroup) count from zero."""
+    """Rates between two readings; a counter that decreased (a new cgroup) counts from zero."""
     seconds = max(after.at_s - before.at_s, 1e-3)
     return MachineUse(
         _rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ,
@@ -115,7 +115,7 @@ def use_between(before: MachineReading, after: MachineReading) -> MachineUse:
 def _pods_between(
     before: Mapping[str, CgroupReading], after: Mapping[str, CgroupReading], seconds: float
 ) -> dict[str, PodUse]:
-    """Use of pods that are in both readings; a new pod has no rate yet."""
+    """Use of the pods in both readings; a new pod has no rate yet."""
     return {
         uid: PodUse(
             _rate(old.cpu_us, now.cpu_us, seconds) / MICROS,
@@ -133,7 +133,7 @@ def _rate(before: int, after: int, seconds: float) -> float:
 
 
 def _ticks_by_cpu(path: Path) -> dict[int, int]:
-    """Ticks of all states but idle and waiting for IO, by processor; ``WHOLE`` for all."""
+    """Ticks of all states except idle and waiting for IO, by processor; ``WHOLE`` for the sum."""
     found = {}
     for line in (read_text(path) or "").splitlines():
         name, *ticks = line.split()
@@ -168,7 +168,7 @@ def _numa_memory(path: Path) -> int:
 
 
 def _io_bytes(path: Path) -> int:
-    """Bytes read and written on all disks; partitions and virtual devices are left out."""
+    """Bytes read from and written to all disks; partitions and virtual devices are skipped."""
     total = 0
     for line in (read_text(path) or "").splitlines():
         columns = line.split()
@@ -178,7 +178,7 @@ def _io_bytes(path: Path) -> int:
 
 
 def _used_memory(path: Path) -> int:
-    """Total memory without available memory."""
+    """Total memory minus available memory, in bytes."""
     amounts = {}
     for line in (read_text(path) or "").splitlines():
         name, _, rest = line.partition(":")

@@ -6,7 +6,7 @@ from stretto.agent.files import read_text
 
 
 def read_pressure(path: Path) -> float | None:
-    """Percent of the last minute in which some task waited; ``None`` if the kernel has no figure.
+    """Percent of the last minute in which some task waited; ``None`` if the kernel has no value.
 
     Args:
         path: a file such as ``/proc/pressure/cpu``.

@@ -1,4 +1,4 @@
-"""One command in its sandbox: files that it needs, limits, process, end.
+"""One command in its sandbox: its files, limits, process and end.
 
-Not here: tasks, executors and their states.
+This folder does not contain tasks, executors and their states.
 """

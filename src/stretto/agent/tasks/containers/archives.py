@@ -1,4 +1,4 @@
-"""Archives that a task's URIs name: extracted without leaving their directory."""
+"""Archives in a task's URIs: extracted without leaving their directory."""
 
 import gzip
 import shutil
@@ -12,19 +12,19 @@ _MODE: Final = 0o777
 
 
 class ArchiveError(Exception):
-    """An archive that cannot be extracted; its text states the reason."""
+    """An archive cannot be extracted; the text contains the reason."""
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file is extracted, by its name."""
+    """Return whether a file with this name is extracted."""
     return name.endswith((*_TAR, ".gz", ".zip"))
 
 
 def extract(archive: Path, target: Path) -> None:
-    """Extract an archive into a directory; links and paths that leave it are refused.
+    """Extract an archive into a directory; refuse links and paths that leave the directory.
 
     Raises:
-        ArchiveError: it is damaged, or would write elsewhere.
+        ArchiveError: the archive is damaged, or contains a path outside the directory.
         OSError: a file cannot be written.
     """
     try:

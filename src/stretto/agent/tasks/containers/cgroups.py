@@ -1,7 +1,7 @@
 """Limits of containers by cgroup v2: memory, weight of CPU, and CPU time per period.
 
-Each container has a cgroup of its own below ``stretto``. Its CPUs become ``cpu.weight`` as runc
-computes it from Mesos' shares, its memory ``memory.max``.
+Each container has its own cgroup below ``stretto``. Its CPUs become ``cpu.weight``, computed from
+Mesos' shares as runc does. Its memory becomes ``memory.max``.
 """
 
 import math
@@ -17,19 +17,19 @@ from stretto.base.errors import NotAllowedError
 from stretto.offers.messages.schema import Message
 
 MOUNT: Final = "sys/fs/cgroup"
-"""Where cgroup v2 is mounted, below the root of the file system."""
+"""Mount point of cgroup v2, relative to the root of the file system."""
 TREE: Final = "stretto"
-"""The cgroup above those of containers."""
+"""Parent cgroup of the containers."""
 PERIOD: Final = 100_000
-"""Microseconds of the period of ``cpu.max``."""
+"""Period of ``cpu.max`` in microseconds."""
 LEAST_MEMORY: Final = 32
-"""Megabytes of the smallest memory limit, as in Mesos."""
+"""Minimum memory limit in megabytes, as in Mesos."""
 _CONTROLLERS: Final = frozenset({"cpu", "memory"})
 _MEGA: Final = 1 << 20
 
 
 class LimitMode(Enum):
-    """How the resources of containers are limited."""
+    """Method of limiting the resources of containers."""
 
     #: Memory by a limit, CPU by a weight.
     SHARE = "share"
@@ -38,16 +38,16 @@ class LimitMode(Enum):
 
 
 class MemoryKill(msgspec.Struct, frozen=True):
-    """A container that exceeded its memory."""
+    """Memory use of a container that exceeded its limit."""
 
-    #: Bytes of its limit; None for none.
+    #: Limit in bytes; None if there is none.
     limit: int | None
-    #: Most bytes that it used; None if the kernel does not report it.
+    #: Peak use in bytes; None if the kernel does not report it.
     peak: int | None
 
     @property
     def text(self) -> str:
-        """The event for people, as Mesos writes it."""
+        """The message for users, as in Mesos."""
         wanted = "unlimited" if self.limit is None else f"{self.limit >> 20}MB"
         used = "unknown" if self.peak is None else f"{self.peak >> 20}MB"
         return f"Memory limit exceeded: Requested: {wanted} Maximum Used: {used}"
@@ -65,7 +65,7 @@ class Cgroups:
 
         Raises:
             NotAllowedError: this machine has no cgroup v2 with both controllers, or the agent may
-                not write to it; the text states the file.
+                not write to it; the text contains the file.
         """
         self._limiting = limiting
         base = root / MOUNT
@@ -73,7 +73,7 @@ class Cgroups:
         present = read_text(base / "cgroup.controllers")
         missing = sorted(_CONTROLLERS - set((present or "").split()))
         if present is None:
-            raise _refused(f"{base} is no cgroup v2 hierarchy")
+            raise _refused(f"{base} is not a cgroup v2 hierarchy")
         if missing:
             raise _refused(f"{base} has no controller {' and '.join(missing)}")
         try:
@@ -84,10 +84,10 @@ class Cgroups:
             raise _refused(f"{error.filename or base}: {error.strerror}") from error
 
     def create(self, name: str, resources: Iterable[Message], limits: Mapping[str, float]) -> Path:
-        """The cgroup of a container with its limits.
+        """Create the cgroup of a container with its limits; return its path.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the cgroup cannot be written.
         """
         cgroup = self._tree / name
         cgroup.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ class Cgroups:
         """Contents of the files of a cgroup.
 
         Args:
-            resources: resource messages; those of one name are added.
+            resources: resource messages; messages with equal names are added.
             limits: limits by resource that replace the resources; infinite for none.
         """
         amounts: dict[str, float] = {}
@@ -122,14 +122,14 @@ class Cgroups:
         return found
 
     def memory_kill(self, name: str) -> MemoryKill | None:
-        """Return whether a container exceeded its memory."""
+        """Return the memory use if a container exceeded its memory limit, otherwise ``None``."""
         cgroup = self._tree / name
         if not read_fields(cgroup / "memory.events").get("oom_kill", 0):
             return None
         return MemoryKill(read_number(cgroup / "memory.max"), read_number(cgroup / "memory.peak"))
 
     def remove(self, name: str) -> bool:
-        """Kill the remaining processes of a cgroup and remove it; whether it is removed."""
+        """Kill the remaining processes of a cgroup and remove it; return whether it is removed."""
         cgroup = self._tree / name
         if not cgroup.exists():
             return True
@@ -142,7 +142,7 @@ class Cgroups:
 
 
 def weight(cpus: float) -> int:
-    """``cpu.weight`` (1 to 10,000) of CPUs, by Mesos' 1,024 shares per CPU (2 to 262,144)."""
+    """Return ``cpu.weight`` (1 to 10,000) of CPUs, from Mesos' shares: 1,024 per CPU."""
     shares = min(262_144, max(2, int(1024 * cpus)))
     return 1 + (shares - 2) * 9999 // 262_142
 

@@ -1,4 +1,4 @@
-"""A command in its sandbox: files are fetched, limits set, the process started and followed."""
+"""A command in its sandbox: fetches files, sets limits, starts the process and follows it."""
 
 import asyncio
 import signal
@@ -17,19 +17,19 @@ from stretto.agent.tasks.containers.volumes import VolumeError, Volumes
 from stretto.offers.messages.schema import Message
 
 LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
-"""Reason of a task whose container was not started."""
+"""Reason of a task whose container did not start."""
 
 
 MEMORY: Final = "REASON_CONTAINER_LIMITATION_MEMORY"
 """Reason of a task that exceeded its memory."""
 KILLED: Final = 128 + signal.SIGKILL
-"""Exit status of a container that was killed."""
+"""Exit status of a killed container."""
 ATTEMPTS: Final = 20
-"""Checks for remaining processes of a container: the kernel needs time to end them."""
+"""Number of checks for remaining processes, because the kernel ends them with a delay."""
 
 
 class LaunchError(Exception):
-    """A container that was not started; its text states the reason."""
+    """A container did not start; the text contains the reason."""
 
 
 class ContainerSpec(msgspec.Struct, frozen=True):
@@ -47,17 +47,17 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     info: Message = {}
     #: Resource messages that the container may use.
     resources: tuple[Message, ...] = ()
-    #: Upper limits by resource, which exceed the resources; infinite for none.
+    #: Upper limits by resource, which replace the resources; infinite: no limit.
     limits: Mapping[str, float] = {}
 
     @property
     def sandbox(self) -> Path:
-        """The directory in which it runs."""
+        """The working directory of the container."""
         return self.place / "sandbox"
 
     @property
     def exit_file(self) -> Path:
-        """Where its exit status is written."""
+        """File of the exit status."""
         return self.place / "exit"
 
     @property
@@ -67,13 +67,13 @@ class ContainerSpec(msgspec.Struct, frozen=True):
 
 
 class ContainerTools(msgspec.Struct, frozen=True):
-    """Values that containers share."""
+    """Dependencies of containers."""
 
     #: Fetches URIs.
     fetcher: Fetcher
     #: Persistent volumes.
     volumes: Volumes
-    #: Limits of containers; None where nothing is limited.
+    #: Limits of containers; None: no limits.
     cgroups: Cgroups | None = None
 
 
@@ -82,21 +82,21 @@ class ContainerProcess(msgspec.Struct, frozen=True):
 
     #: Process id.
     pid: int
-    #: Start in clock ticks after boot.
+    #: Start time in clock ticks after boot.
     started: int
 
 
 class ContainerEnd(msgspec.Struct, frozen=True):
-    """How a container has ended."""
+    """End of a container."""
 
-    #: Exit status as a shell writes it: above 128 a signal; None if it was not written.
+    #: Exit status as a shell writes it; above 128: a signal; None if it was not written.
     code: int | None
-    #: The memory limit that it has exceeded; None if it has not.
+    #: The exceeded memory limit; None if none was exceeded.
     memory: MemoryKill | None = None
 
     @property
     def text(self) -> str:
-        """The end for people."""
+        """Text about the end, for users."""
         if self.memory is not None:
             return self.memory.text
         if self.code is None:
@@ -105,14 +105,14 @@ class ContainerEnd(msgspec.Struct, frozen=True):
 
     @property
     def wait_status(self) -> int:
-        """The status as ``wait`` returns it; -1 if it is unknown."""
+        """The status in the format of ``wait``; -1 if it is unknown."""
         if self.code is None:
             return -1
         return self.code - 128 if self.code > 128 else self.code << 8
 
 
 class TaskContainer:
-    """One container."""
+    """Container of one command."""
 
     def __init__(
         self, spec: ContainerSpec, tools: ContainerTools, process: ContainerProcess | None = None
@@ -126,14 +126,14 @@ class TaskContainer:
 
     @property
     def is_running(self) -> bool:
-        """Return whether its process was started."""
+        """Return whether the process was started."""
         return self._process is not None
 
     async def launch(self) -> ContainerProcess:
-        """Fetch its files and start its process; a process that was started before is followed.
+        """Fetch the files and start the process; a process that was started before is followed.
 
         Raises:
-            LaunchError: it cannot be started, or was stopped meanwhile.
+            LaunchError: the container cannot be started, or was stopped meanwhile.
         """
         spec = self._spec
         refused = unsupported(spec.info)
@@ -166,7 +166,7 @@ class TaskContainer:
         return processes.start(line, spec.environment, paths)
 
     async def ended(self) -> ContainerEnd:
-        """Wait for the end; nothing of the container is left then."""
+        """Wait for the end, including that of all remaining processes."""
         process = self._process
         if process is not None:
             await processes.ended(process.pid, process.started)
@@ -183,7 +183,7 @@ class TaskContainer:
         """Change the limits of the container, and attach its volumes.
 
         Raises:
-            OSError: its limits cannot be written, or a directory cannot be made.
+            OSError: the limits cannot be written, or a directory cannot be created.
             VolumeError: a volume cannot be attached.
         """
         if self._process is not None:
@@ -192,7 +192,10 @@ class TaskContainer:
             self._tools.cgroups.create(self._spec.name, resources, self._spec.limits)
 
     def stop(self, grace: float) -> None:
-        """SIGTERM, and SIGKILL after some seconds; before its start, it does not start."""
+        """Send SIGTERM, and SIGKILL after ``grace`` seconds.
+
+        A container before its start never starts.
+        """
         self._stopped.set()
         if self._process is None:
             return
@@ -201,7 +204,7 @@ class TaskContainer:
         self.kill_after(grace)
 
     def kill_after(self, grace: float) -> None:
-        """SIGKILL after some seconds, without another signal before."""
+        """Send SIGKILL after ``grace`` seconds, without SIGTERM."""
         self._stopped.set()
         if self._process is not None:
             loop = asyncio.get_running_loop()
@@ -219,7 +222,7 @@ class TaskContainer:
             raise
 
     async def _kill_rest(self, pid: int) -> None:
-        """Kill the remaining processes, and those that they start meanwhile."""
+        """Kill the remaining processes, and processes that they start meanwhile."""
         processes.send(pid, signal.SIGKILL)
         for _ in range(ATTEMPTS):
             if not processes.kill_marked(self._spec.exit_file):
@@ -227,7 +230,7 @@ class TaskContainer:
             await asyncio.sleep(processes.POLL)
 
     async def _leave_cgroup(self) -> MemoryKill | None:
-        """Remove the cgroup as soon as its processes are gone."""
+        """Remove the cgroup once its processes are gone; return its memory use over the limit."""
         cgroups, name = self._tools.cgroups, self._spec.name
         if cgroups is None:
             return None
@@ -239,7 +242,7 @@ class TaskContainer:
         return killed
 
     def _cgroup(self) -> Path | None:
-        """The cgroup with the limits of the container."""
+        """Create the cgroup with the limits of the container."""
         if self._tools.cgroups is None:
             return None
         spec = self._spec
@@ -247,7 +250,7 @@ class TaskContainer:
 
 
 def unsupported(info: Message) -> str | None:
-    """Settings of a ContainerInfo without support: containers are plain processes."""
+    """Return unsupported settings of a ContainerInfo; containers are plain processes."""
     if info.get("type") == "DOCKER":
         return "containers of the type DOCKER are not supported: use MESOS without an image"
     if "image" in info.get("mesos", {}):

@@ -1,6 +1,6 @@
 """Files of a command: copied or downloaded into its sandbox, extracted, made executable.
 
-The flag ``cache`` is ignored: each sandbox gets a copy of its own.
+The flag ``cache`` is ignored: each sandbox has its own copy.
 """
 
 import stat
@@ -18,30 +18,30 @@ from stretto.agent.tasks.containers.archives import ArchiveError, extract, is_ar
 from stretto.offers.messages.schema import Message
 
 BLOCK: Final = 1 << 20
-"""Bytes that are copied at once."""
+"""Number of bytes per copied block."""
 
 
 class FetchError(Exception):
-    """A URI that was not fetched; its text names it and states the reason."""
+    """A URI cannot be fetched; the text contains the URI and the reason."""
 
 
 class Fetcher(msgspec.Struct, frozen=True):
-    """Fetches URIs as an agent permits."""
+    """Fetcher of URIs, within the permissions of an agent."""
 
     #: True if http and https are permitted.
     http: bool = False
-    #: Directory of relative paths; None if they are refused.
+    #: Base directory of relative paths; None if relative paths are refused.
     home: Path | None = None
-    #: Seconds without a byte after which a download fails.
+    #: Timeout in seconds of a download that receives no bytes.
     stall_seconds: float = 60.0
-    #: Bytes of the largest file.
+    #: Maximum size of a file in bytes.
     largest: int = 16 << 30
 
     def fetch(self, uris: Iterable[Message], sandbox: Path, stopped: threading.Event) -> None:
-        """Fetch all files of a command; blocks until they are complete.
+        """Fetch all files of a command; block until they are complete.
 
         Raises:
-            FetchError: one cannot be fetched, or ``stopped`` is set meanwhile.
+            FetchError: a file cannot be fetched, or ``stopped`` is set meanwhile.
         """
         for uri in uris:
             value = uri["value"]
@@ -72,14 +72,14 @@ class Fetcher(msgspec.Struct, frozen=True):
             if stopped.is_set():
                 raise FetchError("stopped")
             if size > self.largest:
-                raise FetchError(f"it is larger than {self.largest:,} bytes")
+                raise FetchError(f"the file is larger than {self.largest:,} bytes")
             file.write(block)
 
     def _open(self, value: str) -> IO[bytes]:
-        """The bytes of a URI.
+        """Open a URI for reading.
 
         Raises:
-            FetchError: its scheme is not permitted, or it cannot be reached.
+            FetchError: the scheme is not permitted, or the server cannot be reached.
             OSError: the file cannot be read.
         """
         parts = urlsplit(value)
@@ -87,7 +87,7 @@ class Fetcher(msgspec.Struct, frozen=True):
             return self._download(value)
         if parts.scheme == "file":
             if parts.netloc not in ("", "localhost"):
-                raise FetchError(f"it is a file of another machine, {parts.netloc}")
+                raise FetchError(f"the file is on another machine, {parts.netloc}")
             return _file(Path(unquote(parts.path)))
         if parts.scheme:
             expected = "expected a path, file://, http:// or https://"
@@ -97,7 +97,8 @@ class Fetcher(msgspec.Struct, frozen=True):
             return _file(path)
         if self.home is None:
             raise FetchError(
-                "it is relative; give an absolute path, or the agent --frameworks-home"
+                "the path is relative; use an absolute path, or start the agent with "
+                "--frameworks-home"
             )
         return _file(self.home / path)
 
@@ -108,7 +109,7 @@ class Fetcher(msgspec.Struct, frozen=True):
             answer: IO[bytes] = urlopen(value, timeout=self.stall_seconds)
         except HTTPError as error:
             error.close()
-            raise FetchError(f"it answers {error.code} {error.reason}") from error
+            raise FetchError(f"the server answers {error.code} {error.reason}") from error
         except URLError as error:
             raise FetchError(str(error.reason)) from error
         return answer
@@ -116,12 +117,12 @@ class Fetcher(msgspec.Struct, frozen=True):
 
 def _file(path: Path) -> IO[bytes]:
     if path.is_dir():
-        raise FetchError("it is a directory")
+        raise FetchError("the path is a directory")
     return path.open("rb")
 
 
 def _target(uri: Message, sandbox: Path) -> Path:
-    """Where a file is written.
+    """Return the path at which a file is written.
 
     Raises:
         FetchError: the URI has no file name, or ``output_file`` leaves the sandbox.
@@ -129,7 +130,7 @@ def _target(uri: Message, sandbox: Path) -> Path:
     name = uri.get("output_file") or unquote(urlsplit(uri["value"]).path).rpartition("/")[2]
     path = Path(name)
     if not path.name or (path.name in ("stdout", "stderr") and path.parent == Path()):
-        raise FetchError("it names no file; set output_file")
+        raise FetchError("the URI has no file name; set output_file")
     if path.is_absolute() or ".." in path.parts:
         raise FetchError(f"output_file '{name}' leaves the sandbox")
     return sandbox / path

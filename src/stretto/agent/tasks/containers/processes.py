@@ -1,7 +1,8 @@
-"""Processes of tasks: started in a session of their own, and followed across restarts.
+"""Processes of tasks: started in a separate session, and followed across restarts of the agent.
 
-A shell waits for the task and writes its exit status to a file, so that an agent that was restarted
-in between reads it. The space of the file is taken at the start, because the disk may be full then.
+A shell waits for the task and writes its exit status to a file. Therefore an agent that restarts in
+between can read the status. The space of the file is reserved at the start, because the disk may be
+full at the end.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ from typing import Final, NamedTuple
 from stretto.offers.messages.schema import Message
 
 POLL: Final = 0.05
-"""Seconds between two looks at a process."""
+"""Seconds between two checks of a process."""
 MARK: Final = "STRETTO_EXIT"
-"""Variable with the exit file: it marks all processes of a task, also in other sessions."""
+"""Variable with the exit file; it identifies all processes of a task, also in other sessions."""
 ENDED: Final = -1
 """Placeholder for the id of a process that ended before it was followed."""
 _SCRIPT: Final = """
@@ -35,13 +36,13 @@ _START_FIELD: Final = 21
 
 
 class ProcessPaths(NamedTuple):
-    """Where a process runs."""
+    """Paths of a process."""
 
-    #: Its directory, with its output.
+    #: Working directory, with the output.
     sandbox: Path
-    #: Where its exit status is written.
+    #: File of the exit status.
     exit_file: Path
-    #: Its cgroup; None for that of the agent.
+    #: Cgroup; None for the cgroup of the agent.
     cgroup: Path | None = None
 
 
@@ -55,7 +56,7 @@ def command_line(command: Message) -> list[str]:
 
 
 def environment(command: Message, extra: Mapping[str, str]) -> dict[str, str]:
-    """Environment of a task: a path, the agent's variables, then those of the command."""
+    """Environment of a task: PATH, the agent's variables, then those of the command."""
     given = {
         each["name"]: each.get("value", "")
         for each in command.get("environment", {}).get("variables", ())
@@ -89,7 +90,7 @@ def start(arguments: list[str], env: Mapping[str, str], paths: ProcessPaths) -> 
 
 
 def start_time(pid: int) -> int:
-    """When a process started, in clock ticks after boot; 0 if it does not exist or has ended."""
+    """Start time of a process in clock ticks after boot; 0 if it does not exist or has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -98,14 +99,14 @@ def start_time(pid: int) -> int:
 
 
 def reap(pid: int) -> None:
-    """Collect a process that has ended, if it is a child of this one."""
+    """Collect a process that has ended, if it is a child of this process."""
     if pid > 0:
         with suppress(OSError):
             os.waitpid(pid, os.WNOHANG)
 
 
 async def ended(pid: int, started: int) -> None:
-    """Return when a process has ended; a later process with its id is another one."""
+    """Wait until a process has ended; a later process with the same id does not count."""
     while started and start_time(pid) == started:  # noqa: ASYNC110  (maybe no child)
         await asyncio.sleep(POLL)
     reap(pid)
@@ -119,7 +120,7 @@ def send(pid: int, number: signal.Signals) -> None:
 
 
 def kill_marked(exit_file: Path) -> int:
-    """Kill the processes of a task in any session; returns their number."""
+    """Kill the processes of a task in any session; return their number."""
     found = list(_marked(exit_file))
     for each in found:
         with suppress(ProcessLookupError, PermissionError):
@@ -128,7 +129,7 @@ def kill_marked(exit_file: Path) -> int:
 
 
 def find(exit_file: Path) -> int:
-    """The first process of an earlier start; ENDED if it has ended, 0 if there was none."""
+    """Find the first process of an earlier start; ENDED if it has ended, 0 if there was none."""
     if not exit_file.exists():
         return 0
     leaders = [each for each in _marked(exit_file) if _is_leader(each)]
@@ -146,7 +147,7 @@ def exit_status(exit_file: Path) -> int | None:
 
 
 def _marked(exit_file: Path) -> Iterator[int]:
-    """Processes of a task by the mark in their environment."""
+    """Processes of a task, by the variable in their environment."""
     wanted = f"{MARK}={exit_file}".encode()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and wanted in _variables(entry):
@@ -169,7 +170,7 @@ def _variables(process: Path) -> list[bytes]:
 
 
 def _reserve(exit_file: Path) -> None:
-    """Create the exit file with as many bytes as a status has."""
+    """Create the exit file with as many bytes as a status needs."""
     with exit_file.open("wb") as file:
         file.write(_NO_STATUS)
         file.flush()

@@ -1,4 +1,4 @@
-"""The user as which a command runs."""
+"""The operating-system user of a command."""
 
 import os
 import pwd
@@ -11,24 +11,24 @@ _PROGRAM: Final = "setpriv"
 
 
 class UserError(Exception):
-    """A command cannot run as its user; the text states the reason."""
+    """A command cannot run as its user; the text contains the reason."""
 
 
 class CommandUser(NamedTuple):
-    """A user that is not the one of the agent."""
+    """User that differs from the user of the agent."""
 
     #: User id.
     uid: int
     #: Primary group.
     gid: int
-    #: Words before the command.
+    #: Program and arguments before the command.
     prefix: tuple[str, ...]
 
     def own(self, directory: Path) -> None:
-        """Give a directory and everything below it to the user.
+        """Make the user the owner of a directory and of everything below it.
 
         Raises:
-            OSError: that is not possible.
+            OSError: the owner cannot be changed.
         """
         os.chown(directory, self.uid, self.gid)
         for place, folders, files in os.walk(directory):
@@ -37,10 +37,10 @@ class CommandUser(NamedTuple):
 
 
 def command_user(name: str | None) -> CommandUser | None:
-    """The user with a name; ``None`` for the one of the agent.
+    """Return the user with this name; ``None`` if it is the user of the agent.
 
     Raises:
-        UserError: there is no such user, or the agent may not change to it.
+        UserError: the user does not exist, or the agent may not change to it.
     """
     if not name:
         return None
@@ -51,8 +51,8 @@ def command_user(name: str | None) -> CommandUser | None:
     if entry.pw_uid == os.geteuid():
         return None
     if os.geteuid() != 0:
-        text = f"command.user: only an agent of root can run commands as '{name}'"
-        raise UserError(f"{text}: leave command.user out, or run the agent as root")
+        text = f"command.user: only an agent that runs as root can run commands as '{name}'"
+        raise UserError(f"{text}: remove command.user, or run the agent as root")
     program = shutil.which(_PROGRAM)
     if program is None:
         raise UserError(f"command.user: '{name}' needs the program {_PROGRAM} (util-linux)")

@@ -1,4 +1,4 @@
-"""Persistent volumes: directories that outlive tasks, linked into their sandboxes."""
+"""Persistent volumes: directories that outlive tasks, linked into the tasks' sandboxes."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -8,26 +8,26 @@ from typing import Final
 from stretto.offers.messages.schema import Message
 
 FOLDER: Final = "volumes"
-"""Where volumes are, below the work directory: one folder per role, one per id."""
+"""Folder of volumes below the work directory; it has one folder per role and id."""
 
 
 class VolumeError(Exception):
-    """A volume that cannot be attached; its text states the reason."""
+    """A volume cannot be attached; the text contains the reason."""
 
 
 class Volumes:
     """The persistent volumes of one agent."""
 
     def __init__(self, directory: Path) -> None:
-        """Keep volumes below the work directory of an agent."""
+        """Store volumes below the work directory of an agent."""
         self._directory = directory / FOLDER
 
     def attach(self, resources: Iterable[Message], sandbox: Path) -> None:
         """Link the volumes among the resources of a container into its sandbox.
 
         Raises:
-            VolumeError: the path of one leaves the sandbox, or is taken.
-            OSError: a directory cannot be made.
+            VolumeError: the path of a volume leaves the sandbox, or exists already.
+            OSError: a directory cannot be created.
         """
         for each in _persistent(resources):
             place = self._place(each)
@@ -35,7 +35,7 @@ class Volumes:
             name = each["disk"].get("volume", {}).get("container_path", "")
             path = Path(name)
             if not path.name or path.is_absolute() or ".." in path.parts:
-                raise VolumeError(f"the volume path '{name}' is no path below the sandbox")
+                raise VolumeError(f"the volume path '{name}' is not a path below the sandbox")
             link = sandbox / path
             link.parent.mkdir(parents=True, exist_ok=True)
             if link.is_symlink() and link.readlink() == place:
@@ -45,14 +45,14 @@ class Volumes:
             link.symlink_to(place, target_is_directory=True)
 
     def keep(self, resources: Iterable[Message]) -> None:
-        """Remove every volume that is not listed: its framework has destroyed it."""
+        """Remove every volume that is not listed, because its framework has destroyed it."""
         wanted = {self._place(each) for each in _persistent(resources)}
         for place in self._directory.glob("*/*"):
             if place not in wanted:
                 shutil.rmtree(place, ignore_errors=True)
 
     def _place(self, resource: Message) -> Path:
-        """The directory of a volume; roles have slashes, directories of Mesos have spaces."""
+        """The directory of a volume; slashes in roles become spaces, as in Mesos."""
         reservations = resource.get("reservations", ())
         role: str = reservations[-1]["role"] if reservations else resource.get("role", "*")
         identity: str = resource["disk"]["persistence"]["id"]

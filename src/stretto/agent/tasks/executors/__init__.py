@@ -1,4 +1,4 @@
 """Executors of frameworks: processes that run tasks and report by the v1 executor API.
 
-Not here: commands and default executors, which the agent runs itself.
+Commands and default executors, which the agent runs itself, are in ``agent.tasks.commands``.
 """

@@ -37,7 +37,7 @@ class AgentSide(Protocol):
     """The interface of the agent for executors."""
 
     def info(self) -> Message:
-        """Its AgentInfo."""
+        """The AgentInfo of the agent."""
         ...
 
     def now(self) -> float:
@@ -50,12 +50,12 @@ class AgentSide(Protocol):
 
 
 class ExecutorApi:
-    """Answers the calls of the executors of one agent."""
+    """Handler of the calls of the executors of one agent."""
 
     def __init__(
         self, executors: Executors, ledger: TaskLedger, agent: AgentSide, jobs: Jobs, rng: Rng
     ) -> None:
-        """Serve executors; their updates go to the ledger."""
+        """Serve executors; their status updates go to the ledger."""
         self._executors = executors
         self._ledger = ledger
         self._agent = agent
@@ -71,7 +71,7 @@ class ExecutorApi:
             return error.answer
 
     async def records(self, stream: ClientStream) -> AsyncIterator[bytes]:
-        """Records of a stream until it ends or its executor closes it."""
+        """Yield records of a stream until it ends or its executor closes it."""
         executor, queue = self._streams[stream.id]
         beats = self._jobs.start(_beat(executor))
         try:
@@ -124,7 +124,7 @@ class ExecutorApi:
         return stream_answer(stream, {})
 
     def _update(self, executor: Executor, status: Message) -> None:
-        """Process an update once: an executor repeats updates without an acknowledgement."""
+        """Process an update once; an executor repeats updates until they are acknowledged."""
         record = self._ledger.get((executor.record.key[0], status["task_id"]["value"]))
         if record is not None and record.executor_id == executor.record.key[1]:
             self._ledger.forward(record, self._completed(executor, record, status))
@@ -146,7 +146,7 @@ class ExecutorApi:
 
 
 def call_error(call: Message) -> str | None:
-    """Why a call is invalid by itself, in Mesos' words."""
+    """Return why a call by itself is invalid, in Mesos' words; ``None`` if it is valid."""
     kind = call.get("type")
     if kind is None:
         return "Expecting 'type' to be present"
@@ -179,7 +179,7 @@ def _status_error(call: Message, status: Message) -> str | None:
 
 
 def _is_authentic(request: MasterRequest, token: str) -> bool:
-    """Return whether a request has the token of its executor, if that has one."""
+    """Return whether a request contains the token of its executor, if the executor has one."""
     given = request.headers.get("authorization", "")
     return not token or hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 

@@ -1,4 +1,4 @@
-"""Variables by which an executor finds its agent, as Mesos names them."""
+"""Environment variables by which an executor finds its agent, with Mesos' names."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,24 +11,25 @@ _UNITS = (("weeks", 604_800), ("days", 86_400), ("hrs", 3_600), ("mins", 60), ("
 
 
 class ExecutorTimes(msgspec.Struct, frozen=True):
-    """Seconds that executors have."""
+    """Time limits of executors, in seconds."""
 
-    #: To subscribe after their start.
+    #: Time to subscribe after the start.
     registration: float = 60.0
-    #: To subscribe after a restart of the agent: common libraries wait up to 15 s between attempts.
+    #: Time to subscribe after a restart of the agent; common libraries wait up to 15 s between
+    #: attempts.
     reregistration: float = 30.0
-    #: To end after SHUTDOWN, unless the executor names its own.
+    #: Time to end after SHUTDOWN, unless the executor has its own limit.
     shutdown: float = 5.0
-    #: To wait for an agent that is away.
+    #: Time to wait for an unavailable agent.
     recovery: float = 900.0
-    #: Between two attempts to subscribe at most.
+    #: Maximum time between two attempts to subscribe.
     backoff: float = 2.0
 
 
 class AgentAddress(msgspec.Struct, frozen=True):
-    """How executors reach the agent."""
+    """Address of the agent for executors."""
 
-    #: Address of the agent's process, such as ``slave(1)@127.0.0.1:5051``.
+    #: Libprocess address of the agent, such as ``slave(1)@127.0.0.1:5051``.
     pid: str
     #: Host and port.
     endpoint: str
@@ -68,7 +69,7 @@ def variables(
 
 
 def duration(seconds: float) -> str:
-    """A duration as Mesos writes it, in the largest unit in which it is whole: ``15mins``."""
+    """Format a duration like Mesos, in the largest unit in which it is whole: ``15mins``."""
     for name, size in _UNITS:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g}{name}"

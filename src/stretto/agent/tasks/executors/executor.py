@@ -14,28 +14,29 @@ from stretto.offers.messages.schema import Message
 
 
 class ExecutorPhase(Enum):
-    """Where an executor is in its life."""
+    """Phase of an executor."""
 
-    #: It has not subscribed since its start, or since that of the agent.
+    #: The executor has not subscribed since its start, or since the start of the agent.
     REGISTERING = "registering"
-    #: It has subscribed.
+    #: The executor has subscribed.
     RUNNING = "running"
-    #: It has received SHUTDOWN.
+    #: The executor has received SHUTDOWN.
     TERMINATING = "terminating"
 
 
 class Executor:
-    """An executor that has not ended."""
+    """Executor that has not ended."""
 
     def __init__(self, record: ExecutorRecord, container: TaskContainer) -> None:
-        """Take an executor that starts, or one that runs."""
+        """Manage an executor that starts, or one that runs already."""
         #: Its stored record.
         self.record: Final = record
         #: Its container.
         self.container: Final = container
-        #: Where it is.
+        #: Current phase.
         self.phase = ExecutorPhase.REGISTERING
-        #: Why it was stopped, for the status of its tasks: reason and text; empty by itself.
+        #: Reason and text of a stop, for the status of its tasks; empty if the executor ends by
+        #: itself.
         self.stopped: tuple[str, str] = ("", "")
         self._stream: ClientStream | None = None
         self._queue = RecordQueue()
@@ -43,11 +44,11 @@ class Executor:
 
     @property
     def is_connected(self) -> bool:
-        """Return whether it has an open stream."""
+        """Return whether the executor has an open stream."""
         return self._stream is not None
 
     def subscribe(self, stream: ClientStream, subscribed: Message) -> RecordQueue:
-        """Open a stream with its first event; an older stream ends. Kills that waited follow."""
+        """Open a stream with its first event, close the previous one, and send waiting kills."""
         self._queue.end()
         self._stream, self._queue = stream, RecordQueue()
         if self.phase is ExecutorPhase.REGISTERING:
@@ -56,7 +57,7 @@ class Executor:
         return self._queue
 
     def unsubscribe(self, stream: ClientStream) -> None:
-        """A stream is closed."""
+        """Remove a closed stream."""
         if self._stream == stream:
             self._stream = None
             self._queue.end()
@@ -70,7 +71,7 @@ class Executor:
             self._send({"type": "LAUNCH", "launch": {"task": tasks[0].task}})
 
     def kill(self, task: TaskRecord, policy: Message | None) -> None:
-        """Send KILL; without a stream it waits for the next one."""
+        """Send KILL; without a stream, send it on the next stream."""
         body: Message = {"task_id": task.task["task_id"]}
         if policy is not None:
             body["kill_policy"] = policy
@@ -80,19 +81,19 @@ class Executor:
             self._kills[task.task_id] = body
 
     def send_kills(self, alive: Iterable[TaskRecord]) -> None:
-        """Send the kills that waited, of tasks that have not ended."""
+        """Send the waiting kills of tasks that have not ended."""
         kills, self._kills = self._kills, {}
         for record in alive:
             if record.task_id in kills:
                 self._send({"type": "KILL", "kill": kills[record.task_id]})
 
     def acknowledge(self, status: Message) -> None:
-        """The agent has an update."""
+        """Acknowledge an update that the agent has stored."""
         body = {"task_id": status["task_id"], "uuid": status["uuid"]}
         self._send({"type": "ACKNOWLEDGED", "acknowledged": body})
 
     def message(self, data: str) -> None:
-        """Send bytes of the framework, in base64; without a stream they are lost."""
+        """Send bytes of the framework, in base64; without a stream the bytes are lost."""
         self._send({"type": "MESSAGE", "message": {"data": data}})
 
     def beat(self) -> None:
@@ -104,7 +105,7 @@ class Executor:
         self._send({"type": "SHUTDOWN"})
 
     def shutdown(self, reason: str = "", text: str = "") -> bool:
-        """Send SHUTDOWN; False if it was sent before."""
+        """Send SHUTDOWN; return False if it was sent before."""
         if self.phase is ExecutorPhase.TERMINATING:
             return False
         self.phase = ExecutorPhase.TERMINATING
@@ -113,7 +114,7 @@ class Executor:
         return True
 
     def close(self) -> None:
-        """It has ended: its stream ends."""
+        """Close the stream of an executor that has ended."""
         self._stream = None
         self._queue.end()
 

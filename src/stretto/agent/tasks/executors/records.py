@@ -1,4 +1,4 @@
-"""The stored record of an executor, which outlives the agent."""
+"""The stored record of an executor, which survives a restart of the agent."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from stretto.agent.tasks.records import Key, read_record, write_file
 from stretto.offers.messages.schema import Message
 
 STATE: Final = "executor.json"
-"""File of an executor's state."""
+"""File name of an executor's state."""
 
 
 class ExecutorRecord(msgspec.Struct):
@@ -30,7 +30,7 @@ class ExecutorRecord(msgspec.Struct):
     started: int = 0
 
     def run_as(self, pid: int, started: int) -> None:
-        """The process of the executor has started."""
+        """Record the process of the executor."""
         self.pid, self.started = pid, started
 
     @property
@@ -40,7 +40,7 @@ class ExecutorRecord(msgspec.Struct):
 
     @property
     def checkpoint(self) -> bool:
-        """Return whether the executor waits for an agent that was restarted."""
+        """Return whether the executor waits for an agent that restarts."""
         return bool(self.framework.get("checkpoint"))
 
 

@@ -22,7 +22,7 @@ _HEALTH: Final = re.compile(r"^(/slave\(\d+\))?/health/?$")
 
 
 class AgentApp:
-    """Reads requests within their limits, and writes answers and streams."""
+    """Application that limits requests, and writes answers and streams."""
 
     def __init__(self, api: ExecutorApi, limits: RequestLimits) -> None:
         """Serve executors."""
@@ -30,7 +30,7 @@ class AgentApp:
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection of the ASGI protocol."""
+        """Handle one connection of the ASGI protocol."""
         await serve_connection(self._respond, scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:

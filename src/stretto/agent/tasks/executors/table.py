@@ -1,7 +1,7 @@
 """The executors of an agent: started for their first task, subscribed, stopped and ended.
 
 A task waits until its executor has subscribed. An executor that does not subscribe in time is
-stopped. When an executor ends, its tasks that have not ended fail.
+stopped. When an executor ends, its unfinished tasks fail.
 """
 
 import asyncio
@@ -42,44 +42,44 @@ TERMINATED: Final = "REASON_EXECUTOR_TERMINATED"
 """Reason of tasks whose executor has ended."""
 
 ExecutorEnded = Callable[[Key, int], Awaitable[None]]
-"""Is called with an executor that has ended and its wait status."""
+"""Called with an executor that has ended, and its wait status."""
 
 
 class SubscriptionWait(NamedTuple):
-    """How long an executor may take to subscribe."""
+    """Time limit of an executor to subscribe."""
 
-    #: The time.
+    #: Selects the limit in seconds.
     seconds: Callable[[ExecutorTimes], float]
-    #: Reason of its tasks if it takes longer.
+    #: Reason of its tasks after the limit.
     reason: str
-    #: What it has not done then.
+    #: Verb of the missing action, for the message.
     verb: str
 
 
 REGISTRATION: Final = SubscriptionWait(
     lambda times: times.registration, "REASON_EXECUTOR_REGISTRATION_TIMEOUT", "register"
 )
-"""After its start."""
+"""Limit after the start of the executor."""
 REREGISTRATION: Final = SubscriptionWait(
     lambda times: times.reregistration, "REASON_EXECUTOR_REREGISTRATION_TIMEOUT", "reregister"
 )
-"""After a restart of the agent."""
+"""Limit after a restart of the agent."""
 
 
 class ExecutorTools(msgspec.Struct, frozen=True):
-    """Values that executors share."""
+    """Dependencies of executors."""
 
-    #: Their files.
+    #: Records of executors.
     files: ExecutorFiles
     #: Tools of containers.
     containers: ContainerTools
-    #: Their times.
+    #: Time limits.
     times: ExecutorTimes
-    #: How they reach the agent.
+    #: Address of the agent for executors.
     address: AgentAddress
-    #: Ids of containers.
+    #: Source of container ids.
     rng: Rng
-    #: True if an executor must send the token that it got.
+    #: True if an executor must send its token.
     authenticate: bool = False
 
 
@@ -89,7 +89,7 @@ class Executors:
     def __init__(
         self, ledger: TaskLedger, tools: ExecutorTools, jobs: Jobs, ended: ExecutorEnded
     ) -> None:
-        """Run the tasks of a ledger that name an executor."""
+        """Run the tasks of a ledger that have an executor."""
         self._ledger = ledger
         self._tools = tools
         self._jobs = jobs
@@ -100,14 +100,14 @@ class Executors:
         return iter(list(self._executors.values()))
 
     def get(self, key: Key) -> Executor | None:
-        """An executor."""
+        """Return an executor; ``None`` if it is unknown."""
         return self._executors.get(key)
 
     def recover(self) -> None:
         """Follow the executors that an earlier run of the agent has started.
 
-        An executor is stored before its process starts. So a task without one has waited for it,
-        and it is started now.
+        An executor is stored before its process starts. If the executor of an undelivered task is
+        not stored, it never started and is started now.
         """
         for record in self._tools.files.all():
             process = ContainerProcess(record.pid, record.started) if record.pid else None
@@ -124,7 +124,7 @@ class Executors:
                 self._start(task)
 
     def launch(self, tasks: list[TaskRecord], may_start: bool) -> None:
-        """Run stored tasks of one executor, several of them as a group."""
+        """Run stored tasks of one executor; several tasks are a group."""
         first = tasks[0]
         key = first.framework_id, first.executor_id
         executor = self._executors.get(key)
@@ -143,7 +143,7 @@ class Executors:
         self._deliver(executor)
 
     def kill(self, task: TaskRecord, policy: Message | None) -> None:
-        """Kill a task; one that its executor has not received ends at once, with its group."""
+        """Kill a task; a task that its executor has not received ends at once, with its group."""
         executor = self._executors.get((task.framework_id, task.executor_id))
         if executor is None:
             return
@@ -159,13 +159,13 @@ class Executors:
             self.shutdown(executor)
 
     def shutdown(self, executor: Executor, after: float | None = None) -> None:
-        """Stop an executor: SHUTDOWN, and SIGKILL after its grace period in seconds."""
+        """Stop an executor: send SHUTDOWN, and SIGKILL after its grace period in seconds."""
         if executor.shutdown():
             own = grace(executor.record, self._tools.times)
             executor.container.kill_after(own if after is None else after)
 
     def subscribed(self, executor: Executor, known: frozenset[str]) -> None:
-        """An executor has subscribed with these tasks, of those without an update."""
+        """Handle the subscription of an executor; ``known``: its tasks without an update."""
         for task in self._tasks(executor):
             if task.delivered and task.state == "TASK_STAGING" and task.task_id not in known:
                 text = "The executor did not receive the task"
@@ -251,8 +251,8 @@ class Executors:
         """Start the process of an executor.
 
         Raises:
-            LaunchError: it cannot be started.
-            OSError: it cannot be stored; nothing of it is left.
+            LaunchError: the process cannot be started.
+            OSError: the executor cannot be stored; its files are removed.
         """
         self._tools.files.save(executor.record)
         process = await executor.container.launch()
@@ -273,7 +273,7 @@ class Executors:
         executor.container.kill_after(0.0)
 
     async def _finish(self, executor: Executor, end: ContainerEnd) -> None:
-        """Fail the tasks of an executor that has ended, and report it."""
+        """Fail the tasks of an executor that has ended, and report its end."""
         reason, text = executor.stopped
         if end.memory is not None:
             reason = MEMORY
@@ -290,5 +290,5 @@ class Executors:
 
 
 def _dropped(task: TaskRecord) -> str:
-    """The state of a task that was never started."""
+    """The final state of a task that was never started."""
     return "TASK_DROPPED" if task.has("PARTITION_AWARE") else "TASK_LOST"

@@ -1,4 +1,4 @@
 """Checks and health checks of tasks: probes by commands, HTTP and TCP, and their schedules.
 
-Not here: what a result means for the task.
+This folder does not contain the effect of a result on the task.
 """

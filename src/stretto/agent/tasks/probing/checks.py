@@ -1,4 +1,4 @@
-"""Checks: probes whose results a framework reads; they do not change the task."""
+"""Checks: probes whose results a framework reads; a result does not affect the task."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from stretto.offers.messages.schema import Message
 class CheckTimes(msgspec.Struct, frozen=True):
     """Times of a check in seconds, with Mesos' defaults."""
 
-    #: Before the first check.
+    #: Delay before the first check.
     delay_seconds: float = 15.0
-    #: Between two checks.
+    #: Time between two checks.
     interval_seconds: float = 10.0
-    #: For one check; 0 for no limit.
+    #: Time limit of one check; 0: no limit.
     timeout_seconds: float = 20.0
 
 
@@ -32,7 +32,7 @@ def empty_status(check: Message) -> Message:
 
 
 async def watch(check: Message, site: ProbeSite, report: Callable[[Message], None]) -> None:
-    """Check until cancelled; ``report`` is called with each CheckStatusInfo that differs."""
+    """Check until cancelled; ``report`` receives each CheckStatusInfo that differs."""
     times = msgspec.convert(
         {key: value for key, value in check.items() if key.endswith("_seconds")}, CheckTimes
     )
@@ -47,7 +47,7 @@ async def watch(check: Message, site: ProbeSite, report: Callable[[Message], Non
 
 
 async def check_once(check: Message, site: ProbeSite, seconds: float) -> Message:
-    """The CheckStatusInfo of one check; one that takes longer has no result."""
+    """Return the CheckStatusInfo of one check; a check that exceeds its time has no result."""
     found = await _probe(check, site, seconds)
     known = {name: value for name, value in found._asdict().items() if value is not None}
     return {"type": check["type"], check["type"].lower(): known}

@@ -1,4 +1,4 @@
-"""Health checks: a task that fails several probes in a row is unhealthy and ends."""
+"""Health checks: a task whose checks fail several times in a row is unhealthy and is killed."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,22 +12,22 @@ from stretto.offers.messages.schema import Message
 class HealthTimes(msgspec.Struct, frozen=True):
     """Times of a health check in seconds, with Mesos' defaults."""
 
-    #: Before the first check.
+    #: Delay before the first check.
     delay_seconds: float = 15.0
-    #: Between two checks.
+    #: Time between two checks.
     interval_seconds: float = 10.0
-    #: For one check; 0 for no limit.
+    #: Time limit of one check; 0: no limit.
     timeout_seconds: float = 20.0
-    #: After the start, in which failures do not count.
+    #: Time after the start in which failures do not count.
     grace_period_seconds: float = 10.0
-    #: Failures in a row after which the task is killed; 0 for never.
+    #: Number of failures in a row after which the task is killed; 0: never.
     consecutive_failures: int = 3
 
 
 async def watch(check: Message, site: ProbeSite, report: Callable[[bool], None]) -> None:
     """Check until cancelled, or until too many failures in a row.
 
-    ``report`` is called with each change of the health, and with each failure.
+    ``report`` is called for each change of the health, and for each failure.
     """
     times = msgspec.convert(
         {key: value for key, value in check.items() if key.endswith(("_seconds", "_failures"))},
@@ -52,7 +52,7 @@ async def watch(check: Message, site: ProbeSite, report: Callable[[bool], None])
 
 
 async def is_healthy(check: Message, site: ProbeSite, seconds: float) -> bool:
-    """One health check, which fails after some seconds."""
+    """Run one health check with a time limit in seconds; return whether it passed."""
     if check["type"] == "COMMAND":
         return (await run_command(check["command"], site, seconds)).exit_code == 0
     if check["type"] == "TCP":

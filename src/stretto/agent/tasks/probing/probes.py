@@ -17,18 +17,18 @@ HOSTS: Final = {"IPV4": "127.0.0.1", "IPV6": "::1"}
 
 
 class ProbeSite(NamedTuple):
-    """Where commands of probes run."""
+    """Environment of the commands of probes."""
 
-    #: Their directory: the sandbox of the task.
+    #: Working directory: the sandbox of the task.
     directory: Path
     #: Variables of the agent.
     variables: Mapping[str, str] = {}
-    #: Their user; empty for that of the agent.
+    #: User; empty for the user of the agent.
     user: str = ""
 
 
 class ProbeResult(NamedTuple):
-    """The result of a probe; all fields are ``None`` if there is none, as after a time-out."""
+    """Result of a probe; all fields are ``None`` if there is none, as after a timeout."""
 
     #: Exit status of a command.
     exit_code: int | None = None
@@ -39,11 +39,11 @@ class ProbeResult(NamedTuple):
 
 
 NO_RESULT: Final = ProbeResult()
-"""The probe did not end."""
+"""Result of a probe that did not end."""
 
 
 async def run_command(command: Message, site: ProbeSite, seconds: float) -> ProbeResult:
-    """Run a command until its end, for some seconds at most."""
+    """Run a command until its end or the time limit in seconds."""
     try:
         async with asyncio.timeout(seconds or None):
             return ProbeResult(exit_code=await _exit_code(command, site))
@@ -69,7 +69,7 @@ async def connect_tcp(tcp: Message, seconds: float) -> ProbeResult:
             return ProbeResult(succeeded=True)
     except TimeoutError:
         return NO_RESULT
-    except (OSError, OverflowError):  # also for a number that is no port
+    except (OSError, OverflowError):  # also for a number that is not a port
         return ProbeResult(succeeded=False)
 
 
@@ -80,7 +80,7 @@ class _Exit(asyncio.SubprocessProtocol):
         self.ended = asyncio.Event()
 
     def process_exited(self) -> None:
-        """Wake the probe that waits."""
+        """Wake the waiting probe."""
         self.ended.set()
 
 
@@ -128,7 +128,7 @@ def _host(probe: Message) -> str:
 
 
 def _unverified() -> ssl.SSLContext:
-    """TLS to this machine, with any certificate."""
+    """TLS context that accepts any certificate, for connections to this machine."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
