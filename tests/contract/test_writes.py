@@ -247,6 +247,13 @@ def test_a_strategic_patch_merges_conditions_by_their_type(desk: Desk) -> None:
     assert "Ready" not in shown
 
 
+def test_a_strategic_patch_of_a_kind_of_a_definition_is_refused(desk: Desk) -> None:
+    queue = desk.create(QUEUE, bodies.body(metadata={"name": "root"}, spec={}))
+    reply = desk.patch(queue, {"metadata": {"labels": {"a": "1"}}}, type=PatchType.STRATEGIC)
+    assert reply.outcome is WriteOutcome.REFUSED
+    assert desk.now(queue) == queue
+
+
 def test_a_patch_of_a_type_that_no_store_takes_is_refused(desk: Desk) -> None:
     pod = desk.pod("web")
     reply = desk.patch(pod, {"metadata": {"labels": {"a": "1"}}}, type=PatchType.JSON)

@@ -11,6 +11,7 @@ from msgspec.json import decode, encode
 from stretto.api import codec
 from stretto.api.edit.strategic import strategic_merge
 from stretto.api.kinds.table import kind_named, kind_of
+from stretto.api.schema.kubernetes import struct
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 
@@ -59,7 +60,7 @@ def annotations_after(trace: dict[str, Any]) -> dict[str, dict[str, str]]:
             if step["verb"] == "create" and not step.get("subresource"):
                 pods[name] = step["body"]
             elif step.get("content_type") == STRATEGIC:
-                pods[name] = strategic_merge(pods[name], step["body"], name)
+                pods[name] = strategic_merge(pods[name], step["body"], struct("core/v1.Pod"))
     return {name: pod["metadata"].get("annotations", {}) for name, pod in pods.items()}
 
 

@@ -1,111 +1,150 @@
 """Strategic merge patch: a merge patch in which some lists merge by a key.
 
-Kubernetes declares the keys as tags on its Go structs; this module has a table of the lists that
-matter here. Lists outside the table are replaced as a whole, as in a merge patch.
+Kubernetes declares patch strategies and merge keys as tags on its Go structs; here they are part
+of the structs of :mod:`stretto.api.schema`. Members that no struct names merge as in RFC 7386.
+Errors have the texts of kube-apiserver.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
+from stretto.api.schema.golang import go_value, reflected_type
+from stretto.api.schema.types import FieldType, Form, StructType
 
-from stretto.api.codec import parse
-from stretto.api.wire.limits import measured
-from stretto.base.errors import InputError
-
-MERGE_KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "conditions": ("type",),
-    "addresses": ("type",),
-    "ownerReferences": ("uid",),
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "ephemeralContainers": ("name",),
-    "env": ("name",),
-    "volumes": ("name",),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "ports": ("containerPort", "port"),
-    "imagePullSecrets": ("name",),
-    "hostAliases": ("ip",),
-    "podIPs": ("ip",),
-    "schedulingGates": ("name",),
-    "resourceClaims": ("name",),
-    "topologySpreadConstraints": ("topologyKey",),
-}
-"""Lists that merge, by member name; of several keys the first in the items of the patch counts.
-
-Tolerations and taints are not included: they are atomic in Kubernetes, and ``kubectl taint``
-removes a taint by sending the list without it.
-"""
-
-PRIMITIVE_SETS: Final = frozenset({"finalizers"})
-"""Lists of strings that merge as sets."""
+Json = dict[str, Any]
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
 _ORDER: Final = "$setElementOrder/"
 _DELETE: Final = "$deleteFromPrimitiveList/"
-_DIRECTIVES: Final = (_PATCH, _RETAIN)
 
 
-def strategic_patch(body: bytes, patch: bytes, where: str) -> bytes:
-    """An object with a patch merged in, as JSON; ``where`` names the object in errors."""
-    merged = strategic_merge(parse(body, where), parse(patch, f"patch of {where}"), where)
-    return measured(msgspec.json.encode(merged), where)
+class StrategicPatchError(Exception):
+    """A strategic merge patch that does not fit the object or its types."""
 
 
-def strategic_merge(target: Any, patch: dict[str, Any], where: str) -> Any:
-    """``target`` with ``patch`` merged in; directives such as ``$patch`` are applied."""
-    directive = patch.get(_PATCH)
+class RetainKeysError(StrategicPatchError):
+    """A patch whose ``$retainKeys`` omits a member that the patch sets."""
+
+    def __init__(self) -> None:
+        super().__init__("invalid patch format of retainKeys")
+
+
+def strategic_merge(item: Json, change: Mapping[str, Any], struct: StructType) -> Json:
+    """Return an object with a strategic merge patch; neither argument is changed.
+
+    Raises:
+        StrategicPatchError: the patch does not fit the types.
+    """
+    return _object(item, change, struct)
+
+
+def unordered(change: Any) -> Any:
+    """Return a patch without the lists that it orders and without their directives.
+
+    Messages of kube-apiserver quote a patch in this form.
+    """
+    if not isinstance(change, dict):
+        return change
+    ordered = {key.removeprefix(_ORDER) for key in change if key.startswith(_ORDER)}
+    gone = {_RETAIN, *ordered, *(f"{_ORDER}{name}" for name in ordered)}
+    return {key: unordered(each) for key, each in change.items() if key not in gone}
+
+
+def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> Json:
+    directive = change.get(_PATCH)
     if directive == "replace":
-        return _without_directives(patch)
+        return _members(change)
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
-        raise InputError(f"patch of {where}: {_PATCH}", directive, "merge, replace or delete")
-    merged = dict(target) if isinstance(target, dict) else {}
-    retained = patch.get(_RETAIN)
-    if isinstance(retained, list):
-        merged = {name: value for name, value in merged.items() if name in retained}
-    for name, value in patch.items():
-        if name in _DIRECTIVES or name.startswith(_ORDER):
+        words = f"{go_value(directive)} in map: {go_value(change)}"
+        raise StrategicPatchError(f"unknown patch type: {words}")
+    merged = dict(old) if isinstance(old, dict) else {}
+    if _RETAIN in change:
+        retained = _retained(change)
+        merged = {key: each for key, each in merged.items() if key in retained}
+    fields = struct.fields if struct is not None else {}
+    for key, value in change.items():
+        if key in (_PATCH, _RETAIN) or key.startswith(_ORDER):
             continue
-        if name.startswith(_DELETE):
-            _delete_primitives(merged, name.removeprefix(_DELETE), value, where)
+        if key.startswith(_DELETE):
+            _remove(merged, key.removeprefix(_DELETE), value)
         elif value is None:
-            merged.pop(name, None)
+            merged.pop(key, None)
         else:
-            merged[name] = _merged(name, merged.get(name), value, where)
-    for name, order in patch.items():
-        if name.startswith(_ORDER):
-            _reorder(merged, name.removeprefix(_ORDER), order)
+            order = change.get(_ORDER + key)
+            merged[key] = _member(merged.get(key), value, fields.get(key), order)
+    for key, order in change.items():
+        name = key.removeprefix(_ORDER)
+        if key.startswith(_ORDER) and name not in change:
+            _order_alone(merged, name, order, fields.get(name))
     return merged
 
 
-def _merged(name: str, old: Any, new: Any, where: str) -> Any:
-    """One member: objects merge, lists merge by the table, other values are replaced."""
+def _retained(change: Mapping[str, Any]) -> list[Any]:
+    """Return the members that a patch keeps; all that it sets are among them."""
+    names = change[_RETAIN]
+    known = [*names, _PATCH, _RETAIN] if isinstance(names, list) else []
+    if not known or any(key not in known and not key.startswith("$") for key in change):
+        raise RetainKeysError
+    return known
+
+
+def _remove(merged: Json, name: str, gone: Any) -> None:
+    """Remove values from a list: ``$deleteFromPrimitiveList/finalizers: [a]``."""
+    if isinstance(merged.get(name), list) and isinstance(gone, list):
+        merged[name] = [each for each in merged[name] if each not in gone]
+
+
+def _order_alone(merged: Json, name: str, order: Any, known: FieldType | None) -> None:
+    """Order a list that the patch does not change otherwise."""
+    _check_marks(order, known)
+    if isinstance(merged.get(name), list):
+        merged[name] = _ordered(merged[name], order, known)
+
+
+def _member(old: Any, new: Any, known: FieldType | None, order: Any) -> Any:
+    """Return a member after the patch: objects and some lists merge, other values are replaced."""
+    strategy = known.strategy if known is not None else ()
     if isinstance(new, dict):
-        return strategic_merge(old, new, where)
+        if "replace" in strategy:
+            return _members(new)
+        is_struct = known is not None and known.type.form is Form.STRUCT
+        return _object(old, new, known.type.struct if known is not None and is_struct else None)
     if not isinstance(new, list):
         return new
+    if known is None or "merge" not in strategy:
+        return _clean(new)
     kept = old if isinstance(old, list) else []
-    if name in PRIMITIVE_SETS:
-        return [*kept, *(each for each in new if each not in kept)]
-    if name not in MERGE_KEYS:
-        return new
-    key = _merge_key(name, new)
-    if key is None:
-        expected = f"objects that all have {' or '.join(MERGE_KEYS[name])}"
-        raise InputError(f"patch of {where}: {name}", new, expected, "the list merges by this key")
-    return _merged_list(kept, new, key, where)
+    if known.merge_key:
+        return _keyed_list(kept, new, known, order)
+    merged = [*kept, *(each for each in new if each not in kept)]
+    return _ordered(merged, order if isinstance(order, list) else new, known, kept)
 
 
-def _merge_key(name: str, items: list[Any]) -> str | None:
-    """The merge key of the items of a list; None for a list that does not merge."""
-    wanting = [each for each in items if not _replaces(each)]
-    for key in MERGE_KEYS.get(name, ()):
-        if all(isinstance(each, dict) and key in each for each in wanting):
-            return key
-    return None
+def _keyed_list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[Any]:
+    """Return a list of objects, merged by key."""
+    if any(map(_replaces, new)):
+        return [_clean(each) for each in new if not _replaces(each)]
+    key = known.merge_key
+    if order is not None:
+        _check_marks(order, known)
+        _check_order(new, order, key)
+    inner = known.type.item.struct if known.type.item is not None else None
+    merged = list(old)
+    for each in new:
+        _check_item(each, key, old, new)
+        place = next((at for at, item in enumerate(merged) if _mark(item, key) == each[key]), None)
+        if each.get(_PATCH) == "delete":
+            merged = [item for item in merged if _mark(item, key) != each[key]]
+        elif place is None:
+            merged.append(_object({}, each, inner))
+        else:
+            merged[place] = _object(merged[place], each, inner)
+    if not isinstance(order, list):
+        order = [each for each in new if each.get(_PATCH) != "delete"]
+    return _ordered(merged, order, known, old)
 
 
 def _replaces(item: Any) -> bool:
@@ -113,52 +152,94 @@ def _replaces(item: Any) -> bool:
     return isinstance(item, dict) and item.get(_PATCH) == "replace"
 
 
-def _merged_list(old: list[Any], new: list[dict[str, Any]], key: str, where: str) -> list[Any]:
-    """A list of objects, merged by key: existing ones keep their position, new ones come last."""
-    if any(map(_replaces, new)):
-        return [_without_directives(each) for each in new if key in each]
-    merged = list(old)
-    for change in new:
-        place = next(
-            (at for at, each in enumerate(merged) if _key_of(each, key) == change[key]), None
+def _check_item(item: Any, key: str, old: list[Any], new: list[Any]) -> None:
+    """Refuse an item of a keyed list that is no object or has no merge key."""
+    if not isinstance(item, dict):
+        raise StrategicPatchError(f"list element types are not identical: {go_value([old, new])}")
+    if item.get(_PATCH) == "merge":
+        raise StrategicPatchError("merging lists cannot yet be specified in the patch")
+    if key not in item:
+        text = f"map: {go_value(item)} does not contain declared merge key: {key}"
+        raise StrategicPatchError(text)
+
+
+def _check_marks(order: Any, known: FieldType | None) -> None:
+    """Refuse an order that is no list, or whose items have no merge key."""
+    if not isinstance(order, list):
+        kind = reflected_type(order)
+        raise StrategicPatchError(f"expected a []interface {{}}, but received a {kind}")
+    if known is not None and known.merge_key:
+        for index, each in enumerate(order):
+            if not isinstance(each, dict):
+                raise StrategicPatchError(f"value for key {index} is not a map")
+
+
+def _check_order(new: list[Any], order: list[Any], key: str) -> None:
+    """Refuse a patch whose items are not in the order that it demands."""
+    wanted = [_mark(each, key) for each in order]
+    stated = [
+        _mark(each, key)
+        for each in new
+        if isinstance(each, dict) and each.get(_PATCH) not in ("delete", "replace")
+    ]
+    positions = [wanted.index(each) for each in stated if each in wanted]
+    if positions != sorted(positions) or any(each not in wanted for each in stated):
+        raise StrategicPatchError(
+            f"The order in patch list:\n{go_value(new)}\n doesn't match $setElementOrder list:\n"
+            f"{go_value(order)}\n"
         )
-        if change.get(_PATCH) == "delete":
-            if place is not None:
-                del merged[place]
-        elif place is None:
-            merged.append(strategic_merge({}, change, where))
+
+
+def _ordered(
+    items: list[Any], order: list[Any], known: FieldType | None, before: list[Any] | None = None
+) -> list[Any]:
+    """Return items in a demanded order; others keep their place among those of before.
+
+    Args:
+        items: the merged items.
+        order: the demanded order, or the items of the patch.
+        known: the field of the list.
+        before: the list before the patch; default: ``items``.
+    """
+    key = known.merge_key if known is not None else ""
+    wanted = [_mark(each, key) for each in order]
+    past = [_mark(each, key) for each in (items if before is None else before)]
+    marks = [_mark(each, key) for each in items]
+    named = sorted(
+        (index for index, mark in enumerate(marks) if mark in wanted),
+        key=lambda index: wanted.index(marks[index]),
+    )
+    others = [index for index, mark in enumerate(marks) if mark not in wanted]
+    result: list[Any] = []
+    while named or others:
+        if not named or (others and _precedes(marks[others[0]], marks[named[0]], past)):
+            result.append(items[others.pop(0)])
         else:
-            merged[place] = strategic_merge(merged[place], change, where)
-    return merged
+            result.append(items[named.pop(0)])
+    return result
 
 
-def _key_of(item: Any, key: str) -> Any:
+def _precedes(one: Any, two: Any, order: list[Any]) -> bool:
+    return one in order and two in order and order.index(one) < order.index(two)
+
+
+def _mark(item: Any, key: str) -> Any:
+    """Return what identifies an item: its merge key, or the item itself if the list has none."""
+    if not key:
+        return item
     return item.get(key) if isinstance(item, dict) else None
 
 
-def _delete_primitives(merged: dict[str, Any], name: str, gone: Any, where: str) -> None:
-    """``$deleteFromPrimitiveList/finalizers: [a]`` removes strings from a list."""
-    if not isinstance(gone, list):
-        raise InputError(f"patch of {where}: {_DELETE}{name}", gone, "a list")
-    if isinstance(merged.get(name), list):
-        merged[name] = [each for each in merged[name] if each not in gone]
+def _clean(value: Any) -> Any:
+    """Return a value without nulls in objects and without directives."""
+    if isinstance(value, dict):
+        return _members(value)
+    return [_clean(each) for each in value] if isinstance(value, list) else value
 
 
-def _reorder(merged: dict[str, Any], name: str, order: Any) -> None:
-    """``$setElementOrder/conditions: [{type: A}, ...]``: named items in this order, then others."""
-    items = merged.get(name)
-    if not isinstance(items, list) or not isinstance(order, list) or not order:
-        return
-    key = _merge_key(name, order)
-    wanted = [_key_of(each, key) if key else each for each in order]
-
-    def rank(item: Any) -> int:
-        mark = _key_of(item, key) if key else item
-        return wanted.index(mark) if mark in wanted else len(wanted)
-
-    merged[name] = sorted(items, key=rank)
-
-
-def _without_directives(item: dict[str, Any]) -> dict[str, Any]:
-    """A copy of an object without directives."""
-    return {name: value for name, value in item.items() if not name.startswith("$")}
+def _members(change: Mapping[str, Any]) -> Json:
+    return {
+        key: _clean(each)
+        for key, each in change.items()
+        if each is not None and not key.startswith("$")
+    }

@@ -5,8 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.edit.strategic import strategic_merge
+from stretto.api.edit.strategic import StrategicPatchError, strategic_merge
 from stretto.api.edit.yaml_text import load_documents
+from stretto.api.schema.kubernetes import struct
+from stretto.base.errors import InputError
 from stretto.inputs.objects.objects import JsonObject
 from stretto.inputs.workloads.units import (
     PodSet,
@@ -93,8 +95,12 @@ def _patched(spec: JsonObject, patch: Any, where: str) -> JsonObject:
         return spec
     if "{{" in patch:
         raise UnsupportedWorkloadError("its podSpecPatch depends on parameters of the run")
-    for _, change in load_documents(patch, f"{where}: podSpecPatch"):
-        spec = strategic_merge(spec, map_of(change, f"{where}: podSpecPatch"), where)
+    place = f"{where}: podSpecPatch"
+    for _, change in load_documents(patch, place):
+        try:
+            spec = strategic_merge(spec, map_of(change, place), struct("core/v1.PodSpec"))
+        except StrategicPatchError as error:
+            raise InputError(place, patch, f"a strategic merge patch: {error}") from error
     return spec
 
 

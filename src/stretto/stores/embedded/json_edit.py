@@ -1,4 +1,4 @@
-"""Changes of raw JSON that keep all other bytes.
+"""Changes of raw JSON; all but a strategic merge keep all other bytes.
 
 An object is decoded only along the path that changes; every other sub-tree stays raw. Unknown
 fields survive, with their order and number formats.
@@ -9,8 +9,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from stretto.api.codec import set_fields
+from stretto.api.codec import parse, set_fields
+from stretto.api.edit.patch import PatchType
+from stretto.api.edit.strategic import StrategicPatchError, strategic_merge
+from stretto.api.schema.kubernetes import struct_of_kind
 from stretto.api.wire.kinds import POD, Kind
+from stretto.api.wire.limits import measured
+from stretto.base.errors import InputError
 from stretto.stores.render import annotation_fields
 from stretto.stores.store import Record
 
@@ -34,6 +39,27 @@ def join_fields(fields: Fields) -> bytes:
 def merged(body: bytes | msgspec.Raw, patch: Mapping[str, Any]) -> bytes:
     """A JSON object after an RFC 7386 merge patch."""
     return _ENCODER.encode(_after(fields_of(body), patch))
+
+
+def strategically_merged(body: bytes, patch: Mapping[str, Any], kind: Kind) -> bytes:
+    """Return a JSON object after a strategic merge patch.
+
+    Raises:
+        InputError: the patch does not fit the kind, or the kind is not one of Kubernetes, whose
+            merge keys are not known.
+    """
+    where = kind.kind.lower()
+    struct = struct_of_kind(kind.group, kind.version, kind.kind)
+    if struct is None:
+        hint = "only the kinds of Kubernetes have merge keys"
+        raise InputError(f"patch of {where}", PatchType.STRATEGIC.value, "a merge patch", hint)
+    plain = msgspec.json.decode(_ENCODER.encode(patch))
+    try:
+        result = strategic_merge(parse(body, where), plain, struct)
+    except StrategicPatchError as error:
+        expected = f"a strategic merge patch: {error}"
+        raise InputError(f"patch of {where}", plain, expected) from error
+    return measured(_ENCODER.encode(result), where)
 
 
 def _after(fields: Fields, patch: Mapping[str, Any]) -> dict[str, Any]:

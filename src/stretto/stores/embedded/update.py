@@ -7,18 +7,17 @@ pod, and an object with finalizers is only marked until the last one is removed.
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType
-from stretto.api.edit.strategic import strategic_patch
 from stretto.api.types.heads import ObjectHead, PodHead
-from stretto.api.wire.kinds import POD
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError
 from stretto.stores.embedded.admission import decode_changed
 from stretto.stores.embedded.json_edit import (
     merged,
     status_change,
+    strategically_merged,
     with_annotations,
     with_status_of,
 )
@@ -107,7 +106,7 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
         named = meta.get("name"), meta.get("namespace")
         _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
         before = with_annotations(old) if folds else old.body
-        body = _patched(before, change, patch.type, old.kind.kind.lower())
+        body = _patched(before, change, patch.type, old.kind)
         if "spec" in change or meta.keys() & _COUNTED:
             body = next_generation(old.kind, old.body, body)
         decode_changed(old.kind, body)
@@ -118,12 +117,12 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
     return _replaced(draft, old, body, None if folds else old.annotations)
 
 
-def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: str) -> bytes:
+def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, kind: Kind) -> bytes:
     """A body after a patch; a plain merge keeps all other bytes."""
     if type_ is PatchType.MERGE:
         return merged(body, change)
     if type_ is PatchType.STRATEGIC:
-        return strategic_patch(body, msgspec.json.encode(change), where)
+        return strategically_merged(body, change, kind)
     raise InputError("patch", str(type_), "a merge patch or a strategic merge patch")
 
 

@@ -194,6 +194,17 @@ def test_an_unknown_directive_of_a_strategic_patch_is_quoted(server: ApiServer) 
     assert answer["message"] == "unknown patch type: bogus in map: map[$patch:bogus]"
 
 
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [({"$retainKeys": ["x"], "replicas": 2}, 400), ({"template": {"$patch": "bogus"}}, 500)],
+)
+def test_a_strategic_patch_that_fails_to_merge_has_the_code_of_its_cause(
+    server: ApiServer, spec: Any, code: int
+) -> None:
+    status, _, _ = patched(server, {"spec": spec}, STRATEGIC, f"{DEPLOYMENTS}/a")
+    assert status == code
+
+
 def test_a_label_of_an_aggregating_role_does_not_own_its_rules() -> None:
     clock = ManualClock(1_790_000_000.0)
     settings = ApiSettings(clock, Rng(2), aggregates_roles=False)

@@ -7,6 +7,12 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.edit.json_patch import MAX_OPERATIONS, OperationError, operated
 from stretto.api.edit.patch import merge_patch
+from stretto.api.edit.strategic import (
+    RetainKeysError,
+    StrategicPatchError,
+    strategic_merge,
+    unordered,
+)
 from stretto.api.schema.golang import go_value, json_type
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
@@ -21,7 +27,6 @@ from stretto.web.api.patching.quoting import (
     opened_by_operations,
     quoted_object,
 )
-from stretto.web.api.patching.strategic import strategic_patch, unmerged
 
 Json = dict[str, Any]
 
@@ -55,7 +60,7 @@ class PatchResult:
         if self.change is None:
             text = quoted(quoted_object(self.item, self.struct, self.opened))
         else:
-            text = quoted(go_value(unmerged(self.change)))
+            text = quoted(go_value(unordered(self.change)))
         cause = ("FieldValueInvalid", f"Invalid value: {text}: {why}", "patch")
         return failures.invalid(_NO_KIND, "", [cause])
 
@@ -80,10 +85,20 @@ def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchRes
         text = f"{prefix}json: cannot unmarshal {json_type(change)} into Go value of type "
         raise bad_request(f"{text}map[string]interface {{}}")
     if media == STRATEGIC_PATCH:
-        typed = {name: item[name] for name in ("kind", "apiVersion")}
-        return PatchResult({**strategic_patch(item, change, struct), **typed}, problems, change)
+        return PatchResult(_merged(item, change, struct), problems, change)
     opened = opened_by_merge(change)
     return PatchResult(merge_patch(item, change), problems, struct=struct, opened=opened)
+
+
+def _merged(item: Json, change: Json, struct: StructType) -> Json:
+    """An object with a strategic merge patch, which never changes its type."""
+    typed = {name: item[name] for name in ("kind", "apiVersion")}
+    try:
+        return {**strategic_merge(item, change, struct), **typed}
+    except RetainKeysError as error:
+        raise bad_request(str(error)) from error
+    except StrategicPatchError as error:
+        raise failures.internal(str(error)) from error
 
 
 def _operated(item: Json, operations: Any, problems: list[str], struct: StructType) -> PatchResult:
