@@ -65,6 +65,8 @@ FORMS = {
     "stretto.convert/v1": "stretto.inputs.conversion.convert:ConversionReport",
     "stretto.examples/v1": "stretto.cli.output.documents:ExampleListDocument",
     "stretto.examples/v1 (one scenario)": "stretto.cli.output.documents:ExampleDocument",
+    "stretto.docs/v1": "stretto.cli.output.documents:DocsListDocument",
+    "stretto.docs/v1 (one page)": "stretto.cli.output.documents:DocsDocument",
     "stretto.kernels/v1": "stretto.cli.output.documents:KernelDocument",
     "stretto.bench.engine/v1": "stretto_lab.bench.engine.bench:EngineResult",
     "stretto.bench.kube/v1 (one workload)": "stretto_lab.commands.documents:KubeWorkloadDocument",

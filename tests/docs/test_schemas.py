@@ -63,6 +63,8 @@ CALLS = {
     "stretto.rules/v1": "rules",
     "stretto.examples/v1": "examples",
     "stretto.examples/v1 (one scenario)": "examples quickstart",
+    "stretto.docs/v1": "docs",
+    "stretto.docs/v1 (one page)": "docs traces",
     "stretto.bench.engine/v1": "bench engine --nodes 64 --running 64 --pods 64 --rate 0 --rounds 1",
     "stretto.chaos/v1": "chaos --seeds 1 --steps 20",
     "stretto.chaos-offers/v1": "chaos --offers --seeds 1 --steps 10",

@@ -59,6 +59,13 @@ def test_a_run_places_what_fits_and_says_why_the_rest_waits(run: Run) -> None:
     assert (reported["schema"], reported["partial"]) == ("stretto.run/v1", False)
 
 
+def test_the_json_of_a_run_names_the_node_of_each_pod(run: Run) -> None:
+    reported = report(run)
+    placements: list[dict[str, str]] = reported["placements"]  # type: ignore[assignment]
+    assert len(placements) == reported["pods"]
+    assert [each["pod"] for each in placements if not each["node"]] == ["default/huge-0"]
+
+
 def test_tables_are_data_and_what_to_try_next_is_not(run: Run) -> None:
     result = run("run", "small.yaml", "--no-plots")
     assert "small: done: 9 pods arrived, 6 on 4 nodes, 2 finished, 1 pending" in result.stdout

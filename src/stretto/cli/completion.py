@@ -104,9 +104,16 @@ def rules(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
 
 def examples(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
     """Bundled examples."""
-    from stretto.cli.examples import example_names
+    from stretto.cli.bundled.examples import example_names
 
     return example_names()
+
+
+def pages(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
+    """Pages of the documentation."""
+    from stretto.cli.bundled.pages import page_names
+
+    return page_names()
 
 
 def _objects(given: Mapping[str, Any], kind: str, prefix: str) -> Iterator[tuple[str, str]]:
@@ -139,6 +146,7 @@ _SORTS: Final[dict[str, Callable[[Mapping[str, Any], str], Iterable[str]]]] = {
     "profiles": profiles,
     "rules": rules,
     "examples": examples,
+    "pages": pages,
 }
 _WITH_PATHS: Final = frozenset({"states", "profiles", "examples"})
 """Sorts that accept a path too."""

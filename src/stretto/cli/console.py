@@ -101,19 +101,16 @@ class Console:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = ""
     ) -> None:
-        """Write a table; columns of numbers are right-aligned, and None shows as ``-``."""
+        """Write a table; columns of figures are right-aligned, and None shows as ``-``."""
         if not self.data_on_stdout and self.quiet:
             return
-        from stretto.cli.output.tables import drawn
+        from stretto.cli.output.tables import drawn, holds_figures
 
         stream = sys.stdout if self.data_on_stdout else sys.stderr
         self.data()
         cells = [[cell(value) for value in row] for row in rows]
-        numbers = [
-            bool(rows) and all(isinstance(row[place], int | float | None) for row in rows)
-            for place in range(len(columns))
-        ]
-        for line in drawn(columns, cells, numbers, title, stream):
+        figures = [holds_figures([row[place] for row in cells]) for place in range(len(columns))]
+        for line in drawn(columns, cells, figures, title, stream):
             self._write(line, stream)
 
     def json_so_far(self, schema: str, payload: Mapping[str, Any]) -> None:

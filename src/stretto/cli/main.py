@@ -153,6 +153,7 @@ def program(kind: type[LazyGroup], name: str, description: str) -> click.Group:
 HELP: Final = """A cluster scheduler for services, batch, streaming and machine learning.
 
 Data goes to stdout, everything else to stderr. Every command has --help with an example.
+`stretto docs PAGE` prints a page that a help text or a message names.
 """
 
 cli = program(LazyGroup, "stretto", HELP)

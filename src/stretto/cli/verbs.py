@@ -59,6 +59,7 @@ VERBS: Final[Mapping[str, Verb]] = {
         "defragment:defragment", "Show which pods to move to free whole GPUs or nodes."
     ),
     "examples": _offline("examples:examples", "List the bundled scenarios, or print one."),
+    "docs": _offline("docs:docs", "List the pages of the documentation, or print one."),
     "convert": _offline("convert:convert", "Write a trace, dump or scenario as a recording."),
     "validate": _offline("validate:validate", "Check input files without running anything."),
     "profiles": _offline("catalog:profiles", "List the built-in profiles, or show one."),

@@ -16,7 +16,8 @@ from stretto.plane.plane import Plane
 from stretto.sim.counters import StepCounters
 from stretto.sim.pending import PendingPods, waiting_pods
 from stretto.state.classes.table import GPU
-from stretto.state.rows.devices import WHOLE
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.devices import WHOLE, mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, PODS, STORAGE
 
@@ -74,6 +75,17 @@ class ResourceUse(msgspec.Struct, frozen=True):
     used_pct: float
 
 
+class PodPlacement(msgspec.Struct, frozen=True):
+    """Where one pod is at the end of a run."""
+
+    #: ``namespace/name``.
+    pod: str
+    #: Its node; empty for a pending pod.
+    node: str
+    #: Its allocated devices, such as ``0,3``; empty for none.
+    devices: str
+
+
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Results of one run."""
 
@@ -113,6 +125,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     partial: bool = False
     #: Pods evicted by Stretto, by cause.
     evicted: dict[str, int] = {}
+    #: Node of each pod that exists at the end, by name; only in the output of ``run --json``.
+    placements: tuple[PodPlacement, ...] = ()
 
 
 class TableData(NamedTuple):
@@ -186,6 +200,21 @@ def summarise(plane: Plane, counters: StepCounters, *, partial: bool = False) ->
         partial=partial,
         evicted={cause.value: n for cause, n in plane.cluster.evictions.counts.items() if n},
     )
+
+
+def placements_of(cluster: Cluster) -> tuple[PodPlacement, ...]:
+    """The pods of a cluster with their nodes, by namespace and name."""
+    pods, names = cluster.pods, cluster.nodes.names
+    slots = pods.slot.tolist()
+    found = [
+        PodPlacement(
+            pods.key(row),
+            names[slots[row]] if slots[row] >= 0 else "",
+            mask_to_text(int(pods.devices[row])),
+        )
+        for row in pods.rows().tolist()
+    ]
+    return tuple(sorted(found, key=lambda each: each.pod))
 
 
 def tables(report: RunReport) -> list[TableData]:

@@ -58,10 +58,19 @@ def test_a_missing_fleet_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_word_that_is_no_choice_is_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_a_word_that_is_not_the_only_choice_is_answered_with_it(tmp_path: Path) -> None:
     assert refused(tmp_path, "fleet: {openb: bundeld}") == (
-        "scenario s.yaml: fleet.openb: got 'bundeld', expected one of bundled; "
-        "did you mean 'bundled'?"
+        "scenario s.yaml: fleet.openb: got 'bundeld', expected 'bundled'"
+    )
+
+
+def test_a_number_with_more_digits_than_a_float_is_not_echoed_with_wrong_digits(
+    tmp_path: Path,
+) -> None:
+    text = "fleet: {openb: bundled}\nworkloads: [{pods: {count: 99999999999999999999}}]"
+    assert refused(tmp_path, text) == (
+        "scenario s.yaml: workloads[0].pods.count: got 'about 1e+20', "
+        "expected at most 9,007,199,254,740,992"
     )
 
 

@@ -6,7 +6,7 @@ from stretto.sim.counters import StepCounters
 from stretto.sim.occupancy import OccupancyTimeline
 from stretto.sim.pending import waiting_pods
 from stretto.sim.plots.run import run_plots
-from stretto.sim.report import summarise, tables
+from stretto.sim.report import placements_of, summarise, tables
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -67,6 +67,15 @@ def test_a_gang_that_is_short_says_so() -> None:
     harness.settle()
     [found] = waiting_pods(harness.plane)
     assert (found.code, found.pods) == ("gang-too-big", 3)
+
+
+def test_the_placement_of_a_pod_has_its_node_and_devices() -> None:
+    harness, _ = crowded()
+    found = {each.pod: each for each in placements_of(harness.plane.cluster)}
+    assert len(found) == 8
+    assert (found["default/big"].node, found["default/big"].devices) == ("", "")
+    assert {found[f"default/gpu-{i}"].node for i in range(5)} <= {"g0", "g1", ""}
+    assert sorted(each.devices for each in found.values() if each.node == "g0") == ["0", "1"]
 
 
 def test_gpus_are_reported_by_model() -> None:

@@ -71,7 +71,8 @@ def refusal(
     if complaint.startswith(_BAD_CHOICE):
         expected = _choices(struct, at)
     if isinstance(value, float) and abs(value) > _LARGEST and expected == _WORDS["int"]:
-        return InputError(_joined(name, steps), f"{value:,.0f}", f"at most {_LARGEST:,}")
+        # the digits of the file are lost: 99999999999999999999 is read as the float 1e20
+        return InputError(_joined(name, steps), f"about {value:.3g}", f"at most {_LARGEST:,}")
     hint = _QUOTE if isinstance(value, bool) and _WORDS["str"] in expected else ""
     return InputError(_joined(name, steps), value, expected, hint)
 

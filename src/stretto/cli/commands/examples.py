@@ -38,7 +38,7 @@ def examples(common: CommandContext, opts: ExamplesOptions) -> None:
     """
     import msgspec
 
-    from stretto.cli.examples import example_names, example_path, examples_folder, summary
+    from stretto.cli.bundled.examples import example_names, example_path, examples_folder, summary
     from stretto.cli.output.documents import (
         ExampleDocument,
         ExampleEntry,

@@ -189,6 +189,7 @@ _CHECKS: Final[Mapping[FileKind, Callable[[Path, tuple[Any, ...]], str]]] = {
     FileKind.PROFILE: profile_content,
     FileKind.RECORDING: _recording,
     FileKind.TRACE: _trace,
+    FileKind.TABLE: _trace,
     FileKind.STORE: _store,
     FileKind.RUN: _run,
 }

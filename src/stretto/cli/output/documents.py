@@ -58,6 +58,31 @@ class ExampleDocument(msgspec.Struct, frozen=True):
     scenario: str
 
 
+class DocsEntry(msgspec.Struct, frozen=True):
+    """One page of the documentation."""
+
+    #: Its name, such as ``concepts/queues``.
+    name: str
+    #: Its title.
+    title: str
+
+
+class DocsListDocument(msgspec.Struct, frozen=True):
+    """The pages of the documentation: ``stretto docs``."""
+
+    #: All pages.
+    pages: tuple[DocsEntry, ...]
+
+
+class DocsDocument(msgspec.Struct, frozen=True):
+    """One page of the documentation: ``stretto docs PAGE``."""
+
+    #: Its name.
+    name: str
+    #: Its Markdown text.
+    text: str
+
+
 class QueueDocument(msgspec.Struct, frozen=True):
     """The queues of a state: ``stretto queues``."""
 

@@ -18,15 +18,31 @@ PADDING: Final = 3
 """Characters between two columns."""
 SENTENCE: Final = 24
 """Least width of a column of sentences, if they are that long."""
+_FIGURE: Final = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?: ?%|[dhms](?:\d+[hms])?| s)?")
+"""A number, a percentage or a duration."""
+_NO_FIGURE: Final = ("", "-", "=")
+"""Cells of a column of figures that hold no figure: unknown, or unchanged."""
 _STYLE: Final = "\x1b["
 _RESET: Final = "\x1b[0m"
 _BLANKS: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$")
 
 
+def holds_figures(cells: Sequence[str]) -> bool:
+    """True if a column of a table holds figures alone, which are right-aligned.
+
+    >>> holds_figures(["1,204", "-", "+3"]), holds_figures(["1m15s", "0.4s"])
+    (True, True)
+    >>> holds_figures(["node-1", "3"]), holds_figures(["-"])
+    (False, False)
+    """
+    shown = [each for each in cells if each not in _NO_FIGURE]
+    return bool(shown) and all(_FIGURE.fullmatch(each) for each in shown)
+
+
 def drawn(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    numbers: Sequence[bool],
+    figures: Sequence[bool],
     title: str,
     stream: IO[str],
 ) -> list[str]:
@@ -35,7 +51,7 @@ def drawn(
     Args:
         columns: the heads.
         rows: the cells of each row.
-        numbers: by column, whether it is right-aligned.
+        figures: by column, whether it is right-aligned.
         title: a line above the table; empty for none.
         stream: the stream that the lines are for.
     """
@@ -44,11 +60,11 @@ def drawn(
     if not on_terminal(stream):
         least = sum(_natural(columns, rows)) + PADDING * len(columns)
         console = Console(file=StringIO(), width=max(FILE_WIDTH, least), highlight=False)
-        return _lines(console, _table(columns, rows, numbers, title))
+        return _lines(console, _table(columns, rows, figures, title))
     console = Console(file=stream, highlight=False, markup=False)
     if sum(least_widths(columns, rows)) + PADDING * len(columns) > console.width:
         return [*([title] if title else []), *_blocks(columns, rows, console.width)]
-    return _lines(console, _table(columns, rows, numbers, title))
+    return _lines(console, _table(columns, rows, figures, title))
 
 
 def _natural(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
@@ -73,7 +89,7 @@ def least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
 
 
 def _table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool], title: str
+    columns: Sequence[str], rows: Sequence[Sequence[str]], figures: Sequence[bool], title: str
 ) -> object:
     from rich import box
     from rich.table import Table
@@ -85,7 +101,7 @@ def _table(
         wraps = _is_sentence(rows, place)
         table.add_column(
             Text(name),
-            justify="right" if numbers[place] else "left",
+            justify="right" if figures[place] else "left",
             no_wrap=not wraps,
             min_width=least[place],
             overflow="fold",

@@ -10,7 +10,7 @@ from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.wire.kinds import NODE
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.cli.examples import example_names, example_path
+from stretto.cli.bundled.examples import example_names, example_path
 from stretto.inputs.neutral.shapes import nodes_of_shape
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.scenario.fleets import make_fleet

@@ -34,7 +34,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
     """Write the record and the plots of a run, then its report and suggestions."""
     import msgspec
 
-    from stretto.sim.report import SCHEMA, summarise
+    from stretto.sim.report import SCHEMA, placements_of, summarise
 
     sample = job.live.sample()
     report = summarise(job.site.plane, job.counters, partial=job.partial)
@@ -57,6 +57,8 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
     if out is not None and drawn:
         console.data(f"written: {', '.join(str(out / name) for name in drawn)}")
     _try_next(console, job, report if record else None)
+    if console.writes_json:
+        fields["placements"] = msgspec.to_builtins(placements_of(job.site.plane.cluster))
     console.json(SCHEMA, {**fields, "record": record, "out": str(out or ""), "plots": drawn})
     return report
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import msgspec
 
 from stretto.api.wire.refusals import refusal
-from stretto.base.errors import InputError, did_you_mean
+from stretto.base.errors import InputError, did_you_mean, quoted
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -105,7 +105,10 @@ def _check_struct(
 def _check_choice(value: str, choices: Any, where: str) -> None:
     """Refuse an unknown choice and suggest the nearest one."""
     if value not in choices:
-        raise InputError(where, value, f"one of {', '.join(choices)}", did_you_mean(value, choices))
+        only = quoted(choices[0]) if len(choices) == 1 else f"one of {', '.join(choices)}"
+        raise InputError(
+            where, value, only, did_you_mean(value, choices) if len(choices) > 1 else ""
+        )
 
 
 def _options(annotation: Any) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from stretto.explain.records.record_file import APPLICATION as RUN_APPLICATION
 from stretto.framework.profile.kube_config import KIND as PROFILE_KIND
 from stretto.inputs.neutral.files import encoding_of
 from stretto.inputs.neutral.streams import START, read_start
+from stretto.inputs.traces.formats import TRACES
 from stretto.inputs.traces.recognition import recognise
 from stretto.stores.embedded.schema import APPLICATION as STORE_APPLICATION
 
@@ -32,6 +33,8 @@ class FileKind(Enum):
     RECORDING = "recording"
     #: A table of pods, jobs or nodes of a published trace.
     TRACE = "trace"
+    #: A table of another form, which a column map can describe.
+    TABLE = "table without a known format"
     #: A durable store.
     STORE = "store"
     #: The record of a run.
@@ -45,6 +48,7 @@ USES: Final[dict[FileKind, str]] = {
     FileKind.MANIFESTS: "stretto plan {path}",
     FileKind.RECORDING: "stretto simulate {path}",
     FileKind.TRACE: "stretto simulate --format NAME --pods {path}",
+    FileKind.TABLE: "stretto convert --columns MAP.yaml {path} OUT.jsonl.gz",
     FileKind.STORE: "stretto get pods --on sqlite:{path}",
     FileKind.RUN: "stretto get pods --on {path}",
 }
@@ -81,7 +85,7 @@ def kind_of_file(path: Path) -> FileKind | None:
         text = start.decode(encoding_of(start), "strict" if len(start) < START else "ignore")
     except UnicodeDecodeError:
         return None
-    return _of_text(text) or (FileKind.TRACE if recognise(path).format else None)
+    return _of_text(text) or _of_table(path, text)
 
 
 def _database(start: bytes) -> FileKind | None:
@@ -89,12 +93,17 @@ def _database(start: bytes) -> FileKind | None:
     return {STORE_APPLICATION: FileKind.STORE, RUN_APPLICATION: FileKind.RUN}.get(number)
 
 
+def _of_table(path: Path, text: str) -> FileKind | None:
+    """A trace, a table of an unknown format, or neither."""
+    if recognise(path).format:
+        return FileKind.TRACE
+    return FileKind.TABLE if _header(next(iter(text.splitlines()), "")) else None
+
+
 def _of_text(text: str) -> FileKind | None:
     first = next((line for line in text.splitlines() if line.strip()), "")
     if first.startswith("{") and '"recording"' in first[:200]:
         return FileKind.RECORDING
-    if "," in first and _table(first):
-        return FileKind.TRACE
     keys = _keys(text)
     if "apiVersion" in keys or "kind" in keys:
         return FileKind.PROFILE if keys.get("kind") == PROFILE_KIND else FileKind.MANIFESTS
@@ -111,7 +120,7 @@ def _is_profile(keys: Collection[str]) -> bool:
     return bool(own) and 2 * len(own | _OTHER_PROFILE_KEYS.intersection(keys)) > len(keys)
 
 
-def _table(header: str) -> bool:
+def _header(header: str) -> bool:
     """True if a line is a header of comma-separated names."""
     names = [each.strip().strip('"') for each in header.split(",")]
     return len(names) > 1 and all(re.fullmatch(r"[\w .()/%-]+", name) for name in names)
@@ -152,4 +161,13 @@ def expect_kind(path: Path, *wanted: FileKind) -> None:
         expected = " or ".join(
             each.value if each is FileKind.MANIFESTS else f"a {each.value}" for each in wanted
         )
-        raise InputError(str(path), article, expected, f"try: {USES[found].format(path=path)}")
+        raise InputError(str(path), article, expected, _hint(found, path))
+
+
+def _hint(found: FileKind, path: Path) -> str:
+    """The command that reads a file; for an unknown table also the formats and the nearest one."""
+    command = f"try: {USES[found].format(path=path)}"
+    if found is not FileKind.TABLE:
+        return command
+    known, nearest = ", ".join(TRACES.names()), recognise(path).sentence()
+    return f"{command} (docs/traces.md, csv); known formats: {known}; {nearest}"

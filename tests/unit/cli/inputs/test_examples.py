@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stretto.cli.examples import example_names, example_path, examples_folder
+from stretto.cli.bundled.examples import example_names, example_path, examples_folder
 from stretto.cli.main import cli
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile.profile import PROFILES, load_profile
@@ -22,7 +22,7 @@ def test_every_scenario_of_the_repository_is_an_example(repo_root: Path) -> None
 def test_the_wheel_contains_the_examples(repo_root: Path) -> None:
     project = tomllib.loads((repo_root / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {"examples": "stretto/examples"}
+    assert wheel["force-include"]["examples"] == "stretto/examples"
 
 
 def test_each_example_has_a_sentence() -> None:

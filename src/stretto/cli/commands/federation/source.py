@@ -10,7 +10,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
-from stretto.cli.examples import example_names, example_path
+from stretto.cli.bundled.examples import example_names, example_path
 from stretto.cli.output.formats import OUTPUT
 
 if TYPE_CHECKING:

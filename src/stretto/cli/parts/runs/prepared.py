@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from stretto.base.errors import UnknownNameError
-from stretto.cli.examples import example_names, example_path
+from stretto.cli.bundled.examples import example_names, example_path
 from stretto.cli.options import CommandContext, ExistingPath, completes
 
 if TYPE_CHECKING:

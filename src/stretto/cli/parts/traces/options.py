@@ -89,7 +89,7 @@ def opened_trace(opts: SimulateOptions) -> SimulateOptions:
     besides = ""
     if opts.recording is not None:
         kind = kind_of_file(opts.recording)
-        if kind is not None and kind is not FileKind.TRACE:
+        if kind not in (None, FileKind.TRACE, FileKind.TABLE):
             given = "--format" if opts.format is not None else "--columns"
             if opts.format is not None or opts.columns is not None:
                 expected = f"no such option: {opts.recording} is a {kind.value}"

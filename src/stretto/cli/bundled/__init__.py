@@ -1,0 +1,1 @@
+"""What comes with the package: example scenarios and pages of the documentation."""
