@@ -1,4 +1,4 @@
-"""Dispatch policies: which shard gets the next unit.
+"""Dispatch policies: select the shard for the next unit.
 
 A policy measures the load of a shard; the least loaded shard is next, ties go to the lowest number.
 A policy of an installed package is found under the entry point group ``stretto.dispatch``: a
@@ -15,13 +15,13 @@ GROUP: Final = "stretto.dispatch"
 
 
 class ShardLoad(NamedTuple):
-    """A shard as a policy sees it."""
+    """A shard as input of a policy."""
 
-    #: Its number.
+    #: Number of the shard.
     number: int
-    #: Pods that were sent to it and are not answered.
+    #: Number of pods that were sent to it and are not answered.
     pods: int
-    #: Units of these.
+    #: Number of units of these pods.
     units: int
     #: Fraction of the cluster's capacity in its partition; 1 without partitions.
     share: float
@@ -37,7 +37,7 @@ class LoadOf(Protocol):
 
 
 def by_share(load: ShardLoad) -> float:
-    """Pods relative to the capacity of the partition."""
+    """Number of pods relative to the capacity of the partition."""
     return load.pods / load.share if load.share > 0 else float(load.pods)
 
 
@@ -62,10 +62,10 @@ POLICIES: Final[OpenRegistry[LoadOf]] = OpenRegistry(
 
 
 def load_policy(name: str, where: str) -> LoadOf:
-    """A policy by its name.
+    """Return a policy by its name.
 
     Raises:
-        UnknownNameError: there is no such policy; the error names the place and the known ones.
+        UnknownNameError: there is no such policy; the error names the place and the known policies.
         InputError: the package of the policy cannot be loaded, or offers no function.
     """
     try:

@@ -25,14 +25,14 @@ from stretto.stores.reflector import Reflector, ReflectorSettings, follow
 from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
 
 COMPARE_EVERY: Final = 300.0
-"""Seconds between comparisons with a fresh list; a lost event is repaired by then."""
+"""Seconds between comparisons with a fresh list, which repair lost events."""
 
 Apply = Callable[[Sequence[WatchEvent], float], None]
 """Applies events of one kind at a clock time."""
 
 
 class KindFeed:
-    """Where the changes of one kind go."""
+    """Target of the changes of one kind."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class KindFeed:
         apply: Apply,
         known: Callable[[], Mapping[str, Record]],
     ) -> None:
-        """Apply changes with ``apply``; ``known`` gives the objects that the cluster has."""
+        """Apply changes with ``apply``; ``known`` returns the objects that the cluster has."""
         #: Applies changes to the cluster at a clock time.
         self.apply = apply
-        #: Uid to last record.
+        #: Returns the last record of each object, by uid.
         self.known = known
         self._cluster = cluster
         self._kind = kind
@@ -85,15 +85,16 @@ class Pump:
         compare_every: float = COMPARE_EVERY,
         kinds: Iterable[Kind] = (),
     ) -> None:
-        """A pump that has read nothing; the first ``poll`` lists.
+        """Create a pump that has read nothing; the first ``poll`` lists.
 
         Args:
-            store: is read.
-            cluster: is fed.
+            store: the store to read.
+            cluster: the cluster to update.
             failpoint: called between a poll and its application, and after each list.
             compare_every: seconds between comparisons with a fresh list; infinity if the store
                 cannot lose an event.
-            kinds: read besides nodes, pods, groups and priorities, before the pods.
+            kinds: further kinds to read besides nodes, pods, groups and priorities; they are read
+                before the pods.
         """
         self._store = store
         self._cluster = cluster
@@ -102,7 +103,7 @@ class Pump:
         self._feeds = [
             Reflector(store, kind, feed, settings) for kind, feed in self._targets(kinds)
         ]
-        #: Whether every kind has been listed once: no decision may be taken before.
+        #: True if every kind has been listed once: before that, no decision is allowed.
         self.synced = False
         self._unsubscribe = follow(store, self._feeds)
 
@@ -113,14 +114,14 @@ class Pump:
 
     @property
     def relists(self) -> dict[str, int]:
-        """Lists made after the first, by kind name."""
+        """Number of lists after the first one, by kind name."""
         return {feed.kind.kind: feed.relists for feed in self._feeds if feed.relists}
 
     def poll(self, now: float, limit: int = 4096) -> int:
-        """Apply the next changes; returns how many were read.
+        """Apply the next changes; returns the number of events read.
 
         Raises:
-            WentBackError: the versions went back; start again with an empty cluster.
+            WentBackError: resource versions went back; start again with an empty cluster.
         """
         read = 0
         for feed in self._feeds:
@@ -130,7 +131,7 @@ class Pump:
         return read
 
     def has_news(self, now: float) -> bool:
-        """Whether a watch may have events, or a comparison is due."""
+        """Return whether a watch may have events, or a comparison is due."""
         for feed in self._feeds:  # no generator: an idle step should call few functions
             if feed.is_dirty or feed.watch is None or now >= feed.list_at:
                 return True
@@ -141,7 +142,7 @@ class Pump:
         return min(feed.list_at for feed in self._feeds)
 
     def census(self) -> None:
-        """Report all pods on nodes once more: a part of the cluster starts to count them.
+        """Report all pods on nodes once more, because a part of the cluster starts to count them.
 
         Pods missing from a list that is older than the last events are read one by one.
         """
@@ -186,7 +187,7 @@ class Pump:
             self._ingest.reread(self._store.list(POD).records, now)
 
     def _object_feed(self, kind: Kind) -> KindFeed:
-        """The feed of a kind whose objects are kept whole."""
+        """Feed of a kind whose objects are stored completely."""
         cluster = self._cluster
         return KindFeed(
             cluster,

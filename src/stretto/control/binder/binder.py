@@ -1,9 +1,9 @@
 """The binder: the only writer of claims.
 
-A plan is judged on the ledger (``conflicts``), granted claims are charged *before* any I/O, and
-then the binds are sent. *ok* and "already bound to us" are success; *conflict* and *refused*
-release the claim; *unknown* keeps it until the object has been read, and as long as the unanswered
-bind may still land. Gangs are bound in one transaction if the store has transactions. A new binder
+The binder checks a plan on the ledger (``conflicts``), charges granted claims *before* any I/O, and
+then sends the binds. *ok* and "already bound to us" are success; *conflict* and *refused* release
+the claim; *unknown* keeps it until the object has been read, and as long as the unanswered bind may
+still take effect. Gangs are bound in one transaction if the store has transactions. A new binder
 after a crash treats every assumed pod as unknown.
 """
 
@@ -43,16 +43,18 @@ READ_BACK_AFTER: Final = 1.0
 """Seconds between reads of a pod whose bind is unanswered."""
 
 LANDS_WITHIN: Final = 10.0
-"""Seconds for which an unanswered write may still land on a slow server."""
+"""Seconds for which an unanswered write may still take effect on a slow server."""
 
 LANE: Final = LaneLimits(window=256, batch=256)
-"""Binds that may be unanswered when more are sent: the server stays busy, and an urgent bind waits
-behind few others."""
+"""Maximum number of unanswered binds.
+
+The server stays busy, and an urgent bind waits behind few others.
+"""
 
 _NOTHING_SENT: Final[Mapping[int, float]] = MappingProxyType({})
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
-"""Units with rows that were not granted, and why."""
+"""Units with their rows that were not granted, and the cause."""
 
 
 class ClaimJudge(Protocol):
@@ -63,11 +65,11 @@ class ClaimJudge(Protocol):
         ...
 
     def expire(self, now: float) -> None:
-        """Release what was held for a time that is over."""
+        """Release capacity whose holding time is over."""
         ...
 
     def next_due(self) -> float:
-        """Clock time at which ``expire`` has something to do; infinity for never."""
+        """Clock time of the next ``expire`` with work, in seconds; infinity for never."""
         ...
 
 
@@ -76,9 +78,9 @@ class UnansweredBind(NamedTuple):
 
     #: Serial of the pod.
     serial: int
-    #: Clock time at which to read it back.
+    #: Clock time at which the pod is read back, in seconds.
     look_at: float
-    #: Clock time until which the bind may still land; infinity if the time of sending is
+    #: Clock time until which the bind may still take effect; infinity if the time of sending is
     #: unknown.
     until: float
 
@@ -90,18 +92,18 @@ class SentBind(msgspec.Struct, frozen=True, gc=False):
     row: int
     #: Serial of the pod when the bind was sent.
     serial: int
-    #: Clock time until which an earlier, unanswered bind of the pod may still land.
+    #: Clock time until which an earlier, unanswered bind of the pod may still take effect.
     until: float = -inf
 
 
 class BinderOptions(NamedTuple):
-    """How a binder works inside its plane."""
+    """Options of a binder."""
 
-    #: Where the fault simulator may stop it.
+    #: Failpoint of the fault simulator.
     failpoint: Failpoint = no_failpoint
-    #: Chooses volumes for a pod whose victims are gone; ``None`` where no rule reads volumes.
+    #: Chooses volumes for a pod whose victims are gone; ``None`` if no rule reads volumes.
     late_volumes: LateVolumes | None = None
-    #: Seconds that a pod waits for its volumes.
+    #: Seconds for which a pod waits for its volumes.
     volume_timeout: float = LONGEST_WAIT
 
 
@@ -120,7 +122,7 @@ class Binder:
         judge: ClaimJudge,
         options: BinderOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """Takes over all assumed pods of the cluster."""
+        """Adopt all assumed pods of the cluster."""
         #: Claims whose bind is unanswered, by row.
         self.in_doubt: dict[int, UnansweredBind] = {}
         #: Outcomes of claims so far: ``granted``, ``bound`` and causes of refusals.
@@ -130,9 +132,9 @@ class Binder:
         self._store = store
         self._judge = judge
         self._failpoint = options.failpoint
-        #: Writes what volumes need before their pods are bound.
+        #: Writes the volume objects before their pods are bound.
         self.volumes = VolumeReserver(cluster, store, options.late_volumes, options.volume_timeout)
-        #: Whether the store binds whole units in one transaction.
+        #: True if the store binds whole units in one transaction.
         self._binds_units = store.capabilities.binds_units
         self._answers_later = store.capabilities.answers_later
         self._lane: Lane[int, SentBind] = Lane(store, LANE)
@@ -147,7 +149,7 @@ class Binder:
         refused: Refusals = [(u.unit, bad, cause) for u, bad, cause in judgement.refused]
         for _, bad, cause in refused:
             self.counts[cause.value] += len(bad)
-        if refused:  # later units were rejected on a snapshot that showed these as placed
+        if refused:  # the snapshot of later units showed these as placed, so they were rejected
             self._cluster.changes.cures |= Cure.POD_LEFT
         if len(rows):
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
@@ -164,6 +166,8 @@ class Binder:
 
     def resolve_unanswered(self, now: float) -> Refusals:
         """Process answers of binds in flight, and read unanswered pods back.
+
+        A pod that is read back is bound, gone, or bound again to the same node.
 
         A pod read back is bound, gone, or bound again to the same node.
         """
@@ -233,7 +237,7 @@ class Binder:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether some bind is unanswered."""
+        """Return whether any bind is unanswered."""
         return bool(self.in_doubt) or self._lane.unanswered > 0
 
     def unanswered_rows(self) -> set[int]:
@@ -267,7 +271,7 @@ class Binder:
         known = zip(every, batch.replies, is_same.tolist(), is_assumed.tolist(), strict=True)
         for row, reply, same, assumed in known:
             is_ok = reply.outcome is WriteOutcome.OK
-            if not same:  # its end has been seen in the meantime
+            if not same:  # the end of the pod was seen in the meantime
                 self.counts["bound"] += is_ok
             elif is_ok or assumed:
                 rows.append(row)
@@ -275,7 +279,10 @@ class Binder:
         return self._take(rows, replies, now, again)
 
     def _adopt(self) -> None:
-        """After a crash it is unknown which binds were sent: all assumed pods are in doubt."""
+        """Adopt all assumed pods as unanswered.
+
+        After a crash it is unknown which binds were sent.
+        """
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
             self.in_doubt[row] = UnansweredBind(int(pods.serial[row]), 0.0, inf)
@@ -328,7 +335,8 @@ class Binder:
             rows: the claims.
             now: clock time.
             gangs: rows that must be bound together, if the store has transactions.
-            again: rows that were sent before, and until when that bind may still land.
+            again: rows that were sent before, with the time until which that bind may still take
+                effect.
         """
         if self.volumes.waits and len(ready := self.volumes.hold(rows, now)) < len(rows):
             rows, there = ready, set(ready)
@@ -372,7 +380,10 @@ class Binder:
         return refused
 
     def _send_at_once(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
-        """Bind gangs in transactions and other pods one by one; rows in order of replies."""
+        """Bind gangs in transactions and other pods one by one.
+
+        Returns rows in the order of replies.
+        """
         together = [row for gang in gangs for row in gang]
         single = rows
         if len(together) == len(rows):
@@ -394,7 +405,7 @@ class Binder:
         self.in_doubt[row] = UnansweredBind(int(self._cluster.pods.serial[row]), look_at, until)
 
     def _is_short(self, gang: list[int], lost: set[int]) -> bool:
-        """Whether too few pods of a gang would be left to bind the rest of it."""
+        """Return whether too few pods of a gang would remain to bind the rest of it."""
         unit = self._units.of_row(gang[0])
         if unit is None or unit.scheduled:
             return False
@@ -444,12 +455,12 @@ def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 def _is_for_now(reply: Reply) -> bool:
-    """Whether a refusal leaves open whether an earlier bind may still land."""
+    """Return whether an earlier bind may still take effect despite this refusal."""
     return reply.outcome is WriteOutcome.REFUSED and reply.code is not StatusReason.NOT_FOUND
 
 
 def _cause(reply: Reply) -> ConflictCause:
-    """The cause of a refusal."""
+    """Cause of a refusal."""
     if reply.code is StatusReason.NOT_FOUND:
         return ConflictCause.POD_DELETED
     if reply.outcome is WriteOutcome.CONFLICT:

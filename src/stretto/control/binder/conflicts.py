@@ -1,4 +1,4 @@
-"""Conflict detection: which claims of a plan still hold on the current ledger.
+"""Conflict detection: determines which claims of a plan still hold on the current ledger.
 
 The first claim wins: plans are judged in order of arrival, each against everything granted before
 it. The fast path judges a whole plan of plain claims at once and applies it if there is no
@@ -23,14 +23,14 @@ from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, P
 from stretto.state.work.evictions import short_of
 
 Eligible = Callable[[int, int], bool]
-"""(class id, slot) to whether the static filters still admit the class to the slot."""
+"""Predicate (class id, slot): the static filters still admit the class to the slot."""
 
 
 class AffinityConflicts(Protocol):
     """Inter-pod rules on the current cluster."""
 
     def stands(self, basis: tuple[int, int, int] | None) -> bool:
-        """Whether counts and nodes are unchanged since a plan was made."""
+        """Return whether counts and nodes are unchanged since a plan was made."""
         ...
 
     def hold(
@@ -39,13 +39,11 @@ class AffinityConflicts(Protocol):
         slots: npt.NDArray[np.int32],
         gone: Collection[int] = (),
     ) -> bool:
-        """Whether claims hold together, in order, without the evicted rows."""
+        """Return whether claims hold together, in order, without the evicted rows."""
         ...
 
 
-_DISPATCHED: Final = int(
-    PodState.DISPATCHED
-)  # an int, because NumPy is slow at comparisons with enums
+_DISPATCHED: Final = int(PodState.DISPATCHED)  # an int, because NumPy compares enums slowly
 
 
 class Judgement(NamedTuple):
@@ -61,14 +59,14 @@ class VolumeConflicts(Protocol):
     """Volume rules on the current cluster."""
 
     def holds(self, row: int, slot: int) -> bool:
-        """Whether the volumes of a pod admit it to a slot."""
+        """Return whether the volumes of a pod admit it to a slot."""
         ...
 
 
 class ClaimChecks(NamedTuple):
     """Checks of a claim besides its amounts."""
 
-    #: Whether the static filters admit a class to a slot.
+    #: Predicate (class id, slot): the static filters admit the class to the slot.
     eligible: Eligible
     #: Inter-pod rules; ``None`` if the profile has none.
     between: AffinityConflicts | None = None
@@ -86,7 +84,7 @@ class PlanJudge:
         conflicts: ConflictMode,
         commit: CommitMode,
     ) -> None:
-        """A judge with Omega's two conflict modes."""
+        """Use one of Omega's two conflict modes and one of its two commit modes."""
         self._between = checks.between
         self._volumes = checks.volumes
         self._cluster = cluster
@@ -96,7 +94,10 @@ class PlanJudge:
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
 
     def judge(self, plan: Plan) -> Judgement:
-        """Grant the claims that hold; touch the slots of refused ones for all snapshots."""
+        """Grant the claims that hold.
+
+        Mark the slots of refused claims as changed for all snapshots.
+        """
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
         before = self._cluster.ledger.version[plan.slots]
@@ -119,14 +120,15 @@ class PlanJudge:
         good: list[int],
         versions: npt.NDArray[np.int64] | None = None,
     ) -> ConflictCause | None:
-        """Charge one claim if it holds; else why it does not.
+        """Charge one claim if it holds; otherwise return the cause.
 
         Args:
             plan: the plan.
             i: the claim.
             unit: its unit.
             good: claims of the unit that are granted already.
-            versions: versions of the slots before the commit, where they decide.
+            versions: versions of the slots before the commit, if the conflict mode compares
+                versions.
         """
         problem = self._problem(plan, i, versions)
         if problem is None and self._is_capped(plan, i, unit, good):
@@ -138,18 +140,18 @@ class PlanJudge:
         return problem
 
     def is_short(self, unit: UnitClaims, granted: int, refused: int) -> bool:
-        """Whether the granted claims of a unit must be taken back."""
+        """Return whether the granted claims of a unit must be rolled back."""
         return granted < unit.at_least or (self._all_or_nothing and refused > 0)
 
     def expire(self, now: float) -> None:
-        """Nothing is held for a time."""
+        """Do nothing: this judge has no tentative claims."""
 
     def next_due(self) -> float:
-        """Never: nothing is held for a time."""
+        """Infinity: this judge has no tentative claims."""
         return inf
 
     def with_needs(self, plan: Plan) -> Plan:
-        """The plan with the number of claims that each gang lacks now, or will lack.
+        """Return the plan with the number of claims that each gang lacks now or will lack.
 
         A member beyond the minimum of a gang must not remain alone: other members may be in
         eviction, evicted or refused in the meantime.
@@ -214,7 +216,7 @@ class PlanJudge:
         return False
 
     def _kinds(self, kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """Kinds of classes; exclusive amounts are nothing special without overcommit."""
+        """Kinds of classes; without overcommit, exclusive amounts are plain amounts."""
         if self._cluster.ledger.promises.ratios:
             return kinds
         return kinds & np.uint8(~EXCLUSIVE & 0xFF)
@@ -249,7 +251,7 @@ class PlanJudge:
             cluster.ledger.ports.release(int(plan.slots[i]), wanted)
 
     def _has_volumes(self, plan: Plan, i: int) -> bool:
-        """Whether the volumes of a claim are available; true if nothing has changed."""
+        """Return whether the volumes of a claim are available; true if nothing has changed."""
         cluster, row = self._cluster, int(plan.rows[i])
         if self._volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
             return True
@@ -259,7 +261,7 @@ class PlanJudge:
         return self._volumes.holds(row, slot)
 
     def _affinity_holds(self, plan: Plan) -> bool:
-        """Whether inter-pod rules admit the plan; true if no count has changed since."""
+        """Return whether inter-pod rules admit the plan; true if no count has changed since."""
         class_ids = self._cluster.pods.class_id[plan.rows]
         if self._between is None or not self._cluster.classes.judged[class_ids].any():
             return True
@@ -308,7 +310,7 @@ class PlanJudge:
     def _first_failed_gang(
         self, plan: Plan, unit: UnitClaims, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why a gang fails in any case, so that none of its claims need be charged.
+        """Cause for which a gang fails in any case, so that none of its claims need be charged.
 
         A claim is lost if its pod or node was deleted or changed, and one claim is lost on each
         slot that cannot hold all claims of the gang there. ``None`` if enough claims may still
@@ -341,7 +343,7 @@ class PlanJudge:
     def take_back(self, plan: Plan, claims: list[int]) -> None:
         """Roll back claims charged in this commit, by columns where possible.
 
-        No event is raised: for other pods nothing was added and nothing removed.
+        This raises no event: for other pods nothing was added and nothing removed.
         """
         cluster, rows, slots = self._cluster, plan.rows[claims], plan.slots[claims]
         kinds = self._kinds(cluster.classes.special[cluster.pods.class_id[rows]])
@@ -354,7 +356,7 @@ class PlanJudge:
             cluster.charges.refund(row)
 
     def _is_capped(self, plan: Plan, i: int, unit: UnitClaims, good: list[int]) -> bool:
-        """Whether a claim would put more of its unit into a domain than its caps allow."""
+        """True if a claim would put more pods of its unit into a domain than its caps allow."""
         cluster, row = self._cluster, int(plan.rows[i])
         if (
             not cluster.directed
@@ -367,7 +369,10 @@ class PlanJudge:
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim does not hold, or ``None``; its own reservation does not block it."""
+        """Cause for which one claim does not hold, or ``None``.
+
+        Its own reservation does not block it.
+        """
         cluster, row = self._cluster, int(plan.rows[i])
         if not cluster.reservations or cluster.pods.serial[row] != plan.serials[i]:
             return self._fault(plan, i, versions)
@@ -381,7 +386,7 @@ class PlanJudge:
     def _fault(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim does not hold on the current ledger, or ``None``."""
+        """Cause for which one claim does not hold on the current ledger, or ``None``."""
         cluster = self._cluster
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, ledger = cluster.pods, cluster.ledger
@@ -419,12 +424,12 @@ class PlanJudge:
     ) -> None:
         """Restore the versions of slots that were charged and rolled back.
 
-        Otherwise one refusal would cause a conflict for the next plan, and two shards could refuse
-        each other indefinitely without any grant (Omega guarantees progress).
+        Otherwise one refusal would cause a conflict for the next plan, and two shards could cause
+        refusals for each other indefinitely (Omega guarantees progress).
         """
         undone = ~np.isin(plan.slots, plan.slots[granted])
         self._cluster.ledger.version[plan.slots[undone]] = before[undone]
 
     def touch(self, plan: Plan, claims: list[int]) -> None:
-        """Make every snapshot read these slots again: the snapshot of the shard differs."""
+        """Mark slots as changed, so that every snapshot reads them again."""
         self._cluster.ledger.touch(plan.slots[claims].astype(np.int64))

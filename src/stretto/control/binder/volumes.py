@@ -1,11 +1,11 @@
-"""Reserves volumes: what kube-scheduler writes between a decision and its bind.
+"""Reserves volumes, as kube-scheduler does between a decision and its bind.
 
-A volume that a pending PVC gets is reserved for it (``claimRef``); a PVC whose volume must be
-provisioned gets the pod's node (``selected-node``). Both are assumed in the cluster before they are
-written, so that the next decision sees them, and rolled back if the store refuses. A write with a
-lost reply counts as refused: if it lands later, the volume is reserved for the PVC that the pod
-requests again. The volume controller completes the binding; if the store has one, the pod waits for
-it.
+If a pending PVC gets an existing volume, the volume is reserved for it (``claimRef``). If the
+volume must be provisioned, the PVC gets the pod's node (``selected-node``). Both are assumed in the
+cluster before they are written, so that the next decision sees them, and rolled back if the store
+refuses. A write with a lost reply counts as refused: if it takes effect later, the volume is
+reserved for the same PVC, which the pod requests again. The volume controller completes the
+binding; if the store has one, the pod waits for it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,26 +32,26 @@ LONGEST_WAIT: Final = 600.0
 OptionalPvc = PersistentVolumeClaim | None
 """A PVC of a pod; ``None`` if it is unknown."""
 LateVolumes = Callable[[int, int], VolumeChoice | None]
-"""(row, slot) to the volumes that the pod uses there."""
+"""Maps (row, slot) to the volumes that the pod uses there."""
 
 
 class VolumeWait(NamedTuple):
     """A claimed pod that waits for its volumes."""
 
-    #: Its serial.
+    #: Serial of the pod.
     serial: int
-    #: Clock time at which the wait fails.
+    #: Clock time at which the wait fails, in seconds.
     until: float
 
 
 class VolumeWrite(NamedTuple):
     """One object to change before a pod is bound."""
 
-    #: Its kind.
+    #: Kind of the object.
     kind: Kind
-    #: The object before.
+    #: Object before the change.
     before: Wire
-    #: The change, as a merge patch.
+    #: Change, as a merge patch.
     change: Mapping[str, Any]
 
 
@@ -69,14 +69,14 @@ class VolumeReserver:
 
         Args:
             cluster: the cluster.
-            store: where PVCs and PersistentVolumes are written.
+            store: the store of PVCs and PersistentVolumes.
             late: chooses volumes for a pod whose victims were evicted; ``None`` without volume
                 rules.
             timeout: seconds for which a pod waits for its volumes.
         """
-        #: Whether pods wait until a volume controller has completed the binding of their PVCs.
+        #: True if pods wait until a volume controller has completed the binding of their PVCs.
         self.waits: bool = store.capabilities.completes_claims
-        #: Seconds that a pod waits for its volumes.
+        #: Seconds for which a pod waits for its volumes.
         self.timeout = timeout
         #: Chooses volumes for a pod whose victims were evicted; ``None`` without volume rules.
         self.late = late
@@ -107,7 +107,7 @@ class VolumeReserver:
         return writes
 
     def write(self, writes: list[VolumeWrite]) -> ConflictCause | None:
-        """Send the changes; returns why the pod must not be bound, or ``None``.
+        """Send the changes; returns the cause for which the pod must not be bound, or ``None``.
 
         After a refusal, unwritten changes are rolled back and written ones stay.
         """
@@ -146,7 +146,7 @@ class VolumeReserver:
     # ------------------------------------------------------------ PVCs that a controller completes
 
     def hold(self, rows: Iterable[int], now: float) -> list[int]:
-        """The claimed pods whose volumes are bound; the others wait for them.
+        """Return the claimed pods whose volumes are bound; the other pods wait for them.
 
         If no pod uses volumes, nothing is checked.
         """
@@ -163,7 +163,7 @@ class VolumeReserver:
         return ready
 
     def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
-        """Pods whose wait is over: with their volumes, or failed."""
+        """Return the pods whose wait has ended: those with their volumes, and those that failed."""
         version = self._cluster.objects.version
         if not self.waiting or (self._seen == version and now < self.next_due()):
             return [], []
@@ -210,7 +210,7 @@ class VolumeReserver:
         return [self._cluster.objects.pvcs.get((pods.namespace[row], n)) for n in names]
 
     def _wait_message(self, row: int, pvcs: Iterable[OptionalPvc], node: str) -> str:
-        """The missing volumes of a pod, and where to look."""
+        """Describe the missing volumes of a pod and the command that shows more."""
         missing = [each for each in pvcs if each is not None and not _is_bound(each)]
         causes = "; ".join(self._lacks(each, node) for each in missing) or "a PVC was deleted"
         names = " ".join(each.metadata.name for each in missing)
@@ -218,7 +218,7 @@ class VolumeReserver:
         return f"waited {self.timeout:g} s for volumes on node {node}: {causes}; see {look}"
 
     def _lacks(self, pvc: PersistentVolumeClaim, node: str) -> str:
-        """Why a PVC has no volume, as far as known here."""
+        """Describe why a PVC has no volume, as far as its objects show."""
         meta, name = pvc.metadata, pvc.spec.storage_class_name or ""
         found = self._cluster.objects.classes.get(name)
         if meta.annotations.get(SELECTED_NODE) == node and found is not None:
@@ -226,7 +226,7 @@ class VolumeReserver:
         return f"the volume reserved for PVC {meta.name} is not bound to it"
 
     def _is_promised(self, pvc: OptionalPvc, node: str) -> bool:
-        """Whether a PVC has a volume, has one reserved, or may get one provisioned on the node.
+        """True if a PVC has a volume, has one reserved, or may get one provisioned on the node.
 
         A provisioner that cannot make a volume for a node removes the node from the PVC.
         """
@@ -241,7 +241,7 @@ class VolumeReserver:
         )
 
     def _learn(self, write: VolumeWrite, reply: Reply) -> None:
-        """Read back the stored object; its own event is then old.
+        """Read the stored object back, so that its own event counts as old.
 
         An embedded store changes only what was requested, so the assumed object is current; from an
         API server it is read.
@@ -257,18 +257,18 @@ class VolumeReserver:
         try:
             objects.put(read_object(write.kind, record))
         except InputError:
-            return  # the watch delivers it
+            return  # the watch delivers the object
 
 
 def _patch_of(write: VolumeWrite) -> Patch:
-    """The patch of the object version that was decided on."""
+    """Patch against the version of the object on which the decision is based."""
     meta = meta_of(write.before)
     version = int(meta.resource_version) if meta.resource_version else None
     return Patch(meta.namespace, meta.name, write.change, version, meta.uid)
 
 
 def _is_bound(pvc: OptionalPvc) -> bool:
-    """Whether a PVC is bound."""
+    """Return whether a PVC is bound."""
     return pvc is not None and BIND_COMPLETED in pvc.metadata.annotations
 
 
@@ -280,7 +280,7 @@ def _cause(reply: Reply) -> ConflictCause:
 
 
 def are_free(chosen: VolumeChoice, objects: ClusterObjects, node: str) -> bool:
-    """Whether volumes are still free for their PVCs, and PVCs free to use the node."""
+    """Return whether volumes are still free for their PVCs, and PVCs are free to use the node."""
     for name, namespace, pvc in chosen.taken:
         volume, wanted = objects.volumes.get(name), objects.pvcs.get((namespace, pvc))
         if volume is None or wanted is None or wanted.spec.volume_name not in ("", name):

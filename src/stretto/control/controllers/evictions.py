@@ -1,4 +1,4 @@
-"""How controllers evict pods: through the one lane that all evictions share."""
+"""Interface through which controllers evict pods: one lane for all evictions."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -7,10 +7,10 @@ from stretto.state.work.evictions import EvictionOrder
 
 
 class EvictionOrders(Protocol):
-    """Takes orders for evictions."""
+    """Accepts orders for evictions."""
 
     def permits(self, rows: Sequence[int], serials: Sequence[int], now: float) -> bool:
-        """Whether an order without exceptions would evict all these pods."""
+        """Return whether an order without exceptions would evict all these pods."""
         ...
 
     def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
@@ -19,4 +19,4 @@ class EvictionOrders(Protocol):
 
 
 EvictionOrdersOf = Callable[[], EvictionOrders]
-"""Returns the current taker of orders: a restarted binder has a new one."""
+"""Returns the current receiver of orders: a restarted binder has a new one."""

@@ -17,26 +17,27 @@ class Move(NamedTuple):
 
     #: Row of the pod.
     row: int
-    #: Its serial.
+    #: Serial of the pod.
     serial: int
-    #: ``namespace/name``.
+    #: ``namespace/name`` of the pod.
     pod: str
-    #: Its owner, ``Kind/namespace/name``.
+    #: Owner of the pod, ``Kind/namespace/name``.
     owner: str
-    #: Its node.
+    #: Current node of the pod.
     source: str
-    #: The target node.
+    #: Target node.
     target: str
-    #: Number of the node or GPU that it helps to free: moves of one number serve only together.
+    #: Number of the node or GPU that the move helps to free: the moves of one number are useful
+    #: only together.
     step: int = 0
 
 
 class FreeCapacity(NamedTuple):
     """Fragmentation of the free capacity of a cluster."""
 
-    #: Nodes without any pod.
+    #: Number of nodes without any pod.
     empty_nodes: int
-    #: GPUs that are completely free.
+    #: Number of completely free GPUs.
     free_gpus: int
     #: Free thousandths of GPUs on GPUs in use.
     stranded_milli: int
@@ -77,7 +78,7 @@ def capacity_after(cluster: Cluster, moves: Sequence[Move] = ()) -> FreeCapacity
 def _fill(
     free: "np.ndarray[tuple[int, ...], np.dtype[np.int32]]", usable: object, milli: int, count: int
 ) -> None:
-    """Take devices of a node, best fit first."""
+    """Allocate devices of a node, best fit first."""
     here = np.asarray(usable, np.bool_)
     for _ in range(count):
         fits = np.flatnonzero(here & (free >= milli))

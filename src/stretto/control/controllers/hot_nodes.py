@@ -1,10 +1,11 @@
-"""Moves pods from nodes with much measured load to nodes with little.
+"""Moves pods from nodes with a high measured load to nodes with a low one.
 
-A node is hot if a resource is above its high threshold in several rounds. Pods leave it until it is
-below, as long as receivers have budget: what they can take below their own high threshold. Pods
-with devices or host ports are not moved. The use of one pod is its share of its node's use by
-requests. Thresholds and budget are those of Koordinator's LowNodeLoad; all nodes are judged in
-columns. A moved pod's owner then rests, so that no pod goes back and forth.
+A node is hot if a resource is above its high threshold in several rounds. Pods are moved away until
+its load is below the threshold, as long as receivers have budget: their distance to their own high
+threshold. Pods with devices or host ports are not moved. The use of one pod is estimated as its
+share of its node's use, in proportion to requests. Thresholds and budget are those of Koordinator's
+LowNodeLoad; the computation is vectorized over all nodes. After a move, other pods of the same
+owner are not moved for some time, so that no pod moves back and forth.
 """
 
 from collections.abc import Callable
@@ -24,24 +25,24 @@ RESOURCES: Final = ("cpu", "memory")
 """Measured resources, in the order of the columns of reports."""
 COLUMNS: Final = (CPU, MEMORY)
 TRIED: Final = 8
-"""Receivers whose node rules are checked for one pod."""
+"""Number of receivers whose node rules are checked for one pod."""
 
 Amounts = npt.NDArray[np.float64]
-"""float64[node, resource]: milli-CPU of the speed 1, and bytes."""
+"""float64[node, resource]: milli-CPU at speed 1, and bytes."""
 
 
 class NodeLoads(NamedTuple):
     """Nodes with recent measurements."""
 
-    #: int64[k]: their slots.
+    #: int64[k]: slots of the nodes.
     slots: npt.NDArray[np.int64]
-    #: Real amounts.
+    #: Physical amounts.
     real: Amounts
     #: Measured use.
     used: Amounts
-    #: Use up to which a node receives pods.
+    #: Low threshold: a node receives pods up to this use.
     low: Amounts
-    #: Use above which pods leave a node.
+    #: High threshold: pods are moved away from a node above this use.
     high: Amounts
 
     @property
@@ -56,7 +57,7 @@ class NodeLoads(NamedTuple):
 
 
 def node_loads(cluster: Cluster, rules: HotNodeRules) -> NodeLoads:
-    """The load of every node that is measured and not much older than the newest one."""
+    """Loads of the nodes whose measurement is not much older than the newest one."""
     slots, reports = cluster.nodes.live_slots(), cluster.nodes.reports
     slots = slots[reports.fresh_on(slots, rules.expiration_seconds)]
     ledger, used = cluster.ledger, reports.used_on(slots).astype(np.float64)
@@ -86,13 +87,13 @@ class HotNodes:
         limits: Callable[[], MoveLimits],
         eligible: Callable[[int, int], bool],
     ) -> None:
-        """Plan by these rules; without rules nothing is moved.
+        """Use these rules; without rules no pod is moved.
 
         Args:
             cluster: the cluster.
             rules: thresholds and limits.
-            limits: returns what restricts moves.
-            eligible: (class id, slot) to whether the node rules admit the class.
+            limits: returns the limits of moves.
+            eligible: predicate (class id, slot): the node rules admit the class.
         """
         self._cluster = cluster
         self._rules = rules
@@ -107,7 +108,7 @@ class HotNodes:
         return self._due
 
     def plan(self, now: float) -> tuple[Move, ...]:
-        """The moves of a round if one is due."""
+        """Return the moves of a round if one is due."""
         rules = self._rules
         if rules is None or now < self._due:
             return ()
@@ -125,7 +126,7 @@ class HotNodes:
         return tuple(moves)
 
     def _acting(self, loads: NodeLoads, rounds: int) -> npt.NDArray[np.int64]:
-        """int64[j]: positions of nodes that were hot long enough, the hottest first."""
+        """int64[j]: positions of the nodes that were hot in enough rounds, the hottest first."""
         generation, before = self._cluster.ledger.slots.generation, self._rounds
         hot = np.flatnonzero(loads.is_hot)
         keys = [(int(s), int(generation[s])) for s in loads.slots[hot].tolist()]
@@ -136,7 +137,7 @@ class HotNodes:
 
 
 class _HotRound:
-    """One round: use and free amounts as pods move."""
+    """One round; it updates use and free amounts with each planned move."""
 
     def __init__(
         self,
@@ -157,7 +158,7 @@ class _HotRound:
         self._budget = self._spare.sum(axis=0)
 
     def run(self, hot: npt.NDArray[np.int64], rules: HotNodeRules) -> list[Move]:
-        """Moves from hot nodes in order, within budget and limit."""
+        """Return moves from hot nodes in order, within budget and limit."""
         moves: list[Move] = []
         for place in hot.tolist():
             used = self._loads.used[place].copy()
@@ -183,9 +184,9 @@ class _HotRound:
         return [(int(rows[i]), use[i]) for i in order.tolist()]
 
     def _move(self, place: int, row: int, use: npt.NDArray[np.float64]) -> Move | None:
-        """Move a pod to the receiver with most budget that may take it.
+        """Move a pod to the receiver with the largest budget that admits it.
 
-        Pods with devices or host ports stay: amounts do not tell which of them a receiver has free.
+        Pods with devices or host ports stay: amounts do not show which of them a receiver has free.
         """
         cluster, limits = self._cluster, self._limits
         owner = limits.owner_of(row)

@@ -1,4 +1,4 @@
-"""Which pods may be moved: the limits of a plan, and the rules about one pod."""
+"""Conditions for moving a pod: the limits of a plan, and the rules about one pod."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,14 +18,14 @@ class MoveLimits(NamedTuple):
     budgets: BudgetLedger
     #: The units, to recognise gangs.
     units: Units
-    #: Whether a rule of the profile protects a row's pod from evictions.
+    #: Predicate on a row: a rule of the profile protects the pod from evictions.
     is_protected: Callable[[int], bool]
     #: Owner of a row's pod, ``Kind/namespace/name``; empty if no controller recreates it.
     owner_of: Callable[[int], str]
 
 
 def may_leave(cluster: Cluster, limits: MoveLimits, row: int, owner: str) -> bool:
-    """Whether a pod with this owner may be moved, disruption budgets aside."""
+    """Return whether a pod with this owner may be moved, disruption budgets aside."""
     pods = cluster.pods
     pod, unit = cluster.classes[int(pods.class_id[row])], limits.units.of_row(row)
     if pods.state[row] != PodState.BOUND or pods.eviction_state[row]:

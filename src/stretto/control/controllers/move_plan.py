@@ -1,11 +1,11 @@
 """Plans moves that free whole GPUs or whole nodes; nothing is written.
 
-As pods come and go, free capacity fragments: half a GPU here, a nearly idle node there. For each
-node (or GPU) in use, those with the fewest pods first, the planner tests whether all its pods fit
-on other nodes (or GPUs) in use, packed by the ``packing`` profile on a snapshot of its own. If they
-do, it moves them in that snapshot and continues. It does not move pods that no controller
-recreates, members of a gang, pods bound to NUMA nodes, pods with inter-pod rules, and pods that a
-rule of the profile, a disruption budget or the limit of the caller protects.
+The free capacity fragments over time: half of a GPU on one node, a nearly idle node elsewhere. For
+each node (or GPU) in use, those with the fewest pods first, the planner tests whether all its pods
+fit on other nodes (or GPUs) in use. It packs them with the ``packing`` profile on a snapshot of its
+own. If they fit, the planner moves them in that snapshot and continues. It does not move pods that
+no controller recreates, members of a gang, pods bound to NUMA nodes, pods with inter-pod rules, and
+pods that a rule of the profile, a disruption budget or the limit of the caller protects.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,13 +31,13 @@ HIDDEN: Final = -(1 << 28)
 class DefragPlan(NamedTuple):
     """Moves, with the fragmentation before and after them."""
 
-    #: What the plan frees.
+    #: Goal of the plan: whole GPUs or whole nodes.
     goal: ReschedulingGoal
     #: The moves, in order.
     moves: tuple[Move, ...]
-    #: Before.
+    #: Free capacity before the moves.
     before: FreeCapacity
-    #: After, if every moved pod gets its target node.
+    #: Free capacity after the moves, if every moved pod gets its target node.
     after: FreeCapacity
 
 
@@ -54,7 +54,7 @@ class MovePlanner:
         self._pending: set[str] = set()
 
     def plan(self, goal: ReschedulingGoal) -> DefragPlan:
-        """The moves that serve a goal."""
+        """Plan the moves for a goal."""
         runtime, budgets = self._runtime, self._limits.budgets
         self._pending = {unit.key for unit in self._limits.units if unit.pending}
         runtime.sync()
@@ -121,14 +121,14 @@ class MovePlanner:
         return hidden
 
     def _has_staying(self, rows: Sequence[int]) -> bool:
-        """Whether one of these pods is not being evicted."""
+        """Return whether one of these pods is not being evicted."""
         return any(not self._cluster.pods.eviction_state[row] for row in rows)
 
     def _is_movable(self, rows: Sequence[int]) -> bool:
-        """Whether all these pods may be moved."""
+        """Return whether all these pods may be moved."""
         for row in rows:
             owner = self._owner(row)
-            if f"OwnerUnit/{owner}" in self._pending:  # they would take its target
+            if f"OwnerUnit/{owner}" in self._pending:  # they would use the capacity of its target
                 return False
             if not may_leave(self._cluster, self._limits, row, owner):
                 return False
@@ -142,7 +142,10 @@ class MovePlanner:
     # ------------------------------------------------------------ moving in the snapshot
 
     def _vacate_all(self, sources: Iterable[tuple[int, int, list[int]]]) -> list[Move]:
-        """Vacate nodes or GPUs in turn, within the limit; what receives a pod stays in use."""
+        """Vacate nodes or GPUs in turn, within the limit.
+
+        A node or GPU that receives a pod stays in use.
+        """
         columns, names = self._runtime.columns, self._cluster.nodes.names
         devices = columns.device_free.copy()
         moves: list[Move] = []

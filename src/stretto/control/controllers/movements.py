@@ -1,4 +1,4 @@
-"""Tracks Movement objects of other writers: records in their status which pods followed them.
+"""Tracks Movement objects of other writers: records the pods that followed them in their status.
 
 The scheduler places the next pods of an owner on the nodes that a Movement recommends. Each such
 pod is added to the status, as Gödel's binder does, so that a node is recommended to exactly as many

@@ -4,8 +4,8 @@ An API server accepts any binding: two leaders at the same moment, or another sc
 same capacity twice. Usually the kubelet rejects the surplus. If no kubelet has done so for some
 time, pods of this scheduler that no kubelet has accepted are evicted, and their controllers
 recreate them. Running pods and pods without a controller stay. The lowest priority is evicted
-first, then the youngest pod. A pod that could evict one of those that stay by the guarantee of its
-queue comes last, so no pair of pods is decided twice.
+first, then the youngest pod. A pod whose queue's guarantee would let it evict one of the staying
+pods is evicted last. Otherwise it could return and evict that pod.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class OvercommitEviction:
         lane_of: EvictionOrdersOf,
         usage_of: Callable[[], QueueUsage | None] = lambda: None,
     ) -> None:
-        """It is inactive before ``run``.
+        """Create an inactive controller; ``run`` activates it.
 
         Args:
             cluster: the cluster.
@@ -63,13 +63,13 @@ class OvercommitEviction:
         self._usage_of = usage_of
         self._guarantees_first = True
         self._every, self._due = inf, inf
-        #: Consecutive over-committed checks of each slot, with the name of its node.
+        #: Number of consecutive over-committed checks of each slot, with the name of its node.
         self._seen: dict[int, tuple[str, int]] = {}
 
     def run(self, after: float | None, now: float, *, guarantees_first: bool = True) -> None:
         """Evict after ``after`` seconds of over-commitment; infinity or ``None`` disables it.
 
-        ``guarantees_first`` lets a guarantee count before the priority of pods of other queues.
+        With ``guarantees_first``, a guarantee precedes the priority of pods of other queues.
         """
         self._guarantees_first = guarantees_first
         self._every = inf if after is None else after / (LOOKS - 1)
@@ -106,10 +106,10 @@ class OvercommitEviction:
         ]
 
     def _excess(self, slot: int) -> npt.NDArray[np.int64]:
-        """int64[resource]: what the pods of a node request above its allocatable amounts.
+        """int64[resource]: requests of the pods of a node above its allocatable amounts.
 
-        Reserved and offered capacity does not count: no pod uses it yet. Where the node is
-        overcommitted, the cap counts instead of the ratio, because a smaller ratio revokes no
+        Reserved and offered capacity does not count: no pod uses it yet. On a node with an
+        overcommit ratio, the cap counts instead of the ratio, because a smaller ratio revokes no
         admission.
         """
         ledger, places = self._cluster.ledger, self._cluster.reservations.places.values()
@@ -158,7 +158,7 @@ class OvercommitEviction:
                 excess = excess - given
                 if balance is not None:
                     balance.leave([row])
-        for row in list(reversed(chosen)):  # a later pod may suffice by itself
+        for row in list(reversed(chosen)):  # a later pod may suffice alone
             given = amounts_of(self._cluster, [int(pods.class_id[row])])
             if not (excess + given > 0).any():
                 excess = excess + given
@@ -166,7 +166,7 @@ class OvercommitEviction:
         return chosen
 
     def _next(self, rows: list[int], balance: GuaranteeBalance | None) -> int:
-        """The first of some pods that may evict none of the others by its guarantee."""
+        """First of some pods whose queue's guarantee lets it evict none of the others."""
         if balance is None:
             return rows[0]
         priority = self._cluster.pods.priority

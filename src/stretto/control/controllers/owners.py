@@ -17,7 +17,7 @@ _BY_NODE: Final = frozenset({"DaemonSet", "Node"})
 
 
 def recreating_owner(owners: Iterable[OwnerReference]) -> OwnerReference | None:
-    """The controller among a pod's owners that recreates it for any node, or ``None``."""
+    """Return the controller among a pod's owners that recreates it on any node, or ``None``."""
     owner = next((each for each in owners if each.controller), None)
     return None if owner is None or owner.kind in _BY_NODE else owner
 

@@ -20,7 +20,7 @@ def packing_engine(cluster: Cluster) -> CompiledProfile:
     engine = CompiledProfile(load_profile("packing"), cluster)
     cluster.domains.configure(
         defaults, running_term_scoring
-    )  # compiling the packing profile replaced them
+    )  # compiling the packing profile replaced the cluster's tables
     return engine
 
 
@@ -37,7 +37,7 @@ class PackingPlanner:
     ) -> None:
         """Use a plane's cluster, units, store and budgets; the profile is compiled at first use.
 
-        ``is_protected`` tells whether a rule of the profile protects a row's pod from evictions.
+        ``is_protected`` is true if a rule of the profile protects the pod of a row from evictions.
         """
         self._cluster = cluster
         self._units = units

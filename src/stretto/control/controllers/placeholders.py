@@ -1,4 +1,4 @@
-"""Reservation objects in Gödel's form: written from reserved places, and read after a restart."""
+"""Reservation objects in Gödel's format: written for reserved places, and read after a restart."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,15 +19,15 @@ from stretto.state.rows.devices import WHOLE, mask_to_text, text_to_mask
 from stretto.stores.store import Record
 
 OWNER: Final = "godel.bytedance.com/reservation-owner"
-"""Annotation: the owner that the reservation is for."""
+"""Annotation with the owner of the reservation."""
 ORIGINAL: Final = "godel.bytedance.com/reservation-original-pod"
-"""Annotation: the deleted pod, ``namespace/name``."""
+"""Annotation with the deleted pod, ``namespace/name``."""
 RESERVED_PHASE: Final = "Reserved"
 _DECODER: Final = msgspec.json.Decoder(Reservation)
 
 
 def reservation_body(cluster: Cluster, place: PlaceReservation, title: str) -> bytes:
-    """The Reservation object of a place, as JSON."""
+    """Reservation object of a place, as JSON."""
     body = {
         "apiVersion": RESERVATION.api_version,
         "kind": RESERVATION.kind,

@@ -11,7 +11,7 @@ from stretto.stores.store import Patch, Store
 
 
 class MoveRecords:
-    """Writes what was moved."""
+    """Writes records of moves."""
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
         """Write to a store about pods of a cluster."""

@@ -3,9 +3,9 @@
 A move is an eviction with a recommendation. The pod is evicted through the lane that all evictions
 share, where disruption budgets are checked again, and its target node is recommended to the next
 pod of its owner for two minutes. A Movement object in Gödel's format and an event on each pod
-document the moves. If the successor gets another node, only the move is wasted. If the profile
-enables it, a plan is made and executed periodically; a new plan waits for the end of the last
-moves.
+document the moves. If the successor gets another node, the move has no benefit but does no harm. If
+the profile enables it, a plan is made and executed periodically. A new plan waits for the end of
+the last moves.
 """
 
 from collections import Counter
@@ -32,9 +32,9 @@ WAIT: Final = 120.0
 
 
 class _RecommendedNode(NamedTuple):
-    """The node of a move, recommended to the successor of the moved pod."""
+    """The target node of a move, recommended to the successor of the moved pod."""
 
-    #: Clock time until which it is recommended.
+    #: Clock time at which the recommendation ends, in seconds.
     until: float
     #: Key of the unit of the successor.
     unit: str
@@ -42,7 +42,7 @@ class _RecommendedNode(NamedTuple):
     node: str
     #: Class of the moved pod.
     class_id: int
-    #: Serial of the latest pod when the move started: a successor is later.
+    #: Serial of the latest pod when the move started: the serial of a successor is larger.
     latest: int
 
 
@@ -52,7 +52,10 @@ class Rescheduler:
     def __init__(
         self, cluster: Cluster, store: Store, planner: PackingPlanner, movements: Movements
     ) -> None:
-        """Move pods of a cluster by a planner; ``movements`` tracks those of other writers."""
+        """Move pods of a cluster with a planner.
+
+        ``movements`` tracks Movements of other writers.
+        """
         self._cluster = cluster
         self._planner = planner
         self._records = MoveRecords(cluster, store)
@@ -79,7 +82,7 @@ class Rescheduler:
         Args:
             rules: interval, goal and limit.
             lane_of: returns the receiver of eviction orders.
-            clock: its clock.
+            clock: the clock of the process.
             tier: kernel tier of the planner.
         """
         self._rules, self._lane_of, self._wall = rules, lane_of, clock.now
@@ -106,12 +109,12 @@ class Rescheduler:
     def carry_out(self, plan: DefragPlan, lane: EvictionOrders, now: float) -> tuple[Move, ...]:
         """Evict the pods of a plan; returns the moves that were started.
 
-        A node or GPU of which one pod may not be evicted keeps all its pods.
+        If one pod of a node or GPU may not be evicted, all of its pods stay.
         """
         return self._start(plan.moves, f"free {plan.goal.value}", lane, now)
 
     def unload(self, moves: Sequence[Move], now: float) -> None:
-        """Evict pods from hot nodes, each for itself."""
+        """Evict pods from hot nodes, independently of one another."""
         self.counts["planned"] += len(moves)
         if moves and self._lane_of is not None:
             single = [move._replace(step=i) for i, move in enumerate(moves)]

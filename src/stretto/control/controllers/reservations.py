@@ -1,8 +1,8 @@
-"""Reservation objects of reserved capacity: created, expired and ended here.
+"""Reservation objects of reserved capacity: creates, expires and ends them.
 
 ``state.cluster.reservations`` reserves the capacity when the pod is deleted. This module adds the
 time-out and an object in the store, so that users see the reservation and a restart restores it. If
-the store refuses the object, the reservation still holds but is not visible.
+the store refuses the object, the reservation is still effective but not visible.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Reservations:
     def __init__(
         self, cluster: Cluster, store: Store, wall: Callable[[], float] | None = None
     ) -> None:
-        """Use a cluster's reservations; ``wall`` gives seconds since the epoch, for restarts."""
+        """Use a cluster's reservations; ``wall`` returns seconds since the epoch, for restarts."""
         self._cluster = cluster
         self._store = store
         self._wall = wall
@@ -33,7 +33,7 @@ class Reservations:
         self._adopted = False
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
-        """Read each batch before it is absorbed: new reservations get their time-out."""
+        """Give new reservations their time-out, before the batch is absorbed."""
         if not self._adopted:
             self._adopted = True
             self._adopt(now)
@@ -88,7 +88,7 @@ class Reservations:
     # ------------------------------------------------------------ after a restart
 
     def _adopt(self, now: float) -> None:
-        """Restore the reservations of a former process."""
+        """Restore the reservations of a previous process."""
         for record in self._store.list(RESERVATION).records:
             try:
                 self._take_over(record, now)

@@ -21,21 +21,21 @@ class _EvictableMeta(msgspec.Struct, frozen=True, rename="camel"):
 class _EvictableSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The scheduler of the pod."""
 
-    #: Name of its scheduler.
+    #: Value of ``schedulerName``.
     scheduler_name: str = ""
 
 
 class _EvictableStatus(msgspec.Struct, frozen=True, rename="camel"):
     """The status of the pod."""
 
-    #: Phase; empty is pending.
+    #: Phase; empty means pending.
     phase: str = ""
-    #: Time at which a kubelet accepted it.
+    #: Time at which a kubelet accepted the pod.
     start_time: str | None = None
 
 
 class _EvictablePod(msgspec.Struct, frozen=True):
-    """The fields that decide whether a pod may be evicted."""
+    """The fields that determine whether a pod may be evicted."""
 
     #: Metadata.
     metadata: _EvictableMeta = _EvictableMeta()
@@ -49,7 +49,7 @@ _DECODER: Final = msgspec.json.Decoder(_EvictablePod)
 
 
 def unstarted_pod(store: Store, cluster: Cluster, row: int) -> Record | None:
-    """The record of a row's pod if the pod is ours, not running and recreated elsewhere."""
+    """Record of a pod of this scheduler that does not run and is recreated on any node."""
     pods = cluster.pods
     record = store.get(POD, pods.namespace[row], pods.name[row])
     if record is None or record.uid != pods.uid[row]:

@@ -1,8 +1,8 @@
 """Processes the answers of shards, binder and store.
 
-An answer counts only if row, unit and serial match the pod that was sent and the pod was not
-answered before; a pod that was deleted in the meantime is not requeued. The answers of one call are
-grouped by unit, so that each unit moves once.
+An answer counts only if row, unit and serial match the dispatched pod and no earlier answer covers
+the pod. A pod that was deleted in the meantime is not requeued. The answers of one call are grouped
+by unit, so that each unit moves once.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Answers:
         self._units = moves.states.units
 
     def placed(self, rows: npt.NDArray[np.int64], now: float) -> None:
-        """The claims of these rows were granted: their pods are assumed or bound."""
+        """Process granted claims of these rows: their pods are assumed or bound."""
         units = self._units
         alive = rows[units.serial[rows] == self._pods.serial[rows]]
         usage = self._places.usage
@@ -71,7 +71,10 @@ class Answers:
             self._move_on(unit, now)
 
     def _finish(self, singles: list[Unit]) -> None:
-        """Finish single pods in a batch; nearly all come from a shard and affect no other unit."""
+        """Finish single pods in a batch.
+
+        Nearly all were sent to a shard and affect no other unit.
+        """
         places, others = self._places, singles
         if not (places.queues.any_blocking or places.usage or places.unschedulable.woken_units):
             others = [unit for unit in singles if unit.state is not _DISPATCHED]
@@ -85,7 +88,7 @@ class Answers:
             self._moves.finish(unit)
 
     def settle(self, refused: Iterable[Refusal], now: float) -> None:
-        """The binder or the store refused claims: the pods are pending again."""
+        """Process claims that the binder or the store refused: the pods are pending again."""
         harder: dict[Unit, bool] = {}
         usage = self._places.usage
         for unit, rows, cause in refused:
@@ -106,7 +109,7 @@ class Answers:
             self._move_on(unit, now)
 
     def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
-        """Shards could not place pods, or returned them untried."""
+        """Process pods that shards could not place or returned untried."""
         answered: dict[Unit, None] = {}
         for setback in setbacks:
             unit = setback.unit
@@ -123,7 +126,7 @@ class Answers:
             self._move_on(unit, now)
 
     def lose_shard(self, number: int, now: float) -> None:
-        """A shard died: requeue its unanswered pods; assumed pods stay."""
+        """Process the death of a shard: requeue its unanswered pods; assumed pods stay."""
         shards, states = self._places.shards, self._pods.state
         if not shards.is_alive(number):
             return
@@ -145,7 +148,7 @@ class Answers:
             self._move_on(unit, now)
 
     def binder_lost(self, now: float) -> None:
-        """The binder died: requeue pods whose refusals were lost."""
+        """Process the death of the binder: requeue pods whose refusals were lost."""
         waiting = np.flatnonzero(self._pods.state[: self._pods.length] == PodState.PENDING)
         returned: dict[Unit, set[int]] = {}
         for row in waiting.tolist():
@@ -161,7 +164,7 @@ class Answers:
     # ------------------------------------------------------------ one unit
 
     def _is_current(self, unit: Unit, row: int) -> bool:
-        """Whether a row is still the pod that was sent, and the pod is pending."""
+        """Return whether a row still belongs to the dispatched pod, and the pod is pending."""
         units, pods = self._units, self._pods
         return (
             units.of_row(row) is unit
@@ -170,7 +173,7 @@ class Answers:
         )
 
     def _take_back(self, unit: Unit, rows: set[int]) -> int:
-        """Count rows as answered; returns how many were at the shard."""
+        """Count rows as answered; returns the number of them that were at the shard."""
         count = unit.answered(rows)
         if count:
             self._places.shards.pods[unit.shard] -= count
@@ -189,6 +192,6 @@ class Answers:
             unit.outcome = max(unit.outcome, UnitOutcome.RETRY)
 
     def _move_on(self, unit: Unit, now: float) -> None:
-        """Move a unit once all its pods are answered."""
+        """Move a unit after all its pods are answered."""
         if not unit.away:
             conclude(self._moves, unit, now)

@@ -168,7 +168,7 @@ class PodArrivals:
                 self._lose(unit, {row})
 
     def _admit(self, row: int, gated: bool, state: int) -> bool:
-        """Whether a pod in an unusual state is schedulable now; tracks gated rows."""
+        """Return whether a pod in an unusual state is schedulable now; tracks gated rows."""
         states = self._pods.state
         if self._units.by_row[row] is not None or state in CHARGED or state == _GONE:
             return False
@@ -185,7 +185,7 @@ class PodArrivals:
         return True
 
     def _found(self, row: int, state: int, membership: Membership, now: float) -> None:
-        """Count a pod that was bound before the scheduler started for its gang."""
+        """Count a pod for its gang if it was bound before the scheduler started."""
         if state not in CHARGED or self._units.by_row[row] is not None:
             return
         usage = self._places.usage
@@ -203,7 +203,7 @@ class PodArrivals:
             usage.found(row, unit.queue, unit.key, unit.duration)
 
     def _unit(self, membership: Membership, now: float) -> Unit:
-        """The unit of a membership with several pods; created at first sight."""
+        """Return the unit of a membership with several pods; create it at first sight."""
         unit = self._units.by_identity.get(membership.identity)
         if unit is not None:
             return unit
@@ -224,7 +224,7 @@ class PodArrivals:
         return unit
 
     def again(self, again: Sequence[PodArrival], now: float) -> None:
-        """Pods whose gates, labels, annotations, owners or priority may have changed."""
+        """Process pods whose gates, labels, annotations, owners or priority may have changed."""
         moved = []
         for arrival in again:
             row, meta, gated, uid, _ = arrival
@@ -244,7 +244,7 @@ class PodArrivals:
             self.take(moved, now)
 
     def _is_member(self, unit: Unit, membership: Membership) -> bool:
-        """Whether the membership still names this unit."""
+        """Return whether the membership still names this unit."""
         if membership.fault or (unit.state is UnitState.FAILED and unit.kind is UnitKind.POD):
             return False
         if membership.kind is UnitKind.POD:
@@ -269,11 +269,11 @@ class PodArrivals:
 class _UnitPods(NamedTuple):
     """Pods of one unit in one batch."""
 
-    #: Their unit.
+    #: Unit of the pods.
     unit: Unit
-    #: Their rows.
+    #: Rows of the pods.
     rows: list[int]
-    #: Their priorities, in the same order.
+    #: Priorities of the pods, in the same order.
     priorities: list[int]
 
 

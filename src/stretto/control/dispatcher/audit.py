@@ -81,7 +81,7 @@ def _units(places: UnitStates) -> Iterator[str]:
 
 
 def _usage(places: UnitStates) -> Iterator[str]:
-    """Usage equals the requests of live claims, and only units at shards are promised."""
+    """Check that usage equals the requests of live claims and only units at shards are promised."""
     usage, pods = places.usage, places.pods
     if usage is None:
         return
@@ -89,13 +89,13 @@ def _usage(places: UnitStates) -> Iterator[str]:
     for row, charge in usage.held().items():
         claims.charge(charge.queue, charge.amounts)
         if pods.serial[row] != charge.serial or PodState(int(pods.state[row])) not in _HOLDING:
-            yield f"row {row} is charged to {charge.queue} and holds no node"
+            yield f"row {row} is charged to {charge.queue} and has no node"
         if charge.amounts != usage.pool.requests_of(int(pods.class_id[row])):
             yield f"row {row} is charged other amounts than its requests"
     for row, unit in enumerate(places.units.by_row):
         state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE
         if unit is not None and state in _HOLDING and row not in usage.held():
-            yield f"row {row} holds a node and is charged to no queue"
+            yield f"row {row} has a node and is charged to no queue"
     for queue in {*claims.queues(), *usage.claims.queues()}:
         if claims.usage(queue) != usage.claims.usage(queue):
             yield f"queue {queue} is charged other amounts than its claims"
@@ -107,7 +107,7 @@ def _usage(places: UnitStates) -> Iterator[str]:
 
 
 def _tree(usage: QueueUsage) -> Iterator[str]:
-    """Usage and running units of each tree node equal a recount."""
+    """Differences between the usage and running units of each tree node and a recount."""
     tree = usage.tree
     units: dict[str, set[str]] = {}
     for row in usage.held().values():

@@ -1,7 +1,7 @@
-"""Chooses the units of a backfilling queue that start now next to its reservations.
+"""Chooses the units of a backfilling queue that may start now without delaying its reservations.
 
-The timetable places reserved units on nodes over time, so that a gang of whole nodes gets them. For
-one node, or without a view of nodes, the sums of the pool are used.
+The timetable places reserved units on nodes over time, so that a gang that needs whole nodes gets
+them. For one node, or without a view of nodes, it uses the sums of the pool.
 """
 
 import heapq
@@ -35,12 +35,12 @@ class BackfillStart(NamedTuple):
     unit: Unit
     #: Rows to send.
     rows: tuple[int, ...]
-    #: Slot of each row; empty where amounts alone decide.
+    #: Slot of each row; empty if amounts alone decide.
     slots: tuple[int, ...]
 
 
 class BackfillPlanner:
-    """Makes the timetable of a queue and reads from it what may start now."""
+    """Builds the timetable of a queue and selects the units that may start now."""
 
     def __init__(self, states: UnitStates) -> None:
         """Plan for these states; without nodes until ``use``."""
@@ -54,11 +54,11 @@ class BackfillPlanner:
         self._nodes = nodes
 
     def is_used_by(self, unit: Unit) -> bool:
-        """Whether the queue of a unit backfills."""
+        """Return whether the queue of a unit uses backfill."""
         return self._states.queues.get(unit.queue).backfills
 
     def timetable(self, queue: UnitQueue, now: float) -> Timetable | None:
-        """The empty timetable of a queue; ``None`` where the sums of the pool suffice."""
+        """Empty timetable of a queue; ``None`` if the sums of the pool suffice."""
         usage, ground = self._usage(), None
         if self._nodes is not None:
             ground = self._nodes.ground(list(self._running(usage, micros(now))))
@@ -74,7 +74,7 @@ class BackfillPlanner:
         return table
 
     def starts(self, queue: UnitQueue, table: Timetable) -> Iterator[BackfillStart]:
-        """Units that may start now, in order; each counts as started once it was returned."""
+        """Yield units that may start now, in order; each counts as started once it was yielded."""
         queue.reserved.clear()
         yield from (self._all if queue.policy.reserves_all else self._behind_head)(queue, table)
 
@@ -86,7 +86,7 @@ class BackfillPlanner:
         kept = self._reserve_failed(queue, table, head)
         usage = self._usage()
         beside = None if kept else dict(usage.uncommitted())
-        if beside is not None:  # it never fits next to what runs on: nothing may take more from it
+        if beside is not None:  # it never fits next to the running pods: reserve all for it
             add_amounts(beside, usage.demand(head).least, -1)
         for unit in heapq.nsmallest(SEARCHED, queue.order, key=_rank):
             if not usage.may_start(unit):
@@ -122,7 +122,7 @@ class BackfillPlanner:
             table.add(found)
 
     def _reserve_failed(self, queue: UnitQueue, table: Timetable, unit: Unit) -> bool:
-        """Reserve for a failed unit; whether it fits at any time."""
+        """Reserve for a failed unit; returns whether it fits at any time."""
         rows = tuple(unit.pending[: max(unit.still_needed, 1)])
         if not rows:
             return False
@@ -141,7 +141,7 @@ class BackfillPlanner:
     # ------------------------------------------------------------ jobs
 
     def _pending_job(self, unit: Unit) -> StartJob:
-        """The pending pods of a queued unit that the limits of its queue admit."""
+        """Pending pods of a queued unit that the limits of its queue admit."""
         rows = tuple(self._usage().within(unit, unit.pending))
         return self._job(unit, rows, max(unit.still_needed, short_of(unit, self._states.pods)))
 
@@ -173,7 +173,7 @@ def _rank(unit: Unit) -> int:
 
 
 def _start(unit: Unit, found: StartReservation) -> BackfillStart:
-    """The pods of a unit that have a place."""
+    """Pods of a unit that have a place in its reservation."""
     rows: Sequence[int] = found.job.rows
     slots = found.placement.slots
     if not slots:

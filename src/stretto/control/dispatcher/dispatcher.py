@@ -1,7 +1,7 @@
 """The dispatcher: forms units, orders them and dispatches them to shards.
 
-A dispatcher is one object, used by one thread. Batches of changes and answers go in, work for the
-shards comes out. It never reads a node. Each call gets the current time.
+A dispatcher is one object, used by one thread. Its input is batches of changes and answers; its
+output is work for the shards. It never reads a node. Each call gets the current time.
 
     absorb(changes)            pods, PodGroups and queues that were added, changed or deleted
     timers.wake(cures)         requeue units that an event may cure
@@ -63,7 +63,7 @@ class Dispatcher:
         """Apply a batch of changes; the caller passes its ``cures`` to ``timers.wake``.
 
         Returns:
-            Whether pods on nodes must be reported again to be counted.
+            True if pods on nodes must be reported again to be counted.
         """
         gated, places = self._intake.gated, self._places
         if gated and places.usage is not None and not gated.isdisjoint(changes.bound):
@@ -72,15 +72,15 @@ class Dispatcher:
         return places.uncounted
 
     def begin_census(self) -> None:
-        """The next batch reports pods on nodes again: ``absorb`` no longer requires it."""
+        """Count pods on nodes from the next batch on: ``absorb`` no longer requires it."""
         self._places.uncounted = False
 
     def reclaim(
         self, search: ReclaimSearch, now: float, *, by_guarantee: bool = True
     ) -> list[EvictionOrder]:
-        """Evictions for late incomplete gangs, and for queues below their guarantee.
+        """Return evictions for late incomplete gangs, and for queues below their guarantee.
 
-        ``by_guarantee`` is false where another process reclaims.
+        ``by_guarantee`` is false if another process reclaims.
         """
         orders = self._broken_gangs.orders(search, now) if self._broken_gangs else []
         if by_guarantee and self._places.usage is not None:
@@ -92,7 +92,7 @@ class Dispatcher:
         return min(self.timers.next_due(), self.reclaimer.next_due())
 
     def drain_failures(self) -> list[UnitFailure]:
-        """Units given up since the last call."""
+        """Return the units that failed since the last call."""
         failures, self._places.failures = self._places.failures, []
         return failures
 
@@ -108,17 +108,17 @@ class Dispatcher:
         return self._places.shards.shares
 
     def add_shard(self, number: int) -> None:
-        """A shard was added or restarted."""
+        """Process a shard that was added or restarted."""
         self._places.shards.add(number)
 
     def set_remote_load(self, number: int, pods: int) -> None:
-        """Set the load of a shard that answers through the store: the pods that it holds."""
+        """Set the load of a shard that answers through the store: the number of its pods."""
         self._places.shards.pods[number] = pods
 
     def remove_shard(self, number: int, now: float) -> None:
-        """A shard died: requeue its unanswered pods; assumed pods stay."""
+        """Process the death of a shard: requeue its unanswered pods; assumed pods stay."""
         self.answers.lose_shard(number, now)
 
     def binder_lost(self, now: float) -> None:
-        """The binder died: requeue pods whose refusals were lost."""
+        """Process the death of the binder: requeue pods whose refusals were lost."""
         self.answers.binder_lost(now)

@@ -19,16 +19,16 @@ from stretto.state.work.units import NO_GROUP, Unit, UnitKind
 
 
 class Groups:
-    """Every PodGroup that exists, by ``PodGroupUnit/namespace/name``."""
+    """All existing PodGroups, by ``PodGroupUnit/namespace/name``."""
 
     def __init__(self, moves: UnitMoves) -> None:
-        """Start with none."""
+        """Start without groups."""
         self._moves = moves
         self._places = moves.states
         self._known: dict[str, GroupRecord] = {}
 
     def get(self, identity: str) -> GroupRecord | None:
-        """A group by its unit's identity."""
+        """Return a group by its unit's identity."""
         return self._known.get(identity)
 
     def join(self, unit: Unit) -> None:
@@ -42,7 +42,7 @@ class Groups:
         self._places.faults.pop(unit, None)
 
     def names_queue(self, unit: Unit) -> bool:
-        """Whether the group, not the pods, sets the unit's queue."""
+        """Return whether the group, not the pods, sets the unit's queue."""
         group = self._known.get(unit.key) if unit.kind is UnitKind.POD_GROUP else None
         return group is not None and bool(group.queue)
 
@@ -74,7 +74,7 @@ class Groups:
         return unit
 
     def _remove_group(self, unit: Unit) -> None:
-        """The group of a unit was deleted: its faults no longer apply."""
+        """Process the deletion of a unit's group: its faults no longer apply."""
         unit.min_member, unit.deadline = NO_GROUP, inf
         if self._places.faults.pop(unit, None) and unit.state is UnitState.FAILED:
             self._moves.enter_queue(unit, UnitEvent.REVIVE)
@@ -97,7 +97,7 @@ class Groups:
             self._moves.change_queue(unit, group.queue)
 
     def _is_retryable(self, before: GroupRecord | None, after: GroupRecord) -> bool:
-        """Whether a failed unit is retried after its group changed."""
+        """Return whether a failed unit is retried after its group changed."""
         if after.fault or after.late:
             return False
         definition = (after.uid, after.min_member, after.wait)

@@ -30,9 +30,9 @@ class UnitTracker:
 
     def __init__(self, moves: UnitMoves) -> None:
         """Start with no pod."""
-        #: PodGroups that exist.
+        #: Existing PodGroups.
         self.groups = Groups(moves)
-        #: Queues that exist.
+        #: Existing Queues.
         self.queue_changes = QueueChanges(moves)
         self._moves = moves
         self._places = moves.states
@@ -41,7 +41,7 @@ class UnitTracker:
         self._arrivals = PodArrivals(moves, self.groups, self._touch, self._lose)
         #: Rows with a scheduling gate.
         self.gated: set[int] = self._arrivals.gated
-        #: Units that the batch touches, each with the strongest effect.
+        #: Units affected by the batch, each with the strongest effect.
         self._touched: dict[Unit, UnitEffect] = {}
 
     def absorb(self, changes: ClusterChanges, now: float) -> None:
@@ -141,7 +141,7 @@ class UnitTracker:
             self._touch(unit, UnitEffect.CHANGED)
 
     def _release(self, rows: Iterable[int], now: float) -> None:
-        """Pods that were bound, assumed or nominated and are pending again."""
+        """Process pods that were bound, assumed or nominated and are pending again."""
         for row in rows:
             if int(self._pods.state[row]) != _PENDING:
                 continue
@@ -195,5 +195,5 @@ class UnitTracker:
             known = places.given_up[unit]
             if known.reason is FailureReason.NO_PLACE:
                 self._moves.enter_queue(unit, UnitEvent.REVIVE)
-            else:  # the failure also covers pods added since
+            else:  # the failure also covers pods that were added later
                 self._moves.fail(unit, known.reason, known.message)

@@ -1,7 +1,8 @@
 """Reads the unit of a pod from its labels, annotations and owners.
 
 Pods of one template repeat these texts byte for byte, so each text is parsed once and cached by its
-bytes. Inconsistent input is returned as a fault text; the pod stays pending until it is corrected.
+bytes. Inconsistent input results in a fault text; the pod stays pending until the input is
+corrected.
 """
 
 from collections.abc import Hashable
@@ -21,13 +22,13 @@ from stretto.state.work.units import DEFAULT_QUEUE, NO_GROUP, UnitKind
 GROUP_NAME: Final = GROUP_NOTE
 """Label or annotation: the PodGroup of a pod, in the pod's namespace."""
 MIN_MEMBER: Final = "stretto.dev/min-member"
-"""Annotation on the pods of an owner: how many must fit together, or ``all``."""
+"""Annotation on the pods of an owner: the number of pods that must fit together, or ``all``."""
 
 DURATION: Final = "stretto.dev/duration"
 """Annotation on a pod or a PodGroup: its expected run time in seconds."""
 
 LONGEST: Final = 10_000_000_000
-"""Three centuries in seconds: a longer run time is probably in milliseconds."""
+"""Largest valid run time in seconds (three centuries): a longer one is probably in milliseconds."""
 CACHE_SIZE: Final = 8192
 """Size of each cache of parsed texts; a full cache is cleared."""
 
@@ -51,17 +52,18 @@ _RAN: Final = frozenset(
 class MembershipNotes(NamedTuple):
     """The entries of a pod's labels or annotations that define its unit."""
 
-    #: Name of its PodGroup; empty for none.
+    #: Name of the PodGroup; empty for none.
     group: str = ""
-    #: Its queue; empty for the default.
+    #: Name of the queue; empty for the default.
     queue: str = ""
-    #: How many of its owner's pods must fit together, as written; empty for the configured number.
+    #: Number of the owner's pods that must fit together, as written; empty for the configured
+    #: number.
     min_member: str = ""
     #: Expected run time in seconds, as written; empty if unknown.
     duration: str = ""
     #: The user's estimate of the run time in seconds, as written; empty if there is none.
     estimate: str = ""
-    #: Why they are unreadable; empty if they are readable.
+    #: Reason why they are unreadable; empty if they are readable.
     fault: str = ""
 
 
@@ -79,18 +81,18 @@ class _MembershipTexts(msgspec.Struct, frozen=True, gc=False):
 class Owner(NamedTuple):
     """The controlling owner of a pod."""
 
-    #: Its uid; empty without an owner.
+    #: Uid of the owner; empty without an owner.
     uid: str = ""
-    #: Its kind.
+    #: Kind of the owner.
     kind: str = ""
-    #: Its name.
+    #: Name of the owner.
     name: str = ""
-    #: Why the owners are unreadable; empty if they are readable.
+    #: Reason why the owners are unreadable; empty if they are readable.
     fault: str = ""
 
 
 class Membership(NamedTuple):
-    """The unit that a pod belongs to."""
+    """The unit to which a pod belongs."""
 
     #: Identity of the unit: ``PodGroupUnit/ns/name`` or the owner's uid; empty for a single pod.
     identity: str = ""
@@ -98,13 +100,13 @@ class Membership(NamedTuple):
     key: str = ""
     #: Kind of the unit.
     kind: UnitKind = UnitKind.POD
-    #: Pods that must fit together; 0 for all that exist.
+    #: Number of pods that must fit together; 0 for all that exist.
     min_member: int = 1
-    #: Its queue.
+    #: Queue of the unit.
     queue: str = DEFAULT_QUEUE
     #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
-    #: Why the pod is inconsistent; empty if it is valid.
+    #: Reason why the pod is inconsistent; empty if it is valid.
     fault: str = ""
 
 
@@ -139,7 +141,7 @@ class MembershipReader:
         )
 
     def membership(self, meta: MetaHead) -> Membership:
-        """The unit that a pod belongs to."""
+        """Return the unit to which a pod belongs."""
         notes = _NOTHING
         known = self._notes
         if meta.annotations:
@@ -228,7 +230,7 @@ class MembershipReader:
         return found
 
     def _foreign_group(self, text: bytes) -> str:
-        """The PodGroup of another scheduler that labels or annotations name; empty for none."""
+        """PodGroup of another scheduler that labels or annotations name; empty for none."""
         try:
             notes = msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -252,7 +254,7 @@ def _remember(table: dict[K, V], key: K, value: V) -> None:
 
 
 def group_unit(key: str) -> str:
-    """The identity of a PodGroup's unit from ``namespace/name``, as Gödel writes it."""
+    """Identity of a PodGroup's unit from ``namespace/name``, in Gödel's form."""
     return f"PodGroupUnit/{key}"
 
 
@@ -267,7 +269,7 @@ def _parse_notes(text: bytes) -> MembershipNotes:
 
 
 def read_estimate(estimate: str, duration: str) -> tuple[float, str]:
-    """The run time that queue policies expect, the estimate first, and a fault text."""
+    """Return the run time for queue policies, the estimate first, and a fault text."""
     estimated, bad_estimate = read_duration(estimate, ESTIMATE)
     expected, bad_duration = read_duration(duration)
     return estimated if estimate else expected, bad_estimate or bad_duration
@@ -301,25 +303,25 @@ def _parse_owner(text: bytes) -> Owner:
 class GroupRecord(NamedTuple):
     """The fields of a PodGroup that the dispatcher uses."""
 
-    #: Its uid; a group of the same name with another uid is another group.
+    #: Uid of the group; a group of the same name with another uid is another group.
     uid: str
-    #: Pods that must fit together.
+    #: Number of pods that must fit together.
     min_member: int
-    #: Clock time of its first sight.
+    #: Clock time at which it was first seen, in seconds.
     seen: float
-    #: Seconds from then until its deadline.
+    #: Seconds from first sight to the deadline.
     wait: float
-    #: Whether the PodGroup states its time-out; otherwise it is the default one.
+    #: True if the PodGroup sets its time-out; otherwise the default applies.
     stated: bool
-    #: Its queue; empty if the pods set it.
+    #: Queue of the group; empty if the pods set it.
     queue: str
-    #: Whether it was scheduled as a whole before.
+    #: True if it was scheduled as a whole before.
     ran: bool
-    #: Whether its phase is final: timed out.
+    #: True if its phase is final: timed out.
     late: bool
     #: Expected run time of its pods in seconds; infinity if the pods set it.
     duration: float
-    #: Why it is inconsistent; empty if it is valid.
+    #: Reason why it is inconsistent; empty if it is valid.
     fault: str
 
 

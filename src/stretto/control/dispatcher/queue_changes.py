@@ -1,9 +1,9 @@
 """Applies added, changed and deleted Queue objects while the dispatcher runs.
 
 The last readable version of a queue counts; an unreadable one changes nothing. A deleted queue that
-is in use *drains*: its pods run on and count for its ancestors, its pending units wait until the
-object exists again. A drained queue is forgotten once it is empty; pods that name it then use a
-queue with default settings.
+is in use *drains*: its pods continue to run and count for its ancestors, and its pending units wait
+until the object exists again. A drained queue is dropped once it is empty. Pods that name it then
+use a queue with default settings.
 """
 
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ class QueueChanges:
             )
 
     def _is_used(self, name: str) -> bool:
-        """Whether any unit or child queue belongs to a queue, or any pod is charged to it."""
+        """True if any unit or child queue belongs to a queue, or any pod is charged to it."""
         usage = self._places.usage
         if usage is not None and usage.tree.runs_any(name):
             return True
@@ -109,7 +109,7 @@ class QueueChanges:
             places.queues.block(unit)
 
     def _count_in_flight(self) -> None:
-        """Recount units at shards by the new order of their queues."""
+        """Recount units at shards in the new order of their queues."""
         queues = self._places.queues
         for queue in queues:
             queue.away = 0

@@ -1,9 +1,9 @@
 """Evicts borrowing pods for queues below their guarantee, and tracks those evictions.
 
-Evictions in flight count as done, for the queue that waits and for the queues that lose pods. Until
-the unit has started, or has failed to start after its victims were evicted, the queues that lost
-pods start only work covered by their own guarantee. Otherwise new pods of those queues would take
-the freed capacity.
+Evictions in flight count as completed, for the queue that reclaims and for the queues that lose
+pods. The queues that lost pods start only work within their own guarantee until the unit has
+started, or has failed to start after its victims were evicted. Otherwise new pods of these queues
+would take the freed capacity.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from stretto.state.work.units import Unit
 SEARCH_INTERVAL: Final = 1.0
 """Seconds between searches for queues below their guarantee."""
 TIMEOUT: Final = 120.0
-"""Seconds until a reclaim is abandoned; then other victims are chosen."""
+"""Seconds until a reclaim is abandoned and other victims are chosen."""
 PROTECTION: Final = 5.0
 """Seconds for which freed capacity is protected for the unit."""
 FIRST_RETRY: Final = 5.0
@@ -40,7 +40,7 @@ FIRST_RETRY: Final = 5.0
 LONGEST_RETRY: Final = 300.0
 """Upper bound of the doubling retry delay, in seconds."""
 SEARCH_LIMIT: Final = 32
-"""Maximum number of decisions per search; further units follow at the next one."""
+"""Maximum number of decisions per search; further units follow in the next search."""
 
 _WAITING: Final = frozenset(
     {UnitState.UNSCHEDULABLE, UnitState.QUEUED, UnitState.DISPATCHED, UnitState.BACKOFF}
@@ -64,7 +64,7 @@ class ReclaimSearch(Protocol):
         ...
 
     def may_evict(self, unit: Unit, row: int, right: EvictionRight, now: float) -> bool:
-        """Whether a unit may evict a pod, wherever it runs."""
+        """Return whether a unit may evict a pod, on any node."""
         ...
 
 
@@ -75,30 +75,30 @@ class ReclaimPlan(NamedTuple):
     places: tuple[PlannedPlace, ...]
     #: Rows to evict.
     victims: tuple[int, ...]
-    #: Rows that are being evicted already and whose capacity the unit uses.
+    #: Rows whose eviction is already in progress and whose capacity the unit uses.
     awaited: tuple[int, ...]
 
 
 class ReclaimInFlight(NamedTuple):
-    """A reclaim in flight: a unit and the pods whose end it waits for."""
+    """A reclaim in flight: a unit and the pods whose end it awaits."""
 
     #: The unit.
     unit: Unit
-    #: Its queue at the decision.
+    #: Queue of the unit at the decision.
     queue: str
-    #: The amounts that it claims.
+    #: Amounts that it claims.
     amounts: Amounts
-    #: The places of its pods.
+    #: Places of its pods.
     places: tuple[PlannedPlace, ...]
-    #: (row, serial) of its victims, and of pods that were being evicted before.
+    #: (row, serial) of its victims, and of pods whose eviction was already in progress.
     leaving: tuple[tuple[int, int], ...]
     #: The queues of these pods.
     donors: frozenset[str]
-    #: Clock time at which it is abandoned.
+    #: Clock time at which it is abandoned, in seconds.
     until: float
     #: Number of placed pods of the unit at the decision.
     placed: int = 0
-    #: Clock time at which all victims were evicted.
+    #: Clock time at which all victims were evicted, in seconds.
     left: float = inf
 
 
@@ -111,7 +111,8 @@ class Reclaimer:
         self.in_flight: dict[Unit, ReclaimInFlight] = {}
         #: Number of orders and of their pods so far: ``orders``, ``pods``.
         self.counts: Counter[str] = Counter()
-        #: Whether another process has pods of a unit that have no node yet; never in one process.
+        #: Predicate on a unit: another process has its pods, and they have no node yet; always
+        #: false in one process.
         self._is_handed_over: Callable[[Unit], bool] = lambda _: False
         self._places = places
         #: (clock time of the next search, delay before it) of units without victims or a node.
@@ -120,7 +121,7 @@ class Reclaimer:
         #: Number of rebuilds of the tree at the last search.
         self._epoch = -1
         self._look_at = -inf
-        #: Whether a unit may be served although no reclaim is in flight.
+        #: True if a unit may be served although no reclaim is in flight.
         self._more = False
 
     def defer_while(self, is_handed_over: Callable[[Unit], bool]) -> None:
@@ -128,7 +129,7 @@ class Reclaimer:
         self._is_handed_over = is_handed_over
 
     def orders(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
-        """Evictions with their reasons, for the lane of evictions."""
+        """Evictions with their reasons, for the eviction lane."""
         usage = self._places.usage
         if usage is None:
             return []
@@ -149,7 +150,7 @@ class Reclaimer:
                 plan = self._decide(usage, unit, search, now)
                 decisions += 1
                 if plan is None:
-                    break  # the other units of the group need the same
+                    break  # the other units of the group have the same needs
                 found += self._begin(usage, unit, plan, now)
             if decisions >= SEARCH_LIMIT:
                 break
@@ -162,7 +163,7 @@ class Reclaimer:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a reclaim is in flight or a search is due."""
+        """True if a reclaim is in flight or a search is due."""
         return bool(self.in_flight) or self._more
 
     def outcome(self, unit: Unit) -> ReclaimOutcome | None:
@@ -217,7 +218,7 @@ class Reclaimer:
     def _decide(
         self, usage: QueueUsage, unit: Unit, search: ReclaimSearch, now: float
     ) -> ReclaimPlan | None:
-        """The evictions for a unit; ``None`` if none help it, or if it fits without any."""
+        """Return the evictions for a unit; ``None`` if none help, or if it fits without any."""
         plan = self._plan(usage, unit, search, now)
         if isinstance(plan, ReclaimOutcome):
             self._outcomes[unit] = plan
@@ -228,7 +229,7 @@ class Reclaimer:
     def _plan(
         self, usage: QueueUsage, unit: Unit, search: ReclaimSearch, now: float
     ) -> ReclaimPlan | ReclaimOutcome:
-        """Places and victims of a unit, or why its guarantee does not help it."""
+        """Return places and victims of a unit, or the reason why its guarantee does not help."""
         headroom, demand = usage.tree.headroom(unit.queue), usage.demand(unit)
         if headroom is not None and (headroom.closed or (demand.fresh and headroom.units < 1)):
             return ReclaimOutcome.MOST_UNITS
@@ -273,7 +274,7 @@ class Reclaimer:
         return balance
 
     def _ahead(self, reclaim: ReclaimInFlight) -> Iterator[PlannedPlace]:
-        """The places that a reclaim in flight still waits for."""
+        """Places for which a reclaim in flight still waits."""
         pods = self._places.pods
         for place in reclaim.places:
             if pods.serial[place.row] == place.serial and pods.slot[place.row] == NO_SLOT:
@@ -282,7 +283,7 @@ class Reclaimer:
                 yield place._replace(victims=tuple(row for row in rows if self._runs(row, reclaim)))
 
     def _runs(self, row: int, reclaim: ReclaimInFlight) -> bool:
-        """Whether a victim still holds its node."""
+        """Return whether a victim still has its node."""
         pods = self._places.pods
         same = any(row == r and pods.serial[r] == serial for r, serial in reclaim.leaving)
         return same and int(pods.state[row]) in ON_NODES
@@ -323,11 +324,11 @@ class Reclaimer:
         for unit, reclaim in list(self.in_flight.items()):
             guarantee = usage.tree.leaf(reclaim.queue).guarantee
             if self._is_handed_over(unit) and now < reclaim.until:
-                continue  # otherwise others would take the capacity before its pods arrive
+                continue  # otherwise other pods would take the capacity before its pods arrive
             if unit.state not in _WAITING or unit.queue != reclaim.queue or not guarantee:
                 self._retries.pop(unit, None)
             elif len(unit.bound) > reclaim.placed and not self._has_running_victim(reclaim):
-                self._retries.pop(unit, None)  # one pod was placed: the next may reclaim
+                self._retries.pop(unit, None)  # one pod was placed: the next unit may reclaim
             elif self._is_in_progress(reclaim, now):
                 continue
             del self.in_flight[unit]
@@ -335,7 +336,7 @@ class Reclaimer:
                 usage.tree.count_reclaim(queue, -1)
 
     def _is_in_progress(self, reclaim: ReclaimInFlight, now: float) -> bool:
-        """Whether victims are still running, or the unit may still use the freed capacity."""
+        """True if victims are still running, or the unit may still use the freed capacity."""
         if now >= reclaim.until:
             return False
         if self._has_running_victim(reclaim):
@@ -344,7 +345,7 @@ class Reclaimer:
         return now < reclaim.left + PROTECTION or reclaim.unit.state is not UnitState.UNSCHEDULABLE
 
     def _has_running_victim(self, reclaim: ReclaimInFlight) -> bool:
-        """Whether any victim still holds its node."""
+        """Return whether any victim still has its node."""
         pods = self._places.pods
         return any(
             pods.serial[row] == serial and int(pods.state[row]) in ON_NODES

@@ -29,14 +29,14 @@ _SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
 
 
 class UnitSender:
-    """Dispatches units: policies, backfill and blocking queues decide which one is next."""
+    """Dispatches units; policies, backfill and blocking queues determine the next one."""
 
     def __init__(self, moves: UnitMoves) -> None:
         """Send units of these states."""
         self._moves = moves
         self._states = moves.states
         self._pods = moves.states.pods
-        #: Plans backfill; it gets the nodes from the plane.
+        #: Plans backfill; the plane provides its nodes.
         self.backfill = BackfillPlanner(moves.states)
         #: Blocking queues that may send more in this round.
         self._sending: list[UnitQueue] = []
@@ -45,8 +45,8 @@ class UnitSender:
         """The number of pods that each shard accepts now.
 
         Args:
-            batch: pods that a shard places in a cycle.
-            reported: (number, pods in its inbox as it reports them) of each shard.
+            batch: number of pods that a shard places in a cycle.
+            reported: (number of the shard, reported number of pods in its inbox) of each shard.
         """
         unanswered = self._states.shards.pods
         return [capacity_of(batch, has, unanswered[number]) for number, has in reported]
@@ -56,8 +56,8 @@ class UnitSender:
 
         Args:
             now: clock time.
-            capacity: pods that each shard accepts, by number; a gang is dispatched as a whole if
-                there is capacity for one pod.
+            capacity: number of pods that each shard accepts, by shard number; a gang is dispatched
+                as a whole if there is capacity for one pod.
 
         Returns:
             The work of each shard, in order.
@@ -112,7 +112,7 @@ class UnitSender:
         return len(rows)
 
     def _send_counted(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
-        """Send one unit, or all while no other queue waits; each is promised to its queue."""
+        """Send one unit, or all while no other queue waits; each unit is promised to its queue."""
         pods, places = 0, self._states
         while current.open:
             chosen, queue.chosen = queue.chosen, None
@@ -162,7 +162,7 @@ class UnitSender:
     def _send_planned(
         self, queue: UnitQueue, current: DispatchRound, now: float, table: Timetable
     ) -> int:
-        """Send units that start now by a timetable, on the nodes that it gives them."""
+        """Send units that start now by a timetable, on the nodes of the timetable."""
         pods, places, order = 0, self._states, queue.order
         for planned in self.backfill.starts(queue, table):
             unit = planned.unit
@@ -199,7 +199,7 @@ class UnitSender:
         return pods
 
     def _yields_turn(self, queue: UnitQueue) -> bool:
-        """Whether other queues have a turn before a blocking queue sends more in this round."""
+        """True if other queues have a turn before a blocking queue sends more in this round."""
         turns = self._states.queues.turns
         if not turns.one_by_one or turns.is_alone:
             return False
@@ -240,7 +240,7 @@ class UnitSender:
         return len(rows)
 
     def _hand_over(self, current: DispatchRound) -> list[list[Dispatch]]:
-        """Step all pods that were sent; first take back units that changed meanwhile."""
+        """Set the states of all sent pods, after taking back units that changed in the meantime."""
         if not current.rows:
             return current.work
         rows = np.array(current.rows, np.int64)

@@ -20,19 +20,19 @@ class Shards:
     """Every shard ever added, by number."""
 
     def __init__(self, load_of: LoadOf = by_share) -> None:
-        """Start with none; ``load_of`` measures the load of a shard."""
+        """Start without shards; ``load_of`` measures the load of a shard."""
         self._load_of = load_of
         #: Fraction of the cluster's capacity in each shard's partition; 1 without partitions.
         self.shares: dict[int, float] = {}
-        #: Liveness of each.
+        #: Liveness of each shard.
         self.alive: list[bool] = []
-        #: Unanswered pods of each.
+        #: Unanswered pods of each shard.
         self.pods: list[int] = []
-        #: Units of each that are not fully answered.
+        #: Units of each shard that are not fully answered.
         self.units: list[int] = []
 
     def add(self, number: int) -> None:
-        """A shard was added or restarted."""
+        """Add a new or restarted shard."""
         missing = number + 1 - len(self.alive)
         self.alive.extend([False] * missing)
         self.pods.extend([0] * missing)
@@ -40,7 +40,7 @@ class Shards:
         self.alive[number] = True
 
     def is_alive(self, number: int) -> bool:
-        """Whether the shard exists and is alive."""
+        """Return whether the shard exists and is alive."""
         return 0 <= number < len(self.alive) and self.alive[number]
 
     def load(self, number: int) -> float:
@@ -93,7 +93,7 @@ class DispatchRound:
         heapq.heapify(self.open)
 
     def takes(self, number: int) -> bool:
-        """Whether a shard has capacity."""
+        """Return whether a shard has capacity."""
         return self._capacity[number] > 0
 
     def places(self) -> int:
@@ -101,7 +101,7 @@ class DispatchRound:
         return self._capacity[self.open[0][1]]
 
     def choose(self, sticky: int) -> tuple[int, int]:
-        """The shard for a unit that was at ``sticky`` before, and its capacity in pods."""
+        """Shard for a unit that was at ``sticky`` before, and its capacity in pods."""
         if sticky >= 0 and sticky < len(self._capacity) and self._capacity[sticky] > 0:
             return sticky, self._capacity[sticky]
         number = self.open[0][1]
@@ -144,15 +144,15 @@ class DispatchRound:
 
 
 def capacity_of(batch: int, reported: int, unanswered: int) -> int:
-    """Pods that a shard accepts now.
+    """Number of pods that a shard accepts now.
 
     A report above the number of unanswered pods is not plausible and is bounded by it. A shard that
     never answers gets no more than ``MOST_BATCHES`` batches, even if it reports an empty inbox.
 
     Args:
-        batch: pods that it places in a cycle.
-        reported: pods in its inbox as it reports them.
-        unanswered: pods that were sent to it and are not answered.
+        batch: number of pods that it places in a cycle.
+        reported: number of pods in its inbox, as the shard reports it.
+        unanswered: number of pods that were sent to it and are not answered.
     """
     in_hand = min(max(reported, 0), unanswered)
     return max(0, min(2 * batch - in_hand, MOST_BATCHES * batch - unanswered))

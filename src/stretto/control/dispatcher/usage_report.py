@@ -30,31 +30,31 @@ _WAITING: Final = frozenset(
 class QueueFacts(msgspec.Struct, frozen=True):
     """One queue including its descendants; amounts in Kubernetes notation, by resource."""
 
-    #: Its name.
+    #: Name of the queue.
     name: str
-    #: Its parent queue; empty at the top level.
+    #: Parent queue; empty at the top level.
     parent: str
-    #: Its order of units, or its policy among its child queues.
+    #: Order of its units, or its policy among its child queues.
     policy: str
-    #: Its share among its siblings.
+    #: Weight among its siblings.
     weight: float = 1.0
     #: ``Open`` or ``Draining``.
     state: str = QueueState.OPEN.value
-    #: The guarantee of its spec.
+    #: Guarantee of its spec.
     guarantee: dict[str, str] = {}
-    #: The effective guarantee: smaller if the tree cannot provide it.
+    #: Effective guarantee: smaller if the tree cannot provide it.
     counted: dict[str, str] = {}
-    #: Its limit.
+    #: Limit of its spec.
     limit: dict[str, str] = {}
     #: Usage of its pods.
     used: dict[str, str] = {}
-    #: Usage above its guarantee, of resources that any queue is guaranteed.
+    #: Usage above its guarantee, for resources of which any queue has a guarantee.
     borrowed: dict[str, str] = {}
-    #: Dominant share: its largest fraction of any resource of the cluster, 0 to 1.
+    #: Dominant share: the largest fraction of any resource of the cluster, 0 to 1.
     share: float = 0.0
-    #: Pending units.
+    #: Number of pending units.
     pending: int = 0
-    #: Units with at least one pod that is dispatched or placed.
+    #: Number of units with at least one pod that is dispatched or placed.
     running: int = 0
     #: Limit on running units; ``None`` for no limit.
     max_running: int | None = None
@@ -63,7 +63,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
 
 
 def queue_facts(places: UnitStates) -> list[QueueFacts]:
-    """Every known queue, parents before children; the root only if it is configured."""
+    """Facts of every known queue, parents before children; the root only if it is configured."""
     usage = places.usage
     waiting = _waiting(places)
     configs = {config.name: config for config in places.config.queues}
@@ -113,7 +113,7 @@ class _QueueReporter:
         self._pool: PoolView = usage.pool
         self._tree: QueueTree = usage.tree
         self._capacity = {c: n for c, n in usage.pool.capacity().items() if c != PODS}
-        #: Columns that any queue is guaranteed: only these can be borrowed.
+        #: Columns of which any queue has a guarantee: only these can be borrowed.
         self._guaranteed = sorted({c for branch in usage.tree for c in branch.guarantee})
         self._waiting: dict[QueueBranch, int] = {}
         for name, count in waiting.items():

@@ -1,6 +1,6 @@
 """Read-only views of the dispatcher: positions, counts, limits and reservations.
 
-For metrics and ``explain``. Only ``counts`` is cheap enough to be read often.
+Metrics and ``explain`` use them. Only ``counts`` is cheap enough to be read often.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from stretto.state.work.evictions import ReclaimOutcome
 from stretto.state.work.units import Unit
 
 LATEST: Final = 1e12
-"""A start beyond this clock time in seconds is not expected."""
+"""Clock time in seconds beyond which a start counts as not expected."""
 _WAITS_FOR_RESERVATION: Final = frozenset(
     {UnitState.QUEUED, UnitState.UNSCHEDULABLE, UnitState.BACKOFF}
 )
@@ -29,20 +29,20 @@ class QueuePosition(NamedTuple):
 
     #: Name of the queue.
     queue: str
-    #: Its position, from 1; 0 if it is not queued.
+    #: Position of the unit, from 1; 0 if it is not queued.
     position: int
-    #: Units in the queue.
+    #: Number of units in the queue.
     length: int
 
 
 class ReachedLimit(NamedTuple):
-    """A limit of a queue that holds a unit back."""
+    """A limit of a queue that blocks a unit."""
 
-    #: The queue: the unit's own or an ancestor.
+    #: Queue with the limit: the unit's own or an ancestor.
     queue: str
     #: The resource; empty for the limit on running units.
     resource: str
-    #: Usage of the queue, in the unit of the resource; or its running units.
+    #: Usage of the queue, in the unit of the resource, or the number of its running units.
     held: int
     #: Request of the unit.
     requested: int
@@ -51,7 +51,7 @@ class ReachedLimit(NamedTuple):
 
 
 class UnitReservation(NamedTuple):
-    """How the reservations of a backfilling queue concern a unit."""
+    """The reservations of a backfilling queue that concern a unit."""
 
     #: Key of the unit that is first in order among those with a reservation.
     first: str
@@ -65,7 +65,7 @@ class UnitViews:
     """Reads the unit states."""
 
     def __init__(self, places: UnitStates, groups: Groups, reclaimer: Reclaimer) -> None:
-        """Views of these states, groups and reclaims."""
+        """View these states, groups and reclaims."""
         self._reclaimer = reclaimer
         self._places = places
         self._groups = groups
@@ -79,7 +79,7 @@ class UnitViews:
         return QueuePosition(unit.queue, before + 1, order.live)
 
     def counts(self) -> dict[UnitState, int]:
-        """Number of units by state, without those that wait for nothing."""
+        """Number of units by state, without units that wait for nothing."""
         places = self._places
         return {
             UnitState.FORMING: places.forming,
@@ -100,7 +100,7 @@ class UnitViews:
         return self._places.usage
 
     def reclaim_of(self, unit: Unit) -> ReclaimOutcome | None:
-        """The result of the last search for the guarantee of a unit; ``None`` for no search."""
+        """Result of the last reclaim search for a unit; ``None`` for no search."""
         return self._reclaimer.outcome(unit)
 
     def queues(self) -> list[QueueFacts]:
@@ -118,12 +118,12 @@ class UnitViews:
         return inf if unit.waits_for_capacity else unit.deadline
 
     def failure(self, unit: Unit) -> str:
-        """Why a unit has failed; empty if it has not."""
+        """Reason why a unit has failed; empty if it has not."""
         failure = self._places.given_up.get(unit) if unit.state is UnitState.FAILED else None
         return "" if failure is None else failure.message
 
     def group_fault(self, key: str) -> str:
-        """Why a PodGroup is inconsistent or unreadable; empty if it is valid."""
+        """Reason why a PodGroup is inconsistent or unreadable; empty if it is valid."""
         group = self._groups.get(group_unit(key))
         return "" if group is None else group.fault
 
@@ -135,7 +135,7 @@ class UnitViews:
         return {queue: usage.claims.usage(queue) for queue in usage.claims.queues()}
 
     def limits(self, unit: Unit) -> tuple[ReachedLimit, ...]:
-        """The limits that hold a unit back, those of its own queue first."""
+        """The limits that block a unit, those of its own queue first."""
         usage = self._places.usage
         if usage is None or not unit.pending or usage.may_start(unit):
             return ()
@@ -165,7 +165,10 @@ class UnitViews:
         return sum(int(priority[row]) < unit.priority for row in usage.rows_under(branch))
 
     def incomplete_beside(self, unit: Unit) -> list[Unit]:
-        """Other gangs that hold nodes for too few pods, if this gang does; they may block it."""
+        """Other gangs that have nodes for too few pods, if this gang does too.
+
+        They may block it.
+        """
         found = self._places.incomplete
         if unit not in found:
             return []
@@ -192,7 +195,7 @@ class UnitViews:
 
     @property
     def has_limits(self) -> bool:
-        """Whether any queue limits what may start."""
+        """True if any queue limits what may start."""
         usage = self._places.usage
         return usage is not None and usage.tree.any_limits
 

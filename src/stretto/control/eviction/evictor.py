@@ -1,7 +1,7 @@
 """Evictions, and the claims that wait for them.
 
-Preemption, reclaim and the rescheduler hand over orders; all evictions go through one lane
-(``requests``). A preemptor's claim is charged immediately, so that nothing else takes the capacity,
+Preemption, reclaim and the rescheduler place orders; all evictions go through one lane
+(``requests``). A preemptor's claim is charged immediately, so that no other pod gets the capacity,
 and bound once its victims are gone. The claim is void, and its pods are scheduled again, if a
 victim may not be evicted, does not end in time, or the node has changed.
 """
@@ -38,7 +38,7 @@ from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
 from stretto.stores.store import Store
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
-"""Units with rows whose claims are void, and why."""
+"""Units with rows whose claims are void, and the cause."""
 
 _LEAVES: Final = int(EvictionState.EVICTING)
 
@@ -53,11 +53,12 @@ class SettledNominations(NamedTuple):
 
 
 class EvictorOptions(NamedTuple):
-    """How an evictor works inside its process."""
+    """Options of an evictor."""
 
-    #: Where the fault simulator may stop it.
+    #: Failpoint of the fault simulator.
     failpoint: Failpoint = no_failpoint
-    #: Whether it evicts pods; otherwise another process does, and it only holds their capacity.
+    #: True if it evicts pods; otherwise another process does, and this evictor only reserves their
+    #: capacity.
     evicts: bool = True
 
 
@@ -76,7 +77,7 @@ class Evictor:
         judge: PreemptionJudge,
         options: EvictorOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """Takes over the evictions that a predecessor has started."""
+        """Adopt the evictions that a predecessor has started."""
         #: Evictions so far by outcome: ``requested``, ``refused``, ``unknown``, and causes of
         #: refusals.
         self.counts: Counter[str] = Counter()
@@ -103,7 +104,7 @@ class Evictor:
     # ------------------------------------------------------------ taking orders
 
     def deferring(self, plan: Plan) -> Plan:
-        """The plan with claims that wait: those of gangs whose minimum is only nominated."""
+        """Return the plan with waiting claims for gangs whose minimum is only nominated."""
         if not self._registry.pending:
             return plan
         known = {each.claims for each in plan.preemptions}
@@ -115,7 +116,7 @@ class Evictor:
         return plan._replace(preemptions=[*plan.preemptions, *late]) if late else plan
 
     def commit(self, plan: Plan, verdict: Verdict, now: float) -> Verdict:
-        """Judge the preemptions of a plan; adds theirs to the verdict on its plain claims."""
+        """Judge the preemptions of a plan; add their results to the verdict on its plain claims."""
         nominated: list[int] = []
         refused: Refusals = []
         self._judge.budgets.sync()  # later grants are subtracted by ``spend``
@@ -138,7 +139,7 @@ class Evictor:
         )
 
     def permits(self, rows: Sequence[int], serials: Sequence[int], now: float) -> bool:
-        """Whether an order without exceptions would evict all these pods."""
+        """Return whether an order without exceptions would evict all these pods."""
         self._judge.budgets.sync()
         present = all(
             self._cluster.pods.serial[row] == serial and not self._judge.is_protected(row, now)
@@ -181,7 +182,7 @@ class Evictor:
         victims: Sequence[int],
         beneficiaries: Sequence[int],
     ) -> None:
-        """Keep what the reports about started evictions need: the pods may be gone by then."""
+        """Store the facts for reports about started evictions: the pods may be gone by then."""
         if not victims:
             return
         pods, cluster = self._cluster.pods, self._cluster
@@ -200,7 +201,7 @@ class Evictor:
         self._started.append(StartedEvictions(cause, reason, facts, serials))
 
     def is_protected(self, row: int, now: float) -> bool:
-        """Whether a rule forbids to evict a pod for another reason than preemption."""
+        """Return whether a rule forbids to evict a pod for another reason than preemption."""
         return self._judge.is_protected(row, now)
 
     def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
@@ -248,7 +249,7 @@ class Evictor:
             awaited=wanted.awaited,
         )
         self._registry.nominate(nomination)
-        self._cluster.changes.add_cures(Cure.POD_EVICTABLE)  # it may be displaced from now on
+        self._cluster.changes.add_cures(Cure.POD_EVICTABLE)  # another pod may now displace it
         self._nominees.add(nomination)
 
     def _request(self, row: int, order: EvictionOrder) -> None:
@@ -268,11 +269,11 @@ class Evictor:
     # ------------------------------------------------------------ the lane
 
     def send(self, now: float) -> bool:
-        """Send evictions that are due and process answers; whether anything happened."""
+        """Send evictions that are due and process answers; returns whether anything happened."""
         return self._evicts and self._requests.send(now)
 
     def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
-        """A pod may not be evicted: the claims that wait for it are void."""
+        """Void the claims that wait for a pod that may not be evicted."""
         self._requests.withdraw(row)
         self._cancel(row)
         nomination = self._registry.nomination_of(row)
@@ -280,7 +281,7 @@ class Evictor:
             self._give_up(nomination, cause)
 
     def _cancel(self, row: int) -> None:
-        """The pod stays: it may be evicted again."""
+        """Cancel an eviction: the pod stays and may be evicted later."""
         self._registry.cancel(row)
         self._cancelled.append(int(self._cluster.pods.serial[row]))
         self._cluster.pods.log.add(row)
@@ -325,7 +326,7 @@ class Evictor:
         )
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
-        """Why waiting claims are void, or ``None``."""
+        """Cause for which waiting claims are void, or ``None``."""
         pods = self._cluster.pods
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
@@ -346,7 +347,7 @@ class Evictor:
         return self._capacity_problem(nomination)
 
     def _capacity_problem(self, nomination: Nomination) -> ConflictCause | None:
-        """Whether the node fits the claims once all pods being evicted are gone."""
+        """Cause if a claim is refused even without the pods being evicted, or ``None``."""
         pods = self._cluster.pods
         for row in nomination.rows:
             slot, class_id = int(pods.slot[row]), int(pods.class_id[row])
@@ -360,7 +361,7 @@ class Evictor:
         return None
 
     def _can_bind(self, nomination: Nomination) -> bool:
-        """Whether the claims fit now, without other waiting claims."""
+        """Return whether the claims fit now, without other waiting claims."""
         if nomination.victims or self._lacks_minimum(nomination.unit, len(nomination.rows)):
             return False
         pods, aside = self._cluster.pods, set[int]()
@@ -374,7 +375,7 @@ class Evictor:
         return self._judge.are_ready(nomination.rows, aside)
 
     def _lacks_minimum(self, unit: Unit, claims: int) -> bool:
-        """Whether a gang with some more claims would have less than its minimum placed.
+        """Return whether a gang with some more claims would have less than its minimum placed.
 
         Nominated members do not count: their claims may become void.
         """
@@ -395,7 +396,7 @@ class Evictor:
         return nomination.rows
 
     def _give_up(self, nomination: Nomination, cause: ConflictCause) -> None:
-        """Claims are void: release their capacity, and withdraw evictions still queued."""
+        """Void claims: release their capacity, and withdraw evictions that are still queued."""
         pods = self._cluster.pods
         self._registry.end(nomination)
         alive = []
@@ -422,7 +423,7 @@ class Evictor:
         return void
 
     def _adopt(self) -> None:
-        """After a crash it is unknown which evictions were sent: read each pod first."""
+        """Adopt evictions after a crash: it is unknown which were sent, so read each pod first."""
         pods = self._cluster.pods
         for row, why in self._registry.in_progress.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:

@@ -1,7 +1,7 @@
-"""Judges preemptions: may the victims be evicted, and do the claims fit afterwards?
+"""Judges preemptions: checks that the victims may be evicted and that the claims fit afterwards.
 
-The first claim wins, as for plain claims: if two shards want one victim, or the last disruption
-that a budget allows, the binder grants the first.
+The first claim wins, as for plain claims: if two shards claim one victim, or the last disruption
+that a budget allows, the binder grants the first claim.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,7 +23,7 @@ from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
 Eligible = Callable[[int, int], bool]
-"""(class id, slot) to whether the static filters admit the class to the slot."""
+"""Predicate (class id, slot): the static filters admit the class to the slot."""
 
 _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
@@ -34,20 +34,20 @@ _CAUSES: Final = {
 
 
 class PodVolumes(Protocol):
-    """Which nodes the volumes of pods admit."""
+    """Checks the nodes that the volumes of pods admit."""
 
     def lets(self, row: int, slot: int, gone: Collection[int] = ()) -> bool:
-        """Whether a pod's volumes admit it to a slot now, without its own claims and some pods."""
+        """True if a pod's volumes admit it to a slot now, without its own claims and some pods."""
 
 
 class EvictionChecks(NamedTuple):
-    """What a preemptor's claims must pass once the victims are gone, besides amounts."""
+    """Checks of a preemptor's claims after the victims are gone, besides amounts."""
 
-    #: Whether the static filters let a class onto a slot.
+    #: Predicate (class id, slot): the static filters admit the class to the slot.
     eligible: Eligible
-    #: Inter-pod rules; ``None`` where the profile has none.
+    #: Inter-pod rules; ``None`` if the profile has none.
     between: AffinityConflicts | None = None
-    #: Volume rules; ``None`` where the profile has none.
+    #: Volume rules; ``None`` if the profile has none.
     volumes: PodVolumes | None = None
 
 
@@ -62,8 +62,8 @@ class PreemptionJudge:
         terms: PriorityTerms,
         budgets: BudgetLedger,
     ) -> None:
-        """A judge with the terms of a profile."""
-        #: The rules.
+        """Use the terms of a profile."""
+        #: Rules that the claims must pass.
         self.rules = terms.rules
         #: Remaining disruptions of budgets.
         self.budgets = budgets
@@ -75,11 +75,11 @@ class PreemptionJudge:
         self._volumes = checks.volumes
 
     def is_protected(self, row: int, now: float) -> bool:
-        """Whether a rule forbids to evict a pod for another reason than preemption."""
+        """Return whether a rule forbids to evict a pod for another reason than preemption."""
         return guard_of(self._cluster, self.rules, row, now) is not None
 
     def admits(self, row: int, slot: int) -> bool:
-        """Whether the rules admit a pod to a slot once all pods being evicted from it are gone."""
+        """True if the rules admit a pod to a slot once all pods being evicted from it are gone."""
         pods = self._cluster.pods
         going = self._victim_rows(slot, int(pods.priority[row]))
         if not self._has_volumes(row, slot, going):
@@ -87,19 +87,19 @@ class PreemptionJudge:
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
-        """Whether the rules admit fitting pods to their nodes now, without some other pods."""
+        """True if the rules admit fitting pods to their nodes now, without some other pods."""
         slots = self._cluster.pods.slot
         has_volumes = (self._has_volumes(row, int(slots[row]), {*aside, row}) for row in rows)
         return all(has_volumes) and self._stand(rows, aside)
 
     def _has_volumes(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether a pod's volumes admit it to a slot, without its own claims and some pods."""
+        """True if a pod's volumes admit it to a slot, without its own claims and some pods."""
         if self._volumes is None or not self._cluster.pods.volumes[row]:
             return True
         return self._volumes.lets(row, slot, gone)
 
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
-        """Whether inter-pod rules admit claimed pods where they are, without some other pods."""
+        """True if inter-pod rules admit claimed pods on their nodes, without some other pods."""
         pods, index = self._cluster.pods, np.array(rows, np.int64)
         return self._inter_pod_rules_allow(pods.class_id[index], pods.slot[index], {*rows, *gone})
 
@@ -109,13 +109,13 @@ class PreemptionJudge:
         slots: npt.NDArray[np.int32],
         gone: Collection[int],
     ) -> bool:
-        """Whether inter-pod rules admit pods of these classes to these slots, without some pods."""
+        """True if inter-pod rules admit pods of these classes to these slots, without some pods."""
         if self._between is None or not self._is_strict(class_ids):
             return True
         return self._between.hold(class_ids, slots, gone)
 
     def _is_strict(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether inter-pod rules may exclude pods of any of these classes from nodes."""
+        """Return whether inter-pod rules may exclude pods of any of these classes from nodes."""
         classes = self._cluster.classes
         judged = class_ids[classes.judged[class_ids] > 0]
         return any(classes[class_id].terms.strict for class_id in set(judged.tolist()))
@@ -126,7 +126,7 @@ class PreemptionJudge:
         return [r for r in self._cluster.evictions.on_slot(slot) if priorities[r] < priority]
 
     def problem(self, plan: Plan, wanted: UnitPreemption, now: float) -> ConflictCause | None:
-        """Why a preemption is void, or ``None``."""
+        """Cause for which a preemption is void, or ``None``."""
         unit = plan.units[wanted.claims]
         pods = self._cluster.pods
         claims = range(unit.start, unit.stop)
@@ -148,7 +148,7 @@ class PreemptionJudge:
     def _victims_problem(
         self, wanted: UnitPreemption, priority: int, now: float
     ) -> ConflictCause | None:
-        """Whether each victim still runs, has a lower priority and is not protected."""
+        """Cause if a victim no longer runs, has no lower priority or is protected, or ``None``."""
         pods = self._cluster.pods
         for row, serial in zip(wanted.victims, wanted.serials, strict=True):
             if pods.serial[row] != serial:
@@ -166,13 +166,13 @@ class PreemptionJudge:
         return None
 
     def _guarantee_problem(self, wanted: UnitPreemption, row: int) -> ConflictCause | None:
-        """Whether the guarantee of a queue protects a victim, or a claim that is displaced."""
+        """Cause if a queue's guarantee protects a victim or a displaced claim, or ``None``."""
         self._terms.begin()
         gone = (*wanted.victims, *wanted.displaced)
         return None if self._terms.keeps_guarantees(row, gone) else ConflictCause.VICTIM_GUARANTEED
 
     def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
-        """Whether each gang is evicted as a whole or stays large enough."""
+        """Cause if a gang is neither evicted as a whole nor stays large enough, or ``None``."""
         leaving, states = self._cluster.evictions, self._cluster.pods.state
         for unit in {self._units.of_row(row) for row in victims}:
             if unit is None or not unit.is_gang:
@@ -187,7 +187,7 @@ class PreemptionJudge:
     def _budget_problem(
         self, victims: Sequence[int], beyond: Iterable[int]
     ) -> ConflictCause | None:
-        """Whether more budgets would be violated than the plan states."""
+        """Cause if more budgets would be violated than the plan states, or ``None``."""
         if not self.budgets:
             return None
         violating = self.budgets.violating(victims)
@@ -196,7 +196,7 @@ class PreemptionJudge:
         return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_EXHAUSTED
 
     def _caps_problem(self, plan: Plan, wanted: UnitPreemption) -> ConflictCause | None:
-        """Whether the claims satisfy the spread limits of their unit."""
+        """Cause if the claims violate the spread limits of their unit, or ``None``."""
         unit, classes = plan.units[wanted.claims], self._cluster.classes
         class_ids = self._cluster.pods.class_id[plan.rows[unit.start : unit.stop]]
         if not self._cluster.directed and not (classes.special[class_ids] & STAGED).any():
@@ -207,7 +207,7 @@ class PreemptionJudge:
     def _capacity_problem(
         self, plan: Plan, claims: range, wanted: UnitPreemption
     ) -> ConflictCause | None:
-        """Whether all claims fit their nodes once all pods being evicted are gone."""
+        """Cause if a claim does not fit its node without all pods being evicted, or ``None``."""
         by_slot: dict[int, list[int]] = {}
         for i in claims:
             by_slot.setdefault(int(plan.slots[i]), []).append(i)
@@ -229,7 +229,7 @@ class PreemptionJudge:
     def _rules_problem(
         self, plan: Plan, claims: range, wanted: UnitPreemption
     ) -> ConflictCause | None:
-        """Whether inter-pod and volume rules admit the claims once the victims are gone."""
+        """Cause if inter-pod or volume rules refuse the claims without the victims, or ``None``."""
         pods, rows, slots = self._cluster.pods, plan.rows[claims], plan.slots[claims]
         priority = int(pods.priority[rows].min())
         gone = {*wanted.victims, *wanted.displaced}

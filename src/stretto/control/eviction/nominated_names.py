@@ -1,11 +1,11 @@
 """``status.nominatedNodeName`` of pods: written while a claim waits, removed once it is void.
 
-One batch is under way at a time, so that a removal never overtakes the name before it, and each
-batch states what holds when it is sent. A patch whose answer is lost or temporary is sent again; a
+One batch is in flight at a time, so that a removal never overtakes an earlier write of the name.
+Each batch is computed when it is sent. A patch whose answer is lost or temporary is sent again; a
 final refusal is not, because the pod is gone.
 
 A crashed predecessor leaves names without claims. They are removed a few at a time, after their
-pods had time to get a claim; pods with a claim get our own name.
+pods had time to get a claim. Pods with a claim get the name of their new node.
 """
 
 from collections.abc import Iterable
@@ -25,21 +25,21 @@ from stretto.stores.store import Patch, Reply, StatusReason, Store, Write, Write
 RETRY_AFTER: Final = 1.0
 """Seconds before a patch without a final answer is sent again."""
 INHERITED_AFTER: Final = 5.0
-"""Seconds that pods with a predecessor's name have to get a claim before the name is removed."""
+"""Seconds for which pods with a predecessor's name may get a claim before the name is removed."""
 INHERITED_AT_ONCE: Final = 32
-"""Such names processed together, so that our own do not wait long behind them."""
+"""Number of such names processed together, so that new names do not wait long behind them."""
 LANE: Final = LaneLimits(window=1)
-"""One batch at a time: the next is sent once the last is answered."""
+"""One batch in flight: the next is sent once the last is answered."""
 
 
 class _NominatedName(NamedTuple):
-    """What must be written on a pod: the node of its claim, or none."""
+    """Desired nominated node of a pod: the node of its claim, or none."""
 
     #: Row of the pod.
     row: int
     #: Serial of the pod.
     serial: int
-    #: Whether the pod may have a name already.
+    #: True if the pod may already have a name.
     was_written: bool
 
 
@@ -47,12 +47,12 @@ class NominatedNodeWriter:
     """Writes ``nominatedNodeName`` for claims that wait."""
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
-        """Start with the claims that wait and are not written, such as a predecessor's."""
+        """Start with the waiting claims whose names are not written, such as a predecessor's."""
         self._cluster = cluster
-        #: What must be written, by row.
+        #: Pending writes, by row.
         self._lane: Lane[int, _NominatedName] = Lane(store, LANE)
-        #: Serials of pods that have a name and perhaps no claim any more, by row: they are being
-        #: bound, or the name is a predecessor's.
+        #: Serials of pods that have a name and perhaps no claim any more, by row: their bind is in
+        #: flight, or a predecessor wrote the name.
         self._doubtful: dict[int, int] = {}
         self._not_before = float("-inf")
         self._inherit_at = float("inf")
@@ -61,17 +61,17 @@ class NominatedNodeWriter:
                 self.add(nomination)
 
     def add(self, nomination: Nomination) -> None:
-        """Claims wait from now on."""
+        """Record claims that wait from now on."""
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             self._note(_NominatedName(row, serial, was_written=False))
 
     def claims_bound(self, nomination: Nomination) -> None:
-        """Claims are being bound: their pods lose the name if that fails."""
+        """Record claims whose bind is in flight: if it fails, the name is removed."""
         if nomination.node_written:
             self._doubtful.update(zip(nomination.rows, nomination.serials, strict=True))
 
     def withdraw(self, rows: Iterable[int]) -> None:
-        """These pods have a name and no claim any more."""
+        """Record pods that have a name and no claim any more."""
         for row in rows:
             serial = int(self._cluster.pods.serial[row])
             self._note(_NominatedName(row, serial, was_written=True))
@@ -80,7 +80,7 @@ class NominatedNodeWriter:
         """Write names on pods that still wait, and remove those whose claim is void.
 
         Raises:
-            StrettoError: the store could not be used at all.
+            StrettoError: the store is unavailable.
         """
         self._collect(now)
         self._process_inherited(now)
@@ -104,14 +104,14 @@ class NominatedNodeWriter:
         return min(self._inherit_at, self._not_before if waits else float("inf"))
 
     def _note(self, entry: _NominatedName) -> None:
-        """Queue an entry; a pod that may have a name already keeps that mark."""
+        """Queue an entry; if the pod may already have a name, the entry keeps that mark."""
         before = self._lane.queued(entry.row)
         if before is None or before.serial != entry.serial or not before.was_written:
             before = entry
         self._lane.put(entry.row, before)
 
     def _patch(self, entry: _NominatedName) -> Patch | None:
-        """What must be written on a pod now; ``None`` for nothing."""
+        """Patch for a pod now; ``None`` if nothing must be written."""
         pods, nodes, row = self._cluster.pods, self._cluster.nodes, entry.row
         if pods.serial[row] != entry.serial:
             return None
@@ -126,14 +126,14 @@ class NominatedNodeWriter:
         return Patch(pods.namespace[row], pods.name[row], status, uid=pods.uid[row])
 
     def _collect(self, now: float) -> None:
-        """Process the answers to the batch under way; queue again what may succeed later."""
+        """Process the answers to the batch in flight; requeue writes that may succeed later."""
         if not self._lane.unanswered:
             return
         for batch in self._lane.answers():
             for entry, reply in zip(batch.entries, batch.replies, strict=True):
                 row = entry.row
                 if _is_open(reply) and self._cluster.pods.serial[row] == entry.serial:
-                    self._lane.put(row, entry)  # a newer entry is about the same pod
+                    self._lane.put(row, entry)  # a newer entry exists for the same pod
                     self._not_before = now + max(reply.retry_after or 0.0, RETRY_AFTER)
 
     def _process_inherited(self, now: float) -> None:
@@ -166,5 +166,5 @@ class NominatedNodeWriter:
 
 
 def _is_open(reply: Reply) -> bool:
-    """Whether it remains open what is written on the pod."""
+    """Return whether it remains unknown which name the pod has."""
     return is_temporary(reply) or reply.code is StatusReason.TOO_MANY_REQUESTS

@@ -1,7 +1,7 @@
 """Judge of profiles that decide pod by pod: a claim holds while every rule of the profile holds.
 
 If nothing has changed since the snapshot, its plan holds. Otherwise each claim is checked again on
-the current cluster, in order, so that two shards cannot violate together a rule that each has
+the current cluster, in order, so that two shards together cannot violate a rule that each of them
 satisfied (anti-affinity, spreading, a PVC for one pod).
 """
 
@@ -26,7 +26,7 @@ class ParityProfileRules(Protocol):
     """The rules of a profile that decides pod by pod."""
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
-        """Whether every rule admits pods (row, slot) together once some others are gone."""
+        """Return whether every rule admits pods (row, slot) together once some others are gone."""
         ...
 
     def sync(self) -> None:
@@ -35,23 +35,23 @@ class ParityProfileRules(Protocol):
     def hold_after_eviction(
         self, claims: Sequence[tuple[int, int]], evicted: Collection[int]
     ) -> bool:
-        """Whether every rule admits claims (row, slot) together once their victims are gone.
+        """Return whether every rule admits claims (row, slot) together once their victims are gone.
 
-        Pods that are being evicted already leave the slots of the claims too.
+        Pods whose eviction from these slots is already in progress count as gone, too.
         """
         ...
 
 
 class ParityJudge(PlanJudge):
-    """Judges plans by the rules that made them."""
+    """Judges plans with the rules by which they were made."""
 
     def __init__(self, cluster: Cluster, law: ParityProfileRules, commit: CommitMode) -> None:
-        """A judge that checks claims again if the cluster has changed."""
+        """Check claims again if the cluster has changed."""
         super().__init__(cluster, ClaimChecks(anywhere), ConflictMode.FIT, commit)
         self._law = law
 
     def _grant_all(self, plan: Plan) -> bool:
-        """All claims at once if the cluster equals the snapshot."""
+        """Grant all claims at once if the cluster equals the snapshot."""
         cluster, pods = self._cluster, self._cluster.pods
         if plan.basis != cluster.basis:
             return False
@@ -69,7 +69,7 @@ class ParityJudge(PlanJudge):
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim is void, or ``None``."""
+        """Cause for which one claim is void, or ``None``."""
         cluster = self._cluster
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, slots = cluster.pods, cluster.ledger.slots
@@ -96,30 +96,30 @@ class ParityPreemptionJudge(PreemptionJudge):
         terms: PriorityTerms,
         budgets: BudgetLedger,
     ) -> None:
-        """A judge with the rules of a profile."""
+        """Use the rules of a profile."""
         super().__init__(cluster, units, EvictionChecks(anywhere), terms, budgets)
         self._law = law
 
     def admits(self, row: int, slot: int) -> bool:
-        """Whether every rule admits a pod to a slot once all pods being evicted are gone."""
+        """Return whether every rule admits a pod to a slot once all pods being evicted are gone."""
         self._law.sync()
         return self._law.hold_after_eviction([(row, slot)], ())
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
-        """Whether every rule admits pods to their nodes now, without some others."""
+        """Return whether every rule admits pods to their nodes now, without some others."""
         slots = self._cluster.pods.slot
         return self._law.hold([(row, int(slots[row])) for row in rows], aside)
 
     def _budget_problem(
         self, victims: Sequence[int], beyond: Iterable[int]
     ) -> ConflictCause | None:
-        """Hard budgets only: otherwise kube-scheduler deletes the victims regardless."""
+        """Cause if a hard budget is exceeded; as in kube-scheduler, other budgets do not count."""
         return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
 
     def _capacity_problem(
         self, plan: Plan, claims: Iterable[int], wanted: UnitPreemption
     ) -> ConflictCause | None:
-        """Whether every rule admits the pods once all pods being evicted are gone."""
+        """Cause if a node was deleted or a rule refuses a pod after the evictions, or ``None``."""
         slots, claimed = self._cluster.ledger.slots, list[tuple[int, int]]()
         for i in claims:
             row, slot = int(plan.rows[i]), int(plan.slots[i])
@@ -132,5 +132,5 @@ class ParityPreemptionJudge(PreemptionJudge):
 
 
 def anywhere(_class: int, _slot: int) -> bool:
-    """Static filters are part of the rules here."""
+    """Always true: the static filters are part of the rules here."""
     return True

@@ -1,9 +1,9 @@
-"""Evictions on their way: which pods must be evicted, which are sent, and what the store answered.
+"""Evictions in flight: pods to evict, sent evictions, and the answers of the store.
 
-Evictions within budgets and deletions beyond them share one bounded lane. An API server takes
-milliseconds for an eviction and a preemptor needs several, so the plane continues while they are
-under way. *ok* and "already gone" acknowledge an eviction, *refused* denies it, and after *unknown*
-the pod is read back before the eviction is sent again.
+Evictions within budgets and deletions beyond them share one bounded lane. An eviction on an API
+server takes milliseconds, and a preemptor needs several. Therefore the plane continues while they
+are in flight. *ok* and "already gone" acknowledge an eviction, *refused* denies it, and after
+*unknown* the pod is read back before the eviction is sent again.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ from stretto.stores.store import (
 RETRY_AFTER: Final = 1.0
 """Seconds before an eviction without a final answer is sent again."""
 LANE: Final = LaneLimits(window=512)
-"""Evictions under way at once: a storm of them must not delay binds."""
+"""Maximum number of evictions in flight: many evictions must not delay binds."""
 
 
 class EvictionRequest(NamedTuple):
@@ -37,7 +37,7 @@ class EvictionRequest(NamedTuple):
 
     #: Row of the pod.
     row: int
-    #: Why it is evicted, with the serial of the pod.
+    #: Reason of the eviction, with the serial of the pod.
     why: PendingEviction
 
 
@@ -52,10 +52,10 @@ class EvictionRequests:
         denied: Callable[[int], None],
         failpoint: Failpoint = no_failpoint,
     ) -> None:
-        """Nothing is queued.
+        """Start with an empty queue.
 
         Args:
-            cluster: whose pods are evicted.
+            cluster: the cluster of the pods.
             store: evicts them.
             counts: counts answers as ``requested``, ``unknown`` and ``refused``.
             denied: called with the row of a pod that may not be evicted.
@@ -88,20 +88,24 @@ class EvictionRequests:
         return self._lane.next_due()
 
     def send(self, now: float) -> bool:
-        """Send what is due and process answers; whether anything happened."""
+        """Send due evictions and process answers; returns whether anything happened."""
         if not (self._lane.unanswered or self._lane.queue):
             return False
         moved = self._collect(now)
         due = self._due(now)
         if due:
             self._failpoint("evictor.before-write")
-            # A denied eviction voids the claims that wait for it, which withdraws others.
+            # A denied eviction voids the claims that wait for it, and this withdraws further
+            # evictions.
             self._send(due)
             self._collect(now)
         return moved or bool(due)
 
     def _due(self, now: float) -> list[EvictionRequest]:
-        """Requests to send now, within the window; those that need no answer are dropped."""
+        """Requests to send now, within the window.
+
+        Requests that are no longer needed are dropped.
+        """
         pods, lane = self._cluster.pods, self._lane
         due: list[EvictionRequest] = []
         settled: list[int] = []
@@ -138,7 +142,7 @@ class EvictionRequests:
             lane.send(Write(WriteVerb.EVICT, POD, evictions), sent)
 
     def _collect(self, now: float) -> bool:
-        """Process the answers that have arrived; whether there were any."""
+        """Process the answers that have arrived; returns whether there were any."""
         answers = [
             pair
             for batch in self._lane.answers()
@@ -152,7 +156,7 @@ class EvictionRequests:
         return bool(answers)
 
     def _is_answered(self, row: int, why: PendingEviction) -> bool:
-        """Whether a pod whose eviction was not answered is gone or being deleted."""
+        """Return whether a pod whose eviction was not answered is gone or being deleted."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
         if record is None or record.uid != pods.uid[row] or record.deleting:

@@ -5,8 +5,9 @@ pods end as expected, and the *extra* amounts that remain then. A later unit may
 ends by the shadow time, or if it needs only extra amounts.
 
 Amounts are sums over the cluster: exact on one node, an estimate on many, where a request that
-fits the sum may fit no node. A head that has failed fits no earlier than the next end, so the
-shadow time is the end of a pod even if the sums suffice now. A pod without run time never ends.
+fits the sum may fit no node. A head that has failed fits no earlier than the next end of a pod, so
+the shadow time is the end of a pod even if the sums suffice now. A pod without a run time never
+ends.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ from stretto.state.work.units import Unit
 
 
 class BackfillReservation:
-    """The reservation of a head and the capacity that it leaves to later units, for one round."""
+    """The reservation of a head and the capacity that remains for later units, for one round."""
 
     def __init__(
         self,
@@ -40,7 +41,8 @@ class BackfillReservation:
             free: free amounts of the pool by column.
             ends: (end in microseconds, freed amounts), earliest first.
             now: clock time in microseconds.
-            at_least: time of the next retry of the head, which needs no end of a pod.
+            at_least: time of the next retry of the head, in microseconds; the retry needs no end of
+                a pod.
         """
         #: Clock time in microseconds.
         self.now: int = now
@@ -62,7 +64,7 @@ class BackfillReservation:
         self.extra: dict[int, int] = then
 
     def longest(self, demand: UnitDemand) -> int:
-        """The longest run time in microseconds with which a unit of this demand may start now.
+        """Longest run time in microseconds with which a unit of this demand may start now.
 
         ``NEVER`` for any run time, ``NOT_NOW`` for none.
         """
@@ -90,12 +92,12 @@ class EasyOrder(RankOrder):
 
 
 def covers(have: Mapping[int, int], amounts: Amounts) -> bool:
-    """Whether all amounts are available; an absent column has none."""
+    """Return whether all amounts are available; an absent column has none."""
     return all(have.get(column, 0) >= amount for column, amount in amounts)
 
 
 def reserve(usage: QueueUsage, head: Unit, now: float) -> BackfillReservation:
-    """The reservation of a head that was tried and failed; ``now`` is clock time in seconds."""
+    """Reservation of a head that was tried and failed; ``now`` is clock time in seconds."""
     again = micros(head.not_before) if head.state is UnitState.BACKOFF else NEVER
     least = usage.demand(head).least
     return BackfillReservation(least, usage.uncommitted(), usage.ends, micros(now), again)

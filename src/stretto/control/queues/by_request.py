@@ -37,7 +37,7 @@ class UnitsByRequest:
         self._entries = 0
 
     def is_stale(self, live: int, small: int) -> bool:
-        """Whether dead entries outnumber ``live`` ones, so that the groups must be rebuilt."""
+        """True if dead entries outnumber ``live`` ones, so that the groups must be rebuilt."""
         return self._entries + len(self.fresh) > 2 * live + small
 
     def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:

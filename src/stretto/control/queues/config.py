@@ -16,7 +16,7 @@ from stretto.state.queues.shape import ROOT, QueueShape, SiblingPolicy
 from stretto.state.work.units import DEFAULT_QUEUE
 
 ALL: Final = "all"
-"""Instead of a number: all existing pods must fit together."""
+"""Value instead of a number: all existing pods must fit together."""
 
 MinMember = int | str
 """A number of pods, or ``ALL``."""
@@ -24,19 +24,22 @@ MinMember = int | str
 MIN_MEMBERS: Final[Mapping[str, MinMember]] = MappingProxyType(
     {"ReplicaSet": 1, "Deployment": 1, "StatefulSet": 1, "DaemonSet": 1, "Job": 1}
 )
-"""Services are useful from the first pod on; a Job overrides this by annotation."""
+"""Minimum by kind of owner: services are useful from the first pod on.
+
+A Job overrides this by annotation.
+"""
 
 
 @dataclass(frozen=True)
 class QueueConfig(QueueShape):
     """One queue of units: its place in the tree and the order of its units."""
 
-    #: Whether no unit may pass a failed head; ``None`` leaves it to the policy.
+    #: True if no unit may pass a failed head; ``None`` for the default of the policy.
     blocking: bool | None = None
 
 
 def queue_config(queue: Queue) -> QueueConfig:
-    """The configuration of a Queue object.
+    """Configuration of a Queue object.
 
     Raises:
         InputError: the policy is unknown, an amount is not a quantity, or a weight is not
@@ -74,29 +77,29 @@ class DispatcherConfig:
     other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
     #: Policy between top-level queues: a name of ``SIBLING_POLICIES``.
     between: str = SiblingPolicy.WEIGHT
-    #: The resource or device kind that ``FairShare`` or a policy of a package measures.
+    #: Resource or device kind that ``FairShare`` or a policy of a package measures.
     resource: str = "cpu"
-    #: Pods that must fit together, by kind of owner; other kinds get 1.
+    #: Number of pods that must fit together, by kind of owner; 1 for other kinds.
     min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
-    #: Whether a pod without gang is a unit of its own, regardless of its owner.
+    #: True if a pod without gang is a unit of its own, regardless of its owner.
     each_alone: bool = False
     #: Default schedule timeout of a PodGroup in seconds (Gödel's default).
     schedule_timeout: float = 300.0
     #: Load policy: the measure by which the next shard is chosen.
     dispatch: str = LEAST_LOADED
-    #: Whether unschedulable pods are retried; published protocols drop them.
+    #: True if unschedulable pods are retried; published protocols drop them.
     retry: bool = True
     #: Initial back-off in seconds after the store refused a write (Kubernetes' default).
     first_delay: float = 1.0
     #: Maximum back-off in seconds (Kubernetes' default).
     longest_delay: float = 10.0
-    #: Immediate retries after a conflict; more would be a hot loop.
+    #: Number of immediate retries after a conflict; more would be a hot loop.
     free_retries: int = 3
     #: Seconds after which unschedulable units are retried without an event (Kubernetes' default).
     safety_net: float = 300.0
-    #: Maximum number of units of a blocking queue at a shard: they return if its head fails.
+    #: Maximum number of units of a blocking queue at a shard; they return if its head fails.
     blocking_window: int = 64
-    #: Whether the usage of queues is counted even if no policy needs it, for reports.
+    #: True if the usage of queues is counted even if no policy needs it, for reports.
     always_counts: bool = False
     #: PodGroups of other schedulers that pods may name: keys of ``workload_groups.FORMS``.
     group_forms: tuple[Kind, ...] = ()
@@ -112,7 +115,7 @@ class DispatcherConfig:
 
     @property
     def counts_usage(self) -> bool:
-        """Whether the usage of queues, or the ends of pods, are needed."""
+        """True if the usage of queues, or the ends of pods, are needed."""
         policies = {queue.policy for queue in (*self.queues, self.other_queues)}
         if self.always_counts:
             return True
@@ -120,7 +123,7 @@ class DispatcherConfig:
 
     @property
     def has_tree(self) -> bool:
-        """Whether turns depend on usage, guarantees or limits."""
+        """True if turns depend on usage, guarantees or limits."""
         return self.between != SiblingPolicy.WEIGHT or any(q.in_tree for q in self.queues)
 
     def having(self, queues: Iterable[QueueConfig]) -> "DispatcherConfig":
@@ -133,7 +136,7 @@ class DispatcherConfig:
         return replace(self, queues=tuple(named.values()), between=between, resource=resource)
 
     def delay(self, failures: int) -> float:
-        """Back-off in seconds after so many consecutive failures."""
+        """Back-off in seconds after ``failures`` consecutive failures."""
         doublings = min(failures - 1, 30)
         return min(self.longest_delay, self.first_delay * 2.0**doublings) if failures > 0 else 0.0
 

@@ -19,7 +19,7 @@ _OVER: Final = frozenset({UnitState.PLACED, UnitState.FAILED, UnitState.GONE})
 
 
 def decayed_priority(priority: int, attempts: int, step: int = STEP, floor: int = FLOOR) -> int:
-    """The decayed priority after so many failed attempts.
+    """Priority after ``attempts`` failed attempts.
 
     It decreases by ``step`` until it is one step below ``floor``, and then restarts; a priority at
     or below the floor does not decay.
@@ -40,7 +40,7 @@ class DecayingPriorityOrder(RankOrder):
         self._attempts: dict[Unit, int] = {}
 
     def push(self, unit: Unit) -> None:
-        """Add a unit; a returning unit has failed once more."""
+        """Add a unit; a unit that returns has failed once more."""
         self._attempts[unit] = self._attempts.get(unit, -1) + 1
         super().push(unit)
         if len(self._attempts) > 2 * self.live + SMALL:

@@ -4,10 +4,10 @@ At each level the child with the smallest measure for its weight is next; childr
 guarantee go first. The policy of the parent defines the measure (``state.queues.siblings``): the
 dominant share (DRF; in a tree: Bhattacharya et al., SoCC 2013), the share of one resource (weighted
 max-min), the pods sent so far, or the measure of a package. Usage is live claims plus pods at
-shards, so neither idle time nor ended pods earn credit.
+shards, so neither idle time nor ended pods give an advantage.
 
-A queue whose units are all refused by a limit *rests*: it is not considered until it has a refund
-or a new unit, or until a limit of an ancestor that refused it has a refund.
+A queue *rests* if limits refuse all of its units. It is considered again after a refund, after a
+new unit, or after a refund under the ancestor's limit that refused it.
 """
 
 import heapq
@@ -28,7 +28,7 @@ from stretto.state.rows.resources import PODS
 from stretto.state.work.units import Unit
 
 Key = tuple[bool, float]
-"""(whether its guarantee is met, its measure for its weight): the smallest key is next."""
+"""(true if its guarantee is met, its measure divided by its weight): the smallest key is next."""
 
 _NO_KEY: Key = (True, 0.0)
 
@@ -55,17 +55,17 @@ class SiblingPosition:
         """Start without units to send."""
         #: The queue in the tree.
         self.branch: QueueBranch = branch
-        #: Its units; ``None`` if only its children have units.
+        #: Units of the queue; ``None`` if only its children have units.
         self.queue: UnitQueue | None = queue
-        #: Whether it or a descendant has units to send.
+        #: True if it or a descendant has units to send.
         self.listed: bool = False
-        #: It has units to send, and limits refuse all of them.
+        #: True if it has units to send and limits refuse all of them.
         self.rests: bool = False
-        #: A limit of an ancestor refused it, not only its own.
+        #: True if a limit of an ancestor refused it, not only its own.
         self.above: bool = False
         #: Its current key.
         self.key: Key = _NO_KEY
-        #: Pods sent so far for its weight, under ``WEIGHTED``.
+        #: Pods sent so far divided by its weight, under ``WEIGHTED``.
         self.served: float = 0.0
         #: Heap of (guarantee met, measure, number, position) of its listed children that do not
         #: rest; an entry is valid while the position has the same key.
@@ -76,7 +76,7 @@ class SiblingPosition:
         self.resting: dict[SiblingPosition, None] = {}
         #: Virtual time of its children, under ``WEIGHTED``.
         self.time: float = 0.0
-        #: Refunds on its path when its resting children were last released.
+        #: Number of refunds on its path when its resting children were last released.
         self.flushed: int = 0
 
 
@@ -167,7 +167,7 @@ class TreeTurns(QueueTurns):
         return self._key_with(branch, branch.used, above)
 
     def _key_with(self, branch: QueueBranch, used: Mapping[int, int], above: QueueBranch) -> Key:
-        """The key that a branch would have with this usage."""
+        """Key that a branch would have with this usage."""
         assert above.between.measure is not None
         found, fault = measured(
             above.between.measure,
@@ -188,7 +188,7 @@ class TreeTurns(QueueTurns):
     # ------------------------------------------------------------ next queue
 
     def pick(self) -> UnitQueue | None:
-        """The next queue; ``chosen`` is the unit that its limits admit, if limits apply."""
+        """Return the next queue; if limits apply, its ``chosen`` is the unit that they admit."""
         self._follow_tree()
         self._follow_usage()
         root = self._tree.root
@@ -197,11 +197,11 @@ class TreeTurns(QueueTurns):
     def _search(
         self, position: SiblingPosition, headroom: Headroom | None, freed: int
     ) -> UnitQueue | None:
-        """The first queue below a position that may send a unit.
+        """Return the first queue below a position that may send a unit.
 
         Args:
             position: root of the searched subtree.
-            headroom: capacity that the limits on its path leave.
+            headroom: remaining capacity under the limits on its path.
             freed: number of refunds of those limits.
         """
         self._release_resting(position, freed)
@@ -227,7 +227,7 @@ class TreeTurns(QueueTurns):
         return None
 
     def _offer(self, queue: UnitQueue, headroom: Headroom | None) -> UnitQueue | None:
-        """The queue if it may send; sets ``chosen`` if limits apply."""
+        """Return the queue if it may send; set ``chosen`` if limits apply."""
         if not queue.is_open:
             return None
         queue.chosen = None
@@ -290,7 +290,7 @@ class TreeTurns(QueueTurns):
                     self._put(each, position)
 
     def charge(self, queue: UnitQueue, pods: int) -> None:
-        """Record sent pods; they count under ``WEIGHTED``."""
+        """Count sent pods; this matters under ``WEIGHTED``."""
         branch = self._tree.leaf(queue.name)
         while branch.parent is not None:
             if branch.parent.between is WEIGHTED:
@@ -302,7 +302,7 @@ class TreeTurns(QueueTurns):
 
     @property
     def is_alone(self) -> bool:
-        """Whether at most one queue is listed and no queue is limited."""
+        """Return whether at most one queue is listed and no queue is limited."""
         return self._waiting <= 1 and not self._tree.any_limits
 
     # ------------------------------------------------------------ changes
@@ -358,18 +358,18 @@ class TreeTurns(QueueTurns):
 
 
 def _counts(entry: tuple[bool, float, int, SiblingPosition]) -> bool:
-    """Whether a heap entry is still valid."""
+    """Return whether a heap entry is still valid."""
     position = entry[3]
     return position.listed and not position.rests and position.key == entry[:2]
 
 
 def _longest(headroom: Headroom) -> Callable[[UnitDemand], int]:
-    """``NEVER`` for demands that the headroom admits, else ``NOT_NOW``."""
+    """Returns ``NEVER`` for demands that the headroom admits, and ``NOT_NOW`` for others."""
     return lambda demand: NEVER if headroom.admits(demand.least, demand.fresh) else NOT_NOW
 
 
 def make_turns(config: DispatcherConfig, usage: QueueUsage | None) -> QueueTurns:
-    """The turns of a configuration; ``usage`` is required if they depend on it."""
+    """Create the turns of a configuration; ``usage`` is required if they depend on it."""
     if usage is None:
         return WeightedTurns()
     usage.tree.arrange(config.queues, config.between, config.resource)

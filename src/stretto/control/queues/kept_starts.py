@@ -1,12 +1,12 @@
 """Starts that a round of conservative backfill keeps from the round before.
 
-The start of a unit depends on the capacity from now until the end of its reservation, and on the
-reservations before it. What has changed since the last round is one interval that begins now: a pod
-that ended early, one that exceeds its estimate, a unit that left. A unit keeps its start if nothing
-in that interval lets it start earlier, and if its reservation lies after it; otherwise its start is
-searched, and the interval grows where its reservation changes. Every kept start is the one that the
-search would find. Where nothing has changed, the present is no better than the instant before it
-that an earlier round refused: capacity becomes free only at instants.
+The start of a unit depends on the capacity from now until the end of its reservation, and on
+earlier reservations. The changes since the last round form one interval that begins now: a pod
+ended early, a pod exceeds its estimate, or a unit left. A unit keeps its start if no change in that
+interval lets it start earlier and if its reservation is after the interval. Otherwise its start is
+searched, and the interval is extended by the changes of its reservation. Every kept start equals
+the result of the search. If nothing has changed, the present offers no more capacity than the
+instant before it, which an earlier round refused: capacity becomes free only at instants.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from stretto.state.queues.starts import StartGround, StartJob, StartReservation
 class PlannedStart(NamedTuple):
     """The start of one unit in a round."""
 
-    #: Its pods.
+    #: Pods of the unit.
     job: StartJob
-    #: Its reservation; ``None`` if it never fits.
+    #: Reservation of the unit; ``None`` if it never fits.
     found: StartReservation | None
 
 
 class KeptStarts(NamedTuple):
-    """What a round leaves for the next one."""
+    """Result of a round, as input of the next one."""
 
     #: The capacity of the round.
     ground: StartGround
@@ -36,7 +36,7 @@ class KeptStarts(NamedTuple):
 
 
 class StartPlan:
-    """The starts of one round, which keeps those of the round before where it can."""
+    """The starts of one round; it keeps those of the round before if they are still valid."""
 
     def __init__(self, table: Timetable, before: KeptStarts | None) -> None:
         """Plan in a timetable without reservations."""
@@ -73,7 +73,10 @@ class StartPlan:
         found: StartReservation | None,
         kept: PlannedStart | None = None,
     ) -> None:
-        """Note the reservation of the next unit; later units see where it differs from before."""
+        """Record the reservation of the next unit.
+
+        Later units see its difference from the round before.
+        """
         kept = self._advance(key) if kept is None else kept
         before = None if kept is None else kept.found
         if not _same(before, found):
@@ -82,7 +85,7 @@ class StartPlan:
         self.planned[key] = PlannedStart(job, found)
 
     def _advance(self, key: str) -> PlannedStart | None:
-        """The earlier start of a unit; units before it that are gone leave their capacity."""
+        """Earlier start of a unit; removed units before it release their capacity."""
         at = self._place.get(key, -1)
         if at < self._next:
             return None
@@ -94,7 +97,7 @@ class StartPlan:
         return self._before[key]
 
     def _holds(self, kept: PlannedStart) -> bool:
-        """Whether a search would find the same reservation."""
+        """Return whether a search would find the same reservation."""
         found, table = kept.found, self._table
         if found is None or found.start <= table.now or found.start < self._changed:
             return False
@@ -103,18 +106,18 @@ class StartPlan:
         return self._changed <= table.now or not table.may_start_before(kept.job, self._changed)
 
     def _due(self, each: PlannedStart) -> StartReservation | None:
-        """The reservation of a unit that was to start by now."""
+        """Reservation of a unit whose start time has come."""
         found = each.found
         return found if found is not None and found.start <= self._table.now else None
 
     def _change(self, found: StartReservation | None) -> None:
-        """Note that a reservation is new or gone."""
+        """Record that a reservation is new or gone."""
         if found is not None:
             self._changed = max(self._changed, found.end)
 
 
 def _same(left: StartReservation | None, right: StartReservation | None) -> bool:
-    """Whether two reservations hold the same capacity."""
+    """Return whether two reservations use the same capacity."""
     if left is None or right is None:
         return left is right
     return (left.start, left.end, left.job, left.placement) == (

@@ -1,7 +1,7 @@
 """Victims under a limit: borrowed pods whose end lets a guaranteed unit start below the limit.
 
 The order is the lowest priority first, then the shortest run time so far. A gang loses single pods
-down to its minimum, and then all remaining pods together. Pods that turn out not to be needed stay.
+down to its minimum, and then all remaining pods together. Pods that are not needed in the end stay.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from stretto.state.work.units import Units
 Shortfall = Mapping[QueueBranch, Mapping[int, int]]
 """Amounts above a limit, by queue and column."""
 NOTHING: Final[tuple[int, ...]] = ()
-"""No set of victims is sufficient."""
+"""Result if no set of victims is sufficient."""
 
 
 class LimitVictims:
@@ -37,7 +37,7 @@ class LimitVictims:
         self._gone: dict[int, None] = {}
 
     def choose(self, short: Shortfall, gone: Iterable[int]) -> tuple[int, ...] | None:
-        """Rows to evict besides others; ``None`` if no set is sufficient.
+        """Rows to evict in addition to ``gone``; ``None`` if no set is sufficient.
 
         Args:
             short: the amounts above each limit, before any eviction.
@@ -81,7 +81,10 @@ class LimitVictims:
         return sorted(rows.difference(self._gone), key=key)
 
     def _part(self, row: int) -> list[int]:
-        """A pod, or the rest of its gang if the gang breaks; empty if not all may be evicted."""
+        """A pod, or the rest of its gang if the gang breaks.
+
+        Empty if any of them may not be evicted.
+        """
         if row in self._gone:
             return []
         part: list[int] = []
@@ -96,7 +99,7 @@ class LimitVictims:
         return part
 
     def _rest_of_gang(self, row: int) -> list[int]:
-        """The other pods of a gang that falls below its minimum without a pod."""
+        """The other pods of a gang that would fall below its minimum without one pod."""
         unit = self._units.of_row(row)
         if unit is None or not unit.is_gang:
             return []
@@ -104,7 +107,7 @@ class LimitVictims:
         return left if 0 < len(left) < unit.min_member else []
 
     def _stays_whole(self, part: list[int]) -> bool:
-        """Whether the gang of a spared part is complete, or all of it stays."""
+        """Return whether the gang of a spared part is complete, or all of it stays."""
         unit = self._units.of_row(part[0])
         if unit is None or not unit.is_gang:
             return True
@@ -112,7 +115,7 @@ class LimitVictims:
         return left >= unit.min_member
 
     def _left(self, rows: Collection[int], row: int) -> list[int]:
-        """Rows of a unit that stay without one more row."""
+        """Rows of a unit that stay if one more row is removed."""
         evicted = self._pods.eviction_state
         return sorted(
             each

@@ -18,9 +18,9 @@ from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit, UnitKind
 
 SEQUENCE_BITS: Final = 48
-"""Bits of a rank below the priority, for the sequence: 10,000 arrivals a second for 890 years."""
+"""Bits of a rank below the priority, for the sequence: 10,000 arrivals per second for 890 years."""
 SMALL: Final = 64
-"""Number of dead entries that does not justify a sweep."""
+"""Number of dead entries below which a sweep is not worthwhile."""
 _POD: Final = UnitKind.POD
 _QUEUED: Final = UnitState.QUEUED
 
@@ -47,7 +47,7 @@ class UnitOrder(ABC):
         """Start empty; ``rank`` is computed once per entry of a unit."""
         #: Number of units.
         self.live: int = 0
-        #: Rank of a unit: the smallest leaves first; ranks are distinct.
+        #: Rank of a unit: the smallest rank is first; ranks are distinct.
         self.rank = rank
 
     @abstractmethod
@@ -59,7 +59,7 @@ class UnitOrder(ABC):
         """Remove and return the first unit; ``None`` when empty."""
 
     def pop_singles(self, most: int) -> list[Unit]:
-        """Remove at most ``most`` units of one pod from the front, up to the first other unit."""
+        """Remove at most ``most`` units of one pod from the front, up to the first larger unit."""
         taken: list[Unit] = []
         while len(taken) < most and (unit := self.peek()) is not None and unit.kind is _POD:
             self.pop()
@@ -68,7 +68,7 @@ class UnitOrder(ABC):
 
     @abstractmethod
     def peek(self) -> Unit | None:
-        """The first unit, without removing it."""
+        """Return the first unit without removing it."""
 
     @abstractmethod
     def discard(self) -> None:
@@ -89,7 +89,7 @@ class UnitOrder(ABC):
 
     @abstractmethod
     def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:
-        """The first unit that may start now, with its demand, without removing it."""
+        """Return the first unit that may start now, with its demand, without removing it."""
 
 
 class RankOrder(UnitOrder):

@@ -37,15 +37,15 @@ class OrderPolicy:
 
     #: Creates the empty order of one queue.
     order: Callable[[], UnitOrder]
-    #: No unit passes a failed head, unless the queue's settings override this.
+    #: True if no unit passes a failed head, unless the queue's settings override this.
     blocking: bool = False
-    #: Units that do not delay a blocked head may pass it; the head blocks.
+    #: True if units that do not delay a blocked head may pass it; the head blocks.
     backfills: bool = False
-    #: Every waiting unit has a reservation in order; otherwise only the head has one.
+    #: True if every waiting unit has a reservation in order; otherwise only the head has one.
     reserves_all: bool = False
     #: Second name on the command line; empty for none.
     short: str = ""
-    #: What it does, for lists of policies.
+    #: Description in one sentence, for lists of policies.
     sentence: str = ""
 
 
@@ -101,15 +101,18 @@ POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
     GROUP,
     OrderPolicy,
 )
-"""Every policy by name. DRF and FairShare order child queues; their own units go first come."""
+"""Every policy by name.
+
+DRF and FairShare order child queues; their own units are ordered by arrival.
+"""
 
 
 FIRST_COME: Final = OrderPolicy(lambda: RankOrder(first_come))
-"""The order of the own units of a queue whose policy orders only its child queues."""
+"""Order of the own units of a queue whose policy orders only its child queues."""
 
 
 def order_policy(name: str) -> OrderPolicy:
-    """The order of the units of a queue with this ``policy``.
+    """Return the order of the units of a queue with this ``policy``.
 
     Raises:
         UnknownNameError: neither an order nor a policy between queues has this name.
@@ -130,7 +133,7 @@ def policy_names() -> tuple[str, ...]:
 
 
 def policy_named(word: str) -> str:
-    """The name of a policy from a word of the command line: ``FifoSkip``, ``fifo-skip``, ``skip``.
+    """Name of a policy from a word of the command line: ``FifoSkip``, ``fifo-skip``, ``skip``.
 
     Raises:
         UnknownNameError: there is no such policy.

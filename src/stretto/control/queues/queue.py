@@ -1,4 +1,4 @@
-"""One queue: its units in order, its share, and the failed heads that block it."""
+"""One queue: its units in order, its weight, and the failed heads that block it."""
 
 from stretto.control.queues.config import QueueConfig
 from stretto.control.queues.orders import UnitOrder
@@ -7,7 +7,7 @@ from stretto.state.work.units import Unit
 
 
 def blocks(config: QueueConfig) -> bool:
-    """Whether no unit may pass a failed head of a queue with these settings."""
+    """Return whether no unit may pass a failed head of a queue with these settings."""
     return order_policy(config.policy).blocking if config.blocking is None else config.blocking
 
 
@@ -35,42 +35,42 @@ class UnitQueue:
 
     def __init__(self, name: str, number: int, config: QueueConfig) -> None:
         """Start without units; ``number`` is the order of creation."""
-        #: Its name.
+        #: Name of the queue.
         self.name: str = name
         #: Order of creation; breaks ties between queues.
         self.number: int = number
-        #: Its settings.
+        #: Settings of the queue.
         self.config: QueueConfig = config
-        #: Its policy.
+        #: Policy of the queue.
         self.policy: OrderPolicy = order_policy(config.policy)
-        #: Its units.
+        #: Units of the queue.
         self.order: UnitOrder = self.policy.order()
-        #: Its share relative to other queues.
+        #: Weight relative to other queues.
         self.weight: float = config.weight
-        #: Whether no unit may pass a failed head.
+        #: True if no unit may pass a failed head.
         self.blocking: bool = blocks(config)
         #: Service received so far divided by its weight; measured by the turns.
         self.served: float = 0.0
-        #: A search for backfill found nothing, and nothing has changed since.
+        #: True if a search for backfill found nothing, and nothing has changed since.
         self.searched: bool = False
         #: The first unit that the limits admit; ``None`` for the first unit of the order.
         self.chosen: Unit | None = None
-        #: Whether it is listed for a turn.
+        #: True if the queue is listed for a turn.
         self.listed: bool = False
-        #: Units of a blocking queue that are at a shard now.
+        #: Number of units of a blocking queue that are at a shard now.
         self.away: int = 0
-        #: It has sent units in this round and may send more to the same shard.
+        #: True if it has sent units in this round and may send more to the same shard.
         self.sending: bool = False
-        #: That shard; -1 if it has not sent in this round.
+        #: Number of that shard; -1 if it has not sent in this round.
         self.shard: int = -1
-        #: Failed heads of a blocking queue: only units ranked before all of them may leave.
+        #: Failed heads of a blocking queue: only units ranked before all of them may be sent.
         self.blockers: set[Unit] = set()
         #: Expected start in seconds of each unit with a reservation, by key, in order of rank.
         self.reserved: dict[str, float] = {}
 
     @property
     def is_open(self) -> bool:
-        """Whether its first unit may leave."""
+        """True if its first unit may be sent."""
         if not self.order.live:
             return False
         if not self.blocking:
@@ -99,25 +99,25 @@ class UnitQueue:
         self.away += 1
 
     def reserve_only(self, head: Unit, start: float) -> None:
-        """Note the only reservation of the queue, with the expected start in seconds."""
+        """Record the only reservation of the queue, with the expected start in seconds."""
         self.reserved = {head.key: start}
 
     def end_search(self) -> None:
-        """End a search for backfill that found nothing more, and its sending in this round."""
+        """End a search for backfill that found nothing more, and the sending in this round."""
         self.searched = True
         self.stop_sending()
 
     def stop_sending(self) -> None:
-        """End its sending in this round."""
+        """End the queue's sending in this round."""
         self.sending, self.shard = False, -1
 
     @property
     def leads(self) -> bool:
-        """Whether its first unit ranks before all failed heads."""
+        """Return whether its first unit ranks before all failed heads."""
         head = self.order.peek()
         return head is not None and all(head.rank < unit.rank for unit in self.blockers)
 
     @property
     def backfills(self) -> bool:
-        """Whether units that do not delay a failed head may pass it."""
+        """True if units that do not delay a failed head may pass it."""
         return self.blocking and self.policy.backfills

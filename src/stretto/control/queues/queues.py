@@ -17,7 +17,7 @@ class UnitQueues:
         #: The turns between queues.
         self.turns: QueueTurns = turns if turns is not None else WeightedTurns()
         self._configs = {each.name: each for each in config.queues}
-        #: Whether any queue blocks.
+        #: True if any queue blocks.
         self.any_blocking: bool = False
         self._other = config.other_queues
         order_policy(self._other.policy)
@@ -35,7 +35,7 @@ class UnitQueues:
         return sum(queue.order.live for queue in self)
 
     def get(self, name: str) -> UnitQueue:
-        """The queue of that name."""
+        """Return the queue with a name."""
         return self._by_name.get(name) or self._make(name, self._configs.get(name, self._other))
 
     def settle(self, config: DispatcherConfig, turns: QueueTurns) -> list[Unit]:
@@ -71,7 +71,7 @@ class UnitQueues:
         self.turns.enlist(queue)
 
     def is_behind_blocked_head(self, unit: Unit) -> bool:
-        """Whether a unit is behind a failed head: other units may use the freed capacity."""
+        """Return whether a unit is behind a failed head: other units may use the freed capacity."""
         return any(unit.rank > head.rank for head in self.get(unit.queue).blockers)
 
     def retry_backfill(self) -> None:

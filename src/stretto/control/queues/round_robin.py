@@ -1,6 +1,6 @@
-"""Turns: which queue is next when several queues have units to send.
+"""Turns: the choice of the next queue if several queues have units to send.
 
-The next queue is the one with the least service for its weight (here), or with the smallest usage
+The next queue has the least service for its weight (this module) or the smallest usage
 (``fairness``).
 """
 
@@ -14,7 +14,7 @@ from stretto.control.queues.queue import UnitQueue
 class QueueTurns(ABC):
     """Interface of the choice between queues."""
 
-    #: Whether a blocking queue yields after each unit; else it sends a window of units.
+    #: True if a blocking queue yields after each unit; otherwise it sends a window of units.
     one_by_one: ClassVar[bool] = False
 
     def begin(self) -> None:
@@ -27,22 +27,22 @@ class QueueTurns(ABC):
 
     @abstractmethod
     def pick(self) -> UnitQueue | None:
-        """The next queue; ``None`` when no queue may send."""
+        """Return the next queue; ``None`` if no queue may send."""
 
     @abstractmethod
     def charge(self, queue: UnitQueue, pods: int) -> None:
-        """Record that a queue has sent so many pods."""
+        """Record that a queue has sent ``pods`` pods."""
 
     @property
     @abstractmethod
     def is_alone(self) -> bool:
-        """Whether no other queue is listed."""
+        """Return whether no other queue is listed."""
 
 
 class WeightedTurns(QueueTurns):
     """Weighted round robin: the queue with the least service for its weight is next.
 
-    An idle queue rejoins at the current virtual time of the others: idleness earns no credit.
+    An idle queue rejoins at the current virtual time of the others: idle time gives no advantage.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class WeightedTurns(QueueTurns):
             heapq.heappush(self._heap, (queue.served, queue.number, queue))
 
     def pick(self) -> UnitQueue | None:
-        """The queue with the least service; queues that cannot send are removed."""
+        """Return the queue with the least service; remove queues that cannot send."""
         heap = self._heap
         while heap:
             served, _, queue = heap[0]
@@ -82,5 +82,5 @@ class WeightedTurns(QueueTurns):
 
     @property
     def is_alone(self) -> bool:
-        """Whether at most one queue is listed."""
+        """True if at most one queue is listed."""
         return len(self._heap) <= 1

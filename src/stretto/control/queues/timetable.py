@@ -1,8 +1,8 @@
-"""The timetable of a backfilling queue: when each waiting unit is expected to start, and where.
+"""The timetable of a backfilling queue: the expected start and the nodes of each waiting unit.
 
-EASY reserves for the head of the queue (Lifka 1995), conservative backfill for every waiting unit
-in order (Mu'alem and Feitelson 2001). A unit starts now if it fits during its whole estimated run
-time next to the running pods and all reservations made before it.
+EASY makes a reservation for the head of the queue (Lifka 1995); conservative backfill makes one for
+every waiting unit in order (Mu'alem and Feitelson 2001). A unit starts now if it fits during its
+whole estimated run time next to the running pods and all reservations made before it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,10 +24,10 @@ from stretto.state.queues.starts import (
 
 
 class NodeGrounds(Protocol):
-    """Makes the ground of a timetable from nodes."""
+    """Builds the ground of a timetable from nodes."""
 
     def ground(self, running: Sequence[tuple[int, int]]) -> StartGround | None:
-        """The nodes over time; ``None`` where the sum over all nodes is exact.
+        """The nodes over time; ``None`` if the sum over all nodes is exact.
 
         Args:
             running: (expected end in microseconds, row) of running pods with an expected end.
@@ -51,27 +51,27 @@ class PoolGround:
         for number, (_, amounts) in enumerate(steps, 1):
             for column, amount in amounts.items():
                 freed[number, self._column_of[column]] = amount
-        #: int64[end, column]: free amounts after so many ends.
+        #: int64[end, column]: free amounts after each number of ends.
         self._free = freed.cumsum(axis=0)
         self._times = [end for end, _ in steps]
-        #: Expected ends, each once.
+        #: Expected ends in microseconds, without duplicates.
         self.ends: Sequence[int] = sorted(set(self._times))
 
     def changed_until(self, earlier: StartGround, started: Sequence[StartReservation]) -> int:
-        """Always ``NEVER``: sums are cheap to search again."""
+        """Return ``NEVER``: searching the sums again is cheap."""
         return NEVER
 
     def place(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:
-        """An empty placement if the sums suffice at every instant."""
+        """Return an empty placement if the sums suffice at every instant."""
         holds = all(self.may_hold(job, instant, reservations) for instant in instants)
         return StartPlacement() if holds else None
 
     def may_hold(
         self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
     ) -> bool:
-        """Whether the sums suffice at an instant."""
+        """Return whether the sums suffice at an instant."""
         count = bisect_right(self._times, instant.time) if instant.is_later else 0
         free = self._free[count].copy()
         for each in active(reservations, instant.time):
@@ -101,7 +101,7 @@ class Timetable:
         #: The capacity over time.
         self.ground = ground
         self._instants: list[Instant] | None = None
-        #: Starts of the reservations in order, each once.
+        #: Starts of the reservations in order, without duplicates.
         self._starts: list[int] = []
         #: By form of job: the instants at which too little is free, and the number of reservations
         #: with which enough was free. Reservations are only added.
@@ -129,7 +129,7 @@ class Timetable:
             self._starts.insert(at, reservation.start)
 
     def starts_now(self, job: StartJob) -> StartReservation | None:
-        """The reservation of a job that may start now; ``None`` if it would delay another."""
+        """Reservation of a job that may start now; ``None`` if it would delay another job."""
         if self._not_before(job) > self.now:
             return None
         found = self._at(job, Instant(self.now, False))
@@ -142,7 +142,7 @@ class Timetable:
 
         Args:
             job: the job.
-            after_an_end: whether the job has failed and needs the end of a running pod.
+            after_an_end: true if the job has failed and needs the end of a running pod.
         """
         not_before = self._not_before(job)
         instants = [
@@ -156,7 +156,10 @@ class Timetable:
         return found
 
     def may_start_before(self, job: StartJob, end: int) -> bool:
-        """Whether amounts let a job start at an instant before a time; rules may still refuse."""
+        """Return whether amounts let a job start at an instant before a time.
+
+        Rules may still refuse it.
+        """
         for each in self._all_instants():
             if each.time >= end:
                 return False
@@ -165,13 +168,13 @@ class Timetable:
         return False
 
     def has_instant(self, time: int) -> bool:
-        """Whether capacity becomes free at a time."""
+        """Return whether capacity becomes free at a time."""
         instants = self._all_instants()
         at = bisect_left(instants, Instant(time, False))
         return at < len(instants) and instants[at].time == time
 
     def _not_before(self, job: StartJob) -> int:
-        """A bound of the start: no earlier than equal pods that run no longer.
+        """Lower bound of the start: no earlier than equal jobs that run no longer.
 
         Reservations are only added, so the bound holds for the rest of the round.
         """
@@ -185,8 +188,8 @@ class Timetable:
     def _first(self, job: StartJob, instants: Sequence[Instant]) -> StartReservation | None:
         """The first instant at which a job fits.
 
-        Up to the last start of a reservation each instant is tried. From there on capacity only
-        grows, so the search halves the rest.
+        Each instant up to the last start of a reservation is tried. After that the capacity only
+        grows, so the rest is a binary search.
         """
         last = max((each.start for each in self.reservations), default=-1)
         settled = bisect_right([each.time for each in instants], last)
@@ -213,7 +216,7 @@ class Timetable:
         return best
 
     def _at(self, job: StartJob, instant: Instant) -> StartReservation | None:
-        """The reservation of a job from an instant on, if it fits during its run time."""
+        """Reservation of a job from an instant on, if it fits during its whole run time."""
         if not self._holds_from(instant, job):
             return None
         instants, end = self._dips(instant, job), _end(instant.time, job.duration)
@@ -223,7 +226,7 @@ class Timetable:
         return StartReservation(instant.time, end, job, placement, not instant.is_later)
 
     def _holds_from(self, instant: Instant, job: StartJob) -> bool:
-        """Whether enough is free from an instant on, during the run time of a job."""
+        """Return whether enough is free from an instant on, during the run time of a job."""
         return self._may_hold(job, [instant]) and self._may_hold(job, self._dips(instant, job))
 
     def _dips(self, instant: Instant, job: StartJob) -> list[Instant]:
@@ -240,7 +243,10 @@ class Timetable:
         ]
 
     def _may_hold(self, job: StartJob, instants: Sequence[Instant]) -> bool:
-        """Whether enough is free at each instant alone; a shortage is remembered for its form."""
+        """Return whether enough is free at each instant alone.
+
+        A shortage is cached for the form of the job.
+        """
         short = self._short.setdefault(job.form, set())
         if not short.isdisjoint(instants):
             return False
@@ -264,13 +270,13 @@ class Timetable:
 
 
 def expected_end(end: int, now: int) -> int:
-    """When a running pod is expected to end, given the end by its estimate.
+    """Time at which a running pod is expected to end, given the end by its estimate.
 
-    A pod that has exceeded its estimate is expected to run on for as long as it already did.
+    A pod that has exceeded its estimate is expected to continue for as long as it has already run.
     """
     return end if end >= now else now + (now - end)
 
 
 def _end(start: int, duration: int) -> int:
-    """The end of a job; a job without length holds its capacity for a microsecond."""
+    """End of a job; a job without length uses its capacity for a microsecond."""
     return NEVER if duration >= NEVER else start + max(duration, 1)

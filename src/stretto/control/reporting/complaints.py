@@ -1,9 +1,9 @@
 """Reports faults of objects on the objects: one event per object and message.
 
 Nodes, node reports, PodGroups, Queues and Movements that are unreadable or invalid fail
-individually and are recorded in ``cluster.abnormal``. Their owners look at the object and not at
-the log, so an event reports the fault, once per message. An unreadable pod gets a condition, too;
-readable pods are reported by ``reporter``.
+individually and are recorded in ``cluster.abnormal``. Their owners read the object and not the log.
+Therefore an event reports the fault, once per message. An unreadable pod also gets a condition;
+``reporter`` reports about readable pods.
 """
 
 from typing import Final
@@ -34,7 +34,10 @@ class ObjectWarnings:
         self._kinds = {kind.kind.lower(): kind for kind in TABLE.where(lambda entry: entry.warned)}
 
     def report(self, wall: float) -> int:
-        """Write events about new faults; returns how many. ``wall`` is seconds since the epoch."""
+        """Write events about new faults.
+
+        Returns the number of events. ``wall`` is seconds since the epoch.
+        """
         abnormal, reported = self._cluster.abnormal, self._reported
         for key in [key for key in reported if key not in abnormal]:
             del reported[key]
@@ -61,7 +64,7 @@ class ObjectWarnings:
         return len(bodies)
 
     def _record(self, key: str) -> Record | None:
-        """The metadata of the faulty object; ``None`` if it is deleted."""
+        """Metadata of the faulty object; ``None`` if it is deleted."""
         word, _, name = key.partition(" ")
         namespace, _, name = name.rpartition("/")
         if self._kinds[word] is POD:
@@ -69,7 +72,7 @@ class ObjectWarnings:
         return Record(self._kinds[word], namespace, name, self._uid(word, namespace, name), 0, b"")
 
     def _uid(self, word: str, namespace: str, name: str) -> str:
-        """The uid of an object if known without a read; empty otherwise."""
+        """Uid of an object if it is known without a read; empty otherwise."""
         cluster = self._cluster
         if word == NODE.kind.lower():
             slot = cluster.nodes.by_name.get(name)

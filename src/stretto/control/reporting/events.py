@@ -1,8 +1,8 @@
 """Writes about pods: conditions, and events that are created, counted up and deleted.
 
-Events share one lane, and nothing waits for their answers. While too many are unanswered further
-ones are shed: an event is the first write to drop under load. The ``Scheduled`` events of bound
-pods wait in a queue that drops the oldest.
+Events share one lane, and no component waits for their answers. While too many are unanswered,
+further events are dropped: an event is the least important write under load. The ``Scheduled``
+events of bound pods wait in a queue that drops the oldest.
 """
 
 from collections import Counter, deque
@@ -31,9 +31,9 @@ from stretto.stores.store import (
 )
 
 LANE: Final = LaneLimits(window=1024)
-"""Events under way at once."""
+"""Maximum number of events in flight."""
 CONDITIONS: Final = LaneLimits(window=256)
-"""Conditions under way."""
+"""Maximum number of conditions in flight."""
 BOUND: Final = LaneLimits(window=0, queued=10_000, shed=ShedPolicy.OLDEST)
 """Bound pods that wait for their ``Scheduled`` event."""
 
@@ -48,27 +48,27 @@ class _BoundPod(NamedTuple):
 
 
 class _EventWrite(NamedTuple):
-    """A write of one event under way."""
+    """A write of one event in flight."""
 
-    #: Create, patch (counts a repetition up) or delete.
+    #: Create, patch (counts a repetition) or delete.
     verb: WriteVerb
-    #: Clock time at which it was sent.
+    #: Clock time at which it was sent, in seconds.
     now: float
     #: Wall-clock time in seconds.
     wall: float
-    #: The pod, and what its event says; ``None`` for a deletion and for a repetition.
+    #: The pod and the report of its event; ``None`` for a deletion or a repetition.
     about: tuple[Record, PodReport] | None = None
 
 
 class ConditionWriter:
     """Writes conditions of pods and waits for the answers.
 
-    The versions of own writes must be known before the next events are read, so that the scheduler
-    does not take its own condition for a change of the pod.
+    The versions of own writes must be known before the next events are read. Otherwise the
+    scheduler would treat its own condition as a change of the pod.
     """
 
     def __init__(self, store: Store) -> None:
-        """Nothing is under way."""
+        """Start with no write in flight."""
         self._lane: Lane[int, int] = Lane(store, CONDITIONS)
 
     def write(self, rows: Sequence[int], patches: Sequence[Patch]) -> list[tuple[int, Reply]]:
@@ -85,10 +85,10 @@ class EventWriter:
     """Writes events."""
 
     def __init__(self, store: Store, component: str, keep: float, counts: Counter[str]) -> None:
-        """Nothing is written.
+        """Start with no event written.
 
         Args:
-            store: takes the events.
+            store: the store to which events are written.
             component: name of the scheduler in the events.
             keep: seconds after which an event is deleted; infinity if the store does that.
             counts: counts ``event`` for each success and ``event <outcome>`` for each failure.
@@ -113,11 +113,11 @@ class EventWriter:
 
     @property
     def has_bound(self) -> bool:
-        """Whether pods wait for their ``Scheduled`` event."""
+        """Return whether pods wait for their ``Scheduled`` event."""
         return len(self._bound) > 0
 
     def create_bound(self, now: float, most: int) -> int:
-        """Create the next ``Scheduled`` events, at most so many; returns their number."""
+        """Create at most ``most`` of the next ``Scheduled`` events; returns their number."""
         most = min(most, self._lane.capacity)
         if most <= 0 or not self.has_bound:
             return 0
@@ -130,7 +130,7 @@ class EventWriter:
         return len(pods)
 
     def create(self, about: Sequence[tuple[Record, PodReport]], now: float, wall: float) -> None:
-        """Create events; one that exists already, from before a restart, is counted up."""
+        """Create events; increase the count of an event that exists from before a restart."""
         if self._shed(len(about)):
             return
         self._send_new(about, now, repeat(wall))
@@ -145,7 +145,7 @@ class EventWriter:
         self.collect()
 
     def count_up(self, patches: Sequence[Patch], now: float, wall: float) -> None:
-        """Count existing events up."""
+        """Increase the counts of existing events."""
         if self._shed(len(patches)):
             return
         entries = [_EventWrite(WriteVerb.PATCH, now, wall)] * len(patches)
@@ -153,7 +153,7 @@ class EventWriter:
         self.collect()
 
     def expire(self, now: float, most: int) -> None:
-        """Delete the oldest events whose time is over, at most so many."""
+        """Delete at most ``most`` of the oldest expired events."""
         gone = list[Deletion]()
         while self._written and self._written[0][0] + self._keep < now and len(gone) < most:
             _, namespace, name = self._written.popleft()
@@ -164,7 +164,7 @@ class EventWriter:
             self.collect()
 
     def collect(self, *, wait: bool = False) -> None:
-        """Process the answers that have arrived; wait for all of them if demanded."""
+        """Process the answers that have arrived; with ``wait``, wait for all of them."""
         again = list[Patch]()
         for batch in self._lane.answers(0 if wait else NEVER):
             for entry, reply in zip(batch.entries, batch.replies, strict=True):
@@ -176,7 +176,7 @@ class EventWriter:
             self._lane.send(Write(WriteVerb.PATCH, EVENT, again), entries)
 
     def _take(self, entry: _EventWrite, reply: Reply) -> Patch | None:
-        """Process one answer; a patch if the event exists already."""
+        """Process one answer; returns a patch if the event already exists."""
         if entry.verb is WriteVerb.DELETE:
             return None
         if entry.verb is WriteVerb.PATCH:
@@ -192,7 +192,7 @@ class EventWriter:
         return None
 
     def _shed(self, count: int) -> bool:
-        """Whether there is nothing to send, or too much under way to send it."""
+        """Return whether there is nothing to send, or too much in flight to send it."""
         if count and self._lane.capacity > 0:
             return False
         if count:

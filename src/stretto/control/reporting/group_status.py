@@ -25,7 +25,7 @@ from stretto.state.work.units import Unit, Units
 from stretto.stores.store import Patch, Store
 
 LOCK: Final = "podgroup-final-op-lock"
-"""Annotation (after Gödel's prefix) by which Gödel's binder locks a group before it finishes it."""
+"""Annotation (after Gödel's prefix) with which Gödel's binder locks a group before finishing it."""
 _PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
 _VOLCANO: Final = FORMS[VOLCANO_POD_GROUP].mark
 _STARTED: Final = frozenset({"Running", "Completed", "Unknown"})
@@ -44,7 +44,7 @@ class GroupStatuses:
         store: Store,
         written: WrittenStatuses,
     ) -> None:
-        """Compare with the statuses in ``written``; those found in the store are added to it."""
+        """Compare with the statuses in ``written``; statuses found in the store are added to it."""
         self._cluster = cluster
         self._units = units
         self._dispatcher = dispatcher
@@ -109,13 +109,13 @@ class GroupStatuses:
         return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
 
     def _runs(self, unit: Unit) -> bool:
-        """Whether a pod of a unit runs or has ended; called for few units."""
+        """Return whether a pod of a unit runs or has ended; called for few units."""
         pods = self._cluster.pods
         for row in unit.bound:
             try:
                 record = self._store.get_at_once(POD, pods.namespace[row], pods.name[row])
             except UnreachableError:
-                return False  # the status could not be written either
+                return False  # the write of the status would fail, too
             if record is not None and any(word in record.body for word in _RAN):
                 return True
         return False
@@ -147,7 +147,7 @@ class GroupStatuses:
             yield "MinMemberChanged", content + "It counts again once the group is evicted"
 
     def _workload(self, group: PodGroup, facts: GroupFacts, stamp: str) -> Iterator[StatusNews]:
-        """A Kubernetes PodGroup: one condition reports whether it is scheduled."""
+        """Status of a Kubernetes PodGroup: one condition reports whether it is scheduled."""
         meta = group.metadata
         done = facts.ran or facts.bound >= facts.min_member
         content = {"scheduled": done, "bound": facts.bound, "created": facts.created}
@@ -166,7 +166,7 @@ class GroupStatuses:
     def _volcano(
         self, group: PodGroup, unit: Unit | None, facts: GroupFacts, stamp: str
     ) -> Iterator[StatusNews]:
-        """A PodGroup of Volcano: ``Inqueue`` lets its controller create pods, then ``Running``."""
+        """Volcano PodGroup: ``Inqueue`` lets its controller create pods; ``Running`` follows."""
         meta = group.metadata
         if unit is None and group.status.phase in _STARTED:
             return  # its pods have ended
@@ -190,12 +190,12 @@ def _progress(facts: GroupFacts) -> str:
 
 
 def is_passing(news: StatusNews) -> bool:
-    """Whether a group may change again soon: its status is written after the others."""
+    """Return whether a group may change again soon: its status is written after the others."""
     return news[2].get("phase") in _PASSING
 
 
 def _written_status(group: PodGroup) -> dict[str, Any]:
-    """The status that a group has already."""
+    """Status that a group already has."""
     status = group.status
     return {"phase": status.phase, "pending": status.pending, "running": status.running}
 

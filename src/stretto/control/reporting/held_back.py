@@ -1,8 +1,7 @@
-"""Finds units that a queue limit holds back, and formats the reason.
+"""Finds units that a queue limit blocks, and formats the reason.
 
-Their pods are pending like others and no shard has tried them. They are found by scanning the
-pending rows in pieces, and only while some queue has limits, so the cost of a call does not depend
-on the backlog.
+Their pods are pending, and no shard has tried them. A scan of the pending rows in pieces finds
+them, only while some queue has limits. Therefore the cost of a call does not depend on the backlog.
 """
 
 from collections.abc import Sequence
@@ -18,24 +17,24 @@ from stretto.state.rows.pods import Pods
 from stretto.state.work.units import Unit, Units
 
 PIECE: Final = 1024
-"""Pending rows per call; each takes some microseconds."""
+"""Number of pending rows per call; each needs some microseconds."""
 
 
 class LimitViews(Protocol):
-    """Gives the limits that hold a unit back."""
+    """Provides the limits that block a unit."""
 
     @property
     def has_limits(self) -> bool:
-        """Whether any queue has a limit."""
+        """Return whether any queue has a limit."""
         ...
 
     def limits(self, unit: Unit) -> Sequence[ReachedLimit]:
-        """The limits that hold a unit back, those of its own queue first."""
+        """Return the limits that block a unit, those of its own queue first."""
         ...
 
 
 class LimitedPods:
-    """Finds pods whose unit a limit holds back."""
+    """Finds pods whose unit a limit blocks."""
 
     def __init__(self, pods: Pods, units: Units, views: LimitViews) -> None:
         """Scan these pods and units."""
@@ -47,12 +46,12 @@ class LimitedPods:
     def rows(
         self, wanted: npt.NDArray[np.bool_], reported: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
-        """The next rows to report.
+        """Return the next rows to report.
 
         Args:
             wanted: bool[row]: rows that may be reported now.
-            reported: bool[row]: rows that were reported as held back; they are returned again when
-                the limit no longer holds them.
+            reported: bool[row]: rows that were reported as blocked; they are returned again when
+                the limit no longer blocks them.
         """
         pods = self._pods
         pending = pods.state[: pods.length] == PodState.PENDING
@@ -66,7 +65,7 @@ class LimitedPods:
         return np.asarray(piece[np.array(held, np.bool_)], np.int64)
 
     def words(self, row: int) -> str:
-        """The limits that hold a pod's unit back, as a sentence; empty if none does."""
+        """The limits that block a pod's unit, as a sentence; empty for none."""
         unit = self._units.of_row(row)
         if unit is None or unit.state is not UnitState.QUEUED:
             return ""

@@ -1,4 +1,4 @@
-"""Events about nodes: what a controller has changed or refuses there."""
+"""Events about nodes: changes and refusals of a controller."""
 
 from stretto.api.wire.kinds import EVENT, NODE
 from stretto.base.clock import Clock
@@ -11,7 +11,7 @@ class NodeEvents:
     """Writes events about the nodes of a cluster."""
 
     def __init__(self, cluster: Cluster, store: Store | None, clock: Clock) -> None:
-        """Write to a store; without a store nothing is written."""
+        """Write to a store; without a store, write nothing."""
         self._cluster = cluster
         self._store = store
         self._clock = clock

@@ -10,9 +10,9 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Patch
 
 WrittenStatuses = dict[str, dict[str, Any]]
-"""Status written last, by uid."""
+"""Last written status, by uid."""
 StatusNews = tuple[Kind, Patch, dict[str, Any]]
-"""A kind, the patch of an object's status, and what the status says, to compare with later."""
+"""A kind, the patch of an object's status, and the status itself for later comparisons."""
 
 
 def queue_patches(

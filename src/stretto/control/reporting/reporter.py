@@ -1,9 +1,9 @@
-"""Conditions and events of pods: what waits and why.
+"""Conditions and events of pods: the reasons why pods are pending.
 
-Pending pods get the condition ``PodScheduled=False`` and an event ``FailedScheduling`` in the words
-of kube-scheduler; both are updated when the reason changes. What to report follows from the states
-of pods, so reports coalesce by pod, a burst costs nothing, and unwritten reports come later. Each
-call writes a bounded batch, after the decisions of a step.
+Pending pods get the condition ``PodScheduled=False`` and an event ``FailedScheduling`` with
+kube-scheduler's texts; both are updated when the reason changes. Reports are derived from the
+states of pods. Therefore reports coalesce by pod, a burst costs nothing, and unwritten reports
+follow later. Each call writes a bounded batch, after the decisions of a step.
 """
 
 from collections import Counter
@@ -47,43 +47,44 @@ _TELLING[[PodState.UNSCHEDULABLE, PodState.GATED, PodState.BACKOFF, PodState.ABN
 
 
 class ReportConfig(msgspec.Struct, frozen=True):
-    """What is reported, and how often."""
+    """Content and frequency of reports."""
 
-    #: Whether pods get conditions.
+    #: True if pods get conditions.
     conditions: bool = True
-    #: Whether pending pods get events.
+    #: True if pending pods get events.
     events: bool = True
-    #: Whether bound pods get a ``Scheduled`` event: one further write for each pod.
+    #: True if bound pods get a ``Scheduled`` event: one further write for each pod.
     scheduled: bool = True
     #: Seconds between two batches.
     every: float = 0.25
-    #: Pods of one batch.
+    #: Maximum number of pods of one batch.
     at_once: int = 256
-    #: ``Scheduled`` events of one batch while no bind is unanswered; otherwise ``at_once``.
+    #: Maximum number of ``Scheduled`` events of one batch while no bind is unanswered; otherwise
+    #: ``at_once``.
     scheduled_at_once: int = 256
     #: Seconds before a reported pod is checked again.
     again_after: float = 10.0
     #: Seconds between two events about one pod.
     event_every: float = 60.0
-    #: Seconds after which events are deleted; infinity if the store does that.
+    #: Seconds after which events are deleted; infinity if the store deletes them.
     keep_events: float = 3600.0
 
 
 def scheduled_only(config: ReportConfig | None) -> ReportConfig | None:
-    """What a process reports that binds pods and leaves pending pods to another process."""
+    """Configuration for a process that only binds pods; another process reports pending pods."""
     if config is None or not config.scheduled:
         return None
     return msgspec.structs.replace(config, conditions=False, events=False)
 
 
 class ReportSources(NamedTuple):
-    """Where the reporter reads its reasons."""
+    """Sources of the reasons that the reporter writes."""
 
-    #: The answers of all nodes to a class.
+    #: Verdicts of all nodes on a class.
     verdicts: ClassVerdicts
-    #: What preemption adds to the nodes' reasons, by row and clock time.
+    #: Preemption's addition to the nodes' reasons, by row and clock time.
     preemption: Callable[[int, float], str] = lambda _row, _now: ""
-    #: Finds pods that a queue limit holds back; ``None`` without queues.
+    #: Finds pods that a queue limit blocks; ``None`` without queues.
     held_back: LimitedPods | None = None
 
 
@@ -98,7 +99,7 @@ class Reporter:
         store: Store,
         config: ReportConfig,
     ) -> None:
-        """Nothing is reported yet."""
+        """Start without reports."""
         #: Successes and failures by type: ``condition``, ``event``, ``condition conflict``, ...
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
@@ -107,21 +108,21 @@ class Reporter:
         self._store = store
         self._config = config
         self._component = min(cluster.config.scheduler_names)
-        #: int64[row]: serial of the pod reported last.
+        #: int64[row]: serial of the pod that was reported last.
         self._reported: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: float64[row]: clock time before which a reported row is not checked again.
         self._due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        #: bool[row]: its condition reports that it waits.
+        #: bool[row]: true if the condition reports that the pod waits.
         self._waits: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
-        #: bool[row]: its condition reports a limit of its queue.
+        #: bool[row]: true if the condition reports a limit of the queue.
         self._limited_so_far: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         #: int64[row]: checksum of the last report; 0 if unknown.
         self._last_reports: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: float64[row]: clock time at which it is read although the report is unchanged.
+        #: float64[row]: clock time at which the pod is read again although the report is unchanged.
         self._read_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        #: int32[row]: how often its event was written.
+        #: int32[row]: number of times that the event was written.
         self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: float64[row]: clock time before which its event is not written again.
+        #: float64[row]: clock time before which the event is not written again.
         self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         self._preemption = sources.preemption
         self._held_back = sources.held_back
@@ -137,14 +138,14 @@ class Reporter:
     # ------------------------------------------------------------ notifications
 
     def given_up(self, failures: Iterable[UnitFailure]) -> None:
-        """Units were given up: report the reason on their pods."""
+        """Report the reasons of failed units on their pods."""
         for failure in failures:
             for row in failure.rows:
                 serial = int(self._cluster.pods.serial[row])
                 self._given_up[row] = serial, failure.message
 
     def set_back(self, setbacks: Iterable[Setback]) -> None:
-        """Pods found no node; a setback may carry a message for each of them."""
+        """Record pods that found no node; a setback may contain a message for each of them."""
         serials, late = self._cluster.pods.serial, self._cluster.objects.wait_timeouts
         for setback in setbacks:
             for row in setback.rows if late else ():
@@ -153,7 +154,7 @@ class Reporter:
                 self._own_messages[row] = int(serials[row]), message
 
     def bound(self, rows: Sequence[int], clock: Clock) -> None:
-        """Pods were bound; of their events the oldest are dropped if there are too many."""
+        """Record bound pods; if there are too many events, the oldest are dropped."""
         if not self._config.scheduled or not rows:
             return
         pods, node_of = self._cluster.pods, self._cluster.node_of
@@ -179,8 +180,8 @@ class Reporter:
     def report(self, now: float, clock: Clock, *, is_binding: bool = False) -> int:
         """Write the next batch if it is due; returns the number of pods reported.
 
-        While binds are unanswered (``is_binding``) fewer ``Scheduled`` events are written, because
-        they share the connections with the binds.
+        While binds are unanswered (``is_binding``), fewer ``Scheduled`` events are written, because
+        binds and events share the connections.
         """
         self._more = now < self._next
         if self._more:
@@ -203,7 +204,7 @@ class Reporter:
         return written
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
-        """Report all that is left, up to a limit, at the end of a run."""
+        """Report all remaining pods, up to a limit, at the end of a run."""
         self._fit()
         written, self._forming_at = 0, float("-inf")
         rows = self._wanting(now, limit)
@@ -236,7 +237,7 @@ class Reporter:
         return rows
 
     def _limited(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
-        """Rows that limits of their queues hold back, or no longer do."""
+        """Rows that limits of their queues block, or no longer block."""
         if self._held_back is None:
             return np.zeros(0, np.int64)
         count = len(known)
@@ -256,7 +257,7 @@ class Reporter:
     def _forming(self, now: float) -> npt.NDArray[np.int64]:
         """Rows of gangs that lack pods or their PodGroup; their state is pending.
 
-        All gangs are visited, therefore only once a second.
+        All gangs are visited, therefore this happens only once per second.
         """
         if now < self._forming_at:
             return np.zeros(0, np.int64)
@@ -284,7 +285,7 @@ class Reporter:
     def _write_reports(
         self, rows: npt.NDArray[np.int64], now: float, wall: float, *, at_any_cost: bool
     ) -> int:
-        """Report some pods; returns how many."""
+        """Report some pods; returns their number."""
         pods, words = self._cluster.pods, {}
         fresh = rows[self._reported[rows] != pods.serial[rows]]
         self._events[fresh], self._event_due[fresh] = 0, 0.0
@@ -309,7 +310,7 @@ class Reporter:
         return len(found)
 
     def _word(self, row: int, now: float, *, at_any_cost: bool) -> PodReport | None:
-        """The report of a pod; ``None`` for nothing now."""
+        """Report of a pod; ``None`` if nothing must be reported now."""
         pods = self._cluster.pods
         state = PodState(int(pods.state[row]))
         if state is PodState.BOUND:
@@ -345,7 +346,7 @@ class Reporter:
         return None
 
     def _needs_report(self, row: int, word: PodReport, now: float) -> bool:
-        """Whether the report has changed, or is so old that the pod is read again."""
+        """Return whether the report has changed, or is so old that the pod is read again."""
         said = 1 + crc32(f"{word.reason} {word.message}".encode())
         if self._last_reports[row] == said and now < self._read_due[row]:
             return False
@@ -392,7 +393,7 @@ class Reporter:
     def _write_events(
         self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
-        """One event for each pod, repeated at intervals."""
+        """Write one event for each pod, repeated at intervals."""
         first: list[tuple[Record, PodReport]] = []
         again: list[Patch] = []
         for row, record, word in about:

@@ -1,8 +1,9 @@
 """Statuses of Queues and PodGroups.
 
-Once a second the statuses are computed and compared with those written last. Changes are written in
-a bounded batch; final states of groups come first. Nothing waits for the answers: a later call
-processes them. What does not fit into a batch, or fails, is written with a later one.
+Once per second the statuses are computed and compared with the last written ones. Changes are
+written in a bounded batch; final states of groups come first. No component waits for the answers: a
+later call processes them. A status that does not fit into a batch, or fails, is written with a
+later one.
 """
 
 from collections import Counter
@@ -23,9 +24,9 @@ from stretto.stores.store import StatusReason, Store, Write, WriteOutcome, Write
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
 AT_ONCE: Final = 256
-"""Patches of one batch."""
+"""Maximum number of patches of one batch."""
 LANE: Final = LaneLimits(window=AT_ONCE)
-"""One round of patches under way: the next is computed once all are answered."""
+"""One round of patches in flight: the next is computed after all are answered."""
 LONGEST_PAUSE: Final = 60.0
 """Maximum seconds between attempts at a status that is refused repeatedly; the first wait is one
 second.
@@ -37,13 +38,13 @@ _FOR_GOOD: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.INVALID, Stat
 
 
 class _StatusWrite(NamedTuple):
-    """A status under way."""
+    """A status write in flight."""
 
     #: Kind of the object.
     kind: Kind
     #: Uid of the object.
     uid: str
-    #: What the status says, to compare with later.
+    #: The status, for later comparisons.
     content: dict[str, Any]
 
 
@@ -68,9 +69,9 @@ class StatusWriter:
         self._cluster = cluster
         self._dispatcher = dispatcher
         self._unanswered_rows = unanswered_rows
-        #: Status written last, by uid.
+        #: Last written status, by uid.
         self._reported: WrittenStatuses = {}
-        #: Refused statuses: clock time of the next attempt, and the wait, by uid.
+        #: Refused statuses by uid: clock time of the next attempt, and the delay in seconds.
         self._refused: dict[str, tuple[float, float]] = {}
         self._lane: Lane[str, _StatusWrite] = Lane(store, LANE)
         self._groups = GroupStatuses(cluster, units, dispatcher, store, self._reported)
@@ -104,7 +105,7 @@ class StatusWriter:
         return len(wanted)
 
     def _collect(self, now: float, *, wait: bool) -> None:
-        """Process the answers that have arrived; wait for all of them if demanded."""
+        """Process the answers that have arrived; with ``wait``, wait for all of them."""
         for batch in self._lane.answers(0 if wait else NEVER):
             for (kind, uid, content), reply in zip(batch.entries, batch.replies, strict=True):
                 self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
@@ -117,7 +118,7 @@ class StatusWriter:
                     self._refused[uid] = now + pause, pause
 
     def _may_write(self, uid: str, now: float) -> bool:
-        """Whether no recent refusal delays the status of an object."""
+        """Return whether no recent refusal delays the status of an object."""
         return uid not in self._refused or now >= self._refused[uid][0]
 
     def _forget(self) -> None:

@@ -16,7 +16,7 @@ from stretto.state.rows.snapshot import Columns
 KEPT_FOR: Final = 5.0
 """Seconds for which a verdict is reused."""
 QUERIES_PER_SECOND: Final = 16.0
-"""Classes checked per second: some percent of a core at 20,000 nodes."""
+"""Maximum number of classes checked per second: some percent of a core at 20,000 nodes."""
 QUERIES_AT_ONCE: Final = 64.0
 """Burst of checked classes after a quiet time."""
 CACHE_SIZE: Final = 4096
@@ -32,7 +32,7 @@ class ClassVerdict(NamedTuple):
     available: int
     #: Number of checked nodes.
     total: int
-    #: Rules that refuse it on some node, in the profile's order.
+    #: Rules that refuse the class on at least one node, in the profile's order.
     plugins: tuple[str, ...]
     #: Clock time of the check.
     queried_at: float
@@ -51,14 +51,14 @@ class ClassVerdicts:
         self._refilled_at = float("-inf")
 
     def of(self, class_id: int, now: float, *, at_any_cost: bool = False) -> ClassVerdict | None:
-        """The verdict on a class; ``None`` if the budget is used up.
+        """Return the verdict on a class; ``None`` if the budget is used up.
 
         Args:
             class_id: a class that has pods.
             now: clock time.
             at_any_cost: ignore the budget (at the end of a run, or for an interactive call).
         """
-        if self._engine.profile.exact:  # an exact profile gives its message with each setback
+        if self._engine.profile.exact:  # an exact profile returns its message with each setback
             return None
         serial = self._engine.cluster.classes.serial(class_id)
         cached = self._cache.get(class_id)
@@ -74,7 +74,7 @@ class ClassVerdicts:
         return verdict
 
     def last(self, class_id: int) -> ClassVerdict | None:
-        """The last verdict of any age; checks nothing."""
+        """Return the last verdict of any age without a check."""
         cached = self._cache.get(class_id)
         serial = self._engine.cluster.classes.serial(class_id)
         return cached[1] if cached is not None and cached[0] == serial else None

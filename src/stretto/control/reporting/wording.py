@@ -15,15 +15,15 @@ from stretto.stores.store import Patch, Record
 SCHEDULED: Final = "PodScheduled"
 """Type of the condition that reports whether a pod has a node."""
 UNSCHEDULABLE: Final = "Unschedulable"
-"""Its reason while the pod fits no node."""
+"""Reason of the condition while the pod fits no node."""
 QUEUE_LIMIT: Final = "QueueLimit"
-"""Its reason while a queue limit holds the pod back."""
+"""Reason of the condition while a queue limit blocks the pod."""
 QUEUED: Final = "Queued"
-"""Its reason after a limit held the pod back and the pod is queued again."""
+"""Reason of the condition after a limit blocked the pod and the pod is queued again."""
 GATED: Final = "SchedulingGated"
-"""Its reason while a gate holds the pod."""
+"""Reason of the condition while a gate blocks the pod."""
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
-"""Its message while a gate holds the pod."""
+"""Message of the condition while a gate blocks the pod."""
 FAILED: Final = "FailedScheduling"
 """Reason of the event about a pending pod."""
 DONE: Final = "Scheduled"
@@ -45,7 +45,7 @@ NOT_VALID: Final = "NotAsItShouldBe"
 class PodReport(msgspec.Struct, frozen=True, gc=False):
     """The report about one pod."""
 
-    #: Whether it has a node.
+    #: True if it has a node.
     scheduled: bool
     #: Reason in CamelCase; empty for a pod that has a node.
     reason: str = ""
@@ -70,7 +70,7 @@ class _ReportedCondition(msgspec.Struct, frozen=True, rename="camel"):
     reason: str | None = None
     #: Message.
     message: str | None = None
-    #: When the status last changed.
+    #: Time at which the status last changed.
     last_transition_time: str | None = None
 
 
@@ -84,7 +84,7 @@ class _ReportedStatus(msgspec.Struct, frozen=True):
 class _ReportedPod(msgspec.Struct, frozen=True):
     """A pod's status."""
 
-    #: Its status.
+    #: Status of the pod.
     status: _ReportedStatus = _ReportedStatus()
 
 
@@ -93,7 +93,7 @@ _CONDITION: Final = msgspec.json.Decoder(_ReportedCondition)
 
 
 def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None:
-    """A patch that writes a report to a pod's condition; ``None`` if it is written already.
+    """Patch that writes a report to a pod's condition; ``None`` if the condition already has it.
 
     Other conditions are unchanged. ``now`` is wall-clock time.
     """
@@ -122,13 +122,13 @@ def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None
 
 
 def scheduled_report(pod: Record) -> PodReport:
-    """The report about a bound pod, in the words of kube-scheduler."""
+    """Report about a bound pod, with kube-scheduler's text."""
     message = f"Successfully assigned {pod.namespace}/{pod.name} to {pod.node}"
     return PodReport(scheduled=True, message=message)
 
 
 def eviction_reports(evictions: Iterable[StartedEvictions]) -> list[tuple[Record, PodReport]]:
-    """The reports about evicted pods, whose records carry identity and node."""
+    """Reports about evicted pods; their records contain identity and node."""
     found = []
     for eviction in evictions:
         for victim in eviction.victims if eviction.cause in EVICTED else ():
@@ -140,7 +140,7 @@ def eviction_reports(evictions: Iterable[StartedEvictions]) -> list[tuple[Record
 
 
 def event_body(record: Record, word: PodReport, reporter: str, now: float) -> bytes:
-    """The first event about a pod. ``now`` is wall-clock time."""
+    """First event about a pod. ``now`` is wall-clock time in seconds."""
     about = word.event or (DONE if word.scheduled else FAILED), word.message
     kind = "Normal" if word.scheduled or word.event else "Warning"
     return _event(record, about, kind, (reporter, now))
@@ -175,13 +175,13 @@ def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str,
 
 
 def event_again(record: Record, word: PodReport, count: int, now: float) -> Patch:
-    """A patch that repeats the event."""
+    """Patch that counts a repetition of the event."""
     change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
     return Patch(record.namespace, event_name(record, word.event or FAILED), change)
 
 
 def incomplete_reason(unit: Unit) -> str:
-    """Why an incomplete unit is pending."""
+    """Reason why an incomplete unit is pending."""
     name = unit.key.partition("/")[2]
     if unit.min_member == NO_GROUP:
         return f"PodGroup {name} does not exist"
@@ -189,7 +189,7 @@ def incomplete_reason(unit: Unit) -> str:
 
 
 def short_gang_reason(unit: Unit, available: int, total: int) -> str:
-    """Why a gang is pending whose pods fit individually."""
+    """Reason why a gang is pending whose pods fit individually."""
     name = unit.key.partition("/")[2]
     return (
         f"{available}/{total} nodes are available: {name} needs capacity for "

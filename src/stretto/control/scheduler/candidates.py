@@ -1,8 +1,8 @@
-"""The next best hosts of each claim: where it goes when its first host refuses.
+"""The next best hosts of each claim, to be tried if its first host refuses.
 
 Only claims that are decided by amounts, labels and inter-pod rules get further hosts. Claims with
-devices, NUMA nodes, ports, volumes, domain caps or a fixed node go to one host, because they choose
-more than a node.
+devices, NUMA nodes, ports, volumes, domain caps or a fixed node go to one host, because their
+decision covers more than a node.
 """
 
 from collections.abc import Callable, Collection
@@ -49,9 +49,9 @@ class HostCandidates:
         Args:
             placer: the engine of the loop.
             tables: pods and classes of the cluster.
-            rules: how many hosts a claim tries.
-            rng: draws that break ties between hosts.
-            in_flight: pods that other loops decide about; by default, all dispatched ones.
+            rules: number of hosts that a claim tries.
+            rng: random numbers that break ties between hosts.
+            in_flight: number of pods that other loops are placing; by default, all dispatched pods.
         """
         self._placer = placer
         self._pods, self._classes = tables
@@ -60,7 +60,7 @@ class HostCandidates:
         self._in_flight = in_flight
 
     def extend(self, plan: Plan, fixed: Collection[int] = ()) -> Plan:
-        """The plan with further hosts; ``fixed`` are rows whose node is given."""
+        """Return the plan with further hosts; ``fixed`` are rows whose node is given."""
         rows = plan.rows
         count = self._rules.count(self._others(len(rows))) - 1
         if count < 1 or not len(rows):
@@ -80,14 +80,14 @@ class HostCandidates:
         return plan._replace(alternatives=found) if found else plan
 
     def _others(self, own: int) -> int:
-        """Pods that other loops decide about."""
+        """Number of pods that other loops are placing."""
         if self._in_flight is not None:
             return self._in_flight()
         states = self._pods.state[: self._pods.length]
         return int(np.count_nonzero(states == int(PodState.DISPATCHED))) - own
 
     def _best(self, class_id: int, count: int) -> OtherHosts:
-        """The best hosts of a class, best first; ties in an order drawn at random."""
+        """Best hosts of a class, best first; ties are ordered at random."""
         row = self._placer.row(class_id)
         feasible = np.flatnonzero(row > 0)
         keys = row[feasible] + 0.5 * self._draw.random(len(feasible))
@@ -101,6 +101,6 @@ class HostCandidates:
 
     @staticmethod
     def _without(best: OtherHosts, slot: int, count: int) -> OtherHosts:
-        """The best hosts other than one."""
+        """Best hosts without one host."""
         left = best.slots != slot
         return OtherHosts(*(each[left][:count] for each in best))

@@ -1,8 +1,8 @@
 """Balances pieces of a cluster over shards, in every zone and in total, with few changes of owner.
 
 The caller defines a piece: a block of slots for shards that share memory, a node for shards that
-meet at an API server. Pieces without an owner go to the shard with the least weight; other pieces
-change owner only if the imbalance exceeds the tolerance.
+share only an API server. Pieces without an owner go to the shard with the least weight; other
+pieces change owner only if the imbalance exceeds the tolerance.
 """
 
 from bisect import bisect_left, insort
@@ -92,7 +92,7 @@ class EvenShares:
         return {n: mine / whole if whole else 1.0 for n, mine in self._total.items()}
 
     def _even_out(self, zone: int) -> None:
-        """Move pieces from the heaviest to the lightest shard, to within the tolerance.
+        """Move pieces from the heaviest to the lightest shard until both are within tolerance.
 
         Each moved piece weighs more than 0 and less than the difference, so every move reduces it
         and the loop ends.
@@ -119,7 +119,10 @@ class EvenShares:
             self._give(piece, low)
 
     def _harmless_move(self, low: int, high: int, gap: int) -> int:
-        """A piece whose move reduces the total gap and keeps its zone balanced; -1 for none."""
+        """Piece whose move reduces the total difference and keeps its zone balanced.
+
+        -1 for none.
+        """
         best = (gap, -1)
         for zone in self._zones:
             most = min(gap - 1, self._movable(zone, low, high))

@@ -1,8 +1,8 @@
 """A scheduling loop: turns the units of its inbox into plans on its own snapshot.
 
 Each cycle places dispatched units in order and proposes the result as one plan. A loop writes only
-to its snapshot. Losing a loop loses no decision, because the dispatcher still tracks every
-dispatched row. Each dispatched row is answered by a claim or by a setback, unless its pod was
+to its snapshot. If a loop is lost, no decision is lost, because the dispatcher still tracks every
+dispatched row. A loop answers each dispatched row by a claim or a setback, unless its pod was
 deleted or the row was dispatched again.
 """
 
@@ -30,16 +30,16 @@ BATCH: Final = 1024
 """
 
 NO_CLASS: Final = -1
-"""Means "no single class is to blame"."""
+"""Class id that means "no single class is to blame"."""
 
 ANY_SLOT: Final = -1
-"""Means "the shard chooses the node"."""
+"""Slot that means "the shard chooses the node"."""
 
 SENT_AGAIN: Final = -1
-"""The serial in the inbox of a row that a later dispatch contains: no pod has it."""
+"""Serial in the inbox for a row that a later dispatch contains: no pod has it."""
 
 CuresOf = Callable[[int], Cure]
-"""Class id to the events that may let its pods fit."""
+"""Maps a class id to the events that may let its pods fit."""
 
 
 class LoopId(NamedTuple):
@@ -47,16 +47,16 @@ class LoopId(NamedTuple):
 
     #: Number of the shard.
     shard: int
-    #: The sub-cluster; empty for the loop over every node.
+    #: Sub-cluster; empty for the loop over every node.
     sub_cluster: str = ""
 
 
 class LoopHelpers(NamedTuple):
-    """What extends the plans of a loop."""
+    """Extensions of the plans of a loop."""
 
     #: Finds victims for pods that fit nowhere; ``None`` without preemption.
     preempting: ShardPreemption | None = None
-    #: Adds hosts to try when the first one refuses; ``None`` for one host per claim.
+    #: Adds hosts to try if the first one refuses; ``None`` for one host per claim.
     candidates: HostCandidates | None = None
 
 
@@ -75,20 +75,20 @@ class SchedulingLoop:
         cures_of: CuresOf,
         helpers: LoopHelpers = NO_HELPERS,
     ) -> None:
-        """A loop over the cluster's pods.
+        """Create a loop over the cluster's pods.
 
         Args:
-            identity: its shard and its sub-cluster.
-            runtime: its engine, with a snapshot of its own.
+            identity: shard and sub-cluster of the loop.
+            runtime: engine of the loop, with a snapshot of its own.
             pods: the cluster's pods.
-            cures_of: class id to the events that may let its pods fit.
-            helpers: what extends its plans.
+            cures_of: maps a class id to the events that may let its pods fit.
+            helpers: extensions of its plans.
         """
-        #: Number of its shard.
+        #: Number of the shard.
         self.number = identity.shard
-        #: The sub-cluster whose units it places; empty for the loop over every node.
+        #: Sub-cluster whose units it places; empty for the loop over every node.
         self.sub_cluster = identity.sub_cluster
-        #: Its engine and snapshot.
+        #: Engine and snapshot of the loop.
         self.runtime = runtime
         #: Finds victims for pods that fit nowhere; ``None`` without preemption.
         self.preempting = helpers.preempting
@@ -107,7 +107,7 @@ class SchedulingLoop:
         return capacity + BY_EVICTION if self.chance(class_id) else capacity
 
     def chance(self, class_id: int) -> bool:
-        """Whether preemption may help pods of a class that was refused."""
+        """Return whether preemption may help pods of a class that was refused."""
         if self.preempting is None:
             return False
         self.runtime.sync()
@@ -116,9 +116,9 @@ class SchedulingLoop:
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
         """Add work to the inbox; serials are stored to recognise reused rows.
 
-        The dispatcher sends a row again only after it has taken the earlier dispatch back, for
-        example when the row was reused. The later dispatch alone counts, so that a plan contains
-        each row once.
+        The dispatcher sends a row again only after it has withdrawn the earlier dispatch, for
+        example if the row was reused. The later dispatch alone counts, so that a plan contains each
+        row once.
         """
         work = list(dispatches)
         rows = [row for dispatch in work for row in dispatch.rows]
@@ -164,7 +164,7 @@ class SchedulingLoop:
     def _with_preemptions(
         self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, AwaitedNode]
     ) -> Plan:
-        """The plan with additional claims that wait for victims."""
+        """Return the plan with additional claims that wait for victims."""
         columns, at, count = self.runtime.columns, len(plan.rows), len(plan.units)
         whose = {row: dispatch.unit for dispatch in work for row in dispatch.rows if row in waits}
         index = np.array(list(whose), np.int64)
@@ -220,7 +220,7 @@ class SchedulingLoop:
         return work, setbacks
 
     def _untried(self, work: Sequence[Dispatch], serials: Sequence[int]) -> list[Setback]:
-        """Setbacks of units that were not tried, for the rows that are still the pods sent.
+        """Setbacks of units that were not tried, for rows that still belong to the dispatched pods.
 
         The dispatcher needs no answer for a deleted pod. An answer for its row would count for the
         pod that has the row now, whose own dispatch is still in an inbox.
@@ -293,8 +293,8 @@ class SchedulingLoop:
     def _gang_cures(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
         """The cures of a gang with placement groups; ``None`` for other units.
 
-        That one member does not fit now is not conclusive: the members it depends on may not fit
-        either.
+        The cures of one member that does not fit are not sufficient: the members on which it
+        depends may not fit either.
         """
         class_ids = set(self._pods.class_id[list(left)].tolist())
         if not dispatch.unit.is_gang or len(class_ids) < 2:
@@ -318,7 +318,7 @@ class SchedulingLoop:
 
 
 def _without(setbacks: Sequence[Setback], rows: Container[int]) -> list[Setback]:
-    """Setbacks without the pods that preemption promised a node."""
+    """Setbacks without the pods to which preemption promised a node."""
     found = []
     for each in setbacks:
         kept = [i for i, row in enumerate(each.rows) if row not in rows]
@@ -342,7 +342,7 @@ def _pins(work: Sequence[Dispatch]) -> list[int]:
 
 
 def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlacement) -> bool:
-    """Whether a blocking unit failed; only the last of a batch can."""
+    """Return whether a blocking unit failed; only the last unit of a batch can."""
     if not work or placement.tried < len(work):
         return bool(work)
     placed = int((placement.slots[starts[-2] :] >= 0).sum())

@@ -21,7 +21,7 @@ class Partitions:
     """The owner of each block, updated with nodes and shards."""
 
     def __init__(self, shares: dict[int, float] | None = None) -> None:
-        """Start with no block; ``shares`` is updated in place for its other readers."""
+        """Start without blocks; ``shares`` is updated in place for its other readers."""
         #: int32[block]: number of the shard that owns it, or ``NO_OWNER``.
         self.owner: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: Blocks that changed their owner in the last update, without new ones.
@@ -36,7 +36,7 @@ class Partitions:
         """Update the owners after changes of nodes and shards; returns the owners by block.
 
         Args:
-            slots: which slots are live.
+            slots: map of the live slots.
             shards: numbers of the shards.
             ledger: allocatable resources of the nodes; without one all nodes weigh the same.
         """

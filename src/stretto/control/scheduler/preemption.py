@@ -28,12 +28,14 @@ ATTEMPTS: Final = 1024
 
 
 TRIES: Final = 8
-"""Maximum number of candidate nodes rejected because a gang there would fall below its minimum."""
+"""Maximum number of candidate nodes rejected because a gang would fall below its minimum."""
 
 
 ORDERS: Final = 8
-"""Maximum number of orders in which a gang of different sizes searches victims: each costs one
-search per pod. All orders of up to three sizes are among them."""
+"""Maximum number of orders in which a gang with members of different sizes searches victims.
+
+Each order costs one search per pod. All orders of up to three sizes are among them.
+"""
 
 
 Domain = npt.NDArray[np.bool_] | None
@@ -47,13 +49,13 @@ class PreemptionFinder(Protocol):
     rules: PreemptionRules
 
     def begin(self, plan: Plan) -> None:
-        """Start a cycle; ``plan`` holds its claims without victims."""
+        """Start a cycle; ``plan`` contains its claims without victims."""
 
     def expect(self, rows: Sequence[int]) -> None:
         """Announce pods that ``find`` may be called for."""
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
-        """Domains that may hold ``needed`` pods of a unit together, in the order of attempts."""
+        """Domains that may fit ``needed`` pods of a unit together, in the order of attempts."""
 
     def restrict_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
         """Restrict the search to a domain, given the nodes promised to other pods of the unit."""
@@ -65,15 +67,15 @@ class PreemptionFinder(Protocol):
         """Promise a preemptor its node."""
 
     def may_evict(self, row: int, victims: Sequence[int]) -> bool:
-        """Whether a pod may evict all of these: protections, guarantees and hard budgets."""
+        """Return whether a pod may evict all of these: protections, guarantees and hard budgets."""
         ...
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Whether inter-pod rules admit a pod to a node, including added victims."""
+        """Return whether inter-pod rules admit a pod to a node, including added victims."""
         ...
 
     def stand(self, mark: int) -> bool:
-        """Whether inter-pod rules hold with everything promised since a mark."""
+        """Return whether inter-pod rules hold with all promises since a mark."""
         ...
 
     def spare(self, rows: Collection[int]) -> None:
@@ -83,14 +85,14 @@ class PreemptionFinder(Protocol):
         """1 if preemption may help pods of a class now, else 0."""
 
     def is_guarding(self) -> bool:
-        """Whether guarantees of queues may protect pods."""
+        """Return whether guarantees of queues may protect pods."""
         ...
 
     def protection_ends(self) -> float:
         """Clock time at which the next protected pod becomes evictable; infinity for none."""
 
     def mark(self) -> int:
-        """A mark for ``back_to``."""
+        """Current position of the promises, for ``back_to``."""
 
     def back_to(self, mark: int) -> None:
         """Revoke the promises since a mark."""
@@ -99,7 +101,7 @@ class PreemptionFinder(Protocol):
 class NodePromise(NamedTuple):
     """A pod with its promised node."""
 
-    #: Its row.
+    #: Row of the pod.
     row: int
     #: The node and its victims.
     candidate: VictimCandidate
@@ -123,7 +125,7 @@ class ShardPreemption:
         self._going: list[int] = []
 
     def extend(self, plan: Plan) -> Plan:
-        """The plan with claims instead of setbacks for pods that preemption helps."""
+        """Return the plan with claims instead of setbacks for pods that preemption helps."""
         self._finder.begin(plan)
         self._going.clear()
         left: list[Setback] = []
@@ -145,9 +147,9 @@ class ShardPreemption:
         return self._with(plan._replace(setbacks=left), helped)
 
     def chance(self, class_id: int) -> bool:
-        """Whether preemption may help pods of a refused class.
+        """Return whether preemption may help pods of a refused class.
 
-        An upper bound, read after an event that may cure a refusal.
+        The result is an upper bound, used after an event that may cure a refusal.
         """
         priority = self._refused.priority_of(class_id)
         if priority is None:
@@ -179,8 +181,8 @@ class ShardPreemption:
 
         A refusal depends on pods that cannot be evicted *yet*: their binds are not confirmed, they
         are being evicted, or they are protected for a time or by the guarantee of a queue. The end
-        of each of these states wakes the refused pods; so does a pod of lower priority that takes
-        capacity later.
+        of each of these states wakes the refused pods. A pod of lower priority that is placed later
+        wakes them, too.
         """
         pods, cures = self._cluster.pods, Cure.NONE
         for row in rows:
@@ -296,7 +298,7 @@ class ShardPreemption:
         return found
 
     def _find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod whose victims leave every gang whole or complete."""
+        """Best node for a pod whose victims leave every gang whole or complete."""
         for _ in range(TRIES):
             found = self._finder.find(row)
             if found.candidate is None:
@@ -314,7 +316,7 @@ class ShardPreemption:
         return VictimSearchResult(None)
 
     def _broken_gangs(self, victims: Sequence[int]) -> list[set[int]]:
-        """Remaining pods of each gang that these evictions take below its minimum."""
+        """Remaining pods of each gang that these evictions would reduce below its minimum."""
         evictions, found = self._cluster.evictions, []
         gangs = [self._units.of_row(row) for row in victims]
         for unit in dict.fromkeys(each for each in gangs if each is not None and each.is_gang):
@@ -325,7 +327,7 @@ class ShardPreemption:
         return found
 
     def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[NodePromise]]]) -> Plan:
-        """The plan with the claims that wait for victims after its other claims."""
+        """Return the plan with the claims that wait for victims after its other claims."""
         pods, slots = self._cluster.pods, self._cluster.ledger.slots
         promises = [each for _, _, many in helped for each in many]
         rows = np.array([each.row for each in promises], np.int64)
@@ -361,10 +363,10 @@ class ShardPreemption:
 
 
 def _joined(candidate: VictimCandidate, mates: Collection[int], *, hard: bool) -> VictimCandidate:
-    """A candidate whose victims include the rest of their gangs.
+    """Return a candidate whose victims include the rest of their gangs.
 
     With best-effort budgets the additional victims may exceed a budget, because a gang is evicted
-    as a whole or not at all.
+    completely or not at all.
     """
     return candidate._replace(
         victims=(*candidate.victims, *sorted(mates)),
@@ -373,7 +375,7 @@ def _joined(candidate: VictimCandidate, mates: Collection[int], *, hard: bool) -
 
 
 def _untried_setback(setback: Setback, rows: tuple[int, ...]) -> Setback:
-    """Pods that are retried immediately."""
+    """Setback of pods that are retried immediately."""
     return Setback(setback.unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)
 
 

@@ -1,7 +1,7 @@
-"""Rehearses a reclaim: the search of preemption, by the right of a queue's guarantee.
+"""Simulates a reclaim: the search of preemption, with the rights of a queue's guarantee.
 
-All pods that a unit needs get a place and victims together, or none does. So a unit with a required
-rack, anti-affinity, spreading, caps or volumes evicts only pods whose end lets it start.
+Either all pods that a unit needs get a place and victims, or none does. Therefore a unit with a
+required rack, anti-affinity, spreading, caps or volumes evicts only pods whose end lets it start.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ class ReclaimRehearsal:
         finder: tuple[Placer, PreemptionFinder, ReclaimTerms],
         budgets: BudgetLedger,
     ) -> None:
-        """Rehearse on a snapshot of its own.
+        """Simulate on a snapshot of its own.
 
         Args:
             cluster: the cluster.
@@ -47,7 +47,7 @@ class ReclaimRehearsal:
         self._preemption = ShardPreemption(cluster, units, self._finder, RefusedClasses())
 
     def begin(self) -> None:
-        """Update the snapshot before a series of rehearsals."""
+        """Update the snapshot before a series of simulations."""
         self._placer.sync()
         self._budgets.sync()
 
@@ -62,8 +62,8 @@ class ReclaimRehearsal:
 
         Args:
             unit: the unit.
-            right: what it may reclaim.
-            ahead: places of units that wait for their victims already.
+            right: the evictions that it may order.
+            ahead: places of units that already wait for their victims.
         """
         self._terms.use(right)
         nothing = np.zeros(0, np.int32)
@@ -90,13 +90,13 @@ class ReclaimRehearsal:
         ]
 
     def _breaks_growing_gang(self, promises: Sequence[NodePromise]) -> bool:
-        """Whether all pods of a gang would be evicted while others of it are at a shard."""
+        """Return whether all pods of a gang would be evicted while others of it are at a shard."""
         gone = {row for _, found in promises for row in found.victims}
         gangs = {unit for row in gone if (unit := self._units.of_row(row)) and unit.is_gang}
         return any(unit.away and gone.issuperset(unit.bound) for unit in gangs)
 
     def may_evict(self, unit: Unit, row: int, right: EvictionRight, now: float) -> bool:
-        """Whether a unit may evict a pod, wherever it runs."""
+        """Return whether a unit may evict a pod, on any node."""
         if self._terms.is_spared(row):
             return False
         priority = self._terms.preemptor(unit.pending[0]).priority

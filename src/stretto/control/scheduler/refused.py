@@ -1,7 +1,7 @@
 """Classes that preemption could not help, shared by all loops of a plane.
 
-A refusal by one loop must be known to the loop that probes the class later, and the end of a
-pod's protection must wake the units that were refused because of it.
+The loop that probes a class later must use the refusals of other loops. The end of a pod's
+protection must wake the units that were refused because of it.
 """
 
 from math import inf
@@ -40,7 +40,7 @@ class RefusedClasses:
         return self._retry_at
 
     def take_due(self, now: float) -> bool:
-        """Whether a protection has ended since the last call."""
+        """Return whether a protection has ended since the last call."""
         if now < self._retry_at:
             return False
         self._retry_at = inf

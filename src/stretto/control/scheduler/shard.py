@@ -2,7 +2,7 @@
 
 Units go to the loop of the sub-cluster that their pods name. Every loop has its own inbox and
 snapshot and makes its own plans, so that many units or a failed head in one sub-cluster do not
-delay another. Only the rule ``SubCluster`` restricts nodes: it gives the same result in every loop.
+delay another. Only the rule ``SubCluster`` restricts nodes; its result is the same in every loop.
 Without sub-clusters there is only the default loop.
 """
 
@@ -25,7 +25,7 @@ Each loop has a snapshot of all nodes, so their number must not depend on node l
 """
 
 MakeLoop = Callable[[str], SchedulingLoop]
-"""Makes the loop of a sub-cluster; the empty name means all nodes."""
+"""Creates the loop of a sub-cluster; the empty name means all nodes."""
 
 
 class Shard:
@@ -34,8 +34,11 @@ class Shard:
     def __init__(
         self, number: int, make_loop: MakeLoop, sub_clusters: SubClusters | None, clock: Clock
     ) -> None:
-        """A shard with its default loop; ``None`` for a cluster without sub-clusters."""
-        #: Its number.
+        """Create a shard with its default loop.
+
+        ``sub_clusters`` is ``None`` without sub-clusters.
+        """
+        #: Number of the shard.
         self.number = number
         #: The loop over every node, for units that name no sub-cluster or several.
         self.default = make_loop(EVERYTHING)
@@ -51,16 +54,16 @@ class Shard:
 
     @property
     def loops(self) -> Sequence[SchedulingLoop]:
-        """Its loops, the default one first."""
+        """Loops of the shard, the default loop first."""
         return (self.default, *self._own.values())
 
     @property
     def waiting(self) -> int:
-        """Pods in the inboxes."""
+        """Number of pods in the inboxes."""
         return len(self.default.rows) + sum(len(loop.rows) for loop in self._own.values())
 
     def follow(self, partition: npt.NDArray[np.bool_]) -> None:
-        """Try these blocks first, bool[block]."""
+        """Prefer the blocks of a partition, bool[block]."""
         self._partition = partition
         self.default.runtime.own_block = partition.astype(np.uint8)
 
@@ -114,7 +117,10 @@ class Shard:
         return loop
 
     def _begin(self, name: str) -> SchedulingLoop:
-        """The loop of a sub-cluster, created at first use; names without nodes get none."""
+        """Return the loop of a sub-cluster, created at first use.
+
+        A name without nodes gets none.
+        """
         assert self._sub_clusters is not None
         if name in self.sharing or not self._sub_clusters.has_nodes(name):
             return self.default
@@ -135,7 +141,7 @@ class Shard:
             self.sharing.clear()
 
     def _shares(self, limit: int) -> list[tuple[SchedulingLoop, int]]:
-        """The loops with work and the number of pods of each; unused shares go to the others.
+        """Loops with work and the number of pods of each; loops with more work get unused shares.
 
         The first loop rotates, because the first of two conflicting claims wins.
         """
@@ -150,7 +156,7 @@ class Shard:
         return [(loop, shares[loop.sub_cluster]) for loop in (*busy[first:], *busy[:first])]
 
     def _narrow(self, loop: SchedulingLoop) -> None:
-        """Make a sub-cluster's loop try its own nodes first, those of the partition if any."""
+        """Make a sub-cluster's loop prefer its own nodes, first those of the partition."""
         if loop is self.default or self._sub_clusters is None:
             return
         blocks = self._sub_clusters.blocks(loop.sub_cluster)

@@ -1,4 +1,4 @@
-"""The sub-clusters of a cluster: which one a unit names, and where its nodes are."""
+"""The sub-clusters of a cluster: the sub-cluster that a unit names, and the nodes of each."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from stretto.state.rows.slots import BLOCK
 from stretto.state.work.units import Dispatch
 
 EVERYTHING: Final = ""
-"""The name of the default loop, which covers every node."""
+"""Name of the default loop, which covers every node."""
 
 
 class SubClusters:
@@ -26,7 +26,7 @@ class SubClusters:
 
     @property
     def recycle_after(self) -> float:
-        """Idle seconds after which a loop is removed."""
+        """Seconds of idle time after which a loop is removed."""
         return self._rule.recycle_after
 
     def of_class(self, class_id: int) -> str:
@@ -57,7 +57,7 @@ class SubClusters:
         return _shared_names(work, found)
 
     def has_nodes(self, name: str) -> bool:
-        """Whether any node belongs to a sub-cluster."""
+        """Return whether any node belongs to a sub-cluster."""
         known = self._cluster.nodes.labels.pair_id(self._rule.key, name) >= 0
         return known and bool(self.slots(name).any())
 

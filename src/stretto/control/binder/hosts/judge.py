@@ -1,9 +1,9 @@
 """The judge of the mode ``hosts``: a refused claim goes to its next best host.
 
-Source: HULK's resource pool (Meituan, 2018): one actor per host answers by its own state, first
-come, first served. A task goes to its n best hosts in order; if all refuse, it is decided again on
-a fresh view. Hosts need neither locks nor versions, because a host answers one message at a time.
-Units that must fit together are not part of the publication: their claims are tentative.
+Source: HULK's resource pool (Meituan, 2018): one actor per host answers from its own state, first
+come, first served. A task goes to its n best hosts in order. If all refuse, it is scheduled again
+on a fresh view. Hosts need neither locks nor versions, because a host answers one message at a
+time. Units that must fit together are not part of the publication: their claims are tentative.
 """
 
 from collections import Counter
@@ -20,20 +20,20 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.claims import ConflictCause, Plan, UnitClaims
 
 NO_CAUSE: Final = ConflictCause.GANG_SHORT
-"""The cause of a unit whose claims hold and are too few."""
+"""Cause for a unit whose granted claims are too few."""
 
 
 class HostPool(NamedTuple):
-    """What survives a crash of the binder."""
+    """State that survives a crash of the binder."""
 
     #: Mailboxes.
     mail: HostMailboxes
-    #: Claims that are not decided.
+    #: Claims of undecided units.
     tentative: TentativeClaims
 
 
 def host_pool(cluster: Cluster, ttl_s: float) -> HostPool:
-    """The hosts of a cluster, which hold an undecided claim for so many seconds."""
+    """Create the hosts of a cluster; a host keeps an undecided claim for ``ttl_s`` seconds."""
     return HostPool(HostMailboxes(), TentativeClaims(cluster, ttl_s))
 
 
@@ -53,13 +53,13 @@ class HostJudge:
 
         Args:
             judge: checks and charges one claim.
-            pool: hosts with what they hold.
+            pool: mailboxes and tentative claims of the hosts.
             now: monotonic clock time in seconds.
-            failpoint: where the fault simulator may stop it.
+            failpoint: failpoint of the fault simulator.
         """
-        #: Granted claims by the number of hosts that had refused them.
+        #: Number of granted claims by the number of hosts that had refused them.
         self.ranks: Counter[int] = Counter()
-        #: Sum of the points by which granted hosts are below the best one.
+        #: Sum of the score differences between the best host and the host that granted the claim.
         self.behind = 0
         self._judge = judge
         self._pool = pool
@@ -88,11 +88,11 @@ class HostJudge:
         return judgement
 
     def expire(self, now: float) -> None:
-        """Release the tentative claims whose time is over."""
+        """Release the tentative claims that have expired."""
         self._pool.tentative.expire(now)
 
     def next_due(self) -> float:
-        """Clock time at which ``expire`` has something to do."""
+        """Clock time of the next ``expire`` with work, in seconds."""
         return self._pool.tentative.next_due()
 
 
@@ -106,7 +106,7 @@ class _PlanAnswers:
         self._now = now
         self._good: list[list[int]] = [[] for _ in plan.units]
         self._bad: list[dict[int, ConflictCause]] = [{} for _ in plan.units]
-        #: How many hosts have refused each claim.
+        #: Number of hosts that have refused each claim.
         self.ranks: dict[int, int] = {}
 
     def collect(self) -> None:

@@ -11,7 +11,7 @@ class HostRequest(NamedTuple):
     claim: int
     #: Position of its unit in the plan.
     unit: int
-    #: How many hosts have refused it before.
+    #: Number of hosts that have refused it before.
     rank: int = 0
 
 
@@ -37,10 +37,10 @@ class HostMailboxes:
             box.append(request)
 
     def take(self) -> tuple[int, HostRequest] | None:
-        """The oldest message of the host whose turn it is; ``None`` without mail.
+        """Return the oldest message of the host whose turn it is; ``None`` without mail.
 
-        A host that has more mail gets its next turn after the others, so that a full mailbox delays
-        no other host.
+        A host with more mail gets its next turn after the others, so that a full mailbox delays no
+        other host.
         """
         if not self._turns:
             return None
@@ -54,6 +54,6 @@ class HostMailboxes:
         return host, request
 
     def clear(self) -> None:
-        """Drop all mail: the plans that it belongs to are lost."""
+        """Drop all mail, because the plans of these claims are lost."""
         self._mail.clear()
         self._turns.clear()

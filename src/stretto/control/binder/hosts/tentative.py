@@ -1,4 +1,4 @@
-"""Tentative claims: what hosts hold for a unit until it is confirmed, released or too late.
+"""Tentative claims: hosts keep them for a unit until they are confirmed, released or expired.
 
 The claims of a unit are charged one by one while other hosts still answer. If the binder dies in
 between, the charges remain. This table outlives it: a successor releases them when it takes over,
@@ -18,9 +18,9 @@ class TentativeClaim(NamedTuple):
 
     #: Serial of the pod, to detect reused rows.
     serial: int
-    #: The host.
+    #: Slot of the host.
     slot: int
-    #: Clock time at which the host releases it.
+    #: Clock time at which the host releases the claim, in seconds.
     until: float
 
 
@@ -28,7 +28,7 @@ class TentativeClaims:
     """All tentative claims of a cluster, by row."""
 
     def __init__(self, cluster: Cluster, ttl_s: float) -> None:
-        """Hold claims on the hosts of ``cluster`` for at most ``ttl_s`` seconds."""
+        """Keep claims on the hosts of ``cluster`` for at most ``ttl_s`` seconds."""
         self._cluster = cluster
         self._ttl_s = ttl_s
         self._claims: dict[int, TentativeClaim] = {}
@@ -42,7 +42,10 @@ class TentativeClaims:
         self._claims[row] = TentativeClaim(serial, slot, now + self._ttl_s)
 
     def decide(self, rows: Iterable[int]) -> None:
-        """Claims are confirmed, or their charges are taken back by the caller; in host order."""
+        """Forget decided claims in host order.
+
+        The caller rolls back the charges of refused ones.
+        """
         for row in sorted(rows, key=self._host_of):
             self._claims.pop(row, None)
 
@@ -55,11 +58,11 @@ class TentativeClaims:
                 self._cluster.charges.refund(row)
 
     def release_all(self) -> None:
-        """Release every claim: the binder that would decide it is gone."""
+        """Release every claim, because the binder that would decide them is gone."""
         self.release(list(self._claims))
 
     def expire(self, now: float) -> None:
-        """Release the claims whose time is over."""
+        """Release the claims that have expired."""
         self.release([row for row, claim in self._claims.items() if claim.until <= now])
 
     def next_due(self) -> float:

@@ -1,4 +1,4 @@
-"""The end of an attempt: moves a unit by the answers of shard, binder and store."""
+"""The end of an attempt: moves a unit after the answers of shard, binder and store."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from stretto.state.work.units import NO_GROUP, Cure, Unit, UnitOutcome
 
 
 def conclude(moves: UnitMoves, unit: Unit, now: float) -> None:
-    """The last answer of an attempt has arrived: move the unit by its outcome."""
+    """Move a unit after the last answer of an attempt."""
     outcome, unit.outcome = unit.outcome, UnitOutcome.NONE
     if settle_down(moves, unit, now) or unit.state is UnitState.FAILED:
         return
@@ -49,7 +49,10 @@ def settle_down(moves: UnitMoves, unit: Unit, now: float) -> bool:
 
 
 def is_late(moves: UnitMoves, unit: Unit, now: float) -> bool:
-    """Whether the deadline of a gang has passed; it moves on while the gang waits for capacity."""
+    """Return whether the deadline of a gang has passed.
+
+    The deadline is postponed while the gang waits for capacity.
+    """
     if now < unit.deadline or unit.still_needed == 0:
         return False
     if not unit.waits_for_capacity:
@@ -86,10 +89,10 @@ def _no_place(moves: UnitMoves, unit: Unit, now: float) -> None:
 
 
 def _is_several(moves: UnitMoves, unit: Unit) -> bool:
-    """Whether single pods of several classes are pending in the unit.
+    """Return whether single pods of several classes are pending in the unit.
 
-    Such a unit backs off, because an event that cures one class need not cure the blamed one,
-    and some of its pods may not have been tried.
+    Such a unit backs off, because an event that cures one class may not cure the blamed one, and
+    some of its pods may not have been tried.
     """
     if len(unit.pending) < 2 or unit.still_needed > 1:
         return False

@@ -1,4 +1,4 @@
-"""The containers of units, one for each state, and what they share.
+"""The containers of units, one for each state, and the data that they share.
 
 Every part of the dispatcher reads them; ``moves`` changes them together with the states.
 """
@@ -28,7 +28,7 @@ class UnitStates:
         Raises:
             ValueError: the configuration counts usage, and ``pool`` is missing.
         """
-        #: The pods, whose states move with their units.
+        #: The pods, whose states change with their units.
         self.pods = pods
         #: The table of units.
         self.units = units
@@ -39,7 +39,7 @@ class UnitStates:
         self.usage: QueueUsage | None = None
         if config.counts_usage:
             self.usage = QueueUsage(pods, units, self.need_pool())
-        #: Whether pods that ran before counting began are not counted yet.
+        #: True while pods that ran before counting began are not counted yet.
         self.uncounted: bool = self.usage is not None
         #: Unschedulable units, which wait for a cure.
         self.unschedulable = WaitingUnits(config.safety_net)
@@ -52,8 +52,8 @@ class UnitStates:
         self.delays = DelayedUnits()
         #: Gangs with a deadline.
         self.deadlines = DelayedUnits()
-        #: Gangs that hold nodes for fewer pods than they need, with the clock time of the first
-        #: sight; ``BrokenGangs`` removes those that are complete again or hold none.
+        #: Gangs that have nodes for fewer pods than they need, with the clock time of the first
+        #: sight; ``BrokenGangs`` removes gangs that are complete again or have no node.
         self.incomplete: dict[Unit, float] = {}
         #: The shards and their load.
         self.shards = Shards(load_policy(config.dispatch, "profile: stretto.dispatch"))
@@ -63,7 +63,7 @@ class UnitStates:
         self.given_up: dict[Unit, UnitFailure] = {}
         #: Faults of units whose PodGroup is inconsistent.
         self.faults: dict[Unit, str] = {}
-        #: Units in back-off.
+        #: Number of units in back-off.
         self.delayed: int = 0
         #: Number of forming units.
         self.forming: int = 0
@@ -79,9 +79,9 @@ class UnitStates:
         return self._pool
 
     def count_forming(self, more: int) -> None:
-        """Count units that started to form, or fewer."""
+        """Add to the number of forming units; a negative number subtracts."""
         self.forming += more
 
     def count_delayed(self, more: int) -> None:
-        """Count units that entered back-off, or fewer."""
+        """Add to the number of units in back-off; a negative number subtracts."""
         self.delayed += more

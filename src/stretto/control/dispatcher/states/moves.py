@@ -2,7 +2,7 @@
 
 A unit is forming, queued, dispatched, in back-off, unschedulable, or finished (placed, failed,
 gone). All other parts move units through this module, so that the state of a unit, the states of
-its pods and the container that holds it change together.
+its pods and its container change together.
 """
 
 from collections.abc import Collection
@@ -113,7 +113,7 @@ class UnitMoves:
         self.states.queues.block(unit)
 
     def finish(self, unit: Unit) -> None:
-        """Every pod of the unit is claimed or bound."""
+        """Move a unit to placed: every pod of the unit is claimed or bound."""
         if unit.state is UnitState.FAILED:
             self.leave(unit, UnitEvent.REVIVE)
             unit.step(UnitEvent.PLACE)
@@ -137,7 +137,7 @@ class UnitMoves:
         self.states.unschedulable.not_placed(unit)
 
     def end(self, unit: Unit) -> None:
-        """The unit has no pods."""
+        """Move a unit without pods to gone."""
         if unit.state is not UnitState.GONE:
             self.leave(unit, UnitEvent.END)
             self.states.unschedulable.not_placed(unit)
@@ -145,8 +145,8 @@ class UnitMoves:
     def wake(self, unit: Unit, now: float) -> None:
         """Retry an unschedulable unit.
 
-        If no class can be probed, the cure is uncertain, so the rest of the unit's back-off counts.
-        It began at the last attempt: the time since then is part of it.
+        If no class can be probed, the cure is uncertain, so the unit waits for the rest of its
+        back-off. The back-off began at the last attempt.
         """
         if unit.blocking_class == NO_CLASS and now < unit.not_before:
             self.back_off(unit, unit.not_before)
@@ -165,7 +165,7 @@ class UnitMoves:
         return True
 
     def stays_parked(self, unit: Unit) -> bool:
-        """Whether an unschedulable unit with new pods need not be retried."""
+        """Return whether an unschedulable unit with new pods stays parked without a retry."""
         if self._closed_class(unit) != unit.blocking_class or unit.blocking_class == NO_CLASS:
             return False
         self.step_rows(unit.pending, PARKED)
@@ -217,7 +217,7 @@ class UnitMoves:
             self.states.queues.turns.enlist(before)
 
     def need_changed(self, unit: Unit) -> bool:
-        """Whether the wait group of an unschedulable unit has changed."""
+        """Return whether the wait group of an unschedulable unit has changed."""
         return self.states.unschedulable.key_of(unit) != self._wait_group(unit)
 
     def queue_rows(self, rows: Collection[int]) -> None:
@@ -239,8 +239,8 @@ class UnitMoves:
     def _wait_group(self, unit: Unit) -> WaitGroupKey:
         """The wait group of a unit.
 
-        ``need`` counts only pods of the blamed class: pods of other classes may make up the rest of
-        a gang.
+        ``need`` counts only pods of the blamed class, because pods of other classes may complete
+        the gang.
         """
         need, others = unit.still_needed, 0
         if need > 1:

@@ -48,7 +48,7 @@ WAYS_TO_QUEUE: Final = {
     UnitState.PLACED: UnitEvent.GROW,
     UnitState.UNSCHEDULABLE: UnitEvent.WAKE,
 }
-"""The event that takes a unit into its queue, by its state."""
+"""Event that takes a unit into its queue, by its state."""
 
 PLACED: Final = UNIT_LIFE.next(UnitState.DISPATCHED, UnitEvent.PLACE)
 """State of a unit after all its pods were claimed."""
@@ -64,7 +64,7 @@ _QUEUEING: Final = {
     PodState.UNSCHEDULABLE: (PodEvent.WAKE,),
     PodState.ABNORMAL: (PodEvent.CORRECT,),
 }
-#: A pod that was rejected after its claim is pending already: only its unit backs off.
+#: A pod that was rejected after its claim is already pending: only its unit backs off.
 _DELAYING: Final = {PodState.DISPATCHED: (PodEvent.BACK_OFF,)}
 _BREAKING: Final = {
     state: (event,) for state, event in POD_LIFE.transitions if event is PodEvent.BREAK

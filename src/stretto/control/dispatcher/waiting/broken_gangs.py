@@ -1,12 +1,12 @@
-"""Evicts gangs that hold nodes for fewer pods than they need.
+"""Evicts gangs that have nodes for fewer pods than they need.
 
-A store that binds whole units never leaves a gang in part. An API server binds pod by pod, and a
-member may be deleted or refused after others were bound. Until its deadline the gang is completed
-by new pods; after it the placed pods are evicted, so that they hold no useless capacity.
+A store that binds whole units never binds a part of a gang. An API server binds pod by pod, and a
+member may be deleted or refused after others were bound. Until the deadline, new pods complete the
+gang. After the deadline, the placed pods are evicted, so that they do not waste capacity.
 
-Two gangs that lost pods may block each other: each waits for capacity that the other one holds.
-One is then released, and the other one is completed. The guarantees of queues decide which, then
-priorities, so the released gang has no right to evict the other one afterwards.
+Two gangs that lost pods may block each other: each waits for capacity that the other one uses. One
+gang is then released, and the other one is completed. The guarantees of the queues, and then the
+priorities, determine the released gang, so that it may not evict the other one afterwards.
 """
 
 from collections.abc import Iterator
@@ -28,26 +28,26 @@ from stretto.state.work.units import NO_GROUP, Unit
 AGAIN: Final = 10.0
 """Seconds between eviction retries; a disruption budget may have refused the last one."""
 BLOCKED_AFTER: Final = 30.0
-"""Seconds for which two incomplete gangs wait before one is released; other pods may end first."""
+"""Seconds before one of two incomplete gangs is released; other pods may end first."""
 
 
 class BrokenGangs:
     """The gangs to evict."""
 
     def __init__(self, states: UnitStates) -> None:
-        """Start with none; ``states`` lists the incomplete gangs."""
+        """Start without gangs; ``states`` lists the incomplete gangs."""
         self._states = states
         self._pods = states.pods
-        #: Clock time of the next eviction of each gang whose time is over.
+        #: Clock time of the next eviction of each gang whose deadline has passed.
         self._evict_after: dict[Unit, float] = {}
         self._look_at = -inf
 
     def __bool__(self) -> bool:
-        """Whether a gang may have to be evicted."""
+        """Return whether a gang may have to be evicted."""
         return bool(self._evict_after or self._states.incomplete)
 
     def add(self, unit: Unit, now: float) -> None:
-        """Add a gang whose deadline has passed while some of its pods hold nodes."""
+        """Add a gang whose deadline has passed while some of its pods have nodes."""
         self._evict_after.setdefault(unit, now)
 
     def orders(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
@@ -72,7 +72,7 @@ class BrokenGangs:
         return due
 
     def _forget_complete(self) -> None:
-        """Forget gangs that are complete again, or hold no node any more."""
+        """Drop gangs that are complete again or have no node any more."""
         incomplete = self._states.incomplete
         for unit in list(incomplete):
             if not unit.bound or not len(unit.bound) < unit.min_member < NO_GROUP:
@@ -81,7 +81,7 @@ class BrokenGangs:
     def _order(
         self, unit: Unit, reason: str, beneficiaries: tuple[int, ...] = ()
     ) -> list[EvictionOrder]:
-        """The eviction of the pods of a gang that run."""
+        """Eviction of the running pods of a gang."""
         rows = tuple(self._running(unit))
         serials = tuple(int(self._pods.serial[row]) for row in rows)
         order = EvictionOrder(
@@ -110,7 +110,7 @@ class BrokenGangs:
         ]
         evicted = self._pods.eviction_state
         if any(evicted[row] != EvictionState.NONE for unit in waiting for row in unit.bound):
-            return []  # its capacity is on its way
+            return []  # its eviction is in progress
         waiting.sort(key=lambda unit: (unit.priority, -unit.sequence))
         search.begin()
         for at, less in enumerate(waiting):
@@ -129,7 +129,7 @@ class BrokenGangs:
         return []
 
     def _may_reclaim(self, search: ReclaimSearch, unit: Unit, other: Unit, now: float) -> bool:
-        """Whether a gang, once it is released, may evict another one by its guarantee."""
+        """Return whether a gang, after its release, may evict another one by its guarantee."""
         usage = self._states.usage
         if usage is None:
             return False

@@ -8,10 +8,10 @@ from stretto.state.work.units import Unit
 
 
 class DelayedUnits:
-    """Units that wait for a time: units in back-off or gangs with a deadline."""
+    """Units that wait for a time: units in back-off, or gangs with a deadline."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start empty."""
         #: Clock time of the earliest entry, obsolete or not; infinity for none.
         self.earliest = inf
         self._heap: list[tuple[float, int, int, Unit]] = []

@@ -1,4 +1,4 @@
-"""Failed units and the reasons."""
+"""Failed units and the reasons of their failures."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from stretto.state.work.units import Unit
 class FailureReason(Enum):
     """Reason of a failure."""
 
-    #: It fits no node, and retries are disabled.
+    #: The unit fits no node, and retries are disabled.
     NO_PLACE = "no place"
-    #: It was not scheduled before its deadline.
+    #: The unit was not scheduled before its deadline.
     TIMED_OUT = "timed out"
-    #: Its PodGroup is inconsistent.
+    #: The PodGroup of the unit is inconsistent.
     ABNORMAL = "abnormal"
 
 
@@ -22,9 +22,9 @@ class UnitFailure(NamedTuple):
 
     #: The unit.
     unit: Unit
-    #: Its rows without a node.
+    #: Rows of its pods without a node.
     rows: tuple[int, ...]
-    #: The reason, machine-readable.
+    #: Machine-readable reason.
     reason: FailureReason
-    #: The message for users.
+    #: Message for users.
     message: str

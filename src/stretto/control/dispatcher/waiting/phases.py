@@ -1,7 +1,7 @@
-"""Phases of PodGroups: the transitions that pods and time cause, by one table.
+"""Phases of PodGroups: the transitions that pods and time cause, in one table.
 
-A few counts decide which event a group has seen. As in Gödel, a running group stays scheduled
-although it is below its minimum or late, and a timed-out group stays timed out.
+A few counts determine the event of a group. As in Gödel, a running group stays scheduled although
+it is below its minimum or late, and a timed-out group stays timed out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,22 +33,23 @@ PHASE_OF: Final[Mapping[GroupState, PodGroupPhase]] = {
 class GroupFacts(NamedTuple):
     """Counts of a group."""
 
-    #: Pods that must run together.
+    #: Number of pods that must run together.
     min_member: int
-    #: Pods that exist.
+    #: Number of existing pods.
     created: int
-    #: Pods that have nodes.
+    #: Number of pods with nodes.
     bound: int
-    #: Whether any of them runs or has completed.
+    #: True if any of them runs or has completed.
     ran: bool = False
-    #: Whether its deadline has passed.
+    #: True if its deadline has passed.
     late: bool = False
-    #: Another component is about to write its final phase: the group does not time out meanwhile.
+    #: True if another component is about to write its final phase: the group does not time out
+    #: meanwhile.
     locked: bool = False
 
 
 def state_of(phase: str) -> GroupState:
-    """The state of a phase; phases of older versions mean that the group has run."""
+    """State of a phase; phases of older versions mean that the group has run."""
     return _PHASES.get(phase, GroupState.NEW)
 
 

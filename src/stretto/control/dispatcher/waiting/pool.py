@@ -18,13 +18,19 @@ from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import BY_EVICTION, Cure, Unit
 
 Probe = Callable[[int], int]
-"""Class id to an upper bound of the pods of the class that fit now."""
+"""Maps a class id to an upper bound of the pods of the class that fit now."""
 
 Requesters = Callable[[int], bool]
-"""Class id to whether a rule of the class selects pods that were placed since the last call."""
+"""Predicate on a class id.
+
+A rule of the class selects pods that were placed since the last call.
+"""
 
 Standing = Callable[[str, int, int], tuple[object, ...]]
-"""(queue, class id, additional pods) to the sort key of the queue: the smallest wakes first."""
+"""Maps (queue, class id, additional pods) to the sort key of the queue.
+
+The smallest wakes first.
+"""
 
 NO_CLASS: Final = -1
 """Class id of units without one blamed class: their wait groups cannot be probed."""
@@ -37,11 +43,11 @@ class ClosedClass(NamedTuple):
     cures: int
     #: Priority of the unit that failed; units of higher priority are tried.
     priority: int
-    #: The queue whose units are not tried; empty for every queue.
+    #: Queue whose units are not tried; empty for every queue.
     queue: str
 
     def holds_back(self, unit: Unit) -> bool:
-        """Whether an attempt to place a unit is useless."""
+        """Return whether an attempt to place a unit is useless."""
         return unit.priority <= self.priority and self.queue in ("", unit.queue)
 
 
@@ -60,7 +66,7 @@ class WaitingUnits:
         self._wait_groups: dict[int, WaitGroup] = {}
         self._by_key: dict[WaitGroupKey, WaitGroup] = {}
         self._of_class: dict[int, list[WaitGroup]] = {}
-        #: By ``Cure`` bit: the classes that it may cure, with their number of wait groups.
+        #: By ``Cure`` bit: classes that the event may cure, with the number of their wait groups.
         self._waiting_by_event: dict[int, dict[int, int]] = {}
         #: Number of the first wait group of each class: the order in which classes are probed.
         self._since: dict[int, int] = {}
@@ -70,9 +76,9 @@ class WaitingUnits:
         self._suspects = 0
         #: Clock time before which no wait group is overdue; infinity for none.
         self.check_at = inf
-        #: By class: the priority above which units may still wake although the class is closed.
+        #: By class: priority above which units may still wake although the class is closed.
         self._above: dict[int, int] = {}
-        #: Woken units without a placement: their class, and whether the safety net woke them.
+        #: Woken units without a placement, with their class and true if the safety net woke them.
         self.woken_units: dict[Unit, tuple[int, bool]] = {}
         self._last_seen: dict[int, int] = {}
 
@@ -90,9 +96,11 @@ class WaitingUnits:
                     yield unit
 
     def equal_units(self, queues: Collection[str]) -> list[Iterator[Unit]]:
-        """Units of these queues by what they need; the units of one group are equal, by rank.
+        """Units of these queues grouped by need.
 
-        Units of several classes are groups of their own.
+        The units of one group are equal and ordered by rank.
+
+        A unit of several classes forms its own group.
         """
         found: list[tuple[int, Iterator[Unit]]] = []
         for group in self._wait_groups.values():
@@ -111,7 +119,10 @@ class WaitingUnits:
         return [u for u in self.woken_units if u.queue == queue and u.state is UnitState.QUEUED]
 
     def is_canary(self, unit: Unit) -> bool:
-        """Whether the safety net woke a unit, not an event: its attempt is no failure of a cure."""
+        """Return whether the safety net, not an event, woke a unit.
+
+        Then a failed attempt does not mean that a cure failed.
+        """
         return self.woken_units.get(unit, (NO_CLASS, False))[1]
 
     def counts(self) -> dict[int, int]:
@@ -124,7 +135,7 @@ class WaitingUnits:
     # ------------------------------------------------------------ add and remove
 
     def add(self, unit: Unit, key: WaitGroupKey, now: float, tried: bool) -> None:
-        """Add a unit; ``tried`` tells whether a shard tried it."""
+        """Add a unit; ``tried`` is true if a shard tried it."""
         group = self._by_key.get(key) or self._open(key, now)
         unit.wait_group = group.number
         group.live += 1
@@ -150,7 +161,7 @@ class WaitingUnits:
         return self._wait_groups[unit.wait_group].key
 
     def has_missed(self, unit: Unit) -> bool:
-        """Whether an event that may cure the unit arrived after its dispatch."""
+        """Return whether an event that may cure the unit arrived after its dispatch."""
         if self.tick == unit.tick:
             return False
         return any(tick > unit.tick for bit, tick in self._last_seen.items() if bit & unit.cures)
@@ -160,14 +171,14 @@ class WaitingUnits:
 
         Args:
             unit: the unit that fitted nowhere.
-            by_queue: whether units of other queues may evict other pods, and are tried.
+            by_queue: true if units of other queues may evict other pods and are therefore tried.
         """
         if unit.blocking_class != NO_CLASS and not self.has_missed(unit):
             queue = unit.queue if by_queue else ""
             self.closed[unit.blocking_class] = ClosedClass(unit.cures, unit.priority, queue)
 
     def not_placed(self, unit: Unit) -> None:
-        """A woken unit was not placed: the capacity that it was woken for may fit other units.
+        """Process a woken unit that was not placed: the capacity may fit other units.
 
         If the class is closed, no capacity is left for its units, except that units of higher
         priority may preempt where this one may not.
@@ -184,7 +195,7 @@ class WaitingUnits:
             self._probe_again(class_id, forced=False)
 
     def placed(self, unit: Unit) -> None:
-        """A unit was placed; if the safety net woke it, the last probe was wrong."""
+        """Process a placed unit; if the safety net woke it, the last probe was wrong."""
         class_id, is_canary = self.woken_units.pop(unit, (NO_CLASS, False))
         if is_canary:
             self._probe_again(class_id, forced=True)
@@ -196,7 +207,7 @@ class WaitingUnits:
     ) -> list[Unit]:
         """Remove and return the units that the events may have cured, by rank.
 
-        If only placed pods may help, ``requesters`` tells which classes they concern.
+        If only placed pods may help, ``requesters`` selects the classes that they concern.
         """
         if cures:
             self._note(cures)
@@ -225,7 +236,7 @@ class WaitingUnits:
         return sorted((each for each in found if each in self._since), key=self._since.__getitem__)
 
     def _is_aside(self, touched: Iterable[WaitGroup], cures: int) -> bool:
-        """Whether the only reason to touch these wait groups is a placed pod."""
+        """Return whether only a placed pod is a reason to check these wait groups."""
         return all(
             not group.suspect and not group.key.mixed and group.key.cures & cures == Cure.POD_PLACED
             for group in touched
@@ -261,11 +272,11 @@ class WaitingUnits:
     ) -> None:
         """Probe one class and wake as many of its units as may fit, by rank.
 
-        A unit that needs capacity for k pods either takes at least k or fails, which proves that
-        there is capacity for fewer than k. So a unit is not woken if the woken units with equal or
-        smaller needs would, once placed, leave too little capacity for it. Units of several classes
-        are all woken, because the probe of one class does not bound them. If evictions may help,
-        the first unit of each wait group is woken, whatever it needs.
+        A unit that needs capacity for k pods either places at least k or fails, which proves that
+        there is capacity for fewer than k. Therefore a unit is not woken if the woken units with
+        equal or smaller needs would, once placed, leave too little capacity for it. Units of
+        several classes are all woken, because the probe of one class does not bound them. If
+        evictions may help, the first unit of each wait group is woken, whatever it needs.
         """
         all_units = class_id == NO_CLASS or any(group.forced for group in groups)
         capacity = BY_EVICTION - 1 if all_units else probe(class_id)
@@ -313,13 +324,13 @@ class WaitingUnits:
         ]
         if found:
             _, _, unit, group = min(found, key=lambda each: each[:2])
-            group.drop(unit)  # a left entry would be alive again once the unit returns
+            group.drop(unit)  # an entry that is left would be alive again once the unit returns
             self._remove(unit, group)
             woken.append(unit)
             self.woken_units[unit] = (class_id, False)
 
     def _ahead(self, class_id: int, groups: list[WaitGroup]) -> "_WokenUsage | None":
-        """The order between queues, if there are several."""
+        """The order between queues, if there are several queues."""
         if self.standing is None or class_id == NO_CLASS:
             return None
         queues = {group.key.queue for group in groups}
@@ -334,7 +345,7 @@ class WaitingUnits:
         return unit
 
     def _remove(self, unit: Unit, group: WaitGroup) -> None:
-        """Remove a unit that wakes; an entry that is left is dead."""
+        """Remove a unit that wakes; an entry that stays in the heap is dead."""
         unit.wait_group = -1
         self._drop_unit(group)
 
@@ -370,7 +381,7 @@ class WaitingUnits:
             self._suspects += 1
 
     def _drop_unit(self, group: WaitGroup) -> None:
-        """Count one unit less; delete an empty group with its dead entries."""
+        """Subtract one unit; delete an empty group with its dead entries."""
         group.live -= 1
         if group.live > 0:
             return

@@ -28,7 +28,8 @@ class UnitTimers:
         """Requeue the unschedulable units that events may have cured; returns the number of units.
 
         Args:
-            cures: the events since the last call, OR-ed; also call it without events once a round.
+            cures: the events since the last call, OR-ed; call the method once per round even
+                without events.
             probe: class id to an upper bound of the pods of the class that fit now.
             now: clock time.
         """

@@ -1,4 +1,4 @@
-"""Connects the order between queues with the units that wait for a cure."""
+"""Connects the order between queues with the unschedulable units."""
 
 from stretto.control.dispatcher.waiting.pool import WaitingUnits
 from stretto.control.queues.config import DispatcherConfig
@@ -11,7 +11,7 @@ from stretto.state.queues.usage import QueueUsage
 def connected_turns(
     config: DispatcherConfig, usage: QueueUsage | None, unschedulable: WaitingUnits
 ) -> QueueTurns:
-    """The order between queues; unschedulable units wake in the same order."""
+    """Create the order between queues; unschedulable units wake in the same order."""
     turns = make_turns(config, usage)
     unschedulable.standing = turns.standing if isinstance(turns, TreeTurns) else None
     if isinstance(turns, TreeTurns):
@@ -20,7 +20,7 @@ def connected_turns(
 
 
 def _rest(unschedulable: WaitingUnits, queue: UnitQueue) -> None:
-    """A limit holds a queue back: the capacity that its units were woken for may fit others."""
+    """Process a queue that a limit blocks: the capacity for its woken units may fit others."""
     if unschedulable.woken_units:
         for unit in unschedulable.stuck(queue.name):
             unschedulable.not_placed(unit)

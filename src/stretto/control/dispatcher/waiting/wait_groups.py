@@ -16,17 +16,17 @@ LOWEST: Final = -(1 << 31)
 
 
 class WaitGroupKey(NamedTuple):
-    """What the units of a wait group have in common."""
+    """Common properties of the units of a wait group."""
 
     #: Class that must fit.
     class_id: int
     #: ``Cure`` bits that may help.
     cures: int
-    #: Their queue.
+    #: Queue of the units.
     queue: str
     #: Minimum number of pods of the class that must fit before an attempt is useful.
     need: int
-    #: Whether pods of other classes must fit, too.
+    #: True if pods of other classes must fit, too.
     mixed: bool
 
 
@@ -35,28 +35,29 @@ class WaitGroup:
 
     def __init__(self, number: int, key: WaitGroupKey, now: float) -> None:
         """Start empty."""
-        #: Its number; never reused.
+        #: Number of the group; never reused.
         self.number: int = number
-        #: What its units have in common.
+        #: Common properties of its units.
         self.key: WaitGroupKey = key
         #: Heap by rank of the units that may wake, and of dead entries.
         self.entries: list[tuple[int, Unit]] = []
-        #: Units tried since the last event that may cure them: capacity that another unit did not
-        #: use does not wake these.
+        #: Units tried since the last event that may cure them; capacity that another unit did not
+        #: use does not wake them.
         self.tried: list[tuple[int, Unit]] = []
         #: Number of units.
         self.live: int = 0
         #: Upper bound of the priorities of its units.
         self.top: int = LOWEST
-        #: An event may have been missed or capacity is unused: probe at the next opportunity.
+        #: True if an event may have been missed or capacity is unused: probe at the next
+        #: opportunity.
         self.suspect: bool = False
-        #: The last probe was wrong: wake all units at the next opportunity.
+        #: True if the last probe was wrong: wake all units at the next opportunity.
         self.forced: bool = False
         #: Clock time of the last probe or safety check.
         self.checked: float = now
 
     def is_alive(self, rank: int, unit: Unit) -> bool:
-        """Whether an entry is alive."""
+        """Return whether an entry is alive."""
         alive = unit.state is UnitState.UNSCHEDULABLE
         return alive and unit.wait_group == self.number and unit.rank == rank
 
@@ -85,7 +86,7 @@ class WaitGroup:
         return [entry for entry in alive if entry[1].priority > priority]
 
     def drop(self, unit: Unit) -> None:
-        """Drop the entries of a unit that wakes out of turn."""
+        """Drop the entries of a unit that wakes out of order."""
         self.entries = [entry for entry in self.entries if entry[1] is not unit]
         heapq.heapify(self.entries)
 
