@@ -132,3 +132,28 @@ def test_a_pod_evicted_for_another_reason_is_counted_once_it_is_gone() -> None:
     desk.settle(1)
     assert desk.store.get(POD, "default", "high") is None
     assert desk.plane.cluster.evictions.counts[EvictionCause.RECLAIM] == 1
+
+
+class GangDesk(Desk):
+    """Two placed members of a gang of two, and a third that waits for a victim."""
+
+    def __init__(self) -> None:
+        super().__init__(*[LOST] * 50)
+        self.delete("high")
+        self.create_nodes(make_node("a", cpu="4"), make_node("b", cpu="4"))
+        self.group("gang", 2)
+        for name in ("g0", "g1", "g2"):
+            self.submit(make_pod(name, cpu="3", priority=5, group="gang"))
+        self.plane.run_until_idle(6)
+
+
+def test_a_nominated_member_is_void_when_the_rest_of_its_gang_is_evicted() -> None:
+    desk = GangDesk()
+    assert desk.state("g2") is PodState.NOMINATED
+    desk.order("g0", "g1", beyond=frozenset(range(9)))
+    desk.answers.clear()
+    desk.delete("g0")
+    desk.delete("g1")
+    desk.delete("low")
+    desk.plane.step()
+    assert (desk.state("g2"), desk.node_of("g2")) == (PodState.PENDING, "")

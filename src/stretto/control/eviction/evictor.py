@@ -124,6 +124,8 @@ class Evictor:
             claims = plan.units[wanted.claims]
             rows = tuple(plan.rows[claims.start : claims.stop].tolist())
             cause = self._judge.problem(plan, wanted, now)
+            if cause is None and self._is_left_alone(claims.unit, len(rows)):
+                cause = ConflictCause.GANG_SHORT
             if cause is None:
                 self._grant(plan, wanted, now)
                 nominated.extend(rows)
@@ -336,6 +338,8 @@ class Evictor:
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:
                 self._registry.record_victim_ended(nomination, row)
+        if self._is_left_alone(nomination.unit, len(nomination.rows)):
+            return ConflictCause.GANG_SHORT
         if now >= nomination.until:
             for row, serial in (*nomination.victims.items(), *nomination.awaited):
                 if pods.serial[row] == serial and pods.eviction_state[row] == _LEAVES:
@@ -384,6 +388,20 @@ class Evictor:
         states = self._cluster.pods.state
         placed = sum(int(states[row]) in ON_NODES for row in unit.bound)
         return placed + claims < unit.min_member
+
+    def _is_left_alone(self, unit: Unit, claims: int) -> bool:
+        """Whether some more claims of a scheduled gang would be less than its minimum.
+
+        That is so once members are being evicted, or have ended since the last update of units.
+        """
+        if not unit.is_gang or not unit.scheduled:
+            return False
+        pods = self._cluster.pods
+        members = np.fromiter(unit.bound, np.int64, len(unit.bound))
+        on_nodes = np.isin(pods.state[members], list(ON_NODES))
+        stay = on_nodes & (pods.eviction_state[members] == EvictionState.NONE)
+        leave = ~stay & (pods.state[members] != PodState.NOMINATED)
+        return bool(leave.any()) and int(np.count_nonzero(stay)) + claims < unit.min_member
 
     def _bind_nomination(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)
