@@ -1,4 +1,5 @@
-"""Answers about a federation: where objects are, why, how far they are, what would change.
+"""Queries about a federation: placements, reasons, progress, effects of a migration.
 
-Here belong pure reads of a fleet as records. Writing to a fleet and output formats do not.
+This package contains pure reads of a fleet that return records. It contains no writes and no output
+formats.
 """

@@ -1,4 +1,4 @@
-"""The clusters of a fleet, with what they run and offer."""
+"""The clusters of a fleet, with their workloads and capacity."""
 
 from stretto.api.types.federation.policies import FederatedCluster
 from stretto.api.wire.quantity import amounts

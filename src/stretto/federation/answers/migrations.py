@@ -1,4 +1,4 @@
-"""One-key migration: what leaves a cluster, where it goes, and the annotations that do it."""
+"""Migration with one command: objects that leave a cluster, their targets, and the annotations."""
 
 import json
 from collections.abc import Iterable
@@ -15,19 +15,19 @@ from stretto.federation.objects.current import current_replicas
 from stretto.reconcile.cache import Fields, StoredObject
 
 BEFORE: Final = names.OWN_PREFIX + "migration-before"
-"""Annotation of a source: its migration before the last one-key migration; empty for none."""
+"""Annotation of a source with its migration before the last ``migrate`` command; empty for none."""
 
 
 def migration_rows(
     reader: FleetReader, items: Iterable[FederatedItem], cluster: str, until: float
 ) -> list[MigrationRow]:
-    """What changes if objects leave a cluster.
+    """Changes of placement if objects leave a cluster.
 
     Args:
         reader: the fleet.
         items: the objects.
         cluster: the cluster to leave.
-        until: seconds since the epoch at which they may return.
+        until: end of the migration in seconds since the epoch.
     """
     rows = []
     for item in items:
@@ -43,7 +43,7 @@ def migration_rows(
 
 
 def within_budget(rows: Iterable[MigrationRow], most: int | None) -> list[MigrationRow]:
-    """The first objects whose moves sum to at most ``most``; None is no limit."""
+    """The first objects whose moves add up to at most ``most``; ``None`` for no limit."""
     chosen, sum_ = [], 0
     for row in rows:
         sum_ += row.moves
@@ -54,7 +54,7 @@ def within_budget(rows: Iterable[MigrationRow], most: int | None) -> list[Migrat
 
 
 def migrating(source: StoredObject, cluster: str, until: float) -> Fields:
-    """The patch that makes a source leave a cluster; it keeps the migration before."""
+    """The patch that moves a source off a cluster; an annotation saves the previous migration."""
     text = source.annotations.get(names.MIGRATION, "")
     found: Fields = json.loads(text or "{}")
     others = [each for each in found.get("workloadMigrations") or () if each["cluster"] != cluster]
@@ -66,7 +66,7 @@ def migrating(source: StoredObject, cluster: str, until: float) -> Fields:
 
 
 def undone(source: StoredObject) -> Fields | None:
-    """The patch that restores the migration before; ``None`` without a one-key migration."""
+    """The patch that restores the previous migration; ``None`` if none was saved."""
     before = source.annotations.get(BEFORE)
     if before is None:
         return None

@@ -1,4 +1,4 @@
-"""Where objects are placed, from what their federated objects say."""
+"""Placements of objects, read from their federated objects."""
 
 from collections.abc import Set
 
@@ -21,13 +21,13 @@ def placed_object(
     *,
     has_members: bool = True,
 ) -> PlacedObject:
-    """Where an object is placed.
+    """The placement of an object.
 
     Args:
         item: the object.
         unready: names of the clusters that are not ready.
-        error: what its last reconciliation raised; empty for nothing.
-        has_members: whether there are members that could hold it.
+        error: error of its last reconciliation; empty for none.
+        has_members: true if there are members that could run it.
     """
     federated = item.federated
     found = decided.waiting_of(federated.annotations)
@@ -52,7 +52,7 @@ def placed_object(
 
 
 def problems(item: FederatedItem) -> list[ObjectCondition]:
-    """The conditions of an object that are false."""
+    """The conditions of an object with status ``False``."""
     return [
         ObjectCondition(*(str(each.get(key) or "") for key in ("type", "reason", "message")))
         for each in item.federated.status.get("conditions") or ()
@@ -61,7 +61,7 @@ def problems(item: FederatedItem) -> list[ObjectCondition]:
 
 
 def _is_shown(problem: ObjectCondition, *, has_members: bool) -> bool:
-    """True if a problem is shown next to the placement, which itself shows replicas that wait."""
+    """True if a problem is shown beside the placement, which itself shows waiting replicas."""
     if problem.type == PROPAGATED:
         return has_members or problem.reason == INVALID_ROLLOUT
     is_listed = problem.reason in results.HELD or problem.reason == results.KIND_MISSING
@@ -69,7 +69,7 @@ def _is_shown(problem: ObjectCondition, *, has_members: bool) -> bool:
 
 
 def _problem(item: FederatedItem) -> str:
-    """Why an object has no placement."""
+    """The reason why an object has no placement."""
     labels = item.federated.labels
     if names.POLICY not in labels and names.CLUSTER_POLICY not in labels:
         return "it has no label with the name of a propagation policy"

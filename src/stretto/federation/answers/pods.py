@@ -1,4 +1,4 @@
-"""The federated object that a pod of a member belongs to, by the chain of its controllers."""
+"""The federated object of a member's pod, found by its chain of controllers."""
 
 from typing import Final
 
@@ -21,11 +21,11 @@ _CONTROLLERS: Final[dict[str, Kind]] = {
         Kind("batch", "v1", "CronJob", "cronjobs"),
     )
 }
-"""Kinds that control pods, or controllers of pods."""
+"""Kinds that control pods or control controllers of pods."""
 
 
 def owner_of(reader: FleetReader, member: Store, pod: Record) -> FederatedItem | None:
-    """The federated object of a pod; ``None`` if the federation does not manage it.
+    """The federated object of a pod; ``None`` if the federation does not manage the pod.
 
     Args:
         reader: the objects of the fleet.
@@ -53,7 +53,7 @@ def _item(reader: FleetReader, present: StoredObject) -> FederatedItem | None:
 
 
 def _controller(member: Store, present: StoredObject) -> StoredObject | None:
-    """The object that controls another one; ``None`` for none of a known kind."""
+    """The controller of an object; ``None`` if there is none of a known kind."""
     references = present.metadata.get("ownerReferences") or ()
     owner: Fields = next((each for each in references if each.get("controller")), {})
     kind = _CONTROLLERS.get(owner.get("kind", ""))

@@ -1,4 +1,4 @@
-"""Records of the answers."""
+"""Records that queries return."""
 
 import msgspec
 
@@ -10,91 +10,91 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     name: str
     #: ``ready``, ``not ready``, ``joining`` or ``leaving``.
     state: str
-    #: Nodes that take pods.
+    #: Number of nodes that accept pods.
     nodes: int
     #: Allocatable CPU in thousandths.
     cpu_milli: int
-    #: Share of the allocatable CPU that pods request, from 0 to 1.
+    #: Requested share of the allocatable CPU, from 0 to 1.
     filled: float
-    #: Objects with replicas in it.
+    #: Number of objects with replicas in the cluster.
     workloads: int
-    #: Their replicas.
+    #: Sum of their replicas.
     replicas: int
-    #: CPU in thousandths that decisions have promised and pods do not use yet.
+    #: CPU in thousandths of a core that is promised to pods which do not exist yet.
     promised_milli: int
     #: Taints, as ``key=value:effect``.
     taints: tuple[str, ...] = ()
 
 
 class ClusterVerdict(msgspec.Struct, frozen=True):
-    """What one cluster means for one object."""
+    """Suitability of one cluster for one object."""
 
     #: Cluster.
     cluster: str
-    #: Replicas that it gets; ``None`` for all, or none if it is not chosen.
+    #: Replicas of the cluster; ``None`` if it runs all replicas, or if it is not chosen.
     replicas: int | None
-    #: True if the object goes there.
+    #: True if the object is placed in the cluster.
     chosen: bool
-    #: Points of the scores; ``None`` if a filter rejects it.
+    #: Sum of the scores; ``None`` if a filter rejects the cluster.
     score: int | None
-    #: Why, in a sentence.
+    #: Reason, as a sentence.
     why: str
-    #: What would bring the object, or more of it, there; empty if nothing is missing.
+    #: Change that would place the object, or more of it, here; empty if nothing is missing.
     cure: str = ""
 
 
 class PlacedObject(msgspec.Struct, frozen=True):
-    """Where an object goes."""
+    """Placement of an object."""
 
     #: ``namespace/name``.
     name: str
     #: Kind.
     kind: str
-    #: Replicas by cluster; ``None`` for all of them.
+    #: Replicas by cluster; ``None`` for a cluster that runs all replicas.
     placement: dict[str, int | None]
-    #: Replicas that no cluster holds now, by the cluster where they wait.
+    #: Replicas without capacity, by the cluster where they wait.
     waiting: dict[str, int]
-    #: Replicas that no cluster may run.
+    #: Replicas that may run in no cluster.
     unplaced: int
-    #: Why it goes nowhere, why a queue or a gang holds replicas back, or what of its policies has
-    #: no effect; else empty.
+    #: Reason why the object has no placement or why a queue or gang holds replicas, or a setting of
+    #: its policies without an effect; else empty.
     problem: str = ""
-    #: Clusters of the placement that are not ready: what is placed there stays, and whether it runs
-    #: is not known.
+    #: Clusters of the placement that are not ready. The object keeps its placement there, and the
+    #: state of its replicas is unknown.
     unknown: tuple[str, ...] = ()
-    #: True if it stays on the host on purpose: an autoscaler that scales the source.
+    #: True for an object that runs on the host only: an autoscaler that scales the source.
     on_host: bool = False
 
     @property
     def held(self) -> int:
-        """Replicas that do not run: they wait in their cluster, or have none."""
+        """Replicas that do not run, with or without a cluster."""
         return self.unplaced + sum(self.waiting.values())
 
     @property
     def fits(self) -> bool:
-        """True if all replicas have a cluster that holds them."""
+        """True if all replicas have a cluster with capacity for them."""
         return self.on_host or (bool(self.placement) and not self.waiting and not self.unplaced)
 
 
 class RolloutRow(msgspec.Struct, frozen=True):
-    """A rollout in one cluster."""
+    """State of a rollout in one cluster."""
 
     #: Cluster.
     cluster: str
-    #: Wanted replicas.
+    #: Desired replicas.
     wanted: int
     #: Pods of the new revision.
     updated: int
-    #: Available ones of them.
+    #: Available pods of the new revision.
     available: int
     #: Pods of other revisions.
     old: int
-    #: What it waits for, in a sentence.
+    #: Reason for waiting, as a phrase that completes "waits for".
     waits_for: str
 
 
 class RolloutFacts(msgspec.Struct, frozen=True):
-    """A rollout over all clusters."""
+    """State of a rollout over all clusters."""
 
     #: ``namespace/name``.
     name: str
@@ -102,16 +102,16 @@ class RolloutFacts(msgspec.Struct, frozen=True):
     verdict: str
     #: The new revision.
     revision: str
-    #: Pods above the replicas that may still be created.
+    #: Number of pods above the replicas that may still be created.
     surge_left: int
-    #: Available pods that may still be stopped.
+    #: Number of available pods that may still be deleted.
     unavailable_left: int
     #: Every cluster.
     clusters: tuple[RolloutRow, ...]
 
 
 class MigrationRow(msgspec.Struct, frozen=True):
-    """What a migration changes for one object."""
+    """Effect of a migration on one object."""
 
     #: ``namespace/name``.
     name: str
@@ -121,5 +121,5 @@ class MigrationRow(msgspec.Struct, frozen=True):
     after: dict[str, int | None]
     #: Replicas that start elsewhere.
     moves: int
-    #: Replicas that no other cluster holds.
+    #: Replicas that no other cluster has capacity for.
     waiting: int

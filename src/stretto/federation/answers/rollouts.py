@@ -1,4 +1,4 @@
-"""How far a rollout is in every cluster, and what it waits for."""
+"""Progress of a rollout in every cluster, and the reasons for waiting."""
 
 from stretto.federation.answers.records import RolloutFacts, RolloutRow
 from stretto.federation.answers.subjects import title
@@ -9,7 +9,7 @@ from stretto.federation.planner.rollout.policy import RolloutVerdict
 
 
 def rollout_facts(rollouts: FleetRollouts, item: FederatedItem) -> RolloutFacts | None:
-    """The rollout of an object; ``None`` for one that rolls in each cluster by itself.
+    """The rollout of an object; ``None`` if it rolls independently in each cluster.
 
     Raises:
         InputError: the policy of the rollout is malformed.
@@ -37,7 +37,7 @@ def _row(member: RolloutMember, look: RolloutLook) -> RolloutRow:
 
 
 def _waits(member: RolloutMember, spec: MemberSpec, look: RolloutLook) -> str:
-    """What a cluster waits for."""
+    """The reason why a cluster waits, or ``done``."""
     revision = look.demand.revision
     if not member.reachable:
         return "the cluster does not answer"
@@ -53,9 +53,9 @@ def _waits(member: RolloutMember, spec: MemberSpec, look: RolloutLook) -> str:
         return "a decision: the rollout failed"
     new = member.of(revision)
     if spec.revision != revision or spec.paused:
-        return "budget that other clusters use"
+        return "the budget, which other clusters use"
     if new.available < new.total:
         return f"{new.total - new.available} new pods to become available"
     if spec.replicas != member.desired:
-        return "budget to reach its replicas"
+        return "the budget, to reach its replicas"
     return "its controller to replace pods"

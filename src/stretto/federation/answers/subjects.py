@@ -1,4 +1,4 @@
-"""Objects of a fleet by name, and what is decided about them now."""
+"""Objects of a fleet by name, and present decisions about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 
 
 class UndecidedError(StrettoError):
-    """Nothing can be decided about an object until a user changes something."""
+    """Error for an object about which no decision is possible until a user changes something."""
 
 
 @dataclass(frozen=True)
 class FleetDecision:
-    """What the scheduler decides about an object."""
+    """Decision of the scheduler about an object."""
 
     #: The object.
     item: FederatedItem
@@ -43,12 +43,12 @@ class FleetReader:
 
         Args:
             fleet: the fleet.
-            clock: wall time, by which migrations end.
-            webhooks: sends the calls of profiles with webhooks.
+            clock: gives the wall time at which migrations end.
+            webhooks: client for the webhooks of profiles.
         """
         #: The fleet.
         self.fleet = fleet
-        #: Problems of webhooks that gave no usable answer, and whose plugins are left out.
+        #: Problems of webhooks that failed; their plugins are left out.
         self.left_out: dict[str, None] = {}
         self._policies = PolicyFinder(fleet)
         self._supply = FleetSupply(fleet, clock)
@@ -64,7 +64,7 @@ class FleetReader:
 
         Raises:
             NotFoundError: no object has the name.
-            InputError: objects of several kinds have it.
+            InputError: objects of several kinds have the name.
         """
         found = [each for each in self.items() if _is_named(each, name)]
         if not found:
@@ -73,20 +73,20 @@ class FleetReader:
             raise NotFoundError(name, "no federated object has this name", hint)
         if len(found) > 1:
             names = ", ".join(f"{kind_of(each).lower()}/{title(each)}" for each in found[:5])
-            raise InputError("NAME", name, "one object", f"say which: {names}")
+            raise InputError("NAME", name, "one object", f"add the kind: {names}")
         return found[0]
 
     def decision(
         self, item: FederatedItem, without: Mapping[str, float] | None = None
     ) -> FleetDecision:
-        """What the scheduler decides about an object now.
+        """Decision of the scheduler about an object in the present state.
 
         Args:
             item: the object.
-            without: clusters that it leaves, with the end in seconds since the epoch.
+            without: clusters that the object leaves, with the end in seconds since the epoch.
 
         Raises:
-            UndecidedError: its policy or profile does not exist or is wrong.
+            UndecidedError: its policy or profile does not exist or is invalid.
             InputError: its policy or its requests are malformed.
         """
         try:
@@ -100,7 +100,7 @@ class FleetReader:
         return FleetDecision(item, rules, result.placement)
 
     def promised(self) -> Mapping[str, Mapping[str, int]]:
-        """Amounts that decisions have promised, by cluster."""
+        """Amounts that decisions have promised, by cluster and resource."""
         return self._supply.promises.sums
 
 

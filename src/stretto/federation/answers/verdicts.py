@@ -1,4 +1,4 @@
-"""Why an object is, or is not, in each cluster, and what would change that."""
+"""Reasons why an object is, or is not, in each cluster, with remedies."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -12,11 +12,11 @@ from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
 
 Reason = tuple[str, str]
-"""Why, and what would cure it."""
+"""Reason and remedy."""
 
 
 def undecided(reader: FleetReader, item: FederatedItem, error: str) -> list[ClusterVerdict]:
-    """The verdict of every cluster about an object of which nothing can be decided now."""
+    """The verdict of every cluster about an object about which no decision is possible."""
     placed = current_replicas(item.federated, item.type)
     why = f"nothing is decided: {error.removeprefix(f'{title(item)}: ')}"
     names = [each.record.name for each in reader.fleet.clusters]
@@ -24,7 +24,7 @@ def undecided(reader: FleetReader, item: FederatedItem, error: str) -> list[Clus
 
 
 def verdicts(reader: FleetReader, decision: FleetDecision) -> list[ClusterVerdict]:
-    """The verdict of every cluster, by name."""
+    """The verdict of every cluster, sorted by name."""
     names = [each.record.name for each in reader.fleet.clusters]
     if decision.result is None or decision.rules is None:
         why = "the object has no propagation policy"
@@ -131,7 +131,7 @@ _FILTERS: Final[Mapping[str, Callable[[str, Steering], Reason]]] = {
     ),
     "ClusterAffinity": _selector,
     "ClusterReady": lambda *_: ("it is not ready", "stretto federation clusters shows its state"),
-    "ClusterTerminating": lambda *_: ("it leaves the federation", "choose another cluster"),
+    "ClusterTerminating": lambda *_: ("it is leaving the federation", "choose another cluster"),
     "ClusterEvicted": lambda *_: (
         "a migration keeps the object away",
         "stretto federation migrate --undo",
@@ -142,4 +142,4 @@ _FILTERS: Final[Mapping[str, Callable[[str, Steering], Reason]]] = {
         "install Katalyst in the cluster",
     ),
 }
-"""Sentences by filter."""
+"""Functions that return reason and remedy, by filter."""

@@ -1,1 +1,1 @@
-"""How members are reached: the contract of connections, and that of real API servers."""
+"""Connections to members: the protocol, and the implementation for API servers."""

@@ -1,4 +1,4 @@
-"""Logs in to members with what the secrets of their clusters hold."""
+"""Login to members with the credentials in the secrets of their clusters."""
 
 import ssl
 
@@ -12,10 +12,10 @@ from stretto.stores.kube.login.trust import trusting_context
 
 
 class SecretAccess:
-    """Logs in to a member with what its secret holds."""
+    """Login to a member with the credentials in its secret."""
 
     def __init__(self, spec: FederatedClusterSpec, credentials: ClusterCredentials) -> None:
-        """The token of the service account if there is one, else what joins.
+        """Use the token of the service account if there is one, else the credentials for joining.
 
         Raises:
             InputError: the address or the credentials cannot be used.
@@ -36,7 +36,7 @@ class SecretAccess:
         return DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
-        """The login; a changed secret opens another connection."""
+        """The login; a changed secret opens a new connection instead of renewing it."""
         del renew
         return self._login
 
@@ -62,5 +62,5 @@ def _context(
         )
     except (OSError, ValueError) as error:
         where = f"secret {credentials.where}: certificates"
-        hint = "take them from a kubeconfig of the member; a key must not be locked"
-        raise InputError(where, None, f"PEM that OpenSSL reads: {error}", hint) from error
+        hint = "copy them from a kubeconfig of the member; the key must not be encrypted"
+        raise InputError(where, None, f"PEM that OpenSSL can read: {error}", hint) from error

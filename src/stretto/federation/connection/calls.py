@@ -1,4 +1,4 @@
-"""Sequences of calls to one member, such as joining, that no controller waits for."""
+"""Sequences of calls to one member, such as joining, which run without blocking a controller."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class CallPlace(NamedTuple):
-    """What a sequence is for. Its controller is due again when the sequence has ended."""
+    """Key of a sequence; when it has ended, its controller reconciles the cluster again."""
 
     #: Name of the controller.
     controller: str
@@ -19,19 +19,19 @@ class CallPlace(NamedTuple):
     cluster: str
     #: Uid of the cluster.
     uid: str
-    #: What the sequence does, in one word.
+    #: Purpose of the sequence, in one word.
     purpose: str
 
 
 class MemberCalls(Protocol):
-    """Runs sequences of calls, at most one for each place."""
+    """Runs sequences of calls, at most one for each key."""
 
     def answer(self, place: CallPlace, work: Callable[[], T]) -> Future[T] | None:
-        """The result of the sequence of a place, given once.
+        """Return the result of a sequence once; start the sequence if it is not running.
 
         Args:
-            place: the controller and the cluster.
-            work: the sequence; it is begun if none of this place is running or has ended.
+            place: key of the sequence.
+            work: the sequence; it starts if no sequence of this key runs or has a result.
 
         Returns:
             A finished future, or ``None`` while the sequence runs.
@@ -40,10 +40,10 @@ class MemberCalls(Protocol):
 
 
 class InlineCalls:
-    """Runs every sequence at once, for members of this process."""
+    """Runs every sequence immediately, for members of this process."""
 
     def answer(self, place: CallPlace, work: Callable[[], T]) -> Future[T] | None:
-        """The result of ``work``."""
+        """Run the sequence and return its result."""
         made: Future[T] = Future()
         try:
             made.set_result(work())
@@ -59,7 +59,7 @@ class PooledCalls:
         """Start without threads.
 
         Args:
-            threads: sequences that run at once; further ones wait.
+            threads: maximum number of parallel sequences; further ones wait.
             announce: called on any thread with a controller and a cluster when a sequence has
                 ended.
         """
@@ -68,7 +68,7 @@ class PooledCalls:
         self._running: dict[CallPlace, Future[Any]] = {}
 
     def answer(self, place: CallPlace, work: Callable[[], T]) -> Future[T] | None:
-        """The result of the sequence of a place, given once; ``None`` while it runs."""
+        """Return the result of a sequence once; ``None`` while it runs."""
         running = self._running.get(place)
         if running is None:
             running = self._running[place] = self._pool.submit(work)
@@ -79,5 +79,5 @@ class PooledCalls:
         return self._running.pop(place)
 
     def close(self) -> None:
-        """Begin no further sequence."""
+        """Cancel waiting sequences and accept no further ones."""
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""What identifies the federation at a member."""
+"""Check of the credentials that identify the federation to a member."""
 
 from stretto.base.errors import InputError
 from stretto.federation.connection.protocol import ClusterCredentials
@@ -8,7 +8,7 @@ def check_identity(credentials: ClusterCredentials) -> None:
     """Refuse credentials without a client certificate and without a token.
 
     Raises:
-        InputError: nothing identifies the federation.
+        InputError: the secret has neither.
     """
     has_certificate = bool(credentials.certificate and credentials.key)
     if has_certificate or credentials.bootstrap_token or credentials.account_token:

@@ -17,7 +17,7 @@ from stretto.stores.later_lists import LaterLists
 from stretto.stores.store import Store
 
 FIELD_MANAGER: Final = "stretto-federation"
-"""The name under which members note the fields of the federation."""
+"""Field manager under which members record the fields of the federation."""
 MEMBER_OPTIONS: Final = KubeOptions(
     connect=2.0,
     write_timeout=3.0,
@@ -25,30 +25,30 @@ MEMBER_OPTIONS: Final = KubeOptions(
     answer=4.0,
     field_manager=FIELD_MANAGER,
 )
-"""A write has landed after six seconds or never will, as a lease requires."""
+"""A write takes effect within six seconds or never, which the lease requires."""
 
 
 class KubeMember:
     """A connection to the API server of a member."""
 
     def __init__(self, store: KubeStore) -> None:
-        """Over an open store."""
+        """Initialize with an open store."""
         self._store = store
         self._later = LaterLists(store)
 
     @property
     def store(self) -> Store:
-        """Its objects; no list waits for the server."""
+        """The objects of the member; lists do not block."""
         return self._later
 
     def probe(self) -> Future[MemberProbe]:
-        """Ask for its health and its kinds."""
+        """Request its health and its served kinds."""
         made: Future[MemberProbe] = Future()
         self._store.survey().add_done_callback(forwarding(made))
         return made
 
     def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
-        """Ask its metrics.k8s.io what the pods of a namespace use."""
+        """Request the usage of the pods of a namespace from its metrics.k8s.io."""
         return self._store.computed(POD_METRICS, namespace, PodMetrics)
 
     def close(self) -> None:
@@ -63,13 +63,13 @@ def member_store(
     rng: Rng | None = None,
     options: KubeOptions = MEMBER_OPTIONS,
 ) -> KubeStore:
-    """The objects of a member; it is asked with the first call.
+    """The objects of a member; the first call connects.
 
     Args:
         name: name of its FederatedCluster.
-        spec: how it is reached.
-        credentials: what its secret holds.
-        rng: spreads waits between attempts.
+        spec: address and options of the connection.
+        credentials: decoded content of its secret.
+        rng: jitter of the back-off between attempts.
         options: timeouts and limits.
 
     Raises:
@@ -88,12 +88,12 @@ class KubeConnector:
         options: KubeOptions = MEMBER_OPTIONS,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Open connections.
+        """Initialize with options.
 
         Args:
-            rng: spreads waits between attempts.
+            rng: jitter of the back-off between attempts.
             options: timeouts and limits of every connection.
-            may_write: called before each write; only a leader may send one.
+            may_write: called before each write; only the leader may write.
         """
         self._rng = rng
         self._options = options
@@ -102,7 +102,7 @@ class KubeConnector:
     def connect(
         self, name: str, spec: FederatedClusterSpec, credentials: ClusterCredentials
     ) -> KubeMember:
-        """Log in to a member; it is asked with the first call.
+        """Log in to a member; the first call connects.
 
         Raises:
             InputError: the address or the credentials cannot be used.

@@ -1,4 +1,4 @@
-"""What the answers of an API server mean for the health of a member."""
+"""Interpretation of an API server's answers as health of a member."""
 
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -15,7 +15,7 @@ _REFUSALS: Final = (401, 403)
 
 
 def forwarding(made: Future[MemberProbe]) -> Callable[[Future[ServerSurvey]], None]:
-    """A callback of a survey that gives the answer to a probe."""
+    """A callback of a survey that sets the result of a probe."""
 
     def forward(done: Future[ServerSurvey]) -> None:
         try:
@@ -34,7 +34,7 @@ def forwarding(made: Future[MemberProbe]) -> Callable[[Future[ServerSurvey]], No
 
 
 def _probe(survey: ServerSurvey) -> MemberProbe:
-    """What an answer of the server means."""
+    """The probe that follows from a survey of the server."""
     if survey.status == 200:
         kinds = tuple(map(api_resource, survey.kinds)) if survey.kinds is not None else None
         return MemberProbe(MemberAnswer.HEALTHY, "", kinds)

@@ -1,4 +1,4 @@
-"""The contract between the federation and a member: a store, and an answer about its health."""
+"""Protocol between the federation and a member: a store and a health probe."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -13,28 +13,28 @@ from stretto.stores.store import Store
 
 
 class ClusterCredentials(msgspec.Struct, frozen=True):
-    """What the secret of a cluster holds, decoded."""
+    """Decoded content of the secret of a cluster."""
 
-    #: The secret, for messages: namespace and name.
+    #: Namespace and name of the secret, for messages.
     where: str
     #: Certificate authority of the API server (PEM); empty for the system's.
     authority: bytes = b""
     #: Client certificate (PEM); empty without one.
     certificate: bytes = b""
-    #: Key of the client certificate (PEM).
+    #: Key of the client certificate (PEM); empty without one.
     key: bytes = b""
-    #: Token to join with; empty without one.
+    #: Token for joining; empty without one.
     bootstrap_token: str = ""
-    #: Token of the service account that joining has created; empty before.
+    #: Token of the service account that joining has created; empty before joining.
     account_token: str = ""
 
 
 class MemberAnswer(Enum):
-    """What an API server says about itself."""
+    """Health of an API server."""
 
     #: It is healthy.
     HEALTHY = "healthy"
-    #: It answers, but is not healthy, or is overloaded.
+    #: It answers, but is unhealthy or overloaded.
     UNHEALTHY = "unhealthy"
     #: It refuses the credentials.
     REFUSED = "refused"
@@ -45,11 +45,11 @@ class MemberAnswer(Enum):
 class MemberProbe(msgspec.Struct, frozen=True):
     """The answer of one member at one time."""
 
-    #: What it says.
+    #: Health of the API server.
     answer: MemberAnswer
-    #: Why it is not healthy; empty if it is.
+    #: Reason why it is not healthy; empty if it is.
     message: str = ""
-    #: The kinds that it serves, by group, version and kind; ``None`` if it did not tell.
+    #: The kinds that it serves, by group, version and kind; ``None`` if unknown.
     kinds: tuple[APIResource, ...] | None = None
 
 
@@ -58,17 +58,17 @@ class MemberConnection(Protocol):
 
     @property
     def store(self) -> Store:
-        """Its objects."""
+        """The objects of the member."""
         ...
 
     def probe(self) -> Future[MemberProbe]:
-        """Ask for its health and its kinds; the answer comes later."""
+        """Request health and served kinds; returns at once."""
         ...
 
     def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
-        """Ask what the pods of a namespace use; the answer comes later.
+        """Request the usage of the pods of a namespace; returns at once.
 
-        The future raises a ``StrettoError`` if the member does not say.
+        The future raises a ``StrettoError`` if the member does not report the usage.
         """
         ...
 
@@ -83,12 +83,12 @@ class MemberConnector(Protocol):
     def connect(
         self, name: str, spec: FederatedClusterSpec, credentials: ClusterCredentials
     ) -> MemberConnection:
-        """Open a connection with the token of the service account, else with what joins.
+        """Open a connection with the service account's token, or else with the join credentials.
 
         Args:
             name: name of the FederatedCluster.
-            spec: how it is reached.
-            credentials: what its secret holds.
+            spec: address and options of the connection.
+            credentials: decoded content of its secret.
 
         Raises:
             InputError: the address or the credentials cannot be used.

@@ -1,1 +1,1 @@
-"""Sources, federated objects and members' objects: pure functions from one to the next."""
+"""Pure functions over sources, federated objects and members' objects."""

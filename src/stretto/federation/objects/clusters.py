@@ -1,4 +1,4 @@
-"""A FederatedCluster as the scheduling reads it."""
+"""A FederatedCluster as input of scheduling."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,11 +14,11 @@ from stretto.reconcile.cache import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class ClusterNodes:
-    """What the nodes of a cluster offer besides its own report."""
+    """Capacity of the nodes of a cluster, which the cluster's report does not contain."""
 
-    #: CPU in thousandths by model.
+    #: CPU in thousandths of a core, by CPU model.
     cpu_models: Amounts = field(default_factory=dict)
-    #: Free amounts of every node; empty where only the sums count.
+    #: Free amounts of every node; empty if only the sums are used.
     free_nodes: tuple[Amounts, ...] = ()
 
 
@@ -26,9 +26,9 @@ class ClusterNodes:
 class DecodedCluster:
     """A decoded cluster, and the kinds that it serves."""
 
-    #: The cluster, as one that serves the kind of a workload.
+    #: The cluster; it must still be checked for the kind of a workload.
     member: MemberCluster
-    #: Group, version and kind of what it serves.
+    #: Group, version and kind of every served kind.
     served: frozenset[tuple[str, str, str]]
 
     def for_type(self, type_: FederatedType) -> MemberCluster:
@@ -37,12 +37,12 @@ class DecodedCluster:
         return self.member if kind in self.served else replace(self.member, serves_kind=False)
 
     def differs_in_amounts_only(self, other: "DecodedCluster") -> bool:
-        """True if nothing else distinguishes another state of the cluster."""
+        """True if two states of a cluster differ at most in amounts."""
         return self.served == other.served and _bare(self.member) == _bare(other.member)
 
 
 def decoded_cluster(cluster: StoredObject, supply: ClusterNodes) -> DecodedCluster:
-    """A cluster as the scheduling reads it."""
+    """A cluster as input of scheduling."""
     read = cluster.read(FederatedCluster)
     resources = read.status.resources
     member = MemberCluster(

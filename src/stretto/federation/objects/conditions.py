@@ -1,4 +1,4 @@
-"""The conditions of a federated object, each in its place."""
+"""Conditions of a federated object; the order of the list is stable."""
 
 from collections.abc import Iterable
 
@@ -12,10 +12,10 @@ def with_conditions(
 ) -> list[Fields] | None:
     """All conditions after some changes; ``None`` if nothing changes.
 
-    A condition that is true appears only if it was false before.
+    A condition with status ``True`` is added only if it was ``False`` before.
 
     Args:
-        present: the conditions now.
+        present: the present conditions.
         changes: conditions to set.
         now: time of transitions.
     """

@@ -1,4 +1,4 @@
-"""Where a federated object is placed now."""
+"""The present placement of a federated object."""
 
 from stretto.federation import names
 from stretto.federation.objects.paths import pointer

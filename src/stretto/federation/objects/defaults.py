@@ -1,8 +1,8 @@
-"""FederatedTypeConfigs of built-in kinds: those of a host without its own, and further ones.
+"""FederatedTypeConfigs of built-in kinds: defaults for a host without any, and further ones.
 
 Together they are the kinds that KubeAdmiral configures, without EndpointSlices, which need none. By
-default a host carries workloads and what belongs to them. The further kinds let the controllers
-read secrets or write roles, so an operator adds them with the rights that they need.
+default a host federates workloads and their dependencies. The further kinds let the controllers
+read secrets or write roles. An operator adds them together with the required rights.
 """
 
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ _MCS: Final = "multicluster.x-k8s.io"
 
 @dataclass(frozen=True)
 class DefaultType:
-    """How one kind is federated."""
+    """Default configuration of one kind."""
 
     #: The kind.
     kind: Kind
     #: Paths of its replicas.
     paths: dict[str, str] = field(default_factory=dict)
-    #: Controllers before an object is written to members.
+    #: Groups of controllers that process an object before it is written to members.
     pipeline: tuple[tuple[str, ...], ...] = _SCHEDULED
     #: Annotations of the configuration.
     annotations: dict[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ _FURTHER: Final = (
 
 
 def default_types() -> Iterator[Fields]:
-    """The configurations of a host without its own, as objects."""
+    """The default configurations, as objects, for a host that has none."""
     return map(type_config, _DEFAULT)
 
 
@@ -94,7 +94,7 @@ def further_types() -> Iterator[Fields]:
 
 
 def type_config(default: DefaultType) -> Fields:
-    """The configuration of one kind, named like KubeAdmiral's."""
+    """The configuration of one kind; its name is that of KubeAdmiral."""
     kind = default.kind
     name = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     spec: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What a template asks for: replicas, and the requests of one of them."""
+"""Demand of a template: replicas, and the requests of one replica."""
 
 from functools import lru_cache
 from typing import Final
@@ -18,13 +18,13 @@ from stretto.reconcile.cache import Fields
 _POD_TEMPLATES: Final = ("spec.template.spec", "spec.jobTemplate.spec.template.spec")
 """Paths of the spec of pods in a workload."""
 _DEMANDING: Final = ("name", "resources", "restartPolicy")
-"""Fields of a container that its requests, or their errors, depend on."""
+"""Fields of a container that determine its requests or errors in them."""
 _KEPT: Final = 1 << 14
-"""Different requests that are kept decoded."""
+"""Size of the cache of decoded requests."""
 
 
 def replicas_of(template: Fields, type_: FederatedType) -> int:
-    """Wanted replicas of a template; 0 where its kind has none."""
+    """Desired replicas of a template; 0 if its kind has none."""
     path = type_.paths.replicas_spec
     if not path:
         return 0
@@ -33,10 +33,10 @@ def replicas_of(template: Fields, type_: FederatedType) -> int:
 
 
 def stated_replicas(template: Fields, type_: FederatedType) -> int:
-    """Wanted replicas of a template as ``replicas_of``, for a decision.
+    """Desired replicas of a template, as ``replicas_of``, with a check of the value.
 
     Raises:
-        InputError: they are no whole number, or negative.
+        InputError: the value is not a whole number, or is negative.
     """
     path = type_.paths.replicas_spec
     stated = field_at(template, path) if path else None
@@ -50,7 +50,7 @@ def request_of(template: Fields, *, counts_all: bool = True) -> Amounts:
 
     Args:
         template: the workload.
-        counts_all: whether CPU, memory and storage count; otherwise only extended resources do.
+        counts_all: true if CPU, memory and storage count; otherwise only extended resources count.
 
     Raises:
         InputError: a quantity is malformed.
@@ -66,7 +66,7 @@ def request_of(template: Fields, *, counts_all: bool = True) -> Amounts:
 
 
 def _demanding(container: Fields) -> Fields:
-    """A container with the fields that requests depend on."""
+    """A container with only the fields that determine its requests."""
     return {key: container[key] for key in _DEMANDING if key in container}
 
 
@@ -77,7 +77,7 @@ def _requests(spec: bytes) -> Amounts:
 
 
 def pod_spec(template: Fields) -> Fields | None:
-    """The spec of the pods of a workload; of the pod itself for a pod."""
+    """The spec of the pods of a workload, or of a pod itself; ``None`` without one."""
     if template.get("kind") == "Pod":
         return template.get("spec")
     for path in _POD_TEMPLATES:

@@ -1,4 +1,4 @@
-"""Which objects follow a workload to its clusters: those that its pods need, and those it names."""
+"""Objects that follow a workload to its clusters: dependencies of its pods, and named objects."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ _ENV_FROM: Final = (("configMapRef", "ConfigMap"), ("secretRef", "Secret"))
 
 
 class ObjectName(NamedTuple):
-    """An object of the same namespace."""
+    """Name of an object in the same namespace."""
 
     #: API group.
     group: str
@@ -39,39 +39,39 @@ class _Reference(NamedTuple):
 
     #: The object.
     object: ObjectName
-    #: True if the pod starts without it too.
+    #: True if the pod also starts without the object.
     optional: bool = False
 
 
 def followers(federated: StoredObject) -> set[ObjectName]:
-    """The objects that follow a federated object; none if following is off for it."""
+    """The objects that follow a federated object; empty if following is disabled for it."""
     if not _leads(federated):
         return set()
     return {each.object for each in _of_pods(federated)} | named_followers(federated)
 
 
 def needed_followers(federated: StoredObject) -> set[ObjectName]:
-    """The followers without which the pods of an object do not start."""
+    """The followers that the pods of an object need to start."""
     if not _leads(federated):
         return set()
     return {each.object for each in _of_pods(federated) if not each.optional}
 
 
 def named_followers(federated: StoredObject) -> set[ObjectName]:
-    """The followers that the annotation of an object names; none if following is off for it."""
+    """The followers that an annotation of an object names; empty if following is disabled."""
     text = federated.annotations.get(names.FOLLOWER_LIST, "")
     return set(_named(text)) if text and _leads(federated) else set()
 
 
 def _leads(federated: StoredObject) -> bool:
-    """True if other objects follow an object."""
+    """True if an object can have followers."""
     if federated.annotations.get(names.ENABLE_FOLLOWING) != "true":
         return False
     return (federated.spec.get("template") or {}).get("kind") in LEADERS
 
 
 def leader_of(federated: StoredObject) -> ObjectName:
-    """The name of the object that others follow."""
+    """The name by which followers refer to an object."""
     template = federated.spec["template"]
     group = str(template.get("apiVersion", "")).rpartition("/")[0]
     return ObjectName(group, template["kind"], template["metadata"]["name"])
@@ -95,7 +95,7 @@ def _of_pods(federated: StoredObject) -> Iterator[_Reference]:
 
 
 def _of_volume(source: Fields) -> Iterator[_Reference]:
-    """The object behind a volume or a projected source, which names a Secret by ``name``."""
+    """The object of a volume or a projected source; the latter names a Secret by ``name``."""
     for member, field, kind in _SOURCES:
         found: Fields = source.get(member) or {}
         name = found.get(field) or found.get("name")
@@ -116,7 +116,7 @@ def _of_container(container: Fields) -> Iterator[_Reference]:
 
 
 def _named(text: str) -> Iterator[ObjectName]:
-    """The objects of the annotation; none if it is malformed."""
+    """The objects in the text of the annotation; empty if it is malformed."""
     try:
         found: Any = json.loads(text or "[]")
         for each in found:
@@ -126,7 +126,7 @@ def _named(text: str) -> Iterator[ObjectName]:
 
 
 def gang_shares(group: StoredObject, leaders: Iterable[StoredObject]) -> dict[str, list[Fields]]:
-    """Patches of the minimum of a PodGroup, by cluster with fewer pods: its part is a gang."""
+    """Patches of ``minMember`` of a PodGroup, for clusters with fewer pods than the minimum."""
     least = (group.spec["template"].get("spec") or {}).get("minMember")
     counts: dict[str, int] = {}
     for leader in leaders:

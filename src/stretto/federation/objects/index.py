@@ -1,6 +1,6 @@
-"""Federated objects by what their stored form says: kind of the template, policies, what waits.
+"""Index of federated objects by kind of the template, policies and waiting replicas.
 
-The keys are read from the stored bytes, so a look-up among many objects decodes none of them.
+The keys are read from the stored bytes, so that a look-up among many objects decodes none of them.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from stretto.reconcile.cache import StoredObject
 INDEX: Final = "federated"
 """Name of the index of federated objects."""
 WAITING: Final = "waiting"
-"""Key of the objects with replicas that no cluster holds."""
+"""Key of the objects with replicas that run in no cluster."""
 
 
 class _StoredMetadata(msgspec.Struct, frozen=True):
@@ -40,12 +40,12 @@ class _StoredHead(msgspec.Struct, frozen=True):
 _DECODER: Final = msgspec.json.Decoder(_StoredHead)
 _EMPTY: Final = _StoredHead()
 _KEPT: Final = 1 << 10
-"""Heads that are kept: each version of an object is read several times when it changes."""
+"""Size of the cache of heads: each version of an object is read several times when it changes."""
 
 
 @lru_cache(maxsize=_KEPT)
 def _head(body: bytes) -> _StoredHead:
-    """What the keys of an object depend on; nothing for a malformed one."""
+    """The fields of an object that determine its keys; empty for a malformed object."""
     try:
         return _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -53,7 +53,7 @@ def _head(body: bytes) -> _StoredHead:
 
 
 def keys_of(federated: StoredObject) -> Iterator[str]:
-    """All keys of a federated object; a malformed one has none."""
+    """All keys of a federated object; a malformed object has none."""
     head = _head(federated.record.body)
     template = head.spec.template if head.spec is not None else None
     if template is not None:
@@ -67,7 +67,7 @@ def keys_of(federated: StoredObject) -> Iterator[str]:
 
 
 def kind_of(federated: StoredObject) -> tuple[str, str]:
-    """Group and kind of the template; empty where it names none."""
+    """Group and kind of the template; empty if it has none."""
     head = _head(federated.record.body)
     template = head.spec.template if head.spec is not None else None
     return _group_kind(template) if template is not None else ("", "")

@@ -1,4 +1,4 @@
-"""Fields of decoded objects by paths with dots, such as ``spec.replicas``."""
+"""Access to fields of decoded objects by dotted paths, such as ``spec.replicas``."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from stretto.reconcile.cache import Fields
 
 
 def field_at(fields: Fields, path: str) -> Any:
-    """The value at a path; ``None`` if the path is empty or leads nowhere."""
+    """The value at a path; ``None`` if the path is empty or does not exist."""
     found: Any = fields
     for step in path.split("."):
         if not isinstance(found, dict) or step not in found:
@@ -22,7 +22,7 @@ def pointer(path: str) -> str:
 
 
 def with_field(fields: Fields, path: str, value: Any) -> Fields:
-    """The object with another value at a path; objects on the way are created."""
+    """A copy of the object with a new value at a path; missing parent objects are created."""
     first, _, rest = path.partition(".")
     inner = fields.get(first)
     changed = (

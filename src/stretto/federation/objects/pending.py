@@ -1,4 +1,4 @@
-"""The annotation that says which controllers still have to work on a federated object.
+"""The annotation with the controllers that have not finished a federated object.
 
 It is a JSON list of groups. The first group works first; members are written when the list is
 empty. A controller that changes the object makes all groups after its own pending again.
@@ -13,17 +13,17 @@ from stretto.federation import names
 from stretto.federation.types import Pipeline
 
 _KEPT: Final = 256
-"""Texts that are kept decoded."""
+"""Size of the cache of parsed texts."""
 
 
 def pending(annotations: Mapping[str, str]) -> Pipeline:
-    """The groups of an annotation; none if it is absent or malformed."""
+    """The pending groups of an annotation; empty if it is absent or malformed."""
     return _groups(annotations.get(names.PENDING) or "[]")
 
 
 @lru_cache(maxsize=_KEPT)
 def _groups(text: str) -> Pipeline:
-    """The groups of a text; each controller reads it for each change, and few texts differ."""
+    """The groups of a text; cached, because controllers read few texts very often."""
     try:
         groups = json.loads(text)
         return tuple(tuple(map(str, group)) for group in groups if group)
@@ -33,12 +33,12 @@ def _groups(text: str) -> Pipeline:
 
 @lru_cache(maxsize=_KEPT)
 def written(groups: Pipeline) -> str:
-    """The annotation of some groups."""
+    """The text of the annotation for some groups."""
     return json.dumps([list(group) for group in groups], separators=(",", ":"))
 
 
 def has_turn(controller: str, annotations: Mapping[str, str]) -> bool:
-    """True if a controller may work: it is in the first group, or no group is left."""
+    """True if a controller may work: it is in the first group, or the list is empty."""
     groups = pending(annotations)
     return not groups or controller in groups[0]
 
@@ -46,13 +46,13 @@ def has_turn(controller: str, annotations: Mapping[str, str]) -> bool:
 def after(
     controller: str, annotations: Mapping[str, str], pipeline: Pipeline, changed: bool
 ) -> str:
-    """The annotation after a controller has worked.
+    """The annotation after a controller has finished.
 
     Args:
         controller: the controller.
         annotations: annotations of the object before.
         pipeline: all groups of the type.
-        changed: whether it has changed the object.
+        changed: true if the controller has changed the object.
     """
     groups = pending(annotations)
     rest = tuple(group for group in _without(controller, groups) if group)
@@ -71,7 +71,7 @@ def _without(controller: str, groups: Pipeline) -> Pipeline:
 
 
 def _following(controller: str, pipeline: Pipeline) -> Pipeline:
-    """The groups after the one of a controller."""
+    """The groups after the group of a controller."""
     for index, group in enumerate(pipeline):
         if controller in group:
             return pipeline[index + 1 :]

@@ -12,7 +12,7 @@ Patches = list[Fields]
 
 
 def placed_by(spec: Fields, controller: str) -> list[str] | None:
-    """Clusters that a controller has chosen; ``None`` if it has chosen nothing yet."""
+    """Clusters that a controller has chosen; ``None`` before its first choice."""
     for each in spec.get("placements") or ():
         if each.get("controller") == controller:
             return [item["cluster"] for item in each.get("placement") or ()]
@@ -20,7 +20,7 @@ def placed_by(spec: Fields, controller: str) -> list[str] | None:
 
 
 def placement(spec: Fields) -> set[str]:
-    """The effective placement: the clusters of all controllers."""
+    """The effective placement: the union of the clusters of all controllers."""
     return {
         item["cluster"]
         for each in spec.get("placements") or ()
@@ -29,13 +29,13 @@ def placement(spec: Fields) -> set[str]:
 
 
 def is_host_only(federated: StoredObject) -> bool:
-    """True if an object works on the host and goes to no member: a centralized autoscaler."""
+    """True if an object stays on the host and is written to no member: a centralized autoscaler."""
     labels = federated.spec["template"]["metadata"].get("labels") or {}
     return labels.get(names.CENTRALIZED_HPA) == "true"
 
 
 def with_placement(spec: Fields, controller: str, clusters: Iterable[str] | None) -> Fields:
-    """A spec with other clusters of a controller; ``None`` or no clusters remove its entry."""
+    """A spec with new clusters of a controller; ``None`` or an empty list removes its entry."""
     chosen = sorted(clusters or ())
     others = [each for each in spec.get("placements") or () if each["controller"] != controller]
     entry = {"controller": controller, "placement": [{"cluster": name} for name in chosen]}
@@ -43,7 +43,7 @@ def with_placement(spec: Fields, controller: str, clusters: Iterable[str] | None
 
 
 def overrides_by(spec: Fields, controller: str) -> dict[str, Patches]:
-    """Differences of a controller by cluster."""
+    """Overrides of a controller by cluster."""
     for each in spec.get("overrides") or ():
         if each.get("controller") == controller:
             return {
@@ -53,7 +53,7 @@ def overrides_by(spec: Fields, controller: str) -> dict[str, Patches]:
 
 
 def with_overrides(spec: Fields, controller: str, patches: Mapping[str, Patches]) -> Fields:
-    """A spec with other differences of a controller; clusters without any are left out."""
+    """A spec with new overrides of a controller; clusters without overrides are omitted."""
     items = [
         {"cluster": name, "patches": patches[name]} for name in sorted(patches) if patches[name]
     ]
@@ -77,7 +77,7 @@ def patches_for(spec: Fields, cluster: str, type_: FederatedType) -> Patches:
 
 
 def _with_list(spec: Fields, field: str, others: list[Any], entry: Fields | None) -> Fields:
-    """A spec with one entry of a list by controller replaced or removed."""
+    """A spec in which one controller's entry of a list is replaced or removed."""
     entries = [*others, entry] if entry is not None else others
     entries.sort(key=lambda each: str(each["controller"]))
     changed = {key: value for key, value in spec.items() if key != field}

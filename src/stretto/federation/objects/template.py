@@ -1,4 +1,4 @@
-"""From a source to the template and the metadata of its federated object."""
+"""Conversion of a source to the template and the metadata of its federated object."""
 
 import json
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ _DROPPED: Final = frozenset(
     {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers",
      "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"}
 )  # fmt: skip
-"""Fields of the metadata that do not go to members."""
+"""Fields of the metadata that are not sent to members."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceParts:
-    """A source, split into what members see and what steers the federation."""
+    """Parts of a source: content for members, and metadata that configures the federation."""
 
-    #: The object as it goes to members.
+    #: The object as it is sent to members.
     template: Fields
     #: Labels of the federated object.
     labels: dict[str, str]
@@ -50,8 +50,8 @@ def split(source: StoredObject, type_: FederatedType) -> SourceParts:
 def updated(federated: StoredObject, parts: SourceParts, type_: FederatedType) -> Fields | None:
     """The federated object after a change of its source; ``None`` if nothing changes.
 
-    Labels and annotations of other controllers stay; those that came from the source before and
-    are no longer there are removed.
+    Labels and annotations of other controllers stay; those that the source no longer has are
+    removed.
     """
     before = federated.annotations
     gone_labels = _observed(before.get(names.OBSERVED_LABELS, "")) - parts.labels.keys()
@@ -105,23 +105,23 @@ def created(name: str, source: StoredObject, parts: SourceParts, type_: Federate
 def _split(
     values: Mapping[str, str], steering: frozenset[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Values whose keys steer the federation, and the others."""
+    """Values whose keys configure the federation, and the other values."""
     inner = {key: value for key, value in values.items() if key in steering}
     return inner, {key: value for key, value in values.items() if key not in steering}
 
 
 def _keys(federated: Mapping[str, str], own: Mapping[str, str]) -> str:
-    """The annotation that lists keys by where they went."""
+    """The annotation that lists the keys in the federated object and the keys in the template."""
     return f"{','.join(sorted(federated))}|{','.join(sorted(own))}" if federated or own else ""
 
 
 def _observed(text: str) -> set[str]:
-    """The keys that went to the federated object."""
+    """The keys that were copied to the federated object."""
     return {key for key in text.partition("|")[0].split(",") if key}
 
 
 def _patch(source: StoredObject, metadata: Fields) -> str:
-    """The JSON merge patch that makes the template of the source."""
+    """The JSON merge patch from the source to the template."""
     change: Fields = dict.fromkeys(sorted(_DROPPED & source.metadata.keys()))
     for field, before in (("annotations", source.annotations), ("labels", source.labels)):
         gone = dict.fromkeys(sorted(before.keys() - metadata[field].keys()))

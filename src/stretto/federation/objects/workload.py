@@ -1,4 +1,4 @@
-"""From a federated object, its rules and the clusters to what the scheduling stages read."""
+"""Conversion of a federated object, its rules and the clusters to the input of scheduling."""
 
 from collections.abc import Iterable
 
@@ -18,13 +18,13 @@ from stretto.reconcile.cache import StoredObject
 def federated_workload(
     federated: StoredObject, type_: FederatedType, rules: Steering, found: Circumstances
 ) -> FederatedWorkload:
-    """The workload as the scheduling stages read it.
+    """The workload as input of scheduling.
 
     Args:
         federated: the federated object.
         type_: its kind.
         rules: its effective rules.
-        found: what else the decision depends on.
+        found: further input of the decision.
 
     Raises:
         InputError: its replicas or requests are malformed.

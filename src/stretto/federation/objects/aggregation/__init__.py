@@ -1,1 +1,1 @@
-"""From the status of an object in its members to the status of its source."""
+"""Aggregation of the status of members' objects into the status of their source."""

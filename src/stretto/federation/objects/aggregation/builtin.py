@@ -1,4 +1,4 @@
-"""From the status of an object in its members to the status of its source, by kind."""
+"""Built-in aggregation of the status of members' objects into that of their source, by kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from stretto.reconcile.cache import Fields, StoredObject
 
 Aggregate = Callable[[Sequence[StoredObject]], Fields]
-"""From the objects of all members, by name of the cluster, to the status of the source."""
+"""Function from the objects of all members, by cluster name, to the status of the source."""
 
 
 def aggregate_of(kind: str) -> Aggregate | None:
@@ -15,7 +15,7 @@ def aggregate_of(kind: str) -> Aggregate | None:
 
 
 def _sums(*fields: str) -> Aggregate:
-    """Adds numbers; those that are 0 everywhere are left out."""
+    """A rule that adds numbers; numbers that are 0 in all clusters are omitted."""
 
     def rule(objects: Sequence[StoredObject]) -> Fields:
         totals = {name: sum(int(x.status.get(name) or 0) for x in objects) for name in fields}
@@ -25,14 +25,14 @@ def _sums(*fields: str) -> Aggregate:
 
 
 def _stateful(objects: Sequence[StoredObject]) -> Fields:
-    """The status of a StatefulSet that runs in one cluster; sums where it runs in several."""
+    """The status of a StatefulSet in one cluster, or the sums over several clusters."""
     if len(objects) == 1:
         return dict(objects[0].status)
     return _sums("replicas", "readyReplicas", "availableReplicas", "updatedReplicas")(objects)
 
 
 def _pod(objects: Sequence[StoredObject]) -> Fields:
-    """The worst phase of all with the clusters where it is, and the containers of each cluster."""
+    """The worst phase of all members with its clusters, and the containers of each cluster."""
     by_phase: dict[str, list[str]] = {}
     for each in objects:
         by_phase.setdefault(str(each.status.get("phase")), []).append(each.source)
@@ -60,7 +60,7 @@ _PHASES: Final = ("Failed", "Pending", "Running", "Succeeded")
 
 
 def _job(objects: Sequence[StoredObject]) -> Fields:
-    """Sums, the first start, and once all have ended the last end with its conditions."""
+    """Sums, the first start, and after all have ended, the last end with its conditions."""
     status = _sums("active", "succeeded", "failed")(objects)
     starts = [each.status["startTime"] for each in objects if each.status.get("startTime")]
     status["startTime"] = min(starts, default=None)
@@ -81,7 +81,7 @@ def _job(objects: Sequence[StoredObject]) -> Fields:
 
 
 def _ends(job: StoredObject) -> list[Fields]:
-    """The conditions that end a Job."""
+    """The conditions that mark a Job as finished."""
     conditions = job.status.get("conditions") or ()
     ends = ("Failed", "Complete")
     return [each for each in conditions if each["type"] in ends and each["status"] == "True"]
@@ -92,7 +92,7 @@ def _has(job: StoredObject, type_: str) -> bool:
 
 
 def _conditions(types: Sequence[str], at: str | None, message: str) -> list[Fields]:
-    """Conditions that hold since the same time; API servers require the first before the second."""
+    """Conditions with the same transition time, in the order that API servers require."""
     times = {"lastTransitionTime": at, "lastProbeTime": at} if at else {}
     return [{"type": each, "status": "True", "message": message, **times} for each in types]
 

@@ -1,4 +1,4 @@
-"""Expressions over the objects of members: CEL, and paths by JSONPath (RFC 9535)."""
+"""Expressions over the objects of members: CEL, and JSONPath (RFC 9535)."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,7 +8,7 @@ from stretto.base.errors import InputError, MissingExtraError
 from stretto.reconcile.cache import Fields
 
 MEMBERS = "members"
-"""Variable of a CEL expression: the objects of all members, each with ``cluster``."""
+"""Variable of a CEL expression: the objects of all members, each with the field ``cluster``."""
 
 
 def evaluate(expression: str, members: Sequence[Fields]) -> Any:

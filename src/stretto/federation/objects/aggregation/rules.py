@@ -1,4 +1,4 @@
-"""The status of sources of a kind by the rules of its FederatedTypeConfig."""
+"""Aggregation of the status of sources by the rules of a FederatedTypeConfig."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 
 
 def rule_of(type_: FederatedType) -> Aggregate | None:
-    """How the status of a kind is aggregated; ``None`` if it is not."""
+    """The rule that aggregates the status of a kind; ``None`` if it is not aggregated."""
     if not type_.status_rules:
         return aggregate_of(type_.kind.kind)
 
@@ -72,4 +72,4 @@ _COMBINE: Final[Mapping[StatusCombination, Callable[[list[Any]], Any]]] = {
     StatusCombination.ANY: any,
     StatusCombination.LIST: list,
 }
-"""From the values of all members to one value."""
+"""Functions that combine the values of all members to one value."""

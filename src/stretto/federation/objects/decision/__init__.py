@@ -1,1 +1,1 @@
-"""What a scheduling decision reads of an object, and what its result changes."""
+"""Input of a scheduling decision from its object, and the fields that its result changes."""

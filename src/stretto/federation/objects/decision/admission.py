@@ -1,8 +1,8 @@
 """Queues and gangs before the division: how many replicas may run, and whether a gang starts.
 
 A gang runs in one cluster, or in several if ``maxClusters`` of its policy is at least 2. It gets
-replicas only where at least its minimum fits at once. Replicas that are held back are reported as
-unplaced, with the reason; what runs stays.
+replicas only if at least its minimum fits at once. Held replicas are reported as unplaced, with the
+reason; running replicas stay.
 """
 
 from dataclasses import replace
@@ -17,12 +17,12 @@ from stretto.federation.scheduling.workload import FederatedWorkload, GangRule, 
 
 
 def admitting_division(matrix: PerformanceMatrix | None) -> ReplicaDivider:
-    """The default division of what queues and gangs admit; the argument is that of the default."""
+    """The default division, limited by queues and gangs; ``matrix`` is that of the default."""
     return with_admission(default_division(matrix))
 
 
 def with_admission(divide: ReplicaDivider) -> ReplicaDivider:
-    """A division of the replicas that the queue of a workload admits, whole gangs only."""
+    """A division of the replicas that the queue of a workload admits; gangs start as a whole."""
 
     def division(
         workload: FederatedWorkload, supply: SupplyTable, at: Positions
@@ -51,7 +51,7 @@ def _whole(
     divide: ReplicaDivider,
     where: tuple[SupplyTable, Positions],
 ) -> ReplicaDivision:
-    """A division in which at least the minimum of a gang fits; empty if there is none."""
+    """A division in which at least the minimum of a gang fits; empty if none exists."""
     supply, at = where
     if gang.spreads:
         made = divide(workload, supply, at)
@@ -67,13 +67,13 @@ def _whole(
 
 
 def _present_first(workload: FederatedWorkload, supply: SupplyTable, at: Positions) -> list[int]:
-    """Positions of clusters: the one that runs the gang, then the others as they are ranked."""
+    """Positions of clusters: first the cluster that runs the gang, then the others by rank."""
     names = {each: supply.members[each].name for each in at.tolist()}
     return sorted(names, key=lambda each: not workload.current.get(names[each]))
 
 
 def _running(made: ReplicaDivision) -> int:
-    """Replicas that fit."""
+    """Number of replicas that fit."""
     return _total(made) - sum(made.waiting.values())
 
 
@@ -84,14 +84,14 @@ def _total(made: ReplicaDivision) -> int:
 def _refused(
     workload: FederatedWorkload, gang: GangRule, held: HeldReplicas | None
 ) -> HeldReplicas:
-    """Why a gang of which too few replicas are admitted does not start."""
+    """The reason why a gang with too few admitted replicas does not start."""
     why = held.message if held is not None else f"it has {workload.replicas} replicas"
     text = f"the gang {gang.name} needs {gang.least} pods at once, and {why}"
     return HeldReplicas(workload.replicas, "GangTooSmall", text)
 
 
 def _short(workload: FederatedWorkload, gang: GangRule) -> HeldReplicas:
-    """Why a gang that fits nowhere does not start."""
+    """The reason why a gang that fits in no cluster does not start."""
     where = "the clusters together have" if gang.spreads else "no cluster has"
     hint = "" if gang.spreads else "; maxClusters of 2 or more lets it run in several"
     text = f"{where} no capacity for the {gang.least} pods that the gang {gang.name} needs at once"

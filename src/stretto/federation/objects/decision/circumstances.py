@@ -1,4 +1,4 @@
-"""What a decision depends on besides its object and the clusters."""
+"""Input of a decision besides the object and the clusters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a decision depends on besides the object, its rules and the clusters."""
+    """Input of a decision besides the object, its rules and the clusters."""
 
-    #: Seconds since the epoch; migrations end by it.
+    #: Seconds since the epoch, at which migrations are evaluated.
     wall_time: float
-    #: True if scores count the CPU and the memory of a replica.
+    #: True if scores use the CPU and the memory of a replica.
     counts_requests: bool = True
     #: Replicas of this object that its clusters do not report yet.
     starting: Mapping[str, int] = field(default_factory=dict)

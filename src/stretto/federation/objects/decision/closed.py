@@ -1,4 +1,4 @@
-"""Replicas that wait for clusters which take none now, although the policy wants them there."""
+"""Replicas that wait for clusters which accept none now, although the policy places them there."""
 
 from typing import Final
 
@@ -7,20 +7,20 @@ from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 
 _NOT_READY: Final = "ClusterReady"
-"""The filter that rejects clusters that are not ready; it comes after those of the policy."""
+"""The filter that rejects clusters that are not ready; it runs after the filters of the policy."""
 
 
 def closed_replicas(
     workload: FederatedWorkload, result: FederatedPlacement, supply: SupplyTable
 ) -> int:
-    """Of the replicas that no cluster may run, those that closed clusters take once they open.
+    """Unplaced replicas that closed clusters will accept once they are ready again.
 
-    What runs elsewhere stays until then: a rollout counts these replicas as wanted. Where no
-    cluster takes any replica, the last placement stays, and all that it lacks counts.
+    Running replicas elsewhere stay until then: a rollout counts the waiting replicas as desired. If
+    no cluster accepts any replica, the last placement stays, and all missing replicas count.
 
     Args:
         workload: the workload.
-        result: where it goes.
+        result: its placement.
         supply: all clusters.
     """
     if result.replicas:
@@ -30,11 +30,11 @@ def closed_replicas(
 
 
 def for_closed(workload: FederatedWorkload, result: FederatedPlacement, supply: SupplyTable) -> int:
-    """Of the replicas that no cluster may run, those that the policy allows in closed clusters.
+    """Unplaced replicas that the policy allows in closed clusters.
 
     Args:
         workload: the workload.
-        result: where it goes.
+        result: its placement.
         supply: all clusters.
     """
     unplaced = result.unplaced - (result.held.count if result.held is not None else 0)
@@ -47,7 +47,7 @@ def for_closed(workload: FederatedWorkload, result: FederatedPlacement, supply: 
 
 
 def _headroom(workload: FederatedWorkload, result: FederatedPlacement, cluster: str) -> int:
-    """Further replicas of a workload that its policy allows in a cluster."""
+    """Number of further replicas of a workload that its policy allows in a cluster."""
     limits, most = workload.limits, workload.replicas
     if limits.weights and not limits.weights.get(cluster):
         return 0

@@ -30,47 +30,47 @@ def with_result(spec: Fields, type_: FederatedType, result: FederatedPlacement) 
 
 
 def without_result(spec: Fields) -> Fields:
-    """A spec without placement and replicas of the scheduler."""
+    """A spec without the placement and the replicas of the scheduler."""
     spec = placements.with_placement(spec, names.SCHEDULER, None)
     return placements.with_overrides(spec, names.SCHEDULER, {})
 
 
 class WaitingReplicas(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The annotation ``stretto.dev/waiting-replicas``: replicas that no cluster runs."""
+    """The annotation ``stretto.dev/waiting-replicas``: replicas that run in no cluster."""
 
-    #: Those beyond the capacity of a cluster, which wait there, by cluster.
+    #: Replicas beyond the capacity of a cluster, by the cluster in which they wait.
     clusters: dict[str, int] = {}
-    #: Those that no cluster may run.
+    #: Replicas that may run in no cluster.
     unplaced: int = 0
-    #: Of these, those that clusters take once they are ready again.
+    #: Part of the unplaced replicas that clusters accept once they are ready again.
     closed: int = 0
-    #: True if no cluster is feasible and the last placement stays.
+    #: True if no cluster is feasible and the last placement is kept.
     kept: bool = False
 
     def written(self) -> str | None:
-        """The annotation; ``None`` without any replica that waits."""
+        """The annotation; ``None`` without waiting replicas."""
         text = msgspec.json.encode(self).decode()
         return text if text != "{}" else None
 
 
 def waiting(result: FederatedPlacement, closed: int) -> str | None:
-    """The annotation with the replicas that no cluster holds; ``None`` without any.
+    """The annotation with the replicas that run in no cluster; ``None`` without such replicas.
 
     Args:
-        result: where an object goes.
-        closed: replicas that clusters take once they are ready again.
+        result: the placement of an object.
+        closed: replicas that clusters accept once they are ready again.
     """
     clusters = dict(sorted(result.waiting.items()))
     return WaitingReplicas(clusters, result.unplaced, min(closed, result.unplaced)).written()
 
 
 def kept(closed: int) -> str | None:
-    """The annotation where the last placement stays and lacks replicas."""
+    """The annotation of an object that keeps its last placement and lacks replicas."""
     return WaitingReplicas(unplaced=closed, closed=closed, kept=True).written()
 
 
 def waiting_of(annotations: Mapping[str, str]) -> WaitingReplicas:
-    """The annotation of a federated object; nothing waits if it is absent or malformed."""
+    """The annotation of a federated object; empty if it is absent or malformed."""
     try:
         text = annotations.get(names.WAITING, "{}")
         return msgspec.json.decode(text.encode(), type=WaitingReplicas)

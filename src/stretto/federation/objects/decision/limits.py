@@ -1,4 +1,4 @@
-"""What limits the replicas of single clusters: bounds and shares of the policy, observations."""
+"""Limits on the replicas of single clusters: bounds and shares of the policy, observations."""
 
 from collections.abc import Mapping
 

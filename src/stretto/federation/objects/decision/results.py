@@ -1,4 +1,4 @@
-"""What a scheduling result means for its object, as a condition."""
+"""The condition of an object that follows from a scheduling result."""
 
 from collections import defaultdict
 from typing import Final
@@ -17,18 +17,18 @@ HELD: Final = {
     "GangTooSmall": "raise the replicas or the queue, or lower minMember",
     "GangDoesNotFit": "add nodes, or allow more clusters",
 }
-"""What to do about replicas that a queue or a gang holds back, by reason."""
+"""Remedies for replicas that a queue or a gang holds back, by reason."""
 
 
 def condition_of(
     workload: FederatedWorkload, result: FederatedPlacement, closed: int = 0
 ) -> ObjectCondition:
-    """Whether the object is placed in full; if not, why and what to do.
+    """The condition ``Scheduled``; unless the object is placed in full, with reason and remedy.
 
     Args:
         workload: the object.
-        result: where it goes.
-        closed: replicas that clusters take once they are ready again.
+        result: its placement.
+        closed: replicas that clusters accept once they are ready again.
     """
     if result.verdict is PlacementVerdict.UNCHANGED:
         return ObjectCondition(SCHEDULED)
@@ -56,8 +56,8 @@ def condition_of(
         if closed:
             text = (
                 f"{missing} of {workload.replicas} replicas may run in none of the clusters"
-                f" {clusters} now, and {closed} of them wait for clusters that are not ready, leave"
-                " or have a taint; what runs elsewhere stays until then: allow more clusters"
+                f" {clusters} now; {closed} of them wait for clusters that are not ready, leave or"
+                " have a taint; running replicas stay until then: allow more clusters"
             )
         return ObjectCondition(SCHEDULED, "ReplicasUnplaced", text)
     if result.waiting:
@@ -68,7 +68,7 @@ def condition_of(
 
 
 def _kind_served(workload: FederatedWorkload, result: FederatedPlacement) -> ObjectCondition:
-    """Whether all clusters that the policy names serve the kind of the object."""
+    """The condition that names clusters of the policy which do not serve the kind."""
     filters = result.filtered_by
     lacking = sorted(name for name in workload.placement if filters.get(name) == _SERVES)
     if not lacking:
@@ -79,7 +79,7 @@ def _kind_served(workload: FederatedWorkload, result: FederatedPlacement) -> Obj
 
 
 def _rejections(result: FederatedPlacement) -> str:
-    """The filters with the clusters that they reject."""
+    """Text with the filters and the clusters that each one rejects."""
     by_filter: defaultdict[str, list[str]] = defaultdict(list)
     for cluster, name in sorted(result.filtered_by.items()):
         by_filter[name].append(cluster)

@@ -1,8 +1,8 @@
-"""Autoscalers: whether one runs in every member or on the host, and what its workload must allow.
+"""Placement of autoscalers, in every member or on the host, and the conditions on their workload.
 
-In the distributed mode every member scales its own copy of the workload. Each copy then decides its
-replicas, so the workload keeps those of members, is not divided, and goes wherever the autoscaler
-goes. In the centralized mode the host scales the source, and members get no autoscaler.
+In the distributed mode every member scales its own copy of the workload. Each copy then sets its
+own replicas, so the workload retains the replicas of members, is not divided, and follows the
+autoscaler. In the centralized mode the host scales the source, and members receive no autoscaler.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def is_centralized(federated: StoredObject) -> bool:
 
 
 def target_of(federated: StoredObject, type_: FederatedType) -> ObjectName | None:
-    """The workload that an autoscaler scales; ``None`` for other kinds and malformed ones."""
+    """The workload that an autoscaler scales; ``None`` for other kinds and malformed objects."""
     found = field_at(federated.spec["template"], type_.scale_target) if type_.scale_target else None
     if not isinstance(found, dict) or not found.get("kind") or not found.get("name"):
         return None
@@ -36,18 +36,18 @@ def target_of(federated: StoredObject, type_: FederatedType) -> ObjectName | Non
 def obstacles(
     autoscaler: StoredObject, workload: StoredObject | None, *, divided: bool
 ) -> Iterator[str]:
-    """Why an autoscaler cannot run in members, each with what to do.
+    """Reasons why an autoscaler cannot run in members, each with a remedy.
 
     Args:
         autoscaler: the federated autoscaler.
-        workload: the federated workload; ``None`` if there is none.
-        divided: whether the replicas of the workload are divided.
+        workload: the federated workload; ``None`` if it does not exist.
+        divided: true if the replicas of the workload are divided.
     """
     if workload is None:
         yield "its workload is not federated: create it, or correct scaleTargetRef"
         return
     if workload.annotations.get(names.RETAIN_REPLICAS) != "true":
-        yield f"members do not decide the replicas: annotate the workload {names.RETAIN_REPLICAS}"
+        yield f"members do not set its replicas: annotate the workload {names.RETAIN_REPLICAS}"
     template = workload.spec["template"]
     leader = template["kind"], template["metadata"]["name"]
     follows = autoscaler.spec.get("follows") or ()

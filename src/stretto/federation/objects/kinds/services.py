@@ -12,25 +12,25 @@ SLICE: Final = ("discovery.k8s.io", "EndpointSlice")
 SERVICE: Final = ("", "Service")
 """Groups and kinds."""
 SERVICE_NAME: Final = "kubernetes.io/service-name"
-"""Label of an EndpointSlice: its Service."""
+"""Label of an EndpointSlice with the name of its Service."""
 _CONTENT: Final = ("addressType", "endpoints", "ports")
-"""Fields of an EndpointSlice besides its metadata."""
+"""Fields of an EndpointSlice except its metadata."""
 
 
 def service_of(endpoints: StoredObject) -> str:
-    """The Service of an EndpointSlice that its own cluster has made; empty for imported ones."""
+    """Service of an EndpointSlice that its own cluster has created; empty for imported slices."""
     if names.SOURCE_CLUSTER in endpoints.labels:
         return ""
     return endpoints.labels.get(SERVICE_NAME, "")
 
 
 def imported_name(cluster: str, endpoints: StoredObject) -> str:
-    """The name on the host of an EndpointSlice of a cluster."""
+    """The name that an EndpointSlice of a cluster has on the host."""
     return f"imported-{cluster}-{endpoints.record.name}"
 
 
 def imported(cluster: str, endpoints: StoredObject) -> Fields:
-    """An EndpointSlice of a cluster as it is on the host."""
+    """The copy of a cluster's EndpointSlice for the host."""
     labels = {names.SOURCE_CLUSTER: cluster, SERVICE_NAME: endpoints.labels[SERVICE_NAME]}
     metadata = {
         "name": imported_name(cluster, endpoints),
@@ -43,18 +43,18 @@ def imported(cluster: str, endpoints: StoredObject) -> Fields:
 
 
 def is_imported_from(wanted: Fields, present: StoredObject) -> bool:
-    """True if an EndpointSlice on the host has the content of its cluster."""
+    """True if an EndpointSlice on the host has the same content as in its cluster."""
     same = all(wanted.get(key) == present.fields.get(key) for key in _CONTENT)
     return same and wanted["metadata"]["labels"].items() <= present.labels.items()
 
 
 def derived_name(service: str) -> str:
-    """The name of the Service that an import makes, as far as federated objects use it."""
+    """The name of the Service of an import, as used for its federated object."""
     return f"derived-{service}"
 
 
 def derived(service: StoredObject) -> Fields:
-    """The template of the Service that an import makes in its clusters."""
+    """The template of the Service of an import in its clusters."""
     template: Mapping[str, Fields] = service.spec["template"]
     metadata, spec = template["metadata"], template.get("spec") or {}
     ports = [
@@ -80,5 +80,5 @@ def derived(service: StoredObject) -> Fields:
 
 
 def is_derived(item: StoredObject) -> bool:
-    """True if a Service or its federated object comes from an import."""
+    """True if a Service or its federated object was created for an import."""
     return names.DERIVED_SERVICE in item.annotations

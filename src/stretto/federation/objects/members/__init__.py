@@ -1,1 +1,1 @@
-"""The objects in members: what they should be, what members decide, which version they have."""
+"""The objects in members: desired fields, fields that members own, and versions."""

@@ -1,4 +1,4 @@
-"""Which objects of a member belong to a federated object, and which may be adopted."""
+"""Ownership of members' objects by federated objects, and their adoption."""
 
 import json
 import re
@@ -19,18 +19,18 @@ def is_managed(present: StoredObject) -> bool:
 
 
 def is_other(present: StoredObject, federated: StoredObject) -> bool:
-    """True if only one of both belongs to an imported Service of the same name."""
+    """True if exactly one of both belongs to an imported Service of the same name."""
     mark = names.DERIVED_SERVICE
     return (mark in present.annotations) != (mark in federated.annotations)
 
 
 def keeps_replicas(federated: StoredObject) -> bool:
-    """True if members decide about the replicas of an object."""
+    """True if members set the replicas of an object themselves."""
     return federated.annotations.get(names.RETAIN_REPLICAS) == _TRUE
 
 
 def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> Status | None:
-    """Why an object that exists is not updated; ``None`` if nothing forbids it."""
+    """The reason why an existing object is not updated; ``None`` if it may be updated."""
     if present.is_terminating:
         return Status.PENDING_CREATE
     if is_managed(present):
@@ -40,14 +40,14 @@ def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> S
 
 
 def is_removable(present: StoredObject, federated: StoredObject, cluster: StoredObject) -> bool:
-    """True if an object is to be removed from a cluster in which it is not placed."""
+    """True if an object must be removed from a cluster in which it is not placed."""
     if present.is_terminating or not is_managed(present) or is_other(present, federated):
         return False
     return federated.is_terminating or not is_leftover(federated, present, cluster)
 
 
 def adopting(wanted: Fields, present: StoredObject) -> Fields:
-    """The wanted object, with the mark of an adoption where none was managed before."""
+    """The desired object, marked as adopted if the present object was not managed before."""
     if is_managed(present):
         return wanted
     metadata = wanted["metadata"]
@@ -56,7 +56,7 @@ def adopting(wanted: Fields, present: StoredObject) -> Fields:
 
 
 def _may_adopt(federated: StoredObject, cluster: str) -> bool:
-    """True if an object that exists in a cluster may be taken over."""
+    """True if an existing object of a cluster may be adopted."""
     notes = federated.annotations
     if setting(notes, names.NAMESPACE_CONFLICT, names.CONFLICT) != _ADOPT:
         return False

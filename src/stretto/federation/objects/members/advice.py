@@ -1,4 +1,4 @@
-"""What to do about the states of an object in its clusters."""
+"""Remedies for the states of an object in its clusters."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,10 +7,10 @@ from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation.problems import PROPAGATED
 
 INVALID_ROLLOUT: Final = "InvalidRollout"
-"""Reason: what the object says about its rollout cannot be read, so nothing is written."""
+"""Reason: the rollout policy of the object is malformed, so nothing is written."""
 _ADVICE: Final = {
     Status.CLUSTER_NOT_READY: "the cluster is not ready: see its FederatedCluster",
-    Status.CLUSTER_TERMINATING: "the cluster leaves the federation",
+    Status.CLUSTER_TERMINATING: "the cluster is leaving the federation",
     Status.ALREADY_EXISTS: (
         "an object of that name exists: delete it, or adopt it with the annotations "
         "kubeadmiral.io/conflict-resolution and kubeadmiral.io/clusters-to-adopt"
@@ -32,11 +32,11 @@ _ADVICE: Final = {
 
 
 def propagated(states: Mapping[str, Status], problems: Mapping[str, str]) -> dict[str, Any]:
-    """The condition that says whether every cluster holds what it should.
+    """The condition that reports if every cluster has the desired object.
 
     Args:
         states: state by cluster.
-        problems: what clusters answered, by cluster.
+        problems: errors of clusters, by cluster.
     """
     if all(state is Status.OK for state in states.values()):
         return {"type": PROPAGATED, "status": "True"}
@@ -46,17 +46,17 @@ def propagated(states: Mapping[str, Status], problems: Mapping[str, str]) -> dic
 
 
 def held(error: str) -> dict[str, Any]:
-    """The condition of an object whose rollout cannot be planned: members keep what they have."""
+    """The condition of an object whose rollout cannot be planned; members stay unchanged."""
     head = {"type": PROPAGATED, "status": "False"}
     return {**head, "reason": INVALID_ROLLOUT, "message": f"nothing is written: {error}"}
 
 
 def _advice(states: Mapping[str, Status], problems: Mapping[str, str]) -> str:
-    """One sentence for each cluster that does not hold what it should.
+    """A sentence for each cluster that does not have the desired object.
 
     Args:
         states: state by cluster.
-        problems: what clusters answered, by cluster; these texts come first.
+        problems: errors of clusters, by cluster; these texts come first.
     """
     texts = (
         f"{name}: {problems.get(name) or _ADVICE.get(state, str(state))}"

@@ -1,4 +1,4 @@
-"""Which objects of members outlive their federated object or the membership of their cluster."""
+"""Objects of members that outlive their federated object or the membership of their cluster."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from stretto.reconcile.cache import StoredObject
 
 
 def setting(annotations: Mapping[str, str], internal: str, own: str) -> str:
-    """The value of a controller, else that of the user."""
+    """The value that a controller has set, or else the value of the user."""
     return annotations.get(internal) or annotations.get(own) or ""
 
 
@@ -21,8 +21,8 @@ def is_orphaned(federated: StoredObject, present: StoredObject) -> bool:
 def is_leftover(federated: StoredObject, present: StoredObject, cluster: StoredObject) -> bool:
     """True if a cluster kept an object when it left, and has joined again since.
 
-    It goes on running until something is placed in the cluster again: one that left without
-    deleting its objects was meant to keep them.
+    The object stays until something is placed in the cluster again, because a cluster that left
+    without deleting its objects was meant to keep them.
     """
     shown = federated.status.get("clusters") or ()
     if any(each.get("cluster") == cluster.record.name for each in shown):

@@ -1,4 +1,4 @@
-"""The replicas of a workload in one member: which run, and which no node takes."""
+"""The replicas of a workload in one member: running and unschedulable ones."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -11,13 +11,13 @@ from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.pods import unschedulable_for
 
 UNSCHEDULABLE: Final = "unschedulable"
-"""Index of the pods of a member that no node takes, by the key of their workload."""
+"""Index of the unschedulable pods of a member, by the key of their workload."""
 _HASH: Final = "pod-template-hash"
-"""Label with the end of the name of the ReplicaSet that owns a pod of a Deployment."""
+"""Label with the hash at the end of the name of a Deployment's ReplicaSet."""
 
 
 def unschedulable_keys(pod: StoredObject) -> Iterable[str]:
-    """The keys of ``UNSCHEDULABLE``; none for a pod that has a node or awaits its first try."""
+    """The keys of ``UNSCHEDULABLE``; empty for a pod with a node or without a first attempt."""
     if pod.record.node or unschedulable_for(pod, 0.0) is None:
         return ()
     references = pod.metadata.get("ownerReferences") or ()
@@ -36,10 +36,10 @@ def workload_key(kind: str, namespace: str, name: str) -> str:
 
 
 class PodLook:
-    """One look at pods."""
+    """Parameters for counting pods."""
 
     def __init__(self, threshold: str, now: float) -> None:
-        """Pods count that no node takes for a duration, as of seconds since the epoch.
+        """Initialize with a duration text and the wall time in seconds since the epoch.
 
         Raises:
             InputError: the duration is malformed.
@@ -53,11 +53,11 @@ class PodLook:
 class ClusterPods(NamedTuple):
     """The replicas of a workload in one cluster."""
 
-    #: Replicas that run or will run.
+    #: Replicas that run or are expected to run.
     scheduled: int
-    #: Replicas that the cluster can hold; ``None`` if it holds what it should.
+    #: Replicas that the cluster has capacity for; ``None`` if it has capacity for all.
     capacity: int | None = None
-    #: Seconds until a pod counts as unschedulable; ``None`` if none waits for that.
+    #: Seconds until the next pod counts as unschedulable; ``None`` without such a pod.
     next_look: float | None = None
 
 

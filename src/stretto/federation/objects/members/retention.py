@@ -1,4 +1,4 @@
-"""Fields that a member decides: an update of its object keeps them."""
+"""Fields that a member sets; an update of its object keeps them."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,16 +7,16 @@ from stretto.federation.objects.paths import field_at, with_field
 from stretto.reconcile.cache import Fields
 
 Retain = Callable[[Fields, Fields], Fields]
-"""From the wanted and the present object to the wanted one with what the member keeps."""
+"""Function (desired object, present object) to the desired object with the kept fields."""
 
 
 def retain(wanted: Fields, present: Fields, replicas: str) -> Fields:
-    """The wanted object with the fields that the member decides.
+    """The desired object with the fields that the member sets.
 
     Args:
         wanted: the object for the cluster.
         present: the member's object.
-        replicas: path of the replicas that the member decides; empty for none.
+        replicas: path of the replicas that the member sets; empty for none.
     """
     rule = _RULES.get(str(present.get("kind", "")))
     kept = rule(wanted, present) if rule is not None else wanted
@@ -27,7 +27,7 @@ def retain(wanted: Fields, present: Fields, replicas: str) -> Fields:
 
 
 def _copied(*paths: str) -> Retain:
-    """Keeps the values at some paths where the member has them."""
+    """A rule that keeps the values at some paths if the member has them."""
 
     def rule(wanted: Fields, present: Fields) -> Fields:
         for path in paths:
@@ -40,7 +40,7 @@ def _copied(*paths: str) -> Retain:
 
 
 def _service(wanted: Fields, present: Fields) -> Fields:
-    """Addresses and node ports, unless the wanted object names its own."""
+    """Addresses and node ports of the member, unless the desired object sets its own."""
     spec, found = wanted.get("spec") or {}, present.get("spec") or {}
     if spec.get("clusterIP") != "None" and found.get("clusterIP") not in (None, "", "None"):
         spec = {**spec, **{key: found[key] for key in ("clusterIP", "clusterIPs") if key in found}}
@@ -58,14 +58,14 @@ def _port_key(port: Fields) -> tuple[Any, ...]:
 
 
 def _with_node_port(port: Fields, found: Fields | None) -> Fields:
-    """A port with the node port that the member has assigned, if the wanted one has none."""
+    """A port with the node port that the member has assigned, unless the desired port has one."""
     if found is None or port.get("nodePort") or not found.get("nodePort"):
         return port
     return {**port, "nodePort": found["nodePort"]}
 
 
 def _service_account(wanted: Fields, present: Fields) -> Fields:
-    """Secrets that the member has made."""
+    """Secrets that the member has created."""
     secrets = list(wanted.get("secrets") or ())
     added = [each for each in present.get("secrets") or () if each not in secrets]
     return {**wanted, "secrets": [*secrets, *added]} if added else wanted

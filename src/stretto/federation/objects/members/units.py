@@ -8,7 +8,7 @@ from stretto.federation.objects.paths import field_at
 from stretto.reconcile.cache import Fields, StoredObject
 
 DEFAULT_QUEUE: Final = "default"
-"""Queue of pods that name none."""
+"""Queue of pods without a queue name."""
 _POD_METADATA: Final = ("spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
 
 
@@ -23,7 +23,7 @@ def group_name(federated: StoredObject) -> str:
 
 
 def _note(federated: StoredObject, key: str) -> str:
-    """A label of the pods, else an annotation of them."""
+    """A label of the pods, or else an annotation of the pods."""
     metadata = _pod_metadata(federated.spec.get("template") or {})
     for part in ("labels", "annotations"):
         if found := (metadata.get(part) or {}).get(key):

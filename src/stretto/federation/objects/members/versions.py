@@ -1,4 +1,4 @@
-"""Digests and versions by which a controller sees whether a member's object is as it wrote it."""
+"""Digests and versions that show if a member's object is still as the controller wrote it."""
 
 import hashlib
 from typing import Any
@@ -16,7 +16,7 @@ def digest(value: Any) -> str:
 
 
 def version_of(present: StoredObject) -> str:
-    """The version of a member's object: ``gen:`` where its kind counts changes of the spec."""
+    """The version of a member's object: ``gen:`` if its kind counts changes of the spec."""
     record = present.record
     if is_counted(record.kind):
         return f"gen:{present.metadata.get('generation', 0)}"

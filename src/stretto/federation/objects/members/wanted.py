@@ -1,4 +1,4 @@
-"""The object that a member should hold: template, differences, marks, and what the member keeps."""
+"""The desired object of a member: template, overrides, marks, and fields that the member keeps."""
 
 import copy
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from stretto.federation.objects.placements import Patches
 from stretto.reconcile.cache import Fields, StoredObject
 
 FORBIDDEN = ("/metadata/name", "/metadata/namespace", "/metadata/generateName", "/kind")
-"""Fields that no difference may change: the object would become another."""
+"""Fields that no override may change, because they identify the object."""
 
 
 def desired(template: Fields, patches: Patches) -> Fields:
-    """The object for one cluster, before what the member keeps.
+    """The object for one cluster, without the fields that the member keeps.
 
     Raises:
-        InputError: a difference does not apply.
+        InputError: an override cannot be applied.
     """
     name = template["metadata"]["name"]
     for each in patches:
@@ -46,10 +46,10 @@ def check(kind: Kind, wanted: Fields) -> dict[str, str]:
     """Check the fields of an object, which overrides may have changed.
 
     Returns:
-        What is wrong with unknown fields, which a server drops, by their paths.
+        Problems of unknown fields, which a server drops, by their paths.
 
     Raises:
-        InputError: a value has another type than its field.
+        InputError: a value does not have the type of its field.
     """
     found: dict[str, str] = {}
     name = wanted["metadata"]["name"]
@@ -58,7 +58,7 @@ def check(kind: Kind, wanted: Fields) -> dict[str, str]:
 
 
 def is_malformed(kind: Kind, wanted: Fields) -> bool:
-    """True if a value has another type than its field."""
+    """True if a value does not have the type of its field."""
     try:
         check(kind, wanted)
     except InputError:
@@ -67,9 +67,9 @@ def is_malformed(kind: Kind, wanted: Fields) -> bool:
 
 
 def has_metadata(wanted: Fields, present: StoredObject) -> bool:
-    """True if a member's object has all wanted labels and annotations.
+    """True if a member's object has all desired labels and annotations.
 
-    Their changes count in no generation.
+    Changes of metadata do not change the generation.
     """
     metadata = wanted["metadata"]
     labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
@@ -77,12 +77,12 @@ def has_metadata(wanted: Fields, present: StoredObject) -> bool:
 
 
 def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:
-    """The wanted object with what the member's object keeps.
+    """The desired object with the fields that the member's object keeps.
 
     Args:
         wanted: the object for the cluster.
         present: the member's object.
-        keeps_replicas: path of the replicas that the member decides; empty for none.
+        keeps_replicas: path of the replicas that the member sets; empty for none.
     """
     metadata = dict(wanted["metadata"])
     kept = present.metadata
@@ -101,7 +101,7 @@ def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields
 def applied(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:
     """The fields that the federation applies; the member keeps all others.
 
-    Fields that a kind cannot change are those of the member. The arguments are those of ``merged``.
+    Immutable fields of a kind come from the member. The arguments are those of ``merged``.
     """
     kept = retain(wanted, present.fields, keeps_replicas)
     metadata = wanted["metadata"]
@@ -113,26 +113,26 @@ def applied(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Field
 
 
 def _with_finalizers(template: Fields) -> Fields:
-    """A template with a list of finalizers, to which operations may append."""
+    """A template with a list of finalizers, so that operations can append to it."""
     return {**template, "metadata": {"finalizers": [], **template["metadata"]}}
 
 
 def _refuse_forbidden(patch: Fields, name: str) -> None:
-    """Refuse an operation that would change what identifies the object."""
+    """Refuse an operation that would change the identity of the object."""
     path = patch.get("path", "")
     if path in FORBIDDEN:
         raise InputError(f"override of {name}", path, "a field that does not identify the object")
 
 
 def _listed(annotations: Mapping[str, str], key: str) -> set[str]:
-    """The keys of an annotation that lists them."""
+    """The keys that an annotation lists."""
     return {each for each in annotations.get(key, "").split(",") if each}
 
 
 def _combined(
     wanted: Fields, present: StoredObject, field: str, propagated: set[str]
 ) -> dict[str, str]:
-    """Wanted values, and those that the member has added itself."""
+    """Desired values, and values that the member has added itself."""
     found = present.metadata.get(field) or {}
     values = wanted["metadata"].get(field) or {}
     own = {key: value for key, value in found.items() if key not in propagated}

@@ -1,4 +1,4 @@
-"""The capacity of a member: sums over its nodes and pods, kept up to date change by change."""
+"""The capacity of a member: sums over its nodes and pods, updated incrementally."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,24 +12,24 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 _UNCOUNTED: Final = "pods"
-"""A count of pods, which no pod requests."""
+"""Resource that pods do not request: the number of pods."""
 
 
 class MemberCapacity:
-    """What the nodes of a member offer and its pods request.
+    """Allocatable amounts of a member's nodes and requests of its pods.
 
-    Only nodes that take pods count: neither unready nor cordoned, without a taint that repels pods.
-    The requests of all pods count that have not ended, also on other nodes and without a node.
+    Only ready, schedulable nodes without a taint that repels pods count. The requests of all pods
+    that have not ended count, also on other nodes and without a node.
     """
 
     def __init__(self) -> None:
-        """Nothing."""
+        """Start with empty sums."""
         self._nodes = 0
         self._allocatable: Counter[str] = Counter()
         self._requested: Counter[str] = Counter()
 
     def apply(self, change: Change) -> None:
-        """Count a change of a node or a pod; other kinds are ignored."""
+        """Apply a change of a node or a pod; other kinds are ignored."""
         if change.kind == NODE:
             self._add_node(change.old, -1)
             self._add_node(change.new, 1)
@@ -68,7 +68,7 @@ def _written(found: Mapping[str, int]) -> dict[str, str]:
 
 
 def _takes_pods(node: StoredObject) -> bool:
-    """True if a node takes pods that tolerate nothing."""
+    """True if a node accepts pods without tolerations."""
     spec = node.spec
     if spec.get("unschedulable"):
         return False

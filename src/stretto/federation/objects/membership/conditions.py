@@ -1,7 +1,7 @@
-"""The conditions of a FederatedCluster: joined, reachable, ready.
+"""The conditions of a FederatedCluster: joined, offline, ready.
 
-Types, statuses and reasons are KubeAdmiral's. A condition of a healthy cluster also has its
-message; one of a fault says in addition what to do.
+Types, statuses and reasons are those of KubeAdmiral. A condition of a healthy cluster also has
+KubeAdmiral's message; a condition of a fault adds the remedy.
 """
 
 from collections.abc import Iterable
@@ -29,11 +29,11 @@ class ConditionReason(StrEnum):
 
     #: The cluster has joined.
     JOINED = "ClusterJoined"
-    #: An attempt to join has failed; it is repeated.
+    #: An attempt to join failed; it is repeated.
     FAILED = "TokenNotObtained"
     #: The member belongs to another federation or to another cluster object.
     UNJOINABLE = "ClusterUnjoinable"
-    #: The attempts to join were given up.
+    #: No further attempt to join follows.
     TIMED_OUT = "JoinTimeoutExceeded"
     #: The cluster waits to leave.
     LEAVING = "ClusterLeaving"
@@ -43,7 +43,7 @@ class ConditionReason(StrEnum):
     NOT_REACHABLE = "ClusterNotReachable"
     #: The API server is healthy.
     READY = "ClusterReady"
-    #: The API server answers that it is not healthy.
+    #: The API server reports that it is not healthy.
     NOT_HEALTHY = "HealthzNotOk"
     #: The API server refuses the credentials.
     REFUSED = "CredentialsRefused"
@@ -56,9 +56,9 @@ class ClusterCondition(NamedTuple):
     type: ConditionType
     #: ``True``, ``False`` or ``Unknown``.
     status: str
-    #: Why.
+    #: Reason of the status.
     reason: ConditionReason
-    #: The same in words, with what to do about a fault.
+    #: The reason as a sentence, with the remedy for a fault.
     message: str
 
 
@@ -72,9 +72,9 @@ UNJOINABLE: Final = ClusterCondition(
     ConditionReason.UNJOINABLE,
     "Cluster is unjoinable (check if cluster is already joined to another federation)",
 )
-"""The member belongs to another cluster object: it has to leave there first."""
+"""The member belongs to another cluster object and must leave that federation first."""
 FINAL: Final = frozenset({ConditionReason.UNJOINABLE, ConditionReason.TIMED_OUT})
-"""Reasons after which no attempt to join is made."""
+"""Reasons after which no attempt to join follows."""
 
 _ONLINE: Final = ClusterCondition(
     ConditionType.OFFLINE, "False", ConditionReason.REACHABLE, "Cluster is reachable"
@@ -87,12 +87,12 @@ _TIMED_OUT: Final = "Timeout exceeded when joining the federation, message from 
 
 
 def join_failed(message: str) -> ClusterCondition:
-    """An attempt to join failed."""
+    """Condition after a failed attempt to join."""
     return ClusterCondition(ConditionType.JOINED, "False", ConditionReason.FAILED, message)
 
 
 def join_timed_out(message: str) -> ClusterCondition:
-    """No further attempt to join is made after one with this message."""
+    """Condition after the last attempt to join, with the message of this attempt."""
     hint = "; delete the FederatedCluster and create it again to retry"
     return ClusterCondition(
         ConditionType.JOINED, "False", ConditionReason.TIMED_OUT, f"{_TIMED_OUT}{message}{hint}"
@@ -100,19 +100,19 @@ def join_timed_out(message: str) -> ClusterCondition:
 
 
 def leave_blocked(message: str) -> ClusterCondition:
-    """The cluster cannot leave yet."""
+    """Condition of a cluster that cannot leave yet."""
     return ClusterCondition(ConditionType.JOINED, "True", ConditionReason.LEAVING, message)
 
 
 def refused(message: str) -> tuple[ClusterCondition, ClusterCondition]:
-    """The credentials of a joined cluster cannot be used."""
+    """Conditions of a joined cluster whose credentials cannot be used."""
     return health(MemberProbe(MemberAnswer.REFUSED, message))
 
 
 def health(probe: MemberProbe) -> tuple[ClusterCondition, ClusterCondition]:
-    """The conditions ``Offline`` and ``Ready`` of a cluster that has answered so for long enough.
+    """The conditions ``Offline`` and ``Ready`` for an answer that has lasted long enough.
 
-    KubeAdmiral has no reason for refused credentials: it calls such a cluster unreachable.
+    KubeAdmiral has no reason for refused credentials: it reports such a cluster as unreachable.
     """
     reason, said = ConditionReason.NOT_REACHABLE, f": {probe.message}" if probe.message else ""
     match probe.answer:
@@ -141,8 +141,8 @@ def merged(
 
     Args:
         before: the conditions of the status.
-        found: the new ones.
-        now: RFC 3339 time; that of the transition where a status changes.
+        found: the new conditions.
+        now: RFC 3339 time of the transition, if a status changes.
     """
     made = {str(each["type"]): each for each in before}
     changed = False

@@ -1,4 +1,4 @@
-"""The secret of a cluster: what joins it, and the token that joining obtains."""
+"""The secret of a cluster: credentials for joining, and the token that joining obtains."""
 
 import base64
 import binascii
@@ -11,11 +11,11 @@ from stretto.reconcile.cache import Fields, StoredObject
 AUTHORITY: Final = "certificate-authority-data"
 """Certificate authority of the member's API server."""
 CERTIFICATE: Final = "client-certificate-data"
-"""Client certificate to join with."""
+"""Client certificate for joining."""
 KEY: Final = "client-key-data"
 """Key of the client certificate."""
 BOOTSTRAP_TOKEN: Final = "bootstrap-token-data"
-"""Token to join with, instead of a client certificate."""
+"""Token for joining, instead of a client certificate."""
 ACCOUNT_TOKEN: Final = "service-account-token-data"
 """Token of the service account in the member; written by the federation."""
 
@@ -39,7 +39,7 @@ def read_credentials(secret: StoredObject) -> ClusterCredentials:
 
 
 def with_account_token(secret: StoredObject, token: str | None) -> Fields | None:
-    """The secret with the token of the service account, or without; ``None`` if it is so."""
+    """The secret with or without the token of the service account; ``None`` if nothing changes."""
     data = dict(secret.fields.get("data") or {})
     before = data.pop(ACCOUNT_TOKEN, None)
     after = base64.b64encode(token.encode()).decode() if token is not None else None
@@ -51,10 +51,10 @@ def with_account_token(secret: StoredObject, token: str | None) -> Fields | None
 
 
 def _decoded(where: str, data: Fields, key: str) -> bytes:
-    """The value of a key; empty if it is absent.
+    """The value of a key; empty if the key is absent.
 
     Raises:
-        InputError: it is not base64.
+        InputError: the value is not base64.
     """
     text = data.get(key) or ""
     try:
@@ -64,10 +64,10 @@ def _decoded(where: str, data: Fields, key: str) -> bytes:
 
 
 def _text(where: str, data: Fields, key: str) -> str:
-    """The value of a key as text without line breaks at its end.
+    """The value of a key as text without trailing line breaks.
 
     Raises:
-        InputError: it is not base64 of ASCII text.
+        InputError: the value is not base64 of ASCII text.
     """
     try:
         return _decoded(where, data, key).decode("ascii").strip()

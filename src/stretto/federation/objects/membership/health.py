@@ -1,4 +1,4 @@
-"""When a change of a member's health counts: only after equal answers for some time."""
+"""Damping of a member's health: equal answers change the conditions after some time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ _ROUNDING: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class HealthTrend:
-    """The answer that counts, and another one that may replace it."""
+    """The answer in effect, and a different one that may replace it."""
 
     #: The answer that the conditions show; ``None`` before the first.
     shown: MemberAnswer | None
-    #: The last answer, if it differs.
+    #: The last answer, if it differs from the shown one.
     other: MemberAnswer | None = None
-    #: Monotonic time in seconds since which the last answers are equal.
+    #: Monotonic time in seconds of the first of the last equal answers.
     since: float = 0.0
 
     def with_answer(self, answer: MemberAnswer, now: float, threshold: float) -> "HealthTrend":
-        """The trend after an answer.
+        """The trend after a further answer.
 
         Args:
             answer: the answer.
             now: monotonic time in seconds.
-            threshold: seconds of equal answers before they count.
+            threshold: seconds of equal answers before they take effect.
         """
         if self.shown in (None, answer):
             return HealthTrend(answer)

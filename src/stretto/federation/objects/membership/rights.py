@@ -1,4 +1,4 @@
-"""The rights of the federation in a member: those of the configured kinds and no others."""
+"""The rights of the federation in a member: exactly those that the configured kinds need."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -17,27 +17,27 @@ _OBSERVED: Final = (
     ("apps", "replicasets"),
     ("discovery.k8s.io", "endpointslices"),
 )
-"""What is read for capacity, unschedulable pods and services."""
+"""Kinds that the federation reads for capacity, unschedulable pods and services."""
 _METRICS: Final[Fields] = {
     "apiGroups": [POD_METRICS.group],
     "resources": [POD_METRICS.plural],
     "verbs": ["list"],
 }
-"""What autoscalers on the host read; it cannot be watched."""
+"""Metrics that autoscalers on the host read; they cannot be watched."""
 ACCOUNT: Final = "kubeadmiral-member"
 """Name of the service account and of the secret with its token."""
 ROLE: Final = f"kubeadmiral-controller-manager:{ACCOUNT}"
 """Name of the ClusterRole and of its binding."""
 
 _PATHS: Final = ("/healthz", "/api", "/api/*", "/apis", "/apis/*", "/openapi/v3")
-"""What health checks and the discovery of kinds read."""
+"""Paths that health checks and the discovery of kinds read."""
 
 
 def rules(types: Iterable[FederatedType], namespace: str) -> list[Fields]:
     """Rules of the ClusterRole of the federation's service account.
 
-    Roles and bindings need the verbs ``bind`` and ``escalate``: without them an API server refuses
-    a role with more rights than its author has.
+    Roles and bindings need the verbs ``bind`` and ``escalate``: without them an API server rejects
+    a role with more rights than its author.
 
     Args:
         types: the configured kinds.

@@ -1,1 +1,1 @@
-"""Differences between clusters: from override policies to operations, and from these to objects."""
+"""Overrides of clusters: from override policies to operations, and from operations to objects."""

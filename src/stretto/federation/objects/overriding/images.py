@@ -1,4 +1,4 @@
-"""Changes of the parts of an image name."""
+"""Changes of image names, part by part."""
 
 import re
 from collections.abc import Iterable
@@ -25,15 +25,15 @@ _RULES: Final = {
     "tag": (re.compile(r"\w[\w.-]{0,127}", re.ASCII), "a tag such as v1.2"),
     "digest": (re.compile(r"[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,}"), "a digest such as sha256:ab12…"),
 }
-"""What a part has to look like, and how messages say it."""
+"""Pattern of each part, with its description for messages."""
 
 
 def changed_image(path: str, image: str, changes: Iterable[ImageOperation]) -> str:
-    """An image name with some parts changed; ``path`` is its place in messages.
+    """An image name with some parts changed; ``path`` names it in messages.
 
     Raises:
-        InputError: the name is malformed, a part to add is there already, or a value is none of a
-            part.
+        InputError: the name is malformed, a part to add exists already, or a value does not match
+            its part.
     """
     match = _IMAGE.fullmatch(image)
     if match is None:
@@ -56,7 +56,7 @@ def changed_image(path: str, image: str, changes: Iterable[ImageOperation]) -> s
 
 
 def _check(path: str, name: str, value: str | None) -> None:
-    """Refuse a value that a part of an image cannot have."""
+    """Refuse a value that does not match the pattern of a part."""
     if value and name in _RULES:
         pattern, expected = _RULES[name]
         if not pattern.fullmatch(value):

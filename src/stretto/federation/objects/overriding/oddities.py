@@ -1,4 +1,4 @@
-"""What rules of override policies say without an effect, each with what to do."""
+"""Settings in override policies that have no effect, each with a remedy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from stretto.federation.objects.overriding.operations import applies, containers
 from stretto.reconcile.cache import Fields, StoredObject
 
 PlacedRules = dict[str, OverrideRule]
-"""Rules by their place, as messages name it."""
+"""Rules by their place in a policy, which messages contain."""
 _MAPS: Final = ("labels", "annotations")
 
 
@@ -24,7 +24,7 @@ def placed_rules(policy: StoredObject) -> PlacedRules:
     """The rules of a policy.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the policy is malformed.
     """
     place = f"{policy.record.kind.kind} {policy.record.name}: overrideRules"
     rules = policy.read(OverridePolicy).spec.override_rules
@@ -34,7 +34,7 @@ def placed_rules(policy: StoredObject) -> PlacedRules:
 def without_effect(
     rules: PlacedRules, template: Fields, clusters: Sequence[StoredObject]
 ) -> Iterator[str]:
-    """What in rules leads nowhere.
+    """Messages about settings of rules that have no effect.
 
     Args:
         rules: the rules of all policies of the object, by their place.
@@ -61,7 +61,7 @@ def without_effect(
 def _of_target(
     target: TargetClusters, clusters: Sequence[StoredObject], known: set[str]
 ) -> Iterator[str]:
-    """Names of unknown clusters; or that no cluster is meant."""
+    """Messages about unknown clusters, or about a target without any cluster."""
     if unknown := sorted(set(target.clusters) - known):
         yield f"targetClusters names unknown clusters: {', '.join(unknown)}: correct or remove them"
     elif not any(applies(target, each) for each in clusters):
@@ -69,7 +69,7 @@ def _of_target(
 
 
 def _containers_of(found: Overriders) -> set[str]:
-    """The containers that overriders name."""
+    """Names of the containers in overriders."""
     named = {each.container_name for each in (*found.command, *found.args)}
     named |= {each.container_name for each in found.envs}
     return named.union(*(each.container_names for each in found.image))
@@ -98,7 +98,7 @@ def _of_keys(rules: PlacedRules, template: Fields) -> Iterator[str]:
 def _absent(
     place: str, overrider: EnvOverrider | StringMapOverrider, given: Iterable[str], names: set[str]
 ) -> Iterator[str]:
-    """The keys of an overrider that are not there to be replaced; added ones are known then."""
+    """Keys that an overrider replaces although they are absent; ``names`` receives added keys."""
     absent = sorted(set(given) - names)
     if overrider.operator is OverriderOperator.ADD_IF_ABSENT:
         names.update(absent)

@@ -1,8 +1,8 @@
-"""From override policies to the operations of one cluster.
+"""Operations of one cluster, computed from override policies.
 
-Each overrider reads the object as the operations before it have left it. Those of labels,
-annotations, commands, arguments and environments become one operation that replaces the whole map
-or list; an empty list is null. A container that is absent is skipped.
+Each overrider reads the object after all earlier operations. The operations on labels, annotations,
+commands, arguments and environments become one operation that replaces the whole map or list; an
+empty list becomes null. An absent container is skipped.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -32,17 +32,17 @@ from stretto.federation.scheduling.workload import ClusterTerm
 from stretto.reconcile.cache import Fields, StoredObject
 
 _PODS: Final = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
-"""Places of the pod spec in a workload or a pod."""
+"""Paths of the pod spec in a workload or a pod."""
 _LISTS: Final = ("containers", "initContainers")
 _FINALIZERS: Final = "/metadata/finalizers"
-"""Operations below it depend on the member's object: they apply there, or fail there."""
+"""Path that depends on the member's object: operations below it are checked in the member only."""
 
 
 def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredObject) -> Patches:
     """The operations of some rules for a cluster.
 
     Raises:
-        InputError: an overrider does not apply to the object.
+        InputError: an overrider cannot be applied to the object.
     """
     made: Patches = []
     for rule in rules:
@@ -52,7 +52,7 @@ def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredO
 
 
 def applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
-    """True if a rule is meant for a cluster.
+    """True if a rule targets a cluster.
 
     Raises:
         InputError: a term is malformed.
@@ -71,10 +71,10 @@ def applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
 
 
 def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
-    """The operations of one rule, after those of the earlier rules.
+    """The operations of one rule, after the operations of the earlier rules.
 
     Raises:
-        InputError: an operation does not apply.
+        InputError: an operation cannot be applied.
     """
     found = rule.overriders
     current = _current(template, before)
@@ -89,7 +89,7 @@ def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
     )
     made = Patches()
     for overriders, apply in steps:
-        last: dict[str, Fields] = {}  # each operation contains those before it
+        last: dict[str, Fields] = {}  # each operation includes the earlier ones
         for each in overriders:
             last |= {x["path"]: x for x in apply(each, _current(current, [*last.values()]))}
         made += (last[path] for path in sorted(last))
@@ -100,7 +100,7 @@ def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
 
 
 def _check_operators(found: Overriders) -> None:
-    """Refuse operators that have no meaning for a value: lists have no names, maps no order."""
+    """Refuse operators that a value does not support: lists have no names, maps no order."""
     lists = [each.operator for each in (*found.command, *found.args)]
     if OverriderOperator.ADD_IF_ABSENT in lists:
         raise InputError("override: operator", "addIfAbsent", "append, overwrite or delete")
@@ -115,7 +115,7 @@ def _current(fields: Fields, patches: Patches) -> Fields:
     """An object after some operations.
 
     Raises:
-        InputError: an operation does not apply.
+        InputError: an operation cannot be applied.
     """
     checked = [each for each in patches if not each["path"].startswith(_FINALIZERS)]
     return patched(fields, checked, "override") if checked else fields
@@ -135,7 +135,7 @@ def _json_patch(overrider: JSONPatchOverrider) -> Fields:
 
 
 def containers(fields: Fields) -> Iterator[tuple[str, Fields]]:
-    """Pointer and content of each container of an object."""
+    """JSON pointer and content of each container of an object."""
     for place in _PODS:
         spec = value_at(fields, place)
         if isinstance(spec, dict) and spec.get("containers"):
@@ -146,10 +146,10 @@ def containers(fields: Fields) -> Iterator[tuple[str, Fields]]:
 
 
 def _named(fields: Fields, *names: str) -> Iterator[tuple[str, Fields]]:
-    """The containers with some names; all of them without a name.
+    """The containers with the given names; all containers if no name is given.
 
     Raises:
-        InputError: the object has no containers at all.
+        InputError: the object has no containers.
     """
     found = list(containers(fields))
     if not found:
@@ -159,7 +159,7 @@ def _named(fields: Fields, *names: str) -> Iterator[tuple[str, Fields]]:
 
 
 def _entrypoint(field: str) -> Callable[[EntrypointOverrider, Fields], Patches]:
-    """Changes of a list of words of a container."""
+    """An overrider of the command or the arguments of a container."""
 
     def apply(overrider: EntrypointOverrider, fields: Fields) -> Patches:
         found = {
@@ -184,7 +184,7 @@ def _words(words: list[str], overrider: EntrypointOverrider) -> list[str]:
 
 
 def _environment(overrider: EnvOverrider, fields: Fields) -> Patches:
-    """Changes of the variables of a container."""
+    """Operations on the environment variables of a container."""
     made: Patches = []
     given = {each.name: msgspec.json.decode(msgspec.json.encode(each)) for each in overrider.value}
     for place, each in _named(fields, overrider.container_name):
@@ -203,7 +203,7 @@ def _environment(overrider: EnvOverrider, fields: Fields) -> Patches:
 
 
 def _refuse_known(known: Collection[str], given: Mapping[str, Any], path: str) -> None:
-    """Refuse to add what is there already, or nothing."""
+    """Refuse to add existing names, or nothing at all."""
     if not given:
         raise InputError(f"override {path}", None, "a name and a value to add")
     twice = sorted(given.keys() & set(known))
@@ -216,7 +216,7 @@ def _refuse_known(known: Collection[str], given: Mapping[str, Any], path: str) -
 
 
 def _string_map(field: str) -> Callable[[StringMapOverrider, Fields], Patches]:
-    """Changes of labels or annotations."""
+    """An overrider of labels or annotations."""
 
     def apply(overrider: StringMapOverrider, fields: Fields) -> Patches:
         present: Mapping[str, str] | None = fields["metadata"].get(field)
@@ -238,7 +238,7 @@ def _string_map(field: str) -> Callable[[StringMapOverrider, Fields], Patches]:
 
 
 def _image(overrider: ImageOverrider, fields: Fields) -> Patches:
-    """Changes of images of containers, or at a path."""
+    """Operations on the images of containers, or on the image at a path."""
     if overrider.image_path:
         image = value_at(fields, overrider.image_path)
         if not isinstance(image, str):

@@ -1,4 +1,4 @@
-"""JSON patches of federated objects, as KubeAdmiral applies them."""
+"""JSON patches of federated objects, with KubeAdmiral's semantics."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from stretto.reconcile.cache import Fields
 
 
 def patched(fields: Fields, patches: Patches, where: str) -> Fields:
-    """An object after some operations; one without a verb replaces. The object is not changed.
+    """A copy of an object after some operations; an operation without a verb replaces.
 
     Args:
         fields: the object.
         patches: the operations, in order.
-        where: its name in messages.
+        where: name of the object in messages.
 
     Raises:
-        InputError: an operation is malformed or does not apply.
+        InputError: an operation is malformed or cannot be applied.
     """
     made = fields
     for index, each in enumerate(patches):
@@ -26,7 +26,7 @@ def patched(fields: Fields, patches: Patches, where: str) -> Fields:
         try:
             made = operated(made, [{**each, "op": each.get("op") or "replace"}])
         except OperationError as error:
-            expected = "an operation that applies to the object"
+            expected = "an operation that can be applied to the object"
             raise InputError(f"patch of {here}", each["path"], expected, str(error)) from error
     return made
 

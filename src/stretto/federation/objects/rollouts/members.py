@@ -1,8 +1,8 @@
-"""A member's Deployment as the rollout planner reads it, and its specification as fields.
+"""A member's Deployment as input of the rollout planner, and its specification as fields.
 
-An annotation of the Deployment holds the written specification and the one before, so that a
-restarted controller knows what the member acts on. The Deployment controller copies it to
-the ReplicaSet of the template, which thereby names its revision.
+An annotation of the Deployment contains the written specification and the previous one, so that a
+restarted controller can determine which one is in effect. The Deployment controller copies the
+annotation to the ReplicaSet of the template, which thus names its revision.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ class WrittenSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     #: The written specification.
     spec: MemberSpec
-    #: The specification before; the member acts on it until it observes the written one.
+    #: The previous specification; it is in effect until the member observes the written one.
     before: MemberSpec | None = None
 
 
@@ -40,7 +40,7 @@ def written_spec(present: StoredObject, revision: str, is_equal: bool) -> Writte
     Args:
         present: the Deployment.
         revision: the revision of the source.
-        is_equal: whether the pod template is that of the source; only read without annotation.
+        is_equal: true if the pod template is that of the source; used only without the annotation.
     """
     found = _noted(present.annotations)
     if found is not None:
@@ -51,7 +51,7 @@ def written_spec(present: StoredObject, revision: str, is_equal: bool) -> Writte
 
 
 def sent_spec(sent: Fields) -> MemberSpec:
-    """The specification of a Deployment that was sent to a member."""
+    """The specification in a Deployment that was sent to a member."""
     found = _noted(sent["metadata"].get("annotations") or {})
     if found is not None:
         return found.spec
@@ -76,7 +76,7 @@ def read_member(
     sets: Iterable[StoredObject],
     written: WrittenSpec,
 ) -> RolloutMember:
-    """A member's Deployment; it wants what is written until the caller replaces that.
+    """A member's Deployment; the written replicas are its desired ones until a caller sets others.
 
     Args:
         cluster: the cluster.
@@ -102,10 +102,10 @@ def with_spec(
     """The object of a member with a specification.
 
     Args:
-        wanted: the object as the source and the overrides want it.
+        wanted: the object of the source and the overrides.
         spec: the specification.
-        before: the specification that the member acts on; ``None`` for a new object.
-        pods: pod template of another revision; ``None`` for that of ``wanted``.
+        before: the specification in effect; ``None`` for a new object.
+        pods: pod template of another revision; ``None`` for the template of ``wanted``.
     """
     fields = dict(wanted["spec"])
     fields["replicas"] = spec.replicas
@@ -125,7 +125,7 @@ def with_spec(
 def template_of(
     revision: str, present: StoredObject, sets: Iterable[StoredObject], written: WrittenSpec
 ) -> Fields | None:
-    """The pod template of a revision in a member; ``None`` if it has none."""
+    """The pod template of a revision in a member; ``None`` if the member does not have it."""
     if written.spec.revision == revision:
         found: Fields = present.spec["template"]
         return found
@@ -136,7 +136,7 @@ def template_of(
 
 
 def is_contained(wanted: object, present: object) -> bool:
-    """True if all fields of a wanted value are in the present one; servers add defaults."""
+    """True if the present value contains all desired fields; servers add defaults."""
     if isinstance(wanted, dict) and isinstance(present, dict):
         return all(is_contained(value, present.get(key)) for key, value in wanted.items())
     if isinstance(wanted, list) and isinstance(present, list):
@@ -148,11 +148,11 @@ def is_contained(wanted: object, present: object) -> bool:
 def _pods(
     present: StoredObject, sets: Iterable[StoredObject], current: str
 ) -> Mapping[str, PodCount]:
-    """Pods by revision; a ReplicaSet without a name of its revision has a revision of its own."""
+    """Pods by revision; a ReplicaSet without a revision annotation has its own revision."""
     found: dict[str, PodCount] = {}
     number = present.annotations.get(_NUMBER)
     for each in sets:
-        # What the ReplicaSet is about to start or stop counts already.
+        # Pods that the ReplicaSet is about to create or delete count as well.
         size = int(each.spec.get("replicas", 1))
         total = max(size, int(each.status.get("replicas") or 0))
         usable = min(size, int(each.status.get("availableReplicas") or 0))

@@ -12,11 +12,11 @@ from stretto.reconcile.cache import Fields
 
 
 class StageRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Clusters that update together."""
+    """Clusters that are updated together."""
 
     #: Names of the clusters.
     clusters: tuple[str, ...]
-    #: Seconds for which the stage must be done before the next one begins.
+    #: Seconds between the completion of the stage and the start of the next one.
     soak_seconds: float = 0.0
     #: True if the next stage needs an approval.
     approval: bool = False
@@ -25,15 +25,15 @@ class StageRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 class RolloutRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The annotation ``stretto.dev/rollout`` of a source."""
 
-    #: Stages in order; clusters in none of them form the last one.
+    #: Stages in order; clusters without a stage form the last one.
     stages: tuple[StageRule, ...] = ()
-    #: Seconds without progress after which the rollout fails; ``None`` waits forever.
+    #: Seconds without progress after which the rollout fails; ``None`` for no limit.
     limit_seconds: float | None = None
     #: True if a failed rollout returns to the previous revision.
     rollback: bool = False
-    #: True if running updates stand still.
+    #: True if running updates are paused.
     paused: bool = False
-    #: Numbers of the stages, from 0, whose successor is approved.
+    #: Numbers of stages, from 0, after which the next stage is approved.
     approved: tuple[int, ...] = ()
 
 
@@ -42,22 +42,23 @@ class RolloutNotes(msgspec.Struct, frozen=True, rename="camel"):
 
     #: The revision that is rolled out.
     revision: str
-    #: The revision before; empty for the first one.
+    #: The previous revision; empty for the first one.
     previous: str = ""
-    #: Stages that are done.
+    #: Number of completed stages.
     stages: int = 0
-    #: Seconds since the epoch at which the last of them became done.
+    #: Completion time of the last completed stage, in seconds since the epoch.
     done_at: float = 0.0
     #: Available pods of the revision.
     available: int = 0
-    #: Seconds since the epoch at which this number last grew.
+    #: Time at which ``available`` last increased, in seconds since the epoch.
     progress_at: float = 0.0
     #: True if the rollout failed.
     failed: bool = False
     #: Result of the last plan.
     verdict: str = ""
-    #: Most pods by cluster that may run until the next plan: all that a restarted controller knows
-    #: of a cluster that does not answer. The wanted replicas do not tell, as they change meanwhile.
+    #: Maximum number of pods by cluster until the next plan. A restarted controller has no other
+    #: information about a cluster that does not answer, because the desired replicas may change
+    #: meanwhile.
     most: dict[str, int] = {}
 
 
@@ -99,7 +100,7 @@ def policy_of(rule: RolloutRule, template: Fields, replicas: int) -> RolloutPoli
 
 
 def notes_of(annotations: Mapping[str, str], revision: str, now: float) -> RolloutNotes:
-    """The notes of a federated object for a revision; new ones if it differs from the last."""
+    """The notes of a federated object for a revision; new notes for a new revision."""
     try:
         found = msgspec.json.decode(
             annotations.get(names.ROLLOUT_STATUS, "").encode(), type=RolloutNotes
@@ -112,7 +113,7 @@ def notes_of(annotations: Mapping[str, str], revision: str, now: float) -> Rollo
 
 
 def progress_of(rule: RolloutRule, notes: RolloutNotes, now: float) -> RolloutProgress:
-    """What a plan reads of rule and notes."""
+    """Progress as input of a plan."""
     return RolloutProgress(
         since_done_s=now - notes.done_at,
         since_progress_s=now - notes.progress_at,
@@ -123,7 +124,7 @@ def progress_of(rule: RolloutRule, notes: RolloutNotes, now: float) -> RolloutPr
 
 
 def noted(notes: RolloutNotes, stages: int, available: int, now: float) -> RolloutNotes:
-    """The notes after a look at the members."""
+    """The notes after an observation of the members."""
     if stages != notes.stages:
         at = now if stages > notes.stages else notes.done_at
         notes = msgspec.structs.replace(notes, stages=stages, done_at=at)
@@ -139,11 +140,11 @@ def ended(notes: RolloutNotes, failed: bool, verdict: str, most: dict[str, int])
 
 
 def written(notes: RolloutNotes) -> str:
-    """The annotation of some notes."""
+    """The annotation for some notes."""
     return msgspec.json.encode(notes).decode()
 
 
 def changed_note(annotations: Mapping[str, str], notes: RolloutNotes) -> str | None:
-    """The annotation of some notes; ``None`` if a federated object has it already."""
+    """The annotation for some notes; ``None`` if the federated object has it already."""
     text = written(notes)
     return text if annotations.get(names.ROLLOUT_STATUS) != text else None

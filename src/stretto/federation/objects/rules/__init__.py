@@ -1,1 +1,1 @@
-"""What policies and annotations say about an object, and which changes call for a new decision."""
+"""Effective rules of an object from policies and annotations, and changes that reschedule it."""

@@ -1,4 +1,4 @@
-"""What annotations and labels of one object say without an effect, each with what to do."""
+"""Annotations and labels of one object that have no effect, each with a remedy."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ _SHAPES: Final[Mapping[str, Any]] = {
     names.FOLLOWER_LIST: tuple[FollowerName, ...],
     names.ADOPT_FROM: AdoptionRule,
 }
-"""Types of the annotations with JSON."""
+"""Types of the annotations that contain JSON."""
 _LABELS: Final = names.POLICY_LABELS | {
     names.HPA_MODE, names.CENTRALIZED_HPA, names.MANAGED, names.SOURCE_CLUSTER, names.SERVICE,
     names.CPU_MODEL,
@@ -38,7 +38,7 @@ _SYSTEM: Final = {each for each in vars(names).values() if isinstance(each, str)
 """All names, also those that controllers write."""
 _PREFIXES: Final = (names.PREFIX, names.OWN_PREFIX)
 _NEAR: Final = 0.75
-"""Similarity from which an unknown name is a misspelled one; other tools have their own names."""
+"""Minimum similarity of a misspelled name to a known one; less similar names are foreign."""
 
 
 class _Subject(NamedTuple):
@@ -48,7 +48,7 @@ class _Subject(NamedTuple):
     kind: str
     #: Its annotations.
     annotations: Mapping[str, str]
-    #: Its policy with these annotations.
+    #: Rules of its policy, with these annotations applied.
     rules: Steering
     #: Names of all clusters.
     clusters: Collection[str]
@@ -57,7 +57,7 @@ class _Subject(NamedTuple):
 def oddities(
     federated: StoredObject, rules: Steering, clusters: Iterable[StoredObject]
 ) -> Iterator[str]:
-    """What readable annotations of a federated object say without an effect.
+    """Messages about readable annotations of a federated object that have no effect.
 
     Args:
         federated: the object.
@@ -76,10 +76,11 @@ def oddities(
 
 
 def misplaced(template: Fields) -> Iterator[str]:
-    """Names of the federation in the metadata of a template that no controller reads.
+    """Messages about names of the federation in a template's metadata that no controller reads.
 
     Args:
-        template: the object as it goes to members, without the labels and annotations that steer.
+        template: the object as it is sent to members, without labels and annotations that configure
+            the federation.
     """
     metadata = template.get("metadata") or {}
     places = (("label", _LABELS, _ANNOTATIONS), ("annotation", _ANNOTATIONS, _LABELS))
@@ -90,7 +91,7 @@ def misplaced(template: Fields) -> Iterator[str]:
 
 
 def _misplaced(key: str, place: str, own: Collection[str], other: Collection[str]) -> Iterator[str]:
-    """What is wrong with one name, if anything is."""
+    """Message about one name that has no effect, if it has none."""
     if key in other:
         right = "annotations" if place == "label" else "labels"
         yield f"the {place} {key} has no effect: move it to metadata.{right}"
@@ -125,7 +126,7 @@ def _placements(subject: _Subject) -> Iterator[str]:
 
 
 def _rollout(subject: _Subject) -> Iterator[str]:
-    """Stages; a rule that cannot be read stops the rollout, which says so itself."""
+    """Messages about stages; the rollout itself reports a malformed rule."""
     if subject.kind != DEPLOYMENT.kind:
         yield f"has no effect on the kind {subject.kind}: only Deployments roll out over clusters"
         return
@@ -167,4 +168,4 @@ _CHECKS: Final[Mapping[str, Callable[[_Subject], Iterable[str]]]] = {
     names.ADOPT_FROM: _adoption,
     names.CONFLICT: _conflict,
 }
-"""Annotations with what is checked."""
+"""Checks by annotation."""

@@ -1,4 +1,4 @@
-"""What is wrong with a policy: contradictions that stop it, and values without an effect."""
+"""Checks of a policy: contradictions that block it, and settings without an effect."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,17 +25,17 @@ from stretto.reconcile.cache import Fields
 _OPERATORS: Final = ("Exists", "Equal")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NAME: Final = "metadata.name"
-"""The only field of a cluster that terms compare."""
+"""The only field of a cluster that terms can match."""
 MOST: Final = (1 << 31) - 1
-"""Largest replicas and weights of a cluster; sums and products of them fit 64 bits."""
+"""Maximum replicas and weight of a cluster; sums and products of such values fit in 64 bits."""
 
 
 def contradictions(spec: PropagationPolicySpec, *, orders_bounds: bool = True) -> Iterator[str]:
-    """Why a policy cannot be used, each with what to do.
+    """Reasons why a policy cannot be used, each with a remedy.
 
     Args:
         spec: the policy.
-        orders_bounds: whether minimums above maximums are refused; KubeAdmiral divides by them.
+        orders_bounds: true if minimums above maximums are an error; KubeAdmiral accepts them.
     """
     if spec.max_clusters is not None and spec.max_clusters < 0:
         yield f"maxClusters is {spec.max_clusters}: set it to 0 or more"
@@ -60,7 +60,7 @@ def contradictions(spec: PropagationPolicySpec, *, orders_bounds: bool = True) -
 
 
 def _of_terms(where: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
-    """Expressions that no cluster can be compared with."""
+    """Errors in expressions of terms."""
     for index, term in enumerate(terms):
         for at, each in enumerate(term.match_expressions):
             place = f"{where}[{index}].matchExpressions[{at}]"
@@ -68,7 +68,7 @@ def _of_terms(where: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
 
 
 def _of_tolerations(tolerations: Iterable[Toleration]) -> Iterator[str]:
-    """Tolerations that tolerate nothing."""
+    """Errors in tolerations, which then tolerate nothing."""
     for index, each in enumerate(tolerations):
         values = {"operator": (each.operator, _OPERATORS), "effect": (each.effect, _EFFECTS)}
         for name, (value, known) in values.items():
@@ -77,7 +77,7 @@ def _of_tolerations(tolerations: Iterable[Toleration]) -> Iterator[str]:
 
 
 def _said(read: Callable[[], object]) -> Iterator[str]:
-    """What is wrong with a value, as its reader says it."""
+    """The error that a reader raises for a value, as text."""
     try:
         read()
     except InputError as error:
@@ -91,7 +91,7 @@ def of_cluster(placement: DesiredPlacement) -> Iterator[str]:
 
 
 def _of_numbers(placement: DesiredPlacement) -> Iterator[str]:
-    """Numbers that are negative or too large."""
+    """Errors about numbers that are negative or too large."""
     where, found = f"placement of {placement.cluster}", placement.preferences
     values = {
         "weight": found.weight,
@@ -105,7 +105,7 @@ def _of_numbers(placement: DesiredPlacement) -> Iterator[str]:
 
 
 def _of_bounds(placement: DesiredPlacement) -> Iterator[str]:
-    """A minimum above its maximum."""
+    """Error about a minimum above its maximum."""
     where, found = f"placement of {placement.cluster}", placement.preferences
     if found.max_replicas is not None and found.min_replicas > found.max_replicas:
         yield (
@@ -117,7 +117,7 @@ def _of_bounds(placement: DesiredPlacement) -> Iterator[str]:
 def oddities(
     spec: PropagationPolicySpec, clusters: Mapping[str, Mapping[str, str]]
 ) -> Iterator[str]:
-    """What of a usable policy has no effect, each with what to do.
+    """Settings of a usable policy that have no effect, each with a remedy.
 
     Args:
         spec: the policy.
@@ -146,7 +146,7 @@ def oddities(
 
 
 def _selects(spec: PropagationPolicySpec, cluster: MemberCluster) -> bool:
-    """True if labels and terms of a policy without contradictions allow a cluster."""
+    """True if the labels and terms of a valid policy allow a cluster."""
     if not spec.cluster_selector.items() <= cluster.labels.items():
         return False
     terms = [ClusterTerm(x.match_expressions, x.match_fields) for x in spec.cluster_affinity or ()]
@@ -154,7 +154,7 @@ def _selects(spec: PropagationPolicySpec, cluster: MemberCluster) -> bool:
 
 
 def _of_fields(where: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
-    """Requirements on a field that a cluster does not have, which no cluster meets."""
+    """Messages about fields that clusters do not have, so that no cluster matches."""
     for index, term in enumerate(terms):
         for at, each in enumerate(term.match_fields):
             if each.key != _NAME:
@@ -165,12 +165,12 @@ def _of_fields(where: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
 def of_placements(
     placements: Sequence[DesiredPlacement], clusters: Collection[str], *, divides: bool
 ) -> Iterator[str]:
-    """What of a placement has no effect, as ends of a sentence.
+    """Settings of a placement that have no effect, as predicates of a sentence.
 
     Args:
         placements: the clusters with bounds and shares.
         clusters: names of all clusters.
-        divides: whether replicas are divided.
+        divides: true if replicas are divided.
     """
     yield from of_names([each.cluster for each in placements], clusters)
     weights = [each.preferences.weight for each in placements]
@@ -188,7 +188,7 @@ def of_placements(
 
 
 def of_names(named: Iterable[str], clusters: Collection[str]) -> Iterator[str]:
-    """Clusters in a list that are unknown or repeated, as ends of a sentence."""
+    """Messages about unknown or repeated clusters in a list, as predicates of a sentence."""
     listed = list(named)
     if unknown := sorted(set(listed) - set(clusters)):
         yield f"names unknown clusters: {', '.join(unknown)}: correct or remove them"
@@ -197,14 +197,14 @@ def of_names(named: Iterable[str], clusters: Collection[str]) -> Iterator[str]:
 
 
 def _repeated(listed: Sequence[str]) -> list[str]:
-    """What a list has more than once, sorted."""
+    """Repeated items of a list, sorted."""
     return sorted(each for each, count in Counter(listed).items() if count > 1)
 
 
 def unmet_minimums(
     placements: Iterable[DesiredPlacement], template: Fields, type_: FederatedType
 ) -> Iterator[str]:
-    """Minimums that the replicas of a template do not reach, with what to do."""
+    """Messages about minimums that the replicas of a template do not reach, with remedies."""
     least = sum(each.preferences.min_replicas for each in placements)
     replicas = replicas_of(template, type_)
     if type_.paths.replicas_spec and least > replicas:

@@ -1,8 +1,8 @@
-"""Digests of what policies read about the clusters of a fleet, for any of its past states.
+"""Digests of the cluster fields that policies read, for the present and past states of a fleet.
 
-A digest of several clusters is the sum of their digests. Clusters are in the order in which they
-joined, so that the sum up to a time covers exactly those that a past decision saw: whether these
-changed and whether others joined is known without their names.
+A digest of several clusters is the sum of their digests. Clusters are ordered by the time at which
+they joined, so the sum up to a time covers exactly the clusters of a past decision. It shows if
+these clusters changed or others joined, without their names.
 """
 
 from bisect import bisect_right
@@ -19,7 +19,7 @@ from stretto.reconcile.cache import StoredObject
 _MASK: Final = 2**64 - 1
 _BYTES: Final = 8
 NEVER: Final = ""
-"""A time before all clusters joined."""
+"""Time before all clusters joined."""
 
 
 class ClusterDigests(NamedTuple):
@@ -41,7 +41,7 @@ class ClusterDigests(NamedTuple):
 class JoinedCluster:
     """A cluster that has joined."""
 
-    #: When it joined, in RFC 3339.
+    #: Time of joining, in RFC 3339.
     joined: str
     #: Its digests.
     digests: ClusterDigests
@@ -51,14 +51,14 @@ class FleetDigests:
     """The digests of all clusters of a fleet."""
 
     def __init__(self, clusters: Iterable[JoinedCluster]) -> None:
-        """The clusters, in any order."""
+        """Initialize with the clusters, in any order."""
         ordered = sorted(clusters, key=lambda each: each.joined)
         self._times = [each.joined for each in ordered]
         self._sums = list(accumulate((x.digests for x in ordered), initial=ClusterDigests()))
 
     @property
     def last(self) -> str:
-        """When the last cluster joined."""
+        """Time at which the last cluster joined."""
         return self._times[-1] if self._times else NEVER
 
     def until(self, time: str) -> ClusterDigests:
@@ -77,7 +77,7 @@ def joined_cluster(cluster: StoredObject) -> JoinedCluster:
 
 
 def _joined_at(cluster: StoredObject) -> str:
-    """When a cluster joined; when it was created if its condition does not say it."""
+    """Time at which a cluster joined; its creation time if its condition has no time."""
     for each in cluster.status.get("conditions") or ():
         if each.get("type") == "Joined" and each.get("lastTransitionTime"):
             return str(each["lastTransitionTime"])
@@ -85,6 +85,6 @@ def _joined_at(cluster: StoredObject) -> str:
 
 
 def digest(value: Any) -> int:
-    """A 64-bit digest of JSON, independent of the order of members; absent is empty."""
+    """A 64-bit digest of JSON, independent of the order of members; ``None`` counts as empty."""
     text = msgspec.json.encode(value, order="deterministic")
     return int.from_bytes(blake2b(text, digest_size=_BYTES).digest())

@@ -1,4 +1,4 @@
-"""The annotation that reports which migration a decision has applied."""
+"""The annotation that reports the migration which a decision has applied."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def report(rules: Steering, annotations: Mapping[str, str]) -> str | None:
 
     Args:
         rules: the effective rules.
-        annotations: annotations of the federated object, with the migration as it was written.
+        annotations: annotations of the federated object, with the migration as the user wrote it.
     """
     applied: Fields = {}
     if rules.limited:

@@ -1,8 +1,8 @@
-"""Which policy applies to an object: the one that its label names, else one that selects it.
+"""Selection of the policy of an object: by its label, or else by the selectors of policies.
 
-A label of the object comes before every selector, and policies of its namespace come before those
-of the cluster. Among policies that select an object the highest priority applies; equal priorities
-are decided by name and reported.
+A label of the object has precedence over every selector, and policies of its namespace have
+precedence over those of the cluster. Among policies that select an object the highest priority
+applies; ties are broken by name and reported.
 """
 
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ class SelectedPolicy(NamedTuple):
 
 
 def selected(template: Fields, policies: Iterable[PropagationPolicy]) -> SelectedPolicy | None:
-    """The policy of one scope that selects an object; ``None`` if none does.
+    """The policy of one scope that selects an object; ``None`` without one.
 
     Args:
-        template: the object as it goes to members.
+        template: the object as it is sent to members.
         policies: all policies of a namespace, or of the cluster.
     """
     found = [
@@ -41,7 +41,7 @@ def selected(template: Fields, policies: Iterable[PropagationPolicy]) -> Selecte
 
 
 def _matches(selector: ResourceSelector, template: Fields) -> bool:
-    """True if every given field of a selector matches."""
+    """True if every set field of a selector matches."""
     metadata = template["metadata"]
     return (
         selector.api_version in ("", template.get("apiVersion"))

@@ -1,7 +1,7 @@
-"""What a policy and the annotations of one object say about its placement.
+"""Effective placement rules of one object, from its policy and its annotations.
 
-An annotation replaces the field of the policy. A value that cannot be read is reported, and the
-field of the policy applies.
+An annotation replaces the field of the policy. A malformed value is reported, and the field of the
+policy applies.
 """
 
 import re
@@ -57,7 +57,7 @@ class AdoptionRule(msgspec.Struct, frozen=True):
 
     #: Clusters by name.
     clusters: tuple[str, ...] = ()
-    #: Pattern that the names of clusters contain; empty for none.
+    #: Regular expression that is searched in the names of clusters; empty for none.
     regexp: str = ""
 
 
@@ -66,7 +66,7 @@ class FailoverNote(msgspec.Struct, frozen=True):
 
     #: Lost clusters that the object has left.
     left: tuple[str, ...] = ()
-    #: True if the object returns to clusters that answer again.
+    #: True if the object returns to clusters that are ready again.
     returning: bool = False
 
 
@@ -74,41 +74,41 @@ class FailoverNote(msgspec.Struct, frozen=True):
 class Steering:
     """The effective rules of one object."""
 
-    #: Whether replicas are divided.
+    #: Mode: the replicas are divided or duplicated.
     mode: SchedulingMode
-    #: How they are divided.
+    #: Strategy of the division.
     strategy: ReplicasStrategy
-    #: True if the placement never changes once it is made.
+    #: True if the placement never changes after the first decision.
     sticky: bool
     #: Labels that clusters must have.
     cluster_selector: Mapping[str, str]
     #: Terms of which one must match; ``None`` matches every cluster.
     required: tuple[NodeSelectorTerm, ...] | None
-    #: Terms that add points.
+    #: Terms that add to the score.
     preferred: tuple[PreferredClusterTerm, ...]
-    #: Taints of clusters that are tolerated.
+    #: Tolerated taints of clusters.
     tolerations: tuple[Toleration, ...]
-    #: Largest number of clusters; ``None`` for no bound.
+    #: Maximum number of clusters; ``None`` for no limit.
     max_clusters: int | None
-    #: Clusters by name, with bounds and shares.
+    #: Clusters by name, with minimum, maximum and weight of their replicas.
     placements: tuple[DesiredPlacement, ...]
     #: True if running replicas are kept where possible.
     avoid_disruption: bool
-    #: Movement of unschedulable pods; ``None`` for none.
+    #: Migration of unschedulable pods; ``None`` for none.
     auto_migration: AutoMigration | None
     #: Name of the scheduling profile; empty for the default plugins.
     profile: str
     #: Alternatives of the affinity, in order.
     alternatives: tuple[ClusterAffinityGroup, ...] = ()
-    #: Spread over values of labels.
+    #: Spread constraints over values of labels.
     spread: tuple[ClusterSpreadConstraint, ...] = ()
-    #: Bounds on replicas by cluster.
+    #: Maximum replicas by cluster.
     limited: Mapping[str, int] = field(default_factory=dict)
     #: Clusters to leave, with the end of the migration in seconds since the epoch.
     left_until: Mapping[str, float] = field(default_factory=dict)
     #: Observations of the auto-migration.
     observed: AutoMigrationInfo = NOTHING_OBSERVED
-    #: Annotations that cannot be read, with the reason.
+    #: Malformed annotations, with the reason.
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -118,7 +118,7 @@ class Steering:
 
 
 def of_policy(spec: PropagationPolicySpec) -> Steering:
-    """The rules of a policy alone."""
+    """The rules of a policy without annotations."""
     rescheduling = spec.reschedule_policy
     replicas = rescheduling.replica_rescheduling if rescheduling is not None else None
     return Steering(
@@ -140,7 +140,7 @@ def of_policy(spec: PropagationPolicySpec) -> Steering:
 
 
 def leaving(base: Steering, until: Mapping[str, float]) -> Steering:
-    """The rules of an object that also leaves clusters, each until seconds since the epoch."""
+    """The rules of an object that leaves clusters, each until seconds since the epoch."""
     return replace(base, left_until={**base.left_until, **until})
 
 
@@ -209,13 +209,13 @@ def _placements(base: Steering, text: str) -> Steering:
 
 
 def _followers(base: Steering, text: str) -> Steering:
-    """Followers change nothing of the object itself; an unreadable list is reported with it."""
+    """Check the list of followers; it changes no rule of the object itself."""
     _json(text, list[FollowerName])
     return base
 
 
 def _adoption(base: Steering, text: str) -> Steering:
-    """Adoption changes no placement either."""
+    """Check the annotation of an adoption; it changes no rule."""
     found = _json(text, AdoptionRule)
     try:
         re.compile(found.regexp)
@@ -226,7 +226,7 @@ def _adoption(base: Steering, text: str) -> Steering:
 
 
 def _one_of(key: str, *known: str) -> Callable[[Steering, str], Steering]:
-    """An annotation with few values that other controllers read."""
+    """A check of an annotation with a fixed set of values, which other controllers read."""
 
     def checked(base: Steering, text: str) -> Steering:
         if text not in known:
@@ -251,7 +251,7 @@ def _migration(base: Steering, text: str) -> Steering:
 
 
 def _failover(base: Steering, text: str) -> Steering:
-    """Lost clusters are left for as long as they are named; a return may move replicas."""
+    """Exclude lost clusters while the annotation lists them; a return may move replicas."""
     found = _json(text, FailoverNote)
     left = {**base.left_until, **dict.fromkeys(found.left, inf)}
     return replace(
@@ -289,4 +289,4 @@ _RULES: Final[dict[str, Callable[[Steering, Any], Steering]]] = {
     names.NO_FOLLOWING: _one_of(names.NO_FOLLOWING, "true", "false"),
     names.RETAIN_REPLICAS: _one_of(names.RETAIN_REPLICAS, "true", "false"),
 }
-"""Annotations with what they change."""
+"""Functions that apply an annotation to the rules."""

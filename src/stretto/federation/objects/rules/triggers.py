@@ -1,9 +1,9 @@
-"""Changes that schedule a federated object again, recorded in an annotation.
+"""Changes that reschedule a federated object, recorded in an annotation.
 
-The record holds digests of what the last decision read. A change of replicas, requests, annotations
-or taints always schedules again; a change of the policy, of the labels or kinds of clusters, and a
-cluster that joins do so where the policy says so. The size of a record does not depend on the
-number of clusters.
+The record contains digests of the input of the last decision. A change of replicas, requests,
+annotations or taints always reschedules the object. A change of the policy or of the labels or
+kinds of clusters, and a cluster that joins, reschedule it if the policy allows it. The size of a
+record does not depend on the number of clusters.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _STEERING: Final = (
     names.SCHEDULING_MODE, names.STICKY, names.CLUSTER_SELECTOR, names.AFFINITY, names.TOLERATIONS,
     names.MAX_CLUSTERS, names.PLACEMENTS, names.MIGRATION, names.FAILOVER,
 )  # fmt: skip
-"""Annotations whose change always schedules again."""
+"""Annotations whose change always reschedules an object."""
 _DISABLED: Final = "disableRescheduling:true"
-"""Reason of a policy that never schedules again."""
+"""Reason for a deferral by a policy that disables rescheduling."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerInput:
-    """What a decision reads."""
+    """Input of a decision."""
 
     #: Annotations of the federated object.
     annotations: Mapping[str, str]
@@ -46,9 +46,9 @@ class TriggerInput:
 
 
 class SeenClusters(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a decision has seen of the clusters that had joined until a time."""
+    """Clusters that had joined before a decision, as the decision read them."""
 
-    #: When the last of them joined, in RFC 3339.
+    #: Time at which the last of them joined, in RFC 3339.
     until: str = NEVER
     #: Digest of their labels.
     labels: str = ""
@@ -57,9 +57,9 @@ class SeenClusters(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SeenTaints(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The same for taints, which a decision sees even where it defers others."""
+    """Taints of the clusters before a decision; they count even if it defers other changes."""
 
-    #: When the last cluster joined, in RFC 3339.
+    #: Time at which the last cluster joined, in RFC 3339.
     until: str = NEVER
     #: Digest of the taints.
     taints: str = ""
@@ -68,7 +68,7 @@ class SeenTaints(msgspec.Struct, frozen=True, omit_defaults=True):
 class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The decoded annotation; digests are hexadecimal."""
 
-    #: Digest of the annotations that steer scheduling.
+    #: Digest of the annotations that configure scheduling.
     annotations: str
     #: Replicas of the template.
     replicas: int
@@ -78,15 +78,15 @@ class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: str
     #: Digest of the policy without its rules for migration; empty without one.
     content: str = ""
-    #: Digest of what the migration has observed; empty if the policy has no rules for it.
+    #: Digest of the observations of the migration; empty if the policy has no migration rules.
     migration: str = ""
-    #: Clusters whose joining, labels and kinds have been seen.
+    #: Clusters whose joining, labels and kinds a decision has read.
     seen: SeenClusters = SeenClusters()
-    #: Clusters whose taints have been seen.
+    #: Clusters whose taints a decision has read.
     tainted: SeenTaints = SeenTaints()
 
     def always_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> bool:
-        """True if something changed that always schedules again."""
+        """True if a change requires rescheduling in any case."""
         mine = self.annotations, self.replicas, self.request, self.policy
         if mine != (new.annotations, new.replicas, new.request, new.policy):
             return True
@@ -95,7 +95,7 @@ class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.tainted != _tainted(clusters, self.tainted.until)
 
     def optionally_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> list[str]:
-        """Changes that schedule again only where the policy says so."""
+        """Changes that reschedule the object only if the policy allows it."""
         now, before = _seen(clusters, self.seen.until), self.seen
         found = {
             "policyContentChanged": self.content != new.content,
@@ -135,7 +135,7 @@ def written(made: TriggerRecord) -> str:
 
 
 def read(annotations: Mapping[str, str]) -> TriggerRecord | None:
-    """The record of an annotation; ``None`` if it is absent or of another form."""
+    """The record of an annotation; ``None`` if it is absent or malformed."""
     text = annotations.get(names.TRIGGERS)
     if not text:
         return None
@@ -147,24 +147,24 @@ def read(annotations: Mapping[str, str]) -> TriggerRecord | None:
 
 @dataclass(frozen=True, slots=True)
 class TriggerVerdict:
-    """Whether to schedule again."""
+    """Result of a comparison of two records."""
 
-    #: True if something changed that schedules again.
+    #: True if a change reschedules the object.
     schedules: bool
-    #: Reasons not to, for what changed; empty if nothing was deferred.
+    #: Reasons for deferring changes; empty if nothing was deferred.
     deferred: str = ""
 
 
 def compare(
     old: TriggerRecord | None, new: TriggerRecord, found: TriggerInput, before: str = ""
 ) -> TriggerVerdict:
-    """Whether what changed since a record schedules an object again.
+    """Compare the input of a decision with its record; the verdict lists deferred changes.
 
     Args:
-        old: the record of the last decision; ``None`` if there was none.
+        old: the record of the last decision; ``None`` without one.
         new: the record of ``found``.
-        found: what a decision reads now.
-        before: the reasons that the last comparison gave.
+        found: the present input.
+        before: the reasons of the last comparison.
     """
     if old is None:
         return TriggerVerdict(schedules=True)
@@ -196,7 +196,7 @@ def compare(
 
 
 def after_deferral(old: TriggerRecord | None, new: TriggerRecord) -> TriggerRecord:
-    """The record that has seen what always schedules again, and nothing else."""
+    """The old record, updated only for changes that reschedule in any case."""
     if old is None:
         return new
     return msgspec.structs.replace(new, content=old.content, seen=old.seen)
@@ -212,5 +212,5 @@ def _tainted(clusters: FleetDigests, until: str) -> SeenTaints:
 
 
 def _short(value: Any) -> str:
-    """A digest in 8 digits."""
+    """A digest as 8 hexadecimal digits."""
     return f"{digest(value) >> 32:08x}"

@@ -1,4 +1,4 @@
-"""What of a configured kind has no effect: fields that the kind lacks, and unknown controllers."""
+"""Settings of a configured kind that have no effect: unknown fields and unknown controllers."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ _CONTROLLERS: Final = (names.SCHEDULER, names.OVERRIDES, names.NAMESPACES, names
 
 
 def oddities(type_: FederatedType) -> Iterator[str]:
-    """What of a configuration has no effect, each with what to do."""
+    """Settings of a configuration that have no effect, each with a remedy."""
     for field, path in msgspec.to_builtins(type_.paths).items():
         if path and (unknown := unknown_path(type_.kind, path)):
             yield f"pathDefinition.{field} is {path}: {unknown.sentence}"
