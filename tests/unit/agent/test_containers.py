@@ -107,10 +107,10 @@ def test_an_archive_that_leaves_the_sandbox_or_is_damaged_is_refused(
     ("uri", "why"),
     [
         ({"value": "/no/such"}, "No such file"),
-        ({"value": "/"}, "names no file"),
+        ({"value": "/"}, "has no file name"),
         ({"value": "/usr", "output_file": "x"}, "a directory"),
         ({"value": "a/b"}, "--frameworks-home"),
-        ({"value": "file://other/x"}, "another machine, other"),
+        ({"value": "file://other/x"}, "on another machine, other"),
         ({"value": "ftp://h/x"}, "the scheme 'ftp' is not supported"),
         ({"value": "http://h/x"}, "--fetch-http"),
         ({"value": "/etc/hostname", "output_file": "../x"}, "leaves the sandbox"),
@@ -201,7 +201,7 @@ def test_resources_become_limits(
 
 
 @pytest.mark.parametrize(
-    ("controllers", "why"), [(None, "no cgroup v2 hierarchy"), ("cpu", "no controller memory")]
+    ("controllers", "why"), [(None, "not a cgroup v2 hierarchy"), ("cpu", "no controller memory")]
 )
 def test_a_machine_that_permits_no_limits_is_named(
     tmp_path: Path, controllers: str | None, why: str
