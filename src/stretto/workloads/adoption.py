@@ -1,7 +1,7 @@
-"""Which objects belong to a workload: those that it owns and selects, and those that it adopts.
+"""Ownership of the objects of a workload: adoption and release by selector.
 
-As controllers of Kubernetes: a matching pod without controller is adopted, and one whose labels
-match no longer is released. Deployments do the same with ReplicaSets.
+As in the controllers of Kubernetes, a matching pod without a controller is adopted, and an owned
+pod whose labels no longer match is released. Deployments do the same with ReplicaSets.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,16 +19,16 @@ _FREE: Final = "without controller"
 
 
 class Claims:
-    """Adopts and releases the objects of workloads."""
+    """Adoption and release of the objects of workloads."""
 
     def __init__(self, cluster: LocalCluster, kind: Kind = POD) -> None:
-        """For the pods of a cluster, or the objects of another kind."""
+        """Claim the pods of a cluster, or the objects of another kind."""
         self._cluster = cluster
         self._kind = kind
         cluster.objects(kind).add_index(_FREE, _namespace_if_free)
 
     def affected(self, change: Change, kind: Kind) -> Iterable[Name]:
-        """Keys of a kind that a change concerns; also those that select one without controller."""
+        """Keys of workloads that a change affects, also of those that may adopt the object."""
         yield from self._cluster.keys(change, kind)
         new = change.new
         if change.kind != self._kind or change.source != self._cluster.name or new is None:
@@ -39,7 +39,7 @@ class Claims:
                     yield item.name
 
     def pods_of(self, item: StoredObject) -> list[StoredObject]:
-        """The active pods of a workload, after pods were adopted and released.
+        """Adopt and release pods; return the active pods of a workload.
 
         Raises:
             RetryError: the store refused a change.
@@ -49,9 +49,9 @@ class Claims:
     def claimed(
         self, item: StoredObject, counts: Callable[[StoredObject], bool]
     ) -> list[StoredObject]:
-        """The objects of a workload that count, after some were adopted and released.
+        """Adopt and release objects; return those of a workload for which ``counts`` is True.
 
-        A workload without a selector keeps what it owns.
+        A workload without a selector keeps the objects that it owns.
 
         Raises:
             RetryError: the store refused a change.
@@ -81,7 +81,7 @@ class Claims:
 
 
 def selector_of(item: StoredObject) -> Selector:
-    """The selector of a workload; that of a ReplicationController is a map of labels."""
+    """The selector of a workload; a ReplicationController has a map of labels."""
     stated: dict[str, Any] = item.spec.get("selector") or {}
     if item.record.kind.kind == "ReplicationController":
         stated = {"matchLabels": stated} if stated else {}

@@ -21,7 +21,7 @@ def workload_controllers(
 
     Args:
         cluster: the cluster.
-        course: what becomes of a pod once it is bound.
+        course: simulated lifecycle of a bound pod.
     """
     return [*owning_controllers(cluster), KubeletController(cluster, course)]
 

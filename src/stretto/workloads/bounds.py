@@ -8,7 +8,7 @@ _Set = TypeVar("_Set")
 
 
 def resolved(value: object, replicas: int, rounded: Callable[[float], int]) -> int:
-    """A number, or a percentage of the replicas that is rounded."""
+    """Resolve a number, or a percentage of the replicas that ``rounded`` rounds."""
     if isinstance(value, str) and value.endswith("%"):
         return rounded(int(value[:-1]) * replicas / 100)
     return int(str(value))
@@ -17,13 +17,13 @@ def resolved(value: object, replicas: int, rounded: Callable[[float], int]) -> i
 def proportional(
     sets: Sequence[tuple[_Set, int, int | None]], most: int, replicas: int
 ) -> list[tuple[_Set, int]]:
-    """New sizes of sets that share the pods of a Deployment, as Kubernetes computes them.
+    """New sizes of sets that share the pods of a Deployment, computed as in Kubernetes.
 
     Args:
-        sets: each set, the oldest first, with its size and the greatest number of pods of the
-            Deployment when it was scaled last; ``None`` where that is not known.
-        most: the greatest number of pods of the Deployment from now on.
-        replicas: the number of its pods, for sets without the earlier one.
+        sets: each set, the oldest first, with its size and the maximum number of pods of the
+            Deployment when the set was scaled last; ``None`` if unknown.
+        most: the new maximum number of pods of the Deployment.
+        replicas: the number of its pods, for sets without a previous maximum.
     """
     missing = most - sum(size for _, size, _ in sets)
     newest_first = list(reversed(sets)) if missing > 0 else list(sets)

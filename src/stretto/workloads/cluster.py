@@ -1,4 +1,4 @@
-"""One cluster as the controllers of its workloads read and write it."""
+"""One cluster as seen by the controllers of its workloads."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -26,7 +26,7 @@ from stretto.reconcile.reconciler import accepted
 from stretto.stores.store import Deletion, Store
 
 OWNER: Final = "owner"
-"""Index of objects by the uid of the controller that owns them."""
+"""Index of objects by the uid of their controller."""
 DEPLOYMENTS: Final = "deployment-controller"
 """Reporter of events about Deployments."""
 DAEMON_SETS: Final = "daemonset-controller"
@@ -39,10 +39,10 @@ REPORTERS: Final = {
     REPLICA_SET: "replicaset-controller",
     REPLICATION_CONTROLLER: "replication-controller",
 }
-"""Reporters of events about kinds of replicas."""
+"""Reporters of events, by kind of replicas."""
 _ALL: Final = (DEPLOYMENTS, DAEMON_SETS, CRON_JOBS, *REPORTERS.values())
 NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
-"""Controllers that write no events."""
+"""Recorders of controllers that write no events."""
 CONTROLLER_REVISION: Final = Kind("apps", "v1", "ControllerRevision", "controllerrevisions")
 WORKLOADS: Final = (
     POD,
@@ -54,19 +54,19 @@ WORKLOADS: Final = (
     JOB,
     CONTROLLER_REVISION,
 )
-"""Pods, the kinds that own them or their owners, and their revisions."""
+"""Pods, their revisions, and the kinds of their direct and indirect owners."""
 
 
 def event_recorders(
     store: Store, clock: Clock, *, kubelets: bool = False
 ) -> Mapping[str, EventRecorder]:
-    """Writers of the events of all controllers that write some, and of kubelets if wanted."""
+    """Recorders of all controllers that write events, optionally also of kubelets."""
     names = (*_ALL, KUBELET) if kubelets else _ALL
     return {name: EventRecorder(store, clock, name) for name in names}
 
 
 def owner_of(item: StoredObject) -> Fields | None:
-    """The owner reference of the controller of an object; ``None`` without one."""
+    """The owner reference of an object's controller; ``None`` if there is none."""
     references: Iterable[Fields] = item.metadata.get("ownerReferences") or ()
     return next((each for each in references if each.get("controller")), None)
 
@@ -77,7 +77,7 @@ def _owner_uid(item: StoredObject) -> Iterable[str]:
 
 
 class LocalCluster:
-    """Caches and writes of one cluster."""
+    """Reads (from caches) and writes of one cluster."""
 
     def __init__(
         self,
@@ -90,7 +90,8 @@ class LocalCluster:
         Args:
             cache: caches of the cluster's store.
             clock: wall time of statuses.
-            recorders: writers of events by controller; controllers without one write none.
+            recorders: writers of events by controller; controllers without a writer write no
+                events.
         """
         #: Name of the cluster in changes.
         self.name = cache.name
@@ -107,12 +108,12 @@ class LocalCluster:
         return self._cache.follow(kind)
 
     def owned(self, kind: Kind, owner: StoredObject) -> list[StoredObject]:
-        """The objects of a kind that a controller owns, in the order of their creation."""
+        """The objects of a kind that a controller owns, by creation time."""
         found = self.objects(kind).indexed(OWNER, owner.record.uid)
         return sorted(found, key=lambda each: (each.record.created, each.record.name))
 
     def keys(self, change: Change, kind: Kind) -> Iterable[Name]:
-        """Keys of a kind that a change concerns: the object itself, or the owner of its pod."""
+        """Keys of a kind that a change affects: the object itself, or the owner of its pod."""
         if change.source != self.name:
             return
         if change.kind == kind:
@@ -123,7 +124,7 @@ class LocalCluster:
             yield change.object.record.namespace, owner["name"]
 
     def now_text(self) -> str:
-        """The time, as in statuses."""
+        """The current time in the format of statuses."""
         return timestamp(int(self._clock.now()))
 
     def age(self, text: str) -> float:
@@ -133,10 +134,10 @@ class LocalCluster:
     # ---------------------------------------------------------------- writes
 
     def create(self, kind: Kind, fields: Fields) -> str:
-        """Create an object; returns its name, which the store may have made.
+        """Create an object; return its name, which the store may have generated.
 
         Raises:
-            RetryError: the store refused it.
+            RetryError: the store refused the object.
         """
         reply = self._cache.store.create(kind, [msgspec.json.encode(fields)])[0]
         if reply.code.value != "AlreadyExists":
@@ -148,15 +149,15 @@ class LocalCluster:
         """Merge a patch into an object.
 
         Raises:
-            RetryError: the store refused it.
+            RetryError: the store refused the patch.
         """
         writes.patch(self._cache.store, item, change)
 
     def set_status(self, item: StoredObject, status: Fields) -> None:
-        """Write the fields of a status that differ; ``None`` removes a field.
+        """Write the changed fields of a status; ``None`` removes a field.
 
         Raises:
-            RetryError: the store refused it.
+            RetryError: the store refused the change.
         """
         changed = {key: value for key, value in status.items() if item.status.get(key) != value}
         if changed:
@@ -175,7 +176,7 @@ class LocalCluster:
             recorder.record(item, *texts, origin=origin)
 
     def delete(self, items: Iterable[StoredObject]) -> None:
-        """Delete objects; those that are gone already count as deleted."""
+        """Delete objects; objects that do not exist count as deleted."""
         for item in items:
             record = item.record
             deletion = Deletion(record.namespace, record.name, record.uid)
@@ -202,7 +203,7 @@ def is_active(pod: StoredObject) -> bool:
 
 
 def ready_since(pod: StoredObject) -> str | None:
-    """RFC 3339 time since which a pod is ready; ``None`` if it is not."""
+    """RFC 3339 time since which a pod is ready; ``None`` if it is not ready."""
     for each in pod.status.get("conditions") or ():
         if each.get("type") == "Ready" and each.get("status") == "True":
             return str(each.get("lastTransitionTime") or pod.record.created)
@@ -210,6 +211,6 @@ def ready_since(pod: StoredObject) -> str | None:
 
 
 def available(cluster: LocalCluster, pod: StoredObject, min_ready: float) -> bool:
-    """Return whether a pod has been ready for a number of seconds."""
+    """Return whether a pod has been ready for ``min_ready`` seconds."""
     since = ready_since(pod)
     return since is not None and cluster.age(since) >= min_ready

@@ -1,8 +1,8 @@
 """CronJobs: a Job at each time of a schedule.
 
 ``@every D`` counts from the epoch instead of from the start of a process, so that a schedule keeps
-its times when the controller starts again. The name of a Job has minutes, as in Kubernetes: each
-minute has at most one Job.
+its times when the controller restarts. The name of a Job contains minutes, as in Kubernetes;
+therefore each minute has at most one Job.
 """
 
 import math
@@ -38,25 +38,25 @@ _KEPT: Final = {
     "Complete": ("successfulJobsHistoryLimit", 3),
     "Failed": ("failedJobsHistoryLimit", 1),
 }
-"""Field and default of the number of ended Jobs that are kept, by condition."""
+"""Field and default of the number of finished Jobs to keep, by condition."""
 
 
 class CronJobController:
-    """From CronJobs to Jobs."""
+    """Controller that creates the Jobs of CronJobs."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the CronJobs of a cluster."""
+        """Control the CronJobs of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/cron-jobs"
         self._cluster = cluster
         self._cron_jobs = cluster.objects(CRON_JOB)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The CronJob, also that of a Job."""
+        """The changed CronJob, or the CronJob of a changed Job."""
         return self._cluster.keys(change, CRON_JOB)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Start the Job that is due; the next attempt follows at the next time."""
+        """Start the Job that is due; return the seconds until the next time of the schedule."""
         item = self._cron_jobs.active(key)
         if item is None:
             return None
@@ -77,7 +77,7 @@ class CronJobController:
     def _start(
         self, item: StoredObject, active: list[StoredObject], moment: float
     ) -> list[StoredObject]:
-        """Create the Job of the latest time since the last one; the older Jobs that still run."""
+        """Create the Job of the latest due time; return older Jobs that still run."""
         since = parse_timestamp(item.status.get("lastScheduleTime") or item.record.created)
         due = latest_time(item.spec, moment)
         if due is None or due <= since:
@@ -98,7 +98,7 @@ class CronJobController:
         return active
 
     def _note_missing(self, item: StoredObject, jobs: list[StoredObject]) -> None:
-        """Write events about running Jobs that others have deleted."""
+        """Write events about running Jobs that another client has deleted."""
         names = {each.record.name for each in jobs}
         for reference in item.status.get("active") or ():
             if reference["name"] not in names:
@@ -129,11 +129,11 @@ def _tick(spec: Fields, moment: float, *, reverse: bool) -> float | None:
         start = datetime.fromtimestamp(moment, zone)
         return next(iter(CronSim(fields, start, reverse=reverse))).timestamp()
     except (CronSimError, StopIteration, ZoneInfoNotFoundError, ValueError):
-        return None  # the API refuses most of these; a store may have others
+        return None  # the API refuses most of these; a store may contain them
 
 
 def _interval_tick(duration: str, moment: float, *, reverse: bool) -> float | None:
-    """The multiple of a duration of Go before or after a moment; seconds are whole, at least 1."""
+    """The multiple of a Go duration before or after a moment, in whole seconds, at least 1."""
     parts = _PART.findall(duration)
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if not parts or not math.isfinite(seconds):
@@ -143,7 +143,7 @@ def _interval_tick(duration: str, moment: float, *, reverse: bool) -> float | No
 
 
 def _ended_as(job: StoredObject) -> str:
-    """``Complete`` or ``Failed``; empty while a Job runs."""
+    """Return ``Complete`` or ``Failed``; empty while a Job runs."""
     found = (
         each["type"]
         for each in job.status.get("conditions") or ()
@@ -153,7 +153,7 @@ def _ended_as(job: StoredObject) -> str:
 
 
 def _job(item: StoredObject, due: float) -> Fields:
-    """The Job of one time."""
+    """The Job for one time of the schedule."""
     template = item.spec["jobTemplate"]
     given = template.get("metadata") or {}
     notes = {**(given.get("annotations") or {}), _SCHEDULED: timestamp(int(due))}

@@ -1,6 +1,6 @@
-"""What controllers that delete dependents and contents need of a cluster.
+"""The interface of controllers that delete dependents and contents to a cluster.
 
-An API server and a bare store offer it: which kinds they store, and how one object is deleted.
+An API server and a bare store implement it: it lists the stored kinds and deletes one object.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from stretto.reconcile.cache import StoredObject
 from stretto.stores.store import Store
 
 ORPHAN: Final = "orphan"
-"""Finalizer of an object whose dependents stay."""
+"""Finalizer of an object whose dependents are orphaned."""
 FOREGROUND: Final = "foregroundDeletion"
 """Finalizer of an object that waits until its dependents are deleted."""
 
@@ -23,7 +23,7 @@ KindName = tuple[str, str]
 
 
 class Propagation(Enum):
-    """What a deletion does to the dependents of an object."""
+    """Effect of a deletion on the dependents of an object."""
 
     #: They are deleted later.
     BACKGROUND = "Background"
@@ -37,18 +37,18 @@ class Propagation(Enum):
 class DeletableObjects:
     """The kinds of a cluster whose objects can be deleted, and the deletion of one object."""
 
-    #: The kind under which objects are stored, by each name under which they are served.
+    #: Maps each name under which a kind is served to the kind under which its objects are stored.
     kinds: Callable[[], Mapping[KindName, Kind]]
-    #: Deletes an object, or raises ``RetryError`` if the object has changed since it was read.
+    #: Deletes an object; raises ``RetryError`` if the object has changed since it was read.
     delete: Callable[[StoredObject, Propagation], None]
 
 
 def objects_of_store(store: Store, kinds: Callable[[], Iterable[Kind]]) -> DeletableObjects:
-    """The objects of a store without an API server; finalizers take the place of policies.
+    """The objects of a store without an API server; finalizers replace propagation policies.
 
     Args:
-        store: where the objects live.
-        kinds: the kinds that it stores now.
+        store: the store that contains the objects.
+        kinds: returns the kinds that it stores now.
     """
 
     def delete(item: StoredObject, propagation: Propagation) -> None:

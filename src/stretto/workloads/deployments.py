@@ -26,14 +26,14 @@ _NOT_COPIED = (_OWN, "kubectl.kubernetes.io/last-applied-configuration")
 class UpdateWindow:
     """Bounds of a rolling update."""
 
-    #: Pods above the wanted number.
+    #: Maximum number of pods above the desired number.
     surge: int
-    #: Pods below the wanted number that may be unavailable.
+    #: Maximum number of unavailable pods below the desired number.
     unavailable: int
 
 
 def update_window(spec: Fields, replicas: int) -> UpdateWindow:
-    """The bounds of a Deployment; as in Kubernetes they are never both 0."""
+    """The bounds of a Deployment; as in Kubernetes, at least one of them is not 0."""
     rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
     surge = resolved(rolling.get("maxSurge", "25%"), replicas, math.ceil)
     unavailable = resolved(rolling.get("maxUnavailable", "25%"), replicas, math.floor)
@@ -41,21 +41,21 @@ def update_window(spec: Fields, replicas: int) -> UpdateWindow:
 
 
 class DeploymentController:
-    """From Deployments to ReplicaSets."""
+    """Controller that creates and scales the ReplicaSets of Deployments."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the Deployments of a cluster."""
+        """Control the Deployments of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/deployments"
         self._cluster = cluster
         self._claims = Claims(cluster, REPLICA_SET)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Deployment, also that of a ReplicaSet, and those that may adopt one."""
+        """The changed Deployment, that of a changed ReplicaSet, and those that may adopt one."""
         return self._claims.affected(change, DEPLOYMENT)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Bring the ReplicaSets of one Deployment to their sizes."""
+        """Scale the ReplicaSets of one Deployment."""
         item = self._cluster.objects(DEPLOYMENT).active(key)
         if item is None:
             return None
@@ -79,7 +79,10 @@ class DeploymentController:
     # ---------------------------------------------------------------- sets
 
     def _create(self, item: StoredObject, sets: list[StoredObject]) -> None:
-        """Create the ReplicaSet of the template, at first without pods next to older ones."""
+        """Create the ReplicaSet of the template.
+
+        It starts with 0 pods if older ReplicaSets exist.
+        """
         digest = hash_label(item.spec["template"], item.record.name)
         name = f"{item.record.name}-{digest}"
         template = item.spec["template"]
@@ -120,14 +123,14 @@ class DeploymentController:
     def _roll(
         self, wanted: int, window: UpdateWindow, current: StoredObject, old: list[StoredObject]
     ) -> None:
-        """One step of a rolling update: grow the current set, then shrink the older ones."""
+        """Run one step of a rolling update: scale the current set up, then the older sets down."""
         total = _size(current) + sum(map(_size, old))
         allowed = wanted + window.surge
         if _size(current) > wanted:
             self._scale(current, wanted)
         elif total < allowed:
             self._scale(current, min(wanted, _size(current) + allowed - total))
-        # A status may still count pods that a set is about to stop.
+        # A status may still count pods that a set is about to delete.
         usable = {each.record.name: _usable(each) for each in [current, *old]}
         least = wanted - window.unavailable
         starting = _size(current) - usable[current.record.name]
@@ -142,9 +145,9 @@ class DeploymentController:
     def _scale_all(
         self, item: StoredObject, current: StoredObject, old: list[StoredObject]
     ) -> None:
-        """Scale a Deployment whose update stands still, or which has got another size.
+        """Scale a Deployment that is paused, or whose replicas have changed.
 
-        The sets keep their shares, so that a broken update does not get more pods than it had.
+        The sets keep their shares, so that a broken update does not get more pods than before.
         """
         wanted = int(item.spec.get("replicas", 1))
         active = [each for each in [*old, current] if _size(each)]
@@ -160,7 +163,7 @@ class DeploymentController:
                 self._scale(each, size)
 
     def _scale(self, item: StoredObject, replicas: int) -> None:
-        """Change the size of a ReplicaSet, and note that of its Deployment."""
+        """Change the size of a ReplicaSet, and record the size of its Deployment."""
         owner = owner_of(item)
         name = item.record.namespace, owner["name"] if owner else ""
         deployment = self._cluster.objects(DEPLOYMENT).get(*name)
@@ -176,7 +179,7 @@ class DeploymentController:
             self._cluster.patch(item, change)
 
     def _note_size(self, item: StoredObject, name: str, before: int, after: int) -> None:
-        """Write the event about a ReplicaSet of another size."""
+        """Write the event about the new size of a ReplicaSet."""
         word = "up" if after > before else "down"
         text = f"Scaled {word} replica set {name} from {before} to {after}"
         event = EventText(EventLevel.NORMAL, "ScalingReplicaSet", text)
@@ -187,7 +190,7 @@ class DeploymentController:
     def _note_revision(
         self, item: StoredObject, current: StoredObject, old: list[StoredObject]
     ) -> None:
-        """Give the ReplicaSet of the template the greatest revision, and annotations."""
+        """Set the greatest revision and the annotations on the ReplicaSet of the template."""
         notes = {**_copied(item), **_sizes(item)}
         before = _revision(current)
         revision = max(before, 1 + max(map(_revision, old), default=0))
@@ -203,7 +206,7 @@ class DeploymentController:
             self._cluster.patch(item, {"metadata": {"annotations": {_REVISION: str(revision)}}})
 
     def _deadline(self, item: StoredObject) -> float | None:
-        """Seconds after which the update may have timed out; ``None`` if it is complete."""
+        """Seconds until the update may time out; ``None`` if it is complete."""
         seconds = item.spec.get("progressDeadlineSeconds")
         wanted = int(item.spec.get("replicas", 1))
         usable = _count_of(item, "availableReplicas")
@@ -240,14 +243,14 @@ class DeploymentController:
 
 
 def _copied(item: StoredObject) -> dict[str, str]:
-    """Annotations of a Deployment that its ReplicaSet gets too."""
+    """Annotations of a Deployment that are copied to its ReplicaSet."""
     return {
         key: value for key, value in item.annotations.items() if not key.startswith(_NOT_COPIED)
     }
 
 
 def _sizes(item: StoredObject) -> dict[str, str]:
-    """The annotations of a ReplicaSet about the size of its Deployment."""
+    """The annotations of a ReplicaSet that contain the size of its Deployment."""
     wanted = int(item.spec.get("replicas", 1))
     surge = 0 if _recreates(item) else update_window(item.spec, wanted).surge
     return {_WANTED: str(wanted), _MOST: str(wanted + surge)}
@@ -259,7 +262,7 @@ def _recreates(item: StoredObject) -> bool:
 
 
 def _is_resized(item: StoredObject, sets: list[StoredObject]) -> bool:
-    """Return whether a Deployment has got another size since its sets were scaled."""
+    """Return whether the replicas of a Deployment have changed since its sets were scaled."""
     wanted = int(item.spec.get("replicas", 1))
     stated = [_number(each, _WANTED) for each in sets if _size(each)]
     return any(each not in (None, wanted) for each in stated)
@@ -273,7 +276,7 @@ def _unlabelled(template: Fields) -> Fields:
 
 
 def _number(item: StoredObject, annotation: str) -> int | None:
-    """The number of an annotation; ``None`` without one."""
+    """The number in an annotation; ``None`` without the annotation."""
     text = item.annotations.get(annotation, "")
     return int(text) if text.isdecimal() else None
 
@@ -283,15 +286,15 @@ def _revision(item: StoredObject) -> int:
 
 
 def _size(item: StoredObject) -> int:
-    """Wanted replicas of a ReplicaSet."""
+    """Desired replicas of a ReplicaSet."""
     return int(item.spec.get("replicas", 1))
 
 
 def _usable(item: StoredObject) -> int:
-    """Available pods of a ReplicaSet that it keeps."""
+    """Number of available pods of a ReplicaSet, at most its desired replicas."""
     return min(_size(item), _count_of(item, "availableReplicas"))
 
 
 def _count_of(item: StoredObject, field: str) -> int:
-    """A number of a status; 0 if it is absent."""
+    """A number in a status; 0 if it is absent."""
     return int(item.status.get(field) or 0)

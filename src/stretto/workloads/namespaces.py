@@ -1,4 +1,4 @@
-"""Ends of namespaces: their content is deleted, the pods before the rest."""
+"""Ends of namespaces: the pods are deleted first, then the other objects."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -11,7 +11,7 @@ from stretto.stores.store import ListOptions
 from stretto.workloads.deletion import DeletableObjects, Propagation
 
 _AGAIN_S: Final = 0.1
-"""Seconds before a namespace with content is looked at again."""
+"""Seconds before a namespace with content is reconciled again."""
 
 
 def _pods_first(kind: Kind) -> tuple[bool, str, str]:
@@ -20,28 +20,28 @@ def _pods_first(kind: Kind) -> tuple[bool, str, str]:
 
 @dataclass
 class NamespaceContent:
-    """What is left in a namespace."""
+    """Remaining objects of a namespace."""
 
-    #: Objects by kind.
+    #: Number of objects by kind.
     remaining: Counter[Kind] = field(default_factory=Counter)
-    #: Objects by finalizer.
+    #: Number of objects by finalizer.
     finalizers: Counter[str] = field(default_factory=Counter)
 
     def note(self, item: StoredObject) -> None:
-        """Count an object that is left."""
+        """Count a remaining object."""
         self.remaining[item.record.kind] += 1
         self.finalizers.update(item.metadata.get("finalizers") or ())
 
 
 SettleNamespace = Callable[[str, NamespaceContent], None]
-"""Reports what is left in a namespace that is being deleted, or removes it if nothing is."""
+"""Reports the remaining objects of a namespace that is being deleted; removes an empty one."""
 
 
 class NamespaceEndController:
-    """Deletes what namespaces contain that are being deleted or are gone.
+    """Controller that deletes the contents of namespaces that are being deleted or are gone.
 
-    Where the server holds a namespace until it is empty, everything else waits for the last pod
-    (KEP 5080).
+    If the server keeps a namespace until it is empty, all other objects wait for the last pod (KEP
+    5080).
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class NamespaceEndController:
         objects: DeletableObjects,
         settle: SettleNamespace = lambda _name, _content: None,
     ) -> None:
-        """For the namespaces of a cluster.
+        """Control the namespaces of a cluster.
 
         Args:
             cache: caches of its store.
             objects: the kinds that it serves, and their deletion.
-            settle: called with what is left, for a namespace that exists.
+            settle: called with the remaining objects of an existing namespace.
         """
         #: Name in logs and messages.
         self.name = f"{cache.name}/namespace-end"
@@ -70,7 +70,7 @@ class NamespaceEndController:
             yield change.object.record.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Delete what a namespace contains; the next attempt follows until nothing is left."""
+        """Delete the contents of a namespace; return the seconds until the next attempt, if any."""
         found = self._store.get(NAMESPACE, "", str(key))
         if found is not None and not found.deleting:
             return None
@@ -90,7 +90,7 @@ class NamespaceEndController:
         return content
 
     def _empty(self, kind: Kind, namespace: str, content: NamespaceContent) -> None:
-        """Delete the objects of a kind, and note which remain."""
+        """Delete the objects of a kind, and count the remaining ones."""
         within = ListOptions(namespace)
         records = self._store.list(kind, within).records
         for record in records:

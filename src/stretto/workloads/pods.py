@@ -1,4 +1,4 @@
-"""Pods from the template of a workload, and which of them to delete first."""
+"""Pods from the template of a workload, and the order in which pods are deleted."""
 
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.labels import HOSTNAME_LABEL
@@ -38,10 +38,10 @@ def _texts(value: object) -> dict[str, str]:
 def removed_first(
     cluster: LocalCluster, pods: list[StoredObject], count: int
 ) -> list[StoredObject]:
-    """The pods to delete when a workload shrinks.
+    """The pods to delete when a workload is scaled down.
 
-    Without a node, not ready, then those whose removal keeps domain caps, zones and nodes balanced,
-    then the youngest.
+    Order: pods without a node, pods that are not ready, pods whose removal keeps domain caps, zones
+    and nodes balanced, then the youngest pods.
     """
     nodes = cluster.objects(NODE)
     labels = {
@@ -61,7 +61,7 @@ def removed_first(
 
 
 def _caps(pods: list[StoredObject]) -> tuple[DomainCap, ...]:
-    """The domain caps of the first pod that states any; unreadable ones do not count."""
+    """The domain caps of the first pod that has any; unreadable ones are ignored."""
     for pod in pods:
         text = (pod.metadata.get("annotations") or {}).get(DOMAIN_CAPS)
         if text:

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: as many pods as replicas."""
+"""ReplicaSets and ReplicationControllers: as many pods as desired replicas."""
 
 from collections.abc import Hashable, Iterable
 from typing import Final
@@ -16,10 +16,10 @@ _FAILURE: Final = "ReplicaFailure"
 
 
 class ReplicaController:
-    """From the objects of a kind to pods."""
+    """Controller that creates the pods of a kind of replicas."""
 
     def __init__(self, cluster: LocalCluster, kind: Kind) -> None:
-        """For the ReplicaSets or the ReplicationControllers of a cluster."""
+        """Control the ReplicaSets or the ReplicationControllers of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/{kind.plural}"
         self._cluster = cluster
@@ -28,11 +28,11 @@ class ReplicaController:
         self._reporter = REPORTERS[kind]
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The object, also that of a pod, and those that select a pod without controller."""
+        """The changed object, that of a changed pod, and those that may adopt a pod."""
         return self._claims.affected(change, self._kind)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Create and delete pods of one object, and count them."""
+        """Create and delete pods of one object, and write its status."""
         item = self._cluster.objects(self._kind).active(key)
         if item is None:
             return None
@@ -47,7 +47,7 @@ class ReplicaController:
         return due
 
     def _create(self, item: StoredObject, count: int) -> RetryError | None:
-        """Create pods until one is refused, which is an event."""
+        """Create pods until one is refused; write an event about the refusal."""
         for _ in range(count):
             made = pod_of(item, item.spec["template"], generateName=f"{item.record.name}-")
             try:
@@ -62,7 +62,7 @@ class ReplicaController:
     def _count(
         self, item: StoredObject, pods: list[StoredObject], failure: RetryError | None
     ) -> float | None:
-        """Write the status; seconds until a ready pod becomes available."""
+        """Write the status; return the seconds until a ready pod becomes available."""
         wait = float(item.spec.get("minReadySeconds") or 0)
         ready = [pod for pod in pods if ready_since(pod) is not None]
         usable = [pod for pod in ready if available(self._cluster, pod, wait)]
@@ -78,9 +78,10 @@ class ReplicaController:
         return wait if len(usable) < len(ready) else None
 
     def _conditions(self, item: StoredObject, failure: RetryError | None) -> list[Fields] | None:
-        """The conditions of an object: the first refusal of a pod, until none is refused.
+        """The conditions of an object: the first refusal of a pod, until no pod is refused.
 
-        The message names a pod, so a new one at each attempt would make the object due at once.
+        The message contains the name of a pod. If it changed at each attempt, the object would
+        become due at once.
         """
         before: list[Fields] = item.status.get("conditions") or []
         kept = [each for each in before if failure is not None or each.get("type") != _FAILURE]

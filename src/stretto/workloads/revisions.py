@@ -1,7 +1,7 @@
-"""Revisions of workloads: a ControllerRevision for each pod template that a workload has had.
+"""Revisions of workloads: a ControllerRevision for each pod template of a workload.
 
-As in the controllers of Kubernetes: ``kubectl rollout history`` and ``undo`` read them, and the
-greatest number belongs to the template of this moment.
+As in the controllers of Kubernetes, ``kubectl rollout history`` and ``undo`` read them, and the
+greatest number belongs to the current template.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 from stretto.workloads.cluster import CONTROLLER_REVISION, LocalCluster, owned_metadata
 
 POD_REVISION: Final = "controller-revision-hash"
-"""Label of a pod with the revision of its template."""
+"""Label of a pod that contains the revision of its template."""
 _REPLACE: Final = {"$patch": "replace"}
 
 
@@ -23,31 +23,31 @@ _REPLACE: Final = {"$patch": "replace"}
 class RevisionHistory:
     """The revisions of a workload."""
 
-    #: The revision of its template.
+    #: The revision of the current template.
     current: StoredObject
-    #: Those of earlier templates.
+    #: The revisions of earlier templates.
     old: list[StoredObject]
 
     def find(self, name: str) -> StoredObject | None:
-        """The revision of a name."""
+        """Return the revision with this name, or ``None``."""
         return next((each for each in (self.current, *self.old) if each.record.name == name), None)
 
 
 class RevisionKeeper:
-    """Keeps the revisions of the workloads of one kind."""
+    """Creates and deletes the revisions of the workloads of one kind."""
 
     def __init__(self, cluster: LocalCluster, label: str) -> None:
-        """For a cluster.
+        """Create revisions in a cluster.
 
         Args:
             cluster: the cluster.
-            label: label of a revision with the hash of its template.
+            label: label of a revision that contains the hash of its template.
         """
         self._cluster = cluster
         self._label = label
 
     def history(self, item: StoredObject) -> RevisionHistory | None:
-        """The revisions of a workload; ``None`` if the first of its template has just been created.
+        """The revisions of a workload; ``None`` if its first revision was just created.
 
         Raises:
             RetryError: the store refused a revision.
@@ -87,12 +87,12 @@ class RevisionKeeper:
             self._cluster.delete([each for each in history.old if each not in used][:excess])
 
     def hash_of(self, revision: StoredObject) -> str:
-        """The hash of a revision; its name where it has none."""
+        """The hash of a revision; its name if it has no hash."""
         return str(revision.labels.get(self._label) or revision.record.name)
 
 
 def _data(template: Fields) -> Fields:
-    """The patch that a revision stores, with sorted names: clients compare its text."""
+    """The patch in a revision, with sorted names, because clients compare its text."""
     patch = {"spec": {"template": {**template, **_REPLACE}}}
     found: Fields = msgspec.json.decode(msgspec.json.encode(patch, order="deterministic"))
     return found

@@ -1,4 +1,4 @@
-"""Conditions of a Deployment: whether enough pods are available, and whether its update advances.
+"""Conditions of a Deployment: minimum availability, and progress of the update.
 
 As in the Deployment controller of Kubernetes.
 """
@@ -18,7 +18,7 @@ _COUNTS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What decides about the conditions of a Deployment."""
+    """Inputs of the conditions of a Deployment."""
 
     #: The Deployment with its stored status.
     item: StoredObject
@@ -26,7 +26,7 @@ class Rollout:
     counts: Fields
     #: Name of the ReplicaSet of its template.
     current: str
-    #: Pods that must be available.
+    #: Minimum number of available pods.
     least: int
     #: RFC 3339 time.
     now: str
@@ -50,7 +50,7 @@ def _availability(rollout: Rollout) -> Fields:
 
 
 def _progress(rollout: Rollout, before: Fields | None) -> Fields | None:
-    """The condition about the update; ``None`` if it stays as it is."""
+    """The condition of the update; ``None`` if it does not change."""
     counts, spec, old = rollout.counts, rollout.item.spec, rollout.item.status
     seconds = spec.get("progressDeadlineSeconds")
     if seconds is None:
@@ -85,7 +85,7 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Fields:
 
 
 def _with(found: list[Fields], new: Fields, now: str) -> list[Fields]:
-    """Conditions with one replaced, unless its status and its reason are the same."""
+    """Replace one condition, unless its status and its reason are the same."""
     before = condition_of(found, new["type"])
     same = before is not None and all(before.get(key) == new[key] for key in ("status", "reason"))
     if same and new["reason"] != "ReplicaSetUpdated":

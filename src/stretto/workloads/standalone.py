@@ -1,4 +1,4 @@
-"""All controllers of a cluster without an API server: its workloads and their garbage."""
+"""All controllers of a cluster without an API server: workloads and garbage collection."""
 
 from stretto.base.clock import Clock
 from stretto.reconcile.cache import StoreCache
@@ -19,7 +19,7 @@ def standalone_controllers(
     Args:
         cache: caches of its store.
         clock: wall time of statuses.
-        course: what becomes of a pod once it is bound.
+        course: simulated lifecycle of a bound pod.
     """
     objects = objects_of_store(cache.store, lambda: (CRON_JOB, *WORKLOADS))
     return [

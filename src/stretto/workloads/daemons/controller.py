@@ -23,16 +23,16 @@ from stretto.workloads.pods import pod_of
 from stretto.workloads.revisions import POD_REVISION, RevisionKeeper
 
 GENERATION: Final = "pod-template-generation"
-"""Label of a pod with the generation of its template."""
+"""Label of a pod that contains the generation of its template."""
 _GENERATION: Final = "deprecated.daemonset.template.generation"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class DaemonSetController:
-    """From DaemonSets to pods."""
+    """Controller that creates the pods of DaemonSets."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the DaemonSets of a cluster."""
+        """Control the DaemonSets of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/daemonsets"
         self._cluster = cluster
@@ -41,7 +41,10 @@ class DaemonSetController:
         self._failures = FailureDelays()
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The DaemonSet, also that of a pod; all of them after a change of a node."""
+        """The changed DaemonSet, or that of a changed pod.
+
+        All DaemonSets after a change of a node.
+        """
         if change.source == self._cluster.name and change.kind == NODE:
             return [each.name for each in self._cluster.objects(DAEMON_SET)]
         if change.kind == CONTROLLER_REVISION and change.new is not None:
@@ -49,7 +52,7 @@ class DaemonSetController:
         return self._claims.affected(change, DAEMON_SET)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Create the missing pods of one DaemonSet, delete the others, and count them."""
+        """Create and delete pods of one DaemonSet, and write its status."""
         item = self._cluster.objects(DAEMON_SET).active(key)
         if item is None:
             return None
@@ -80,7 +83,7 @@ class DaemonSetController:
     def _places(
         self, spec: Fields, pods: Iterable[StoredObject], revision: str, wait: float
     ) -> list[DaemonPlace]:
-        """The nodes that get a pod or have one, by name; also nodes that do not exist any more."""
+        """The nodes that get a pod or have one, by name, including nodes that no longer exist."""
         fit = fit_of(spec)
         fits = {each.record.name: fit(each) for each in self._cluster.objects(NODE)}
         by_node: dict[str, list[StoredObject]] = {}
@@ -98,7 +101,7 @@ class DaemonSetController:
     def _end_failed(
         self, item: StoredObject, places: Iterable[DaemonPlace], now: float
     ) -> float | None:
-        """Delete pods that have ended on nodes that keep theirs; seconds until the next attempt."""
+        """Delete ended pods on nodes that keep a pod; return the seconds until the next attempt."""
         due: list[float] = []
         for place in places:
             for pod in place.ended if place.fit.keeps else ():
@@ -117,7 +120,7 @@ class DaemonSetController:
         return min(due, default=None)
 
     def _apply(self, item: StoredObject, spec: Fields, revision: str, step: DaemonStep) -> None:
-        """Delete and create pods, with an event about each.
+        """Delete and create pods, and write an event about each.
 
         Raises:
             RetryError: the store refused a pod.
@@ -140,7 +143,7 @@ class DaemonSetController:
             self._note(item, EventLevel.NORMAL, "SuccessfulDelete", text)
 
     def _create(self, item: StoredObject, spec: Fields, node: str, revision: str) -> str:
-        """Create the pod of one node, with an affinity that names it; returns its name."""
+        """Create the pod of one node, with an affinity to that node; return its name."""
         affinity = dict(spec.get("affinity") or {})
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         required = {_REQUIRED: {"nodeSelectorTerms": [term]}}
@@ -156,7 +159,7 @@ class DaemonSetController:
         self._cluster.note(DAEMON_SETS, item, EventText(level, reason, text))
 
     def _count(self, item: StoredObject, places: Iterable[DaemonPlace]) -> None:
-        """Write the status; a node counts by its oldest pod."""
+        """Write the status; the oldest pod of a node represents the node."""
         wanted = [place for place in places if place.fit.runs]
         there = [(place, place.pods[0]) for place in wanted if place.pods]
         usable = sum(place.is_available(pod) for place, pod in there)
@@ -177,5 +180,5 @@ class DaemonSetController:
 
 
 def _oldest_first(pod: StoredObject) -> tuple[bool, str, str]:
-    """Pods with a node before others, then by age."""
+    """Sort key: pods with a node first, then by age."""
     return not pod.record.node, str(pod.record.created), pod.record.name

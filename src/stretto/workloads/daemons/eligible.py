@@ -16,16 +16,16 @@ from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 @dataclass(frozen=True, slots=True)
 class NodeFit:
-    """How a node suits a DaemonSet."""
+    """Result of the check of a node against a DaemonSet."""
 
-    #: True if it gets a pod.
+    #: True if the node gets a pod.
     runs: bool
-    #: True if it keeps the pod that it has: a taint that only forbids scheduling evicts none.
+    #: True if the node keeps its existing pod; a NoSchedule taint evicts no pod.
     keeps: bool
 
 
 NO_FIT = NodeFit(False, False)
-"""A node that does not match, or does not exist."""
+"""Result for a node that does not match or does not exist."""
 
 
 def daemon_spec(spec: Fields) -> Fields:
@@ -34,7 +34,7 @@ def daemon_spec(spec: Fields) -> Fields:
 
 
 def fit_of(spec: Fields) -> Callable[[StoredObject], NodeFit]:
-    """How nodes suit the pods of a spec: by node selector, affinity and taints."""
+    """Return a check of nodes against the pods of a spec: node selector, affinity and taints."""
     pod = decode_as(PodSpec, msgspec.json.encode(spec), "template")
     affinity = pod.affinity.node_affinity if pod.affinity is not None else None
     terms = affinity.required if affinity is not None else None
@@ -54,7 +54,7 @@ def fit_of(spec: Fields) -> Callable[[StoredObject], NodeFit]:
 
 
 def target_of(pod: StoredObject) -> str:
-    """The node of a pod: where it runs, or where its affinity sends it; empty without one."""
+    """The node of a pod: its current node, or the node of its affinity; empty without either."""
     if pod.record.node:
         return pod.record.node
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}

@@ -1,8 +1,8 @@
-"""The pods of one node of a DaemonSet, and which of them stay.
+"""The pods of one node of a DaemonSet, and the selection of those that stay.
 
-As in the DaemonSet controller of Kubernetes: a node that the template does not tolerate any more
-keeps its running pod, unless a taint evicts it; a pod that is being deleted holds the place of its
-successor; of several pods the oldest one with a node stays.
+As in the DaemonSet controller of Kubernetes: a node that the template no longer tolerates keeps its
+running pod, unless a taint evicts it; a pod that is being deleted blocks its successor; of several
+pods, the oldest one with a node stays.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ from stretto.workloads.daemons.eligible import NodeFit
 
 @dataclass(frozen=True, slots=True)
 class DaemonPlace:
-    """One node and its pods."""
+    """One node of a DaemonSet and its pods."""
 
     #: Name of the node.
     node: str
-    #: True if it gets a pod, and keeps one.
+    #: Whether the node gets a pod, and keeps one.
     fit: NodeFit
-    #: All pods that belong to it, also those that end or are being deleted; the oldest first.
+    #: All its pods, including ended pods and those being deleted; the oldest first.
     pods: Sequence[StoredObject]
     #: Uids of the pods of the current revision.
     current: frozenset[str]
@@ -30,12 +30,12 @@ class DaemonPlace:
 
     @property
     def running(self) -> list[StoredObject]:
-        """Its pods that have not ended and are not being deleted, the oldest first."""
+        """The pods that have not ended and are not being deleted, the oldest first."""
         return [pod for pod in self.pods if not pod.is_terminating and not has_ended(pod)]
 
     @property
     def ended(self) -> list[StoredObject]:
-        """Its pods that have ended and are not being deleted yet."""
+        """The pods that have ended and are not being deleted yet."""
         return [pod for pod in self.pods if not pod.is_terminating and has_ended(pod)]
 
     @property
@@ -55,21 +55,21 @@ class DaemonPlace:
 
 @dataclass(frozen=True, slots=True)
 class DaemonStep:
-    """What changes now."""
+    """Pods to delete and to create in one step."""
 
     #: Pods to delete.
     deleted: list[StoredObject]
-    #: Nodes that get a pod.
+    #: Names of the nodes that get a pod.
     created: list[str]
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing changes."""
+        """Return whether the step changes nothing."""
         return not self.deleted and not self.created
 
 
 def repaired(places: Iterable[DaemonPlace], *, surges: bool) -> DaemonStep:
-    """The step to one pod for each node, before updates; pods that have ended are not part of it.
+    """Return the step to one pod per node, without updates; ended pods are excluded.
 
     Args:
         places: the nodes with their pods.
@@ -99,7 +99,7 @@ def has_ended(pod: StoredObject) -> bool:
 def _kept_pair(place: DaemonPlace) -> list[StoredObject]:
     """The pods that stay during a surge: the new one, and the old one until the new one is ready.
 
-    An old pod that is not available has no reason to stay next to its successor.
+    An old pod that is not available is deleted, because it does not help next to its successor.
     """
     new, old = place.new, place.old
     if new is None or old is None:

@@ -1,7 +1,8 @@
-"""Updates of DaemonSets: which pods go and which nodes get one, within the bounds of the update.
+"""Updates of DaemonSets: the pods to delete and the nodes that get one, within the bounds.
 
 As in the DaemonSet controller of Kubernetes: an outdated pod that is not available is replaced at
-once; others wait for their turn. A node without a running pod counts as unavailable.
+once; the others are replaced within the bounds of the update. A node without a running pod counts
+as unavailable.
 """
 
 import math
@@ -20,14 +21,14 @@ class DaemonWindow:
 
     #: True if outdated pods are replaced.
     replaces: bool
-    #: Nodes that may have a second pod.
+    #: Maximum number of nodes with a second pod.
     surge: int
-    #: Nodes whose pod may be unavailable.
+    #: Maximum number of nodes whose pod is unavailable.
     unavailable: int
 
 
 def daemon_window(spec: dict[str, Any], nodes: int) -> DaemonWindow:
-    """The bounds of the update of a DaemonSet with a number of nodes."""
+    """The bounds of the update of a DaemonSet on a number of nodes."""
     strategy = spec.get("updateStrategy") or {}
     rolling = strategy.get("rollingUpdate") or {}
     surge = resolved(rolling.get("maxSurge", 0), nodes, math.ceil)
@@ -40,7 +41,7 @@ def next_step(places: Sequence[DaemonPlace], window: DaemonWindow) -> DaemonStep
     """The next step of an update.
 
     Args:
-        places: the nodes that have pods.
+        places: the nodes with pods.
         window: the bounds.
     """
     if not window.replaces:
@@ -51,7 +52,7 @@ def next_step(places: Sequence[DaemonPlace], window: DaemonWindow) -> DaemonStep
 
 
 def _replaced(places: Sequence[DaemonPlace], most: int) -> list[StoredObject]:
-    """Outdated pods to delete: those that are not available, and others while few nodes are."""
+    """Outdated pods to delete: unavailable pods, and others while few nodes are unavailable."""
     outdated = [place for place in places if place.new is None and place.old is not None]
     broken = [place.old for place in outdated if not place.is_available(place.old)]
     others = [place for place in places if place.old is None or place.new is not None]

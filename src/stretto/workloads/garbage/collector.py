@@ -1,8 +1,8 @@
 """The garbage collector: orphan, foreground and background deletion of dependents.
 
-As kube-controller-manager: an object is deleted once none of its owners exists, a reference to an
-owner that is gone is removed while others exist, ``orphan`` takes the references of all dependents
-away, and ``foregroundDeletion`` waits for dependents that block the deletion of their owner.
+As in kube-controller-manager: an object is deleted once none of its owners exists. A reference to a
+missing owner is removed while other owners exist. ``orphan`` removes the references of all
+dependents. ``foregroundDeletion`` waits for dependents that block the deletion of their owner.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -23,14 +23,14 @@ from stretto.workloads.garbage.graph import (
 
 _SERVED: Final = "served kinds"
 _STATED: Final = {ORPHAN: Propagation.ORPHAN, FOREGROUND: Propagation.FOREGROUND}
-"""What finalizers state about the dependents of their object."""
+"""Propagation policy of each finalizer."""
 
 
 class GarbageCollector:
-    """Deletes what no owner needs, and completes deletions that wait for dependents."""
+    """Controller that deletes objects without owners, and completes deletions that wait."""
 
     def __init__(self, cache: StoreCache, objects: DeletableObjects) -> None:
-        """Over all kinds of a cluster.
+        """Collect over all kinds of a cluster.
 
         Args:
             cache: caches of its store.
@@ -43,7 +43,7 @@ class GarbageCollector:
         self._graph = DependencyGraph(cache, objects)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """Objects with new or changed owners, and those whose owner or dependent has changed."""
+        """Objects with new or changed owners, and objects whose owner or dependent has changed."""
         if change.source != self._cache.name:
             return
         if change.kind == CUSTOM_RESOURCE_DEFINITION:
@@ -61,7 +61,7 @@ class GarbageCollector:
                     yield owner
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Look at one object: collect it, or continue its deletion."""
+        """Collect one object, or continue its deletion."""
         if key == _SERVED:
             self._graph.follow_served()
             return None
@@ -108,11 +108,11 @@ class GarbageCollector:
             self._remove_references(item, {each["uid"] for each, found in pairs if found in ended})
             return
         if OwnerState.WAITING in states and self._unblocks(item, references):
-            return  # the change of its references makes it due again
+            return  # the change of its references makes the object due again
         self._objects.delete(item, self._propagation(item, states))
 
     def _propagation(self, item: StoredObject, states: Collection[OwnerState]) -> Propagation:
-        """How the dependents of an object are treated that is deleted with its owner."""
+        """Propagation for the dependents of an object that is deleted with its owner."""
         if OwnerState.WAITING in states and any(self._graph.dependents(item.record.uid)):
             return Propagation.FOREGROUND
         finalizers = item.metadata.get("finalizers") or ()
@@ -120,7 +120,7 @@ class GarbageCollector:
         return next(stated, Propagation.BACKGROUND)
 
     def _unblocks(self, item: StoredObject, references: Collection[Reference]) -> bool:
-        """Break a circle of owners that wait for each other: the object blocks none any longer."""
+        """Break a cycle of waiting owners: the object stops blocking its owners."""
         if not any(each.get("blockOwnerDeletion") for each in references):
             return False
         if not any(map(waits_for_dependents, self._graph.dependents(item.record.uid))):
@@ -130,7 +130,7 @@ class GarbageCollector:
         return True
 
     def _remove_references(self, item: StoredObject, uids: Collection[str]) -> None:
-        """Take away references to some owners."""
+        """Remove the references to some owners."""
         references = references_of(item)
         kept = [each for each in references if each["uid"] not in uids]
         if kept != references:
@@ -139,6 +139,6 @@ class GarbageCollector:
 
 
 def _blocks(item: StoredObject, uid: str) -> bool:
-    """Return whether an object keeps an owner from being deleted in the foreground."""
+    """Return whether an object blocks the foreground deletion of an owner."""
     owners: list[Reference] = references_of(item)
     return any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in owners)

@@ -18,11 +18,11 @@ _WORD: Final = b'"ownerReferences"'
 
 
 class OwnerState(Enum):
-    """What an owner reference leads to."""
+    """State of the owner in an owner reference."""
 
     #: The owner exists.
     PRESENT = "present"
-    #: There is no such object.
+    #: The owner does not exist.
     ABSENT = "absent"
     #: The owner is being deleted and waits for its dependents.
     WAITING = "waiting"
@@ -31,7 +31,7 @@ class OwnerState(Enum):
 
 
 def references_of(item: StoredObject) -> list[Reference]:
-    """The owner references of an object; objects without any are not decoded."""
+    """The owner references of an object; an object without owners is not decoded."""
     if _WORD not in item.record.body:
         return []
     return list(item.metadata.get("ownerReferences") or ())
@@ -52,10 +52,10 @@ def _owner_uids(item: StoredObject) -> Iterable[str]:
 
 
 class DependencyGraph:
-    """The objects of all kinds that can be deleted, found by their owners."""
+    """The objects of all kinds that can be deleted, indexed by their owners."""
 
     def __init__(self, cache: StoreCache, objects: DeletableObjects) -> None:
-        """Follow what can be deleted.
+        """Follow the kinds that can be deleted.
 
         Args:
             cache: caches of the cluster's store.
@@ -68,7 +68,7 @@ class DependencyGraph:
         self.follow_served()
 
     def follow_served(self) -> None:
-        """Follow kinds that are served now, and forget those that are served no longer."""
+        """Follow newly served kinds, and stop following kinds that are no longer served."""
         served = self._objects.kinds().items()
         self._stored = {name: kind for name, kind in served if kind != EVENT}
         kinds = tuple(dict.fromkeys(self._stored.values()))
@@ -80,7 +80,7 @@ class DependencyGraph:
         self._kinds = kinds
 
     def get(self, key: ObjectKey) -> StoredObject | None:
-        """An object, or ``None``."""
+        """Return an object, or ``None``."""
         kind, namespace, name = key
         return self._cache.follow(kind).get(namespace, name) if kind in self._kinds else None
 
@@ -97,7 +97,7 @@ class DependencyGraph:
         return kind, item.record.namespace if kind.namespaced else "", str(reference["name"])
 
     def owner_state(self, item: StoredObject, reference: Reference) -> OwnerState:
-        """What an owner reference of an object leads to, as of now."""
+        """The current state of the owner in an owner reference of an object."""
         key = self.owner_key(item, reference)
         if key is None:
             return OwnerState.UNKNOWN

@@ -1,1 +1,1 @@
-"""Jobs: their pods, their indexes and their ends."""
+"""Jobs: their pods, completion indexes and ends."""

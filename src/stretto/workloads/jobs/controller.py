@@ -18,25 +18,25 @@ _SUSPENDED: Final = "Suspended"
 _VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 _OWN: Final = "kubernetes.io/job-controller"
-"""``managedBy`` of the Jobs of this controller."""
+"""Value of ``managedBy`` in Jobs of this controller."""
 
 
 class JobController:
-    """From Jobs to pods."""
+    """Controller that creates the pods of Jobs."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the Jobs of a cluster."""
+        """Control the Jobs of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/jobs"
         self._cluster = cluster
         self._claims = Claims(cluster)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Job, also that of a pod, and those that select a pod without controller."""
+        """The changed Job, that of a changed pod, and those that may adopt a pod."""
         return self._claims.affected(change, JOB)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Create pods of one Job, note how it ends, and delete it when its time is over."""
+        """Create pods of one Job, write its end, and delete it after its time to live."""
         item = self._cluster.objects(JOB).active(key)
         if item is None or item.spec.get("managedBy", _OWN) != _OWN:
             return None
@@ -66,9 +66,9 @@ class JobController:
         return max(0.1, float(deadline) - (age or 0.0))
 
     def _expire(self, item: StoredObject, finished: str) -> float | None:
-        """Delete a finished Job after its time to live; seconds until then.
+        """Delete a finished Job after its time to live; return the seconds until then.
 
-        It stays for at least a second, so that a client that waits for its end sees it.
+        The Job stays for at least one second, so that a client that waits for its end sees it.
         """
         lives = item.spec.get("ttlSecondsAfterFinished")
         if lives is None:
@@ -80,14 +80,14 @@ class JobController:
         return left
 
     def _surplus(self, pods: JobPods, end: JobEnd | None) -> list[StoredObject]:
-        """Pods that must not run: all at the end or while suspended, else those too many."""
+        """Pods to delete: all at the end or while suspended, otherwise the surplus."""
         if end is not None or pods.spec.get("suspend"):
             return pods.active
         waiting = sorted(pods.active, key=lambda pod: ready_since(pod) is not None)
         return waiting[: max(0, len(waiting) - int(pods.spec.get("parallelism", 1)))]
 
     def _create(self, item: StoredObject, pods: JobPods) -> None:
-        """Create as many pods as may run next to those that do."""
+        """Create pods up to the number that may run at the same time."""
         parallelism = int(item.spec.get("parallelism", 1))
         running = len(pods.active) + (len(pods.stopping) if pods.waits_for_stopping else 0)
         if pods.is_indexed:
@@ -100,12 +100,12 @@ class JobController:
         if pods.completions is not None:
             left = pods.completions - pods.done
         elif pods.succeeded:
-            left = 0  # a success ends the work queue; the others finish
+            left = 0  # a success ends the work queue; running pods finish
         for _ in range(min(parallelism, left) - running):
             self._cluster.create(POD, _pod(item, None))
 
     def _free_indexes(self, pods: JobPods) -> list[int]:
-        """Indexes that have neither run, nor succeeded, nor failed for good."""
+        """Indexes that are not running, not succeeded and not permanently failed."""
         taken = indexes_of([*pods.active, *pods.succeeded]) | pods.failed_indexes()
         if pods.waits_for_stopping:
             taken |= indexes_of(pods.stopping)
@@ -136,7 +136,7 @@ class JobController:
         self._cluster.set_status(item, status)
 
     def _conditions(self, item: StoredObject, end: JobEnd | None) -> list[Fields]:
-        """The conditions: whether it is suspended, and how it has ended."""
+        """The conditions of suspension and of the end."""
         before: list[Fields] = item.status.get("conditions") or []
         old = condition_of(before, _SUSPENDED)
         suspends = bool(item.spec.get("suspend")) and end is None
@@ -171,7 +171,7 @@ _FAILURE: Final = ("FailureTarget", "Failed")
 
 
 def _finished_at(item: StoredObject) -> str | None:
-    """When a Job has ended; ``None`` while it runs."""
+    """Time at which a Job ended, in RFC 3339; ``None`` while it runs."""
     for each in item.status.get("conditions") or ():
         if each.get("type") in _ENDS and each.get("status") == "True":
             return str(each["lastTransitionTime"])
@@ -183,7 +183,7 @@ def _ended(pods: Iterable[StoredObject], phase: str) -> list[StoredObject]:
 
 
 def _pod(item: StoredObject, index: int | None, failures: int = 0) -> Fields:
-    """A new pod of a Job, with its completion index and the failures of the index so far."""
+    """A new pod of a Job, with its completion index and the number of failures of the index."""
     labels = {
         "batch.kubernetes.io/job-name": item.record.name,
         "job-name": item.record.name,
@@ -204,7 +204,7 @@ def _pod(item: StoredObject, index: int | None, failures: int = 0) -> Fields:
 
 
 def _indexed(spec: Fields, hostname: str) -> Fields:
-    """A pod's spec with the name of its host and the variable of its completion index."""
+    """A pod spec with the host name and the environment variable of its completion index."""
     found = {"hostname": hostname, **spec}
     for key in ("initContainers", "containers"):
         if spec.get(key):

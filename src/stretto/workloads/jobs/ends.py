@@ -1,4 +1,4 @@
-"""How a Job ends: its limits, its policies, and the number of completions."""
+"""End of a Job: its limits, its policies, and the number of completions."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from stretto.workloads.jobs.indexes import from_text, index_of, indexes_of
 
 
 class PodVerdict(Enum):
-    """What a failed pod means for its Job."""
+    """Effect of a failed pod on its Job."""
 
-    #: It counts against the limits.
+    #: The failure counts against the limits.
     COUNTS = "Count"
-    #: It does not count.
+    #: The failure does not count.
     IGNORED = "Ignore"
-    #: Its index fails without a further attempt.
+    #: The index of the pod fails without a further attempt.
     ENDS_INDEX = "FailIndex"
     #: The whole Job fails.
     ENDS_JOB = "FailJob"
@@ -26,7 +26,7 @@ class PodVerdict(Enum):
 class JobEnd:
     """The end of a Job."""
 
-    #: True if it completed.
+    #: True if the Job completed.
     is_success: bool
     #: Reason of its conditions.
     reason: str
@@ -36,11 +36,11 @@ class JobEnd:
 
 @dataclass(frozen=True)
 class JobPods:
-    """The pods of a Job by what became of them."""
+    """The pods of a Job, by their outcome."""
 
     #: The spec of the Job.
     spec: Fields
-    #: Pods that run or are about to.
+    #: Pods that run or will run.
     active: list[StoredObject]
     #: Pods that succeeded.
     succeeded: list[StoredObject]
@@ -62,17 +62,17 @@ class JobPods:
 
     @property
     def completions(self) -> int | None:
-        """How many pods must succeed; ``None`` where one success ends the work queue."""
+        """Number of pods that must succeed; ``None`` if one success ends the work queue."""
         stated = self.spec.get("completions")
         return None if stated is None else int(stated)
 
     @property
     def done(self) -> int:
-        """How many completions there are: pods, or different indexes."""
+        """Number of completions: of pods, or of different indexes."""
         return len(indexes_of(self.succeeded)) if self.is_indexed else len(self.succeeded)
 
     def failed_indexes(self) -> set[int]:
-        """Indexes that are not tried again; none without ``backoffLimitPerIndex``."""
+        """Indexes that are not retried; empty without ``backoffLimitPerIndex``."""
         limit = self.spec.get("backoffLimitPerIndex")
         if limit is None:
             return set()
@@ -84,7 +84,7 @@ class JobPods:
 
 
 def verdict(spec: Fields, pod: StoredObject) -> PodVerdict:
-    """What the ``podFailurePolicy`` of a Job says about a failed pod: its first matching rule."""
+    """The action for a failed pod of the first matching rule in the ``podFailurePolicy``."""
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         if _matches(rule, pod):
             return PodVerdict(rule["action"])
@@ -101,7 +101,7 @@ def _matches(rule: Fields, pod: StoredObject) -> bool:
 
 
 def _exits(pod: StoredObject) -> list[tuple[str, int]]:
-    """Name and exit code of the containers of a pod that failed."""
+    """Name and exit code of the containers of a failed pod."""
     statuses: list[Any] = [
         *(pod.status.get("initContainerStatuses") or ()),
         *(pod.status.get("containerStatuses") or ()),
@@ -118,11 +118,11 @@ def _code_matches(codes: Fields, exit_of: tuple[str, int]) -> bool:
 
 
 def end_of(pods: JobPods, age_s: float | None) -> JobEnd | None:
-    """The end of a Job, or ``None`` while it goes on.
+    """The end of a Job; ``None`` while it continues.
 
     Args:
         pods: its pods.
-        age_s: seconds since it started; ``None`` before.
+        age_s: seconds since its start; ``None`` before the start.
     """
     return _failure(pods, age_s) or _success(pods)
 

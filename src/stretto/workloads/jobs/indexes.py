@@ -6,7 +6,7 @@ from typing import Final
 from stretto.reconcile.cache import StoredObject
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
-"""Annotation and label of a pod with its index."""
+"""Annotation and label of a pod that contain its index."""
 
 
 def index_of(pod: StoredObject) -> int | None:
@@ -21,7 +21,7 @@ def indexes_of(pods: Iterable[StoredObject]) -> set[int]:
 
 
 def as_text(indexes: Iterable[int]) -> str:
-    """A set as intervals; two neighbours are listed, more are a range."""
+    """Format a set as intervals; two neighbours are listed, more are a range."""
     found: list[list[int]] = []
     for index in sorted(indexes):
         if found and found[-1][1] == index - 1:
@@ -38,7 +38,7 @@ def _interval(first: int, last: int) -> str:
 
 
 def from_text(text: str, completions: int) -> set[int]:
-    """The indexes of a valid text that are below a number of completions."""
+    """Parse a valid text; return the indexes below a number of completions."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

@@ -1,1 +1,1 @@
-"""A simulated kubelet: what pods on simulated nodes do, and what their status says."""
+"""A simulated kubelet: lifecycle and status of pods on simulated nodes."""

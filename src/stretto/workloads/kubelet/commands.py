@@ -1,7 +1,7 @@
-"""What simulated containers do: whether they end, when, and with which exit code.
+"""Simulated containers: their run time and exit code, derived from their command.
 
-Nothing is executed. A container ends if its command is a short one that is known; ``sleep 30`` ends
-after 30 s and ``sh -c "sleep 5; exit 3"`` after 5 s with the code 3.
+No command is executed. A container ends if its command is a known short command: ``sleep 30`` ends
+after 30 s, and ``sh -c "sleep 5; exit 3"`` after 5 s with the code 3.
 """
 
 import re
@@ -18,33 +18,33 @@ _SERVERS: Final = frozenset(
     {"agnhost", "caddy", "etcd", "haproxy", "httpd", "mariadb", "memcached", "mongo", "mysql"}
     | {"nats", "nginx", "pause", "postgres", "rabbitmq", "redis", "registry", "traefik"}
 )
-"""Images whose own command serves until it is stopped."""
+"""Images whose default command is a server, which runs until it is stopped."""
 _ABSENT: Final = re.compile(r"^404$|non-?existent|does-?not-?exist|no-such")
-"""Names and tags of images that say of themselves that they do not exist."""
+"""Pattern of image names and tags that declare that the image does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a command ends."""
+    """End of a command."""
 
-    #: Seconds after its start; infinite for never.
+    #: Seconds after its start; infinite: never.
     after: float
     #: Exit code.
     code: int = 0
 
 
 NEVER: Final = Ending(float("inf"))
-"""The end of a command that runs until it is stopped."""
+"""End of a command that runs until it is stopped."""
 
 
 def is_absent(image: str) -> bool:
-    """Return whether an image cannot be pulled: its name or tag says that it does not exist."""
+    """Return whether an image cannot be pulled because its name or tag declares it absent."""
     name, _, tag = image.rpartition("/")[2].partition(":")
     return any(_ABSENT.search(word) is not None for word in (name, tag))
 
 
 def ending_of(container: Fields) -> Ending | None:
-    """How a container ends; ``None`` if that is not known."""
+    """The end of a container; ``None`` if its command is unknown."""
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
     image = str(container.get("image", "")).rpartition("/")[2].partition(":")[0]
     if image in _SERVERS and not container.get("command"):
@@ -53,7 +53,7 @@ def ending_of(container: Fields) -> Ending | None:
 
 
 def command_ending(words: Sequence[str]) -> Ending | None:
-    """How a command with its arguments ends; ``None`` if that is not known."""
+    """The end of a command with its arguments; ``None`` if the command is unknown."""
     if not words:
         return None
     name = words[0].rpartition("/")[2]
@@ -64,7 +64,7 @@ def command_ending(words: Sequence[str]) -> Ending | None:
 
 
 def _script_ending(script: str) -> Ending | None:
-    """How a script of known commands with ``;`` and ``&&`` between them ends."""
+    """The end of a script of known commands with ``;`` and ``&&`` between them."""
     if re.match(r"\s*while\s+(true|:)\s*[;\n]", script):
         return NEVER
     lexer = shlex.shlex(script.replace("\n", " ; "), posix=True, punctuation_chars=True)
@@ -131,4 +131,4 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], Ending | None]]] = {
     "env": lambda words: None if words else Ending(0.0),
     "hostname": lambda _: Ending(0.0),
 }
-"""Known commands."""
+"""Known commands, by name."""

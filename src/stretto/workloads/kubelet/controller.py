@@ -16,11 +16,11 @@ from stretto.workloads.kubelet.status import PodStatusWriter
 _PORTS: Final = "node with ports"
 _REJECTED_AFTER: Final = 1.0
 _TICK: Final = 1e-6
-"""Least seconds until the next look: less may not change the time of a clock."""
+"""Minimum seconds until the next reconciliation: a smaller step may not change a clock's time."""
 
 
 class KubeletController:
-    """Moves bound pods through their phases."""
+    """Controller that moves bound pods through their phases."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class KubeletController:
         course: CourseOf = default_course,
         runs: Callable[[StoredObject], bool] = lambda _: True,
     ) -> None:
-        """For the pods of a cluster, or for those that ``runs`` selects."""
+        """Simulate the pods of a cluster that ``runs`` selects; the default selects all."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/kubelet"
         self._cluster = cluster
@@ -38,13 +38,13 @@ class KubeletController:
         cluster.objects(POD).add_index(_PORTS, node_with_ports)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The pod."""
+        """The changed pod."""
         is_ours = change.source == self._cluster.name and change.kind == POD
         if is_ours and change.new is not None and self._runs(change.new):
             yield change.object.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Move one pod to the phase of this moment; seconds until its next change."""
+        """Move one pod to its current phase; return the seconds until its next change."""
         assert isinstance(key, tuple)
         pod = self._cluster.objects(POD).get(*key)
         if pod is None or not pod.record.node or pod.status.get("phase") in ENDED:
@@ -66,7 +66,7 @@ class KubeletController:
         return None if again is None else max(_TICK, again)
 
     def _begin(self, pod: StoredObject) -> None:
-        """Admit a pod to its node, unless another pod has its ports."""
+        """Admit a pod to its node, unless another pod uses its host ports."""
         quality = quality_of_service(pod.spec)
         status = {"startTime": self._cluster.now_text(), "qosClass": quality}
         if is_taken(pod, self._cluster.objects(POD).indexed(_PORTS, pod.record.node)):
@@ -74,14 +74,14 @@ class KubeletController:
         self._cluster.set_status(pod, status)
 
     def _reject(self, pod: StoredObject, age: float) -> float | None:
-        """End a pod that is not admitted, after a second, so that retries take time."""
+        """Fail a rejected pod after one second, so that retries take time."""
         if age < _REJECTED_AFTER:
             return _REJECTED_AFTER - age
         self._cluster.set_status(pod, {"phase": "Failed"})
         return None
 
     def _move(self, pod: StoredObject, course: PodCourse, age: float) -> float | None:
-        """Show the attempt of an age; seconds until the next change."""
+        """Show the attempt at this age; return the seconds until the next change."""
         attempt = attempt_at(course, pod.spec.get("restartPolicy", "Always"), age)
         if not attempt.is_running(age) and math.isinf(attempt.next_at):
             self._status.end(pod, course.exit_code)

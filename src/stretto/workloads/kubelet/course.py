@@ -1,4 +1,4 @@
-"""What becomes of a pod once it is bound."""
+"""Simulated lifecycle of a bound pod."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,42 +9,42 @@ from stretto.reconcile.cache import Fields, StoredObject
 from stretto.workloads.kubelet.commands import NEVER, Ending, command_ending, ending_of, is_absent
 
 DURATION: Final = "stretto.dev/duration"
-"""Annotation of a pod: seconds for which its containers run."""
+"""Annotation of a pod: seconds that its containers run."""
 EXIT_CODE: Final = "stretto.dev/exit-code"
-"""Annotation of a pod: the code with which its containers end."""
+"""Annotation of a pod: exit code of its containers."""
 _SHORT: Final = Ending(1.0)
-"""The end of a command that is not known, in a pod that is not restarted after it succeeds."""
+"""End of an unknown command in a pod that does not restart after success."""
 _FIRST_WAIT_S: Final = 10.0
 _LONGEST_WAIT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class PodCourse:
-    """What becomes of a pod once it is bound."""
+    """Simulated lifecycle of a bound pod."""
 
     #: Seconds until it runs.
     starts_after: float = 0.0
-    #: Seconds after its start until it is ready; ``None`` for never.
+    #: Seconds from its start until it is ready; ``None``: never.
     ready_after: float | None = 0.0
-    #: Seconds after its start until its containers end; ``None`` for never.
+    #: Seconds from its start until its containers end; ``None``: never.
     ends_after: float | None = None
-    #: The code with which they end.
+    #: Exit code of its containers.
     exit_code: int = 0
-    #: Image that cannot be pulled; empty if all can.
+    #: Image that cannot be pulled; empty if all images can be pulled.
     absent_image: str = ""
 
 
 CourseOf = Callable[[StoredObject], PodCourse]
-"""The course of a pod."""
+"""Returns the course of a pod."""
 
 
 def default_course(pod: StoredObject) -> PodCourse:
-    """The course that a pod states.
+    """The course of a pod, from its annotations and commands.
 
     Its containers run for ``stretto.dev/duration`` seconds and end with ``stretto.dev/exit-code``.
-    Without these annotations, containers of known commands end as these do. Containers of other
-    commands never end in pods with the restart policy ``Always``, and succeed after a second
-    elsewhere. No pod ends within its first second, so that retries take time.
+    Without these annotations, containers with known commands end as their command does. Containers
+    with other commands never end if the restart policy is ``Always``, and otherwise succeed after
+    one second. No pod ends within its first second, so that retries take time.
     """
     containers: list[Fields] = pod.spec.get("containers") or []
     images = [str(each.get("image", "")) for each in containers]
@@ -58,7 +58,7 @@ def default_course(pod: StoredObject) -> PodCourse:
 
 
 def _stated(pod: StoredObject) -> Ending | None:
-    """The end that annotations state; ``None`` without any or if they are unreadable."""
+    """The end in the annotations; ``None`` if they are missing or unreadable."""
     duration, code = pod.annotations.get(DURATION), pod.annotations.get(EXIT_CODE)
     if duration is None and code is None:
         return None
@@ -75,14 +75,14 @@ def _or_default(pod: StoredObject, container: Fields) -> Ending:
 
 
 def _last(endings: Iterable[Ending]) -> Ending:
-    """The end of a pod: that of its last container, with the first code that is not 0."""
+    """The end of a pod: the end of its last container, with the first exit code that is not 0."""
     found = list(endings)
     code = next((each.code for each in found if each.code), 0)
     return Ending(max((each.after for each in found), default=NEVER.after), code)
 
 
 def _ready_after(containers: Iterable[Fields]) -> float | None:
-    """Seconds until the first probes of readiness succeed; ``None`` if one always fails."""
+    """Seconds until the first readiness probes succeed; ``None`` if one always fails."""
     wait = 0.0
     for probe in (each.get("readinessProbe") or {} for each in containers):
         checked = command_ending((probe.get("exec") or {}).get("command") or ())
@@ -94,13 +94,13 @@ def _ready_after(containers: Iterable[Fields]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class PodAttempt:
-    """Where a pod is in its course: its containers run, wait for a restart, or have ended."""
+    """Attempt of a pod in its course: its containers run, wait for a restart, or have ended."""
 
-    #: Restarts so far.
+    #: Number of restarts.
     restarts: int
     #: Seconds from the first start to the start of this attempt.
     started_at: float
-    #: Seconds from the first start to the end of this attempt; infinite for never.
+    #: Seconds from the first start to the end of this attempt; infinite: it never ends.
     ends_at: float
     #: Seconds from the first start to the next attempt; infinite without one.
     next_at: float
@@ -113,8 +113,8 @@ class PodAttempt:
 def attempt_at(course: PodCourse, policy: str, age: float) -> PodAttempt:
     """The attempt at an age of a pod.
 
-    As in Kubernetes, ended containers restart at once the first time, then after 10 s, and after
-    twice as long each further time, up to 5 minutes.
+    As in Kubernetes, ended containers restart at once the first time, then after 10 s; the delay
+    doubles with each further restart, up to 5 minutes.
 
     Args:
         course: the course of the pod.

@@ -1,4 +1,4 @@
-"""The events of kubelets about pods, in their words."""
+"""The events of kubelets about pods, with the texts of the kubelet."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -10,27 +10,27 @@ from stretto.workloads.cluster import KUBELET, LocalCluster
 _NORMAL: Final = EventLevel.NORMAL
 _WARNING: Final = EventLevel.WARNING
 _Texts = Callable[[Fields], Iterable[EventText]]
-"""The events about one container."""
+"""Returns the events about one container."""
 
 
 class PodEvents:
-    """Writes events about the containers of pods, as reported by the kubelets of their nodes."""
+    """Writer of the kubelets' events about the containers of pods."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the pods of a cluster; without a recorder of kubelets none is written."""
+        """Write for the pods of a cluster; without a recorder of kubelets, write no events."""
         self._cluster = cluster
 
     def started(self, pod: StoredObject) -> None:
-        """The containers of a pod start, for the first time or again."""
+        """Write the events of starting containers, for the first start or a restart."""
         self._write(pod, _started)
 
     def unhealthy(self, pod: StoredObject) -> None:
-        """The probes of readiness fail; a kubelet repeats this, here it is written once."""
+        """Write one event about failing readiness probes; a real kubelet repeats it."""
         text = EventText(_WARNING, "Unhealthy", "Readiness probe failed: ")
         self._write(pod, lambda container: [text] if container.get("readinessProbe") else [])
 
     def backed_off(self, pod: StoredObject) -> None:
-        """Ended containers wait for their restart."""
+        """Write the events of ended containers that wait for their restart."""
         record = pod.record
         whole = f"{record.name}_{record.namespace}({record.uid})"
 
@@ -41,13 +41,16 @@ class PodEvents:
         self._write(pod, texts)
 
     def not_pulled(self, pod: StoredObject, image: str) -> None:
-        """An image cannot be pulled; containers with other images start."""
+        """Write the events of an image that cannot be pulled.
+
+        Containers with other images start.
+        """
         self._write(
             pod, lambda each: _not_pulled(image) if each.get("image") == image else _started(each)
         )
 
     def stopped(self, pod: StoredObject) -> None:
-        """The containers of a pod that is deleted are stopped."""
+        """Write the events of stopped containers of a pod that is deleted."""
         running = {
             each["name"]
             for each in pod.status.get("containerStatuses") or ()

@@ -1,4 +1,4 @@
-"""Ports of nodes: a pod whose port another pod of its node has is rejected."""
+"""Host ports: a pod is rejected if another pod of its node uses one of its host ports."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -8,23 +8,23 @@ from stretto.api.types.heads import ENDED
 from stretto.reconcile.cache import StoredObject
 
 REASON: Final = "NodePorts"
-"""Why a pod is rejected, in its status."""
+"""Reason of the rejection, in the pod's status."""
 MESSAGE: Final = (
     "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the "
     "requested pod ports"
 )
-"""The same for people, in the words of the kubelet."""
+"""Message of the rejection, in the words of the kubelet."""
 _ALL: Final = "0.0.0.0"
 _MENTION: Final = b'"hostPort"'
 
 
 def node_with_ports(pod: StoredObject) -> Iterable[str]:
-    """The node of a pod that has ports of its node: the key of an index."""
+    """The node of a pod that uses host ports, as the key of an index."""
     return (pod.record.node,) if pod.record.node and _MENTION in pod.record.body else ()
 
 
 def is_taken(pod: StoredObject, others: Iterable[StoredObject]) -> bool:
-    """Return whether a pod that has been admitted to the same node has a port of this pod."""
+    """Return whether an admitted pod of the same node uses a host port of this pod."""
     wanted = list(_ports(pod))
     return bool(wanted) and any(
         port.conflicts(each)
@@ -42,7 +42,7 @@ def _is_admitted(pod: StoredObject) -> bool:
 
 
 def _ports(pod: StoredObject) -> Iterator[HostPort]:
-    """The ports of the node that the containers and sidecars of a pod have."""
+    """The host ports of the containers and sidecars of a pod."""
     starting = pod.spec.get("initContainers") or ()
     sidecars = [each for each in starting if each.get("restartPolicy") == "Always"]
     for container in (*(pod.spec.get("containers") or ()), *sidecars):

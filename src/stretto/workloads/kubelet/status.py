@@ -11,23 +11,23 @@ from stretto.workloads.kubelet.events import PodEvents
 
 
 class PodStatusWriter:
-    """Writes what a kubelet reports."""
+    """Writer of the status that a kubelet reports."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the pods of a cluster."""
+        """Write for the pods of a cluster."""
         self._cluster = cluster
         self._events = PodEvents(cluster)
 
     def run(
         self, pod: StoredObject, attempt: PodAttempt, code: int, *, is_ready: bool | None
     ) -> None:
-        """Report running containers; images of running containers stay as they are.
+        """Report running containers; the reported images of running containers do not change.
 
         Args:
             pod: the pod.
-            attempt: the attempt that runs.
-            code: exit code of the attempts before it.
-            is_ready: whether it is ready; ``None`` if its probes always fail.
+            attempt: the running attempt.
+            code: exit code of the previous attempts.
+            is_ready: whether the pod is ready; ``None`` if its probes always fail.
         """
         text = "True" if is_ready else "False"
         if pod.status.get("phase") == "Running" and _shows(pod, text, attempt.restarts):
@@ -87,7 +87,7 @@ class PodStatusWriter:
     def _restarted(
         self, containers: list[Fields], pod: StoredObject, attempt: PodAttempt, code: int
     ) -> list[Fields]:
-        """Containers with their number of restarts and their last end."""
+        """Containers with their number of restarts and their last termination."""
         if attempt.restarts:
             end = self._terminated(pod, attempt.started_at, attempt.started_at, code)
             for each in containers:
@@ -105,11 +105,11 @@ class PodStatusWriter:
         }
 
     def _moment(self, pod: StoredObject, seconds: float) -> str:
-        """RFC 3339 time of a number of seconds after the start of a pod."""
+        """RFC 3339 time ``seconds`` after the start of a pod."""
         return timestamp(int(parse_timestamp(pod.status["startTime"]) + seconds))
 
     def _conditions(self, pod: StoredObject, states: dict[str, str]) -> list[Fields]:
-        """The conditions of a pod with some of them changed."""
+        """The conditions of a pod with some statuses changed."""
         found = {each["type"]: each for each in pod.status.get("conditions") or ()}
         for type_, status in {"PodScheduled": "True", **states}.items():
             if found.get(type_, {}).get("status") != status:
@@ -119,7 +119,7 @@ class PodStatusWriter:
 
 
 def address_of(uid: str) -> str:
-    """The address of a pod: one of 10.0.0.0/8, by its uid."""
+    """The address of a pod in 10.0.0.0/8, derived from its uid."""
     number = zlib.crc32(uid.encode())
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
@@ -129,13 +129,13 @@ def _reason(code: int) -> str:
 
 
 def _shows(pod: StoredObject, ready: str, restarts: int) -> bool:
-    """Return whether the status already says whether a pod is ready, in this attempt."""
+    """Return whether the status already contains this readiness for this attempt."""
     condition = condition_of(pod.status.get("conditions") or (), "Ready")
     return condition is not None and condition["status"] == ready and _runs(pod, restarts)
 
 
 def _runs(pod: StoredObject, restarts: int) -> bool:
-    """Return whether the status already says that the containers run in this attempt."""
+    """Return whether the status already shows running containers in this attempt."""
     statuses = pod.status.get("containerStatuses") or ()
     return bool(statuses) and all(
         each.get("restartCount", 0) == restarts and "running" in (each.get("state") or {})
@@ -144,7 +144,7 @@ def _runs(pod: StoredObject, restarts: int) -> bool:
 
 
 def _waits(pod: StoredObject, reason: str) -> bool:
-    """Return whether the status already says that a container waits for a reason."""
+    """Return whether the status already shows a container that waits for this reason."""
     return any(
         ((each.get("state") or {}).get("waiting") or {}).get("reason") == reason
         for each in pod.status.get("containerStatuses") or ()

@@ -1,1 +1,1 @@
-"""Objects that state rules about the pods of workloads: disruption budgets, autoscalers."""
+"""Objects with rules about the pods of workloads: disruption budgets."""

@@ -1,6 +1,6 @@
-"""The status of PodDisruptionBudgets: healthy pods, and how many may be disrupted now.
+"""The status of PodDisruptionBudgets: healthy pods and allowed disruptions.
 
-As in the disruption controller of Kubernetes; evictions consume what this status allows.
+As in the disruption controller of Kubernetes; evictions consume the allowed disruptions.
 """
 
 from collections.abc import Hashable, Iterable
@@ -22,23 +22,23 @@ from stretto.stores.embedded.disruption import CompiledBudget, decode_budget
 from stretto.workloads.cluster import LocalCluster, owner_of, ready_since
 
 _FORGET_S: Final = 120.0
-"""Seconds after which an evicted pod that is still there counts again."""
+"""Seconds after which an evicted pod that still exists counts again."""
 _ALLOWED: Final = "DisruptionAllowed"
 _SCALED: Final = {each.kind: each for each in (REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)}
 
 
 class BudgetController:
-    """Counts the pods of each budget."""
+    """Controller that writes the status of each budget."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the budgets of a cluster."""
+        """Control the budgets of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/budgets"
         self._cluster = cluster
         self._budgets = cluster.objects(POD_DISRUPTION_BUDGET)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The budget, or those of the namespace of a pod or of a workload."""
+        """The changed budget, or the budgets in the namespace of a changed pod or workload."""
         if change.source != self._cluster.name:
             return
         if change.kind == POD_DISRUPTION_BUDGET:
@@ -98,7 +98,10 @@ class BudgetController:
         }
 
     def _expected(self, pods: list[StoredObject], budget: CompiledBudget) -> int:
-        """The pods themselves for a fixed number; else the sizes of their workloads."""
+        """The number of pods if the budget has a fixed number.
+
+        Otherwise the sizes of their workloads.
+        """
         if budget.spec.max_unavailable is None and isinstance(budget.spec.min_available, int):
             return len(pods)
         sizes: dict[str, int] = {}
@@ -109,7 +112,7 @@ class BudgetController:
         return sum(sizes.values())
 
     def _workload(self, pod: StoredObject) -> StoredObject | None:
-        """What decides how many pods like this one there are; ``None`` if it is not known."""
+        """The workload that sets the number of pods like this one; ``None`` if unknown."""
         found = self._owner(pod)
         above = None if found is None else owner_of(found)
         if found is not None and above is not None and above.get("kind") == "Deployment":

@@ -1,1 +1,1 @@
-"""Services: which pods they select, and the objects that list them."""
+"""Services: the pods that they select, and their Endpoints and EndpointSlices."""

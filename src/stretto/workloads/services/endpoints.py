@@ -1,4 +1,4 @@
-"""Endpoints: the ready pods of a Service in the form that came before EndpointSlices."""
+"""Endpoints: the ready pods of a Service, in the older form of EndpointSlices."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
@@ -20,10 +20,10 @@ _HEADLESS: Final = "service.kubernetes.io/headless"
 
 
 class EndpointsController:
-    """From Services and pods to Endpoints."""
+    """Controller that writes the Endpoints of Services."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the Services of a cluster."""
+        """Control the Services of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/endpoints"
         self._cluster = cluster
@@ -31,7 +31,7 @@ class EndpointsController:
         self._found = cluster.objects(ENDPOINTS)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Service, or those that may select a pod."""
+        """The changed Service, or the Services that may select a changed pod."""
         return services_of(self._cluster, change)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
@@ -59,7 +59,7 @@ def _labels(service: StoredObject) -> dict[str, str]:
 
 
 def _subsets(service: StoredObject, pods: list[StoredObject]) -> list[Fields]:
-    """One subset with ready and other addresses; none without pods that have an address."""
+    """One subset with ready and not ready addresses; none without pods that have an address."""
     ordered = sorted(
         (pod for pod in pods if pod.status.get("podIP")), key=lambda pod: str(pod.status["podIP"])
     )

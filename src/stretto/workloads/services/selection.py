@@ -14,7 +14,7 @@ _PROTOCOL: Final = "TCP"
 
 
 def services_of(cluster: LocalCluster, change: Change) -> Iterable[Name]:
-    """The Service that changed, or those that may select the pod that did."""
+    """The changed Service, or the Services that may select a changed pod."""
     if change.source != cluster.name:
         return
     if change.kind == SERVICE:
@@ -25,7 +25,7 @@ def services_of(cluster: LocalCluster, change: Change) -> Iterable[Name]:
 
 
 def selected_pods(cluster: LocalCluster, service: StoredObject) -> Iterator[StoredObject]:
-    """The bound pods that a Service selects, by name; those that end are left out."""
+    """The bound pods that a Service selects, by name; ended pods are excluded."""
     wanted = dict(service.spec["selector"]).items()
     pods = cluster.objects(POD).in_namespace(service.record.namespace)
     for pod in sorted(pods, key=lambda each: each.record.name):
@@ -35,7 +35,7 @@ def selected_pods(cluster: LocalCluster, service: StoredObject) -> Iterator[Stor
 
 
 def is_ready(pod: StoredObject) -> bool:
-    """Return whether the conditions of a pod say that it is ready."""
+    """Return whether the Ready condition of a pod is True."""
     conditions = pod.status.get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
@@ -49,8 +49,8 @@ def target_of(pod: StoredObject) -> Fields:
 def ports_of(service: StoredObject, pods: Iterable[StoredObject]) -> list[Fields]:
     """The ports on which the pods of a Service listen.
 
-    A target port that is a name is the port of that name of the first pod that has one; without
-    such a pod it is left out.
+    A named target port is resolved by the first pod that has a port with this name; without such a
+    pod the port is omitted.
     """
     known = list(pods)
     found = []

@@ -1,4 +1,4 @@
-"""EndpointSlices: one EndpointSlice with the ready pods that a Service selects."""
+"""EndpointSlices: one EndpointSlice per Service, with its ready pods."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
@@ -16,16 +16,16 @@ from stretto.workloads.services.selection import (
 
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 MANAGER: Final = "endpointslice-controller.k8s.io"
-"""Value of the label that names the controller of an EndpointSlice."""
+"""Label value of EndpointSlices of this controller."""
 _SUFFIX: Final = 5
-"""Characters of the uid of a Service that its EndpointSlice's name ends with."""
+"""Number of characters of a Service's uid in the name of its EndpointSlice."""
 
 
 class EndpointSliceController:
-    """From Services and pods to EndpointSlices."""
+    """Controller that writes the EndpointSlices of Services."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the Services of a cluster."""
+        """Control the Services of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/endpoint-slices"
         self._cluster = cluster
@@ -33,7 +33,7 @@ class EndpointSliceController:
         self._slices = cluster.objects(ENDPOINT_SLICE)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Service, or those that may select a pod."""
+        """The changed Service, or the Services that may select a changed pod."""
         return services_of(self._cluster, change)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
@@ -55,7 +55,7 @@ class EndpointSliceController:
 
 
 def _is_of(endpoints: StoredObject, service: str) -> bool:
-    """Return whether this controller has made an EndpointSlice for a Service."""
+    """Return whether this controller created an EndpointSlice for a Service."""
     labels = endpoints.labels
     managed = labels.get("endpointslice.kubernetes.io/managed-by") == MANAGER
     return managed and labels.get("kubernetes.io/service-name") == service
@@ -90,7 +90,7 @@ def _head(service: StoredObject) -> Fields:
 
 
 def _content(service: StoredObject, pods: list[StoredObject]) -> dict[str, Any]:
-    """Endpoints and ports; pods have no addresses before they run."""
+    """Endpoints and ports; pods have no address before they run."""
     return {"endpoints": [_endpoint(pod) for pod in pods], "ports": ports_of(service, pods)}
 
 

@@ -6,17 +6,17 @@ from stretto.workloads.cluster import LocalCluster, owner_of
 
 
 def claim_names(item: StoredObject, ordinal: int) -> dict[str, str]:
-    """Names of the PVCs of a pod by the names of its volumes."""
+    """Names of the PVCs of a pod, by volume name."""
     templates = item.spec.get("volumeClaimTemplates") or ()
     names = [each["metadata"]["name"] for each in templates]
     return {name: f"{name}-{item.record.name}-{ordinal}" for name in names}
 
 
 class ClaimKeeper:
-    """Creates PVCs, and lets them be deleted with their StatefulSet or their pods."""
+    """Creates PVCs, and sets their owners so that they are deleted with them."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the StatefulSets of a cluster."""
+        """Manage the PVCs of the StatefulSets of a cluster."""
         self._cluster = cluster
         self._claims = cluster.objects(PERSISTENT_VOLUME_CLAIM)
 
@@ -24,7 +24,7 @@ class ClaimKeeper:
         """Create the missing PVCs of a pod.
 
         Raises:
-            RetryError: the store refused one.
+            RetryError: the store refused a PVC.
         """
         namespace, names = item.record.namespace, claim_names(item, ordinal)
         labels = (item.spec.get("selector") or {}).get("matchLabels") or {}
@@ -38,7 +38,7 @@ class ClaimKeeper:
                 self._cluster.create(PERSISTENT_VOLUME_CLAIM, made)
 
     def bind(self, item: StoredObject, pod: StoredObject, ordinal: int, *, is_wanted: bool) -> None:
-        """Let the StatefulSet or the pod own the pod's PVCs, as the retention policy states.
+        """Make the StatefulSet or the pod the owner of the pod's PVCs, by the retention policy.
 
         Raises:
             RetryError: the store refused a change.
@@ -64,7 +64,7 @@ def _uids(owners: dict[StoredObject, bool]) -> set[str]:
 
 
 def _reference(owner: StoredObject) -> Fields:
-    """A reference of an owner; that of a StatefulSet is its controller."""
+    """An owner reference; a StatefulSet is the controller of the PVC."""
     record = owner.record
     return {
         "apiVersion": record.kind.api_version,

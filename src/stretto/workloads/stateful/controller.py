@@ -19,10 +19,10 @@ _HASH: Final = "controller.kubernetes.io/hash"
 
 
 class StatefulSetController:
-    """From StatefulSets to pods."""
+    """Controller that creates the pods of StatefulSets."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the StatefulSets of a cluster."""
+        """Control the StatefulSets of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/statefulsets"
         self._cluster = cluster
@@ -31,11 +31,11 @@ class StatefulSetController:
         self._revisions = RevisionKeeper(cluster, _HASH)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The StatefulSet, also that of a pod, and those that select a pod without controller."""
+        """The changed StatefulSet, that of a changed pod, and those that may adopt a pod."""
         return self._pods.affected(change, STATEFUL_SET)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """One step of one StatefulSet: the next pod to create, delete or replace."""
+        """Run one step of one StatefulSet: create, delete or replace the next pod."""
         item = self._cluster.objects(STATEFUL_SET).active(key)
         if item is None:
             return None
@@ -61,7 +61,7 @@ class StatefulSetController:
     # ---------------------------------------------------------------- steps
 
     def _step(self, members: Members) -> None:
-        """Create missing pods, remove pods beyond the size, replace those of old revisions."""
+        """Create missing pods, delete pods beyond the size, replace pods of old revisions."""
         for ordinal, pod in members.pods.items():
             is_wanted = ordinal in ordinals(members.item)
             self._claims.bind(members.item, pod, ordinal, is_wanted=is_wanted)
@@ -69,7 +69,7 @@ class StatefulSetController:
             self._replace_one(members)
 
     def _complete(self, members: Members) -> bool:
-        """Create missing and replace ended pods; whether other steps may follow."""
+        """Create missing and replace ended pods; return whether other steps may follow."""
         for ordinal in ordinals(members.item):
             pod = members.pods.get(ordinal)
             self._claims.create(members.item, ordinal)
@@ -83,9 +83,10 @@ class StatefulSetController:
         return True
 
     def _shrink(self, members: Members) -> bool:
-        """Delete pods beyond the size, one after another; whether none is left.
+        """Delete pods beyond the size one by one; return whether none remains.
 
-        As in Kubernetes, a pod that is not available stays until those with smaller ordinals are.
+        As in Kubernetes, a pod that is not available is deleted only once all pods with smaller
+        ordinals are available.
         """
         beyond = [(each, members.pods[each]) for each in members.beyond()]
         unavailable = [pod for _, pod in beyond if not self._is_available(members.item, pod)]
@@ -100,7 +101,7 @@ class StatefulSetController:
         return not beyond
 
     def _replace_one(self, members: Members) -> None:
-        """Delete the last outdated pod, if all later ones are available."""
+        """Delete the last outdated pod if all later pods are available."""
         first = ordinals(members.item).start
         for ordinal in sorted(members.pods, reverse=True):
             pod = members.pods[ordinal]
@@ -140,5 +141,5 @@ class StatefulSetController:
 
 
 def _wait_of(item: StoredObject) -> float:
-    """Seconds for which a pod must be ready to be available."""
+    """Seconds that a pod must be ready to count as available."""
     return float(item.spec.get("minReadySeconds") or 0)

@@ -13,13 +13,13 @@ _INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 def ordinal_of(item: StoredObject, pod: str) -> int | None:
-    """The ordinal of a pod by its name; ``None`` if the name is not one of the StatefulSet."""
+    """The ordinal of a pod, from its name; ``None`` if the name does not match the StatefulSet."""
     prefix, _, number = pod.rpartition("-")
     return int(number) if prefix == item.record.name and number.isdecimal() else None
 
 
 def ordinals(item: StoredObject) -> range:
-    """The ordinals of the wanted pods."""
+    """The ordinals of the desired pods."""
     first = int((item.spec.get("ordinals") or {}).get("start", 0))
     return range(first, first + int(item.spec.get("replicas", 1)))
 
@@ -32,12 +32,12 @@ class Members:
     item: StoredObject
     #: Pods by ordinal.
     pods: dict[int, StoredObject]
-    #: All revisions; ``current`` is the one that an update leads to.
+    #: All revisions; ``current`` is the target of the update.
     history: RevisionHistory
 
     @property
     def update(self) -> StoredObject:
-        """The revision that an update leads to."""
+        """The target revision of the update."""
         return self.history.current
 
     @property
@@ -47,7 +47,7 @@ class Members:
 
     @property
     def is_parallel(self) -> bool:
-        """Return whether no pod waits for another one."""
+        """Return whether pods are created and deleted in parallel."""
         return bool(self.item.spec.get("podManagementPolicy") == "Parallel")
 
     @property
@@ -57,7 +57,7 @@ class Members:
 
     @property
     def partition(self) -> int:
-        """Pods with a smaller ordinal keep their revision."""
+        """The ordinal below which pods keep their revision."""
         return int((self._strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
     @property
@@ -66,11 +66,11 @@ class Members:
         return found
 
     def beyond(self) -> list[int]:
-        """Ordinals of pods that are not wanted, the greatest first."""
+        """Ordinals of surplus pods, the greatest first."""
         return sorted(self.pods.keys() - set(ordinals(self.item)), reverse=True)
 
     def new_pod(self, ordinal: int) -> Fields:
-        """A new pod; below the partition it has the template from before the update."""
+        """A new pod; below the partition it has the template of the previous revision."""
         stays = self.is_rolling and ordinal < ordinals(self.item).start + self.partition
         revision = self.before if stays else self.update
         template, name = template_of(revision), f"{self.item.record.name}-{ordinal}"

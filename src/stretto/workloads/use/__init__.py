@@ -1,1 +1,1 @@
-"""What simulated pods and their nodes use. Scheduling does not belong here."""
+"""Resource use of simulated pods and their nodes. Scheduling does not belong here."""

@@ -1,4 +1,4 @@
-"""Annotations that state what simulated pods use."""
+"""Annotations with the resource use of simulated pods."""
 
 from typing import Final
 
@@ -6,19 +6,19 @@ from stretto.api.wire.quantity import amount
 from stretto.base.errors import InputError
 
 USE: Final = "stretto.dev/use"
-"""Annotation of a pod: what it uses, such as ``cpu=300m,memory=64Mi``."""
+"""Annotation of a pod: its use, such as ``cpu=300m,memory=64Mi``."""
 LOAD: Final = "stretto.dev/load"
-"""Annotation of a workload: what its ready pods use together, in the same form."""
+"""Annotation of a workload: total use of its ready pods, in the same form."""
 RESOURCES: Final = ("cpu", "memory")
 """Resources whose use is simulated."""
 _EXPECTED: Final = "cpu=QUANTITY, memory=QUANTITY or both with a comma between them"
 
 
 def read_use(text: str, where: str) -> dict[str, int]:
-    """The amounts of an annotation: CPU in thousandths, memory in bytes.
+    """Parse the amounts of an annotation: CPU in milli-CPU, memory in bytes.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the annotation is malformed.
     """
     found: dict[str, int] = {}
     for part in text.split(","):

@@ -1,9 +1,9 @@
 """The use of pods and nodes whose containers do not really run.
 
-A pod uses what it states (``stretto.dev/use``). Otherwise the ready pods of a workload share the
-load that the workload states (``stretto.dev/load``): more replicas, less use of each. Otherwise an
-estimate from the requests counts. A node uses what its agent measured last, otherwise the sum of
-its pods.
+The use of a pod is its annotation ``stretto.dev/use``. Without it, the ready pods of a workload
+share the workload's load (``stretto.dev/load``), so that more replicas use less each. Without both,
+the use is an estimate from the requests. The use of a node is the last measurement of its agent,
+otherwise the sum of its pods.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,24 +29,24 @@ from stretto.workloads.use.annotations import LOAD, RESOURCES, USE, read_use
 
 Amounts = Mapping[str, int]
 Estimate = Callable[[Amounts, Amounts], Amounts]
-"""From requests and limits of a container to its expected use."""
+"""Maps requests and limits of a container to its expected use."""
 
 WINDOW: Final = "15s"
-"""Duration that measurements state."""
+"""Window of the measurements, as a duration."""
 _BY_NODE: Final = "node"
 _WORKLOADS: Final = {kind.kind: kind for kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB)}
-"""Kinds whose annotation states a load."""
+"""Kinds whose annotation contains a load."""
 
 
 class SimulatedUse:
-    """Answers what pods and nodes of a cluster use now."""
+    """Current use of the pods and nodes of a cluster."""
 
     def __init__(self, cluster: LocalCluster, estimate: Estimate) -> None:
-        """For the pods of a cluster.
+        """Simulate the pods of a cluster.
 
         Args:
             cluster: the cluster.
-            estimate: the use of containers about which nothing is stated.
+            estimate: the use of containers without annotations.
         """
         self._cluster = cluster
         self._estimate = estimate
@@ -56,24 +56,24 @@ class SimulatedUse:
         self._reports = cluster.objects(CUSTOM_NODE_RESOURCE)
 
     def pods(self, namespace: str = "") -> list[PodMetrics]:
-        """What the running pods of a namespace use, by name; an empty name means all."""
+        """The use of the running pods of a namespace, by name; an empty namespace means all."""
         found = self._pods.in_namespace(namespace) if namespace else self._pods
         ordered = sorted(filter(_runs, found), key=lambda pod: pod.name)
         return list(self._measured(ordered))
 
     def pod(self, namespace: str, name: str) -> PodMetrics | None:
-        """What a pod uses; ``None`` if it does not run."""
+        """The use of a pod; ``None`` if it does not run."""
         pod = self._pods.get(namespace, name)
         return next(self._measured([pod]), None) if pod is not None and _runs(pod) else None
 
     def nodes(self) -> list[NodeMetrics]:
-        """What all nodes use, by name."""
+        """The use of all nodes, by name."""
         shares = _Shares(self._cluster)
         ordered = sorted(self._nodes, key=lambda node: node.name)
         return [self._node(each, shares) for each in ordered]
 
     def node(self, name: str) -> NodeMetrics | None:
-        """What a node uses; ``None`` if there is none of the name."""
+        """The use of a node; ``None`` if the node does not exist."""
         node = self._nodes.get("", name)
         return None if node is None else self._node(node, _Shares(self._cluster))
 
@@ -95,7 +95,7 @@ class SimulatedUse:
         return NodeMetrics(metadata, at, WINDOW, _texts(used))
 
     def _sum(self, node: str, shares: "_Shares") -> Amounts:
-        """What the pods of a node use together."""
+        """The total use of the pods of a node."""
         total = dict.fromkeys(RESOURCES, 0)
         for pod in filter(_runs, self._pods.indexed(_BY_NODE, node)):
             for use in self._containers(pod, shares).values():
@@ -108,10 +108,10 @@ class SimulatedUse:
         try:
             return None if found is None else self._measurement(found)
         except InputError:
-            return None  # the scheduler reports a measurement that cannot be
+            return None  # the scheduler reports unreadable measurements
 
     def _measurement(self, report: StoredObject) -> tuple[str, Amounts] | None:
-        """Time and result of the measurement of a report; ``None`` without one.
+        """Time and result of the measurement in a report; ``None`` without one.
 
         Raises:
             InputError: the report, or an amount in it, is malformed.
@@ -142,14 +142,14 @@ class SimulatedUse:
 
 
 class _Shares:
-    """The parts of stated loads that one pod of each workload carries, computed once."""
+    """The share of each pod in the load of its workload, computed once per workload."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         self._found: dict[str, Amounts] = {}
 
     def of(self, pod: StoredObject) -> Amounts:
-        """The part of a pod; empty if its workload states no load or the pod is not ready."""
+        """The share of a pod; empty if its workload has no load or the pod is not ready."""
         workload = self._workload(pod)
         if workload is None or ready_since(pod) is None:
             return {}
@@ -171,7 +171,7 @@ class _Shares:
         return item
 
     def _ready(self, workload: StoredObject) -> int:
-        """Ready pods of a workload and of its ReplicaSets."""
+        """Number of ready pods of a workload and of its ReplicaSets."""
         sets = [workload, *self._cluster.owned(REPLICA_SET, workload)]
         pods = (pod for each in sets for pod in self._cluster.owned(POD, each))
         return sum(_runs(pod) and ready_since(pod) is not None for pod in pods)
@@ -182,13 +182,16 @@ def _runs(pod: StoredObject) -> bool:
 
 
 def _stated(item: StoredObject, annotation: str) -> dict[str, int]:
-    """The amounts of an annotation, which the API server has checked."""
+    """The amounts of an annotation, which the API server has validated."""
     text = item.annotations.get(annotation)
     return {} if text is None else read_use(text, f"{item.record.name}: {annotation}")
 
 
 def _divided(whole: int, weights: list[int]) -> list[int]:
-    """An amount in proportion to weights, equally if all are 0; the first part has the rest."""
+    """Divide an amount in proportion to weights, equally if all are 0.
+
+    The first part gets the rest.
+    """
     weights = weights if any(weights) else [1] * len(weights)
     parts = [whole * each // sum(weights) for each in weights]
     return [parts[0] + whole - sum(parts), *parts[1:]] if parts else []
