@@ -1,5 +1,5 @@
 """Federation: one workload in many clusters.
 
-Here belong the planners and the scheduling of clusters. Stores, daemons and the pods of one cluster
-do not.
+This package contains the planners, the scheduling of clusters and the controllers. It contains no
+stores, no daemons and no scheduling of pods.
 """

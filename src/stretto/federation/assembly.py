@@ -1,4 +1,4 @@
-"""A federation put together: a loop over the host and its members, with all controllers."""
+"""Composition of a federation: a loop over the host and its members, with all controllers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,27 +63,27 @@ CONTROLLERS: Final = tuple(
         FailoverController,
     )
 )
-"""The names of all controllers, in the order in which a change is offered to them."""
+"""The names of all controllers, in the order in which they receive a change."""
 
 
 @dataclass(frozen=True)
 class FederationParts:
-    """What a federation is made of besides its host and its members."""
+    """Parts of a federation besides its host and its members."""
 
-    #: Sends the calls of scheduling profiles with webhooks.
+    #: Client for the webhooks of scheduling profiles.
     webhooks: WebhookClient = NO_WEBHOOKS
-    #: Threads for joining and leaving; 0 for members that answer at once.
+    #: Number of threads for joining and leaving; 0 for members that answer at once.
     threads: int = 0
-    #: Called on any thread when the loop has something to do.
+    #: Called on any thread when the loop has work.
     wake: Callable[[], None] = lambda: None
-    #: The part of the work.
+    #: The share of the work of this process.
     share: ControllerShare = WHOLE
-    #: Makes the controller of autoscalers that run on the host; ``None`` for none.
+    #: Creates the controller of autoscalers that run on the host; ``None`` for none.
     autoscaler: MakeAutoscaler | None = None
 
 
 DEFAULT_PARTS: Final = FederationParts()
-"""Members answer at once, and no webhook does."""
+"""Parts for members that answer at once, without webhooks."""
 
 
 class Federation:
@@ -97,20 +97,20 @@ class Federation:
         connector: MemberConnector,
         parts: FederationParts = DEFAULT_PARTS,
     ) -> None:
-        """A federation whose members join by their FederatedClusters.
+        """Create a federation whose members join by their FederatedClusters.
 
         Args:
-            host: where users write and federated objects live.
+            host: store of the sources and the federated objects.
             clock: time of delays, health and migrations.
             settings: behaviour of the controllers.
             connector: opens connections to members.
-            parts: what it is made of besides.
+            parts: further parts.
         """
         #: The loop that runs the controllers.
         self.loop = ReconcileLoop(clock, wake=parts.wake, silence=settings.silence)
         #: The host and the members.
         self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
-        #: The writes to members that are in flight.
+        #: Writes to members in flight.
         self.deliveries = MemberDeliveries(lambda key: self.loop.post(SyncController.name, key))
         self._links = MemberLinks(self.fleet, connector, self.loop, self.deliveries.forget)
         self._pool = PooledCalls(parts.threads, self.loop.post) if parts.threads else None
@@ -133,14 +133,14 @@ class Federation:
         self.loop.remove_store(HOST)
 
     def _add(self, controller: Reconciler, share: ControllerShare) -> None:
-        """Run a controller for its part of the keys."""
+        """Register a controller for its share of the keys."""
         own = controller if share.shards == 1 else ShardedController(controller, share.owns)
         self.loop.add_controllers([own])
 
     def _controllers(
         self, clock: Clock, access: MemberAccess, parts: FederationParts
     ) -> Iterator[Reconciler]:
-        """All controllers, in the order in which a change is offered to them."""
+        """All controllers, in the order in which they receive a change."""
         fleet, settings = self.fleet, self.fleet.settings
         yield MembershipController(fleet, clock, access, parts.share)
         yield HealthController(fleet, clock, access.links, parts.share)

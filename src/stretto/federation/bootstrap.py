@@ -1,4 +1,4 @@
-"""What a host needs before the controllers start for the first time."""
+"""Objects that a host needs before the controllers start for the first time."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ _CRDS = "install its CRDs: kubectl apply -f deploy/federation/crds"
 
 
 def bootstrap(host: Store, namespace: str = names.SYSTEM_NAMESPACE) -> list[str]:
-    """Create the system namespace, and the configured kinds where a host has none.
+    """Create the system namespace, and the default configured kinds if the host has none.
 
-    A host with a FederatedTypeConfig keeps exactly those that it has: what an operator removes does
-    not come back.
+    A host with a FederatedTypeConfig keeps exactly its own ones, so a configuration that an
+    operator removes is not created again.
 
     Args:
         host: the store of the host.
         namespace: the system namespace.
 
     Returns:
-        What was created, as kind and name; nothing from the second start on.
+        Kind and name of each created object; empty from the second start on.
 
     Raises:
         NotFoundError: the host does not serve the kinds of a federation.
@@ -43,7 +43,7 @@ def bootstrap(host: Store, namespace: str = names.SYSTEM_NAMESPACE) -> list[str]
 
 
 def _created(host: Store, kind: Kind, body: dict[str, Any]) -> list[str]:
-    """Create one object; nothing if another process was faster."""
+    """Create one object; return nothing if another process has created it."""
     what = f"{kind.kind} {body['metadata']['name']}"
     whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
     reply = host.create(kind, [msgspec.json.encode(whole)])[0]

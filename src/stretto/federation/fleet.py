@@ -1,4 +1,4 @@
-"""What all controllers of a federation share: the host, the members and the configured kinds."""
+"""State that all controllers of a federation share: the host, the members and the kinds."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -24,7 +24,7 @@ class ClusterFleet:
     """The host and its member clusters."""
 
     def __init__(self, host: StoreCache, settings: FederationSettings) -> None:
-        """A fleet without members.
+        """Create a fleet without members.
 
         Args:
             host: caches of the host.
@@ -47,7 +47,7 @@ class ClusterFleet:
 
     @property
     def types(self) -> FederatedTypes:
-        """The configured kinds; their objects are followed on the host and in members."""
+        """The configured kinds; the host and the members are watched for their objects."""
         if self._configs.revision != self._revision:
             self._revision = self._configs.revision
             self._types = FederatedTypes(_readable(self._configs))
@@ -60,7 +60,7 @@ class ClusterFleet:
 
     @property
     def kind_problems(self) -> dict[str, str]:
-        """What is wrong with FederatedTypeConfigs that do not apply in full, by name."""
+        """Problems of FederatedTypeConfigs that do not apply in full, by name."""
         found = {}
         for config in self._configs:
             accepted = condition_of(config.status.get("conditions") or (), ACCEPTED) or {}
@@ -114,10 +114,10 @@ class ClusterFleet:
         return self._members.get(name)
 
     def listed(self, name: str, kind: Kind) -> ObjectCache | None:
-        """The objects of a kind in a member; ``None`` where they are not known.
+        """The objects of a kind in a member; ``None`` if they are unknown.
 
-        They are not known if the member is not connected, has not been listed yet, or does not
-        allow to read the kind.
+        They are unknown if the member is not connected, has not been listed yet, or forbids reading
+        the kind.
         """
         member = self._members.get(name)
         if member is None:
@@ -133,25 +133,25 @@ class ClusterFleet:
             yield name, self._members[name]
 
     def connect(self, name: str, member: StoreCache) -> None:
-        """Follow a member from now on."""
+        """Add a member and watch its objects."""
         self._members[name] = member
         for type_ in self.types:
             member.follow(type_.kind)
 
     def disconnect(self, name: str) -> None:
-        """Forget a member."""
+        """Remove a member."""
         self._members.pop(name, None)
         self._silent.discard(name)
 
     def note_answer(self, name: str, *, answers: bool) -> None:
-        """Note whether a member has answered the last time; conditions follow only later."""
+        """Record if a member answered its last request; conditions change only later."""
         if answers:
             self._silent.discard(name)
         else:
             self._silent.add(name)
 
     def is_silent(self, name: str) -> bool:
-        """True if a member did not answer the last time."""
+        """True if a member did not answer its last request."""
         return name in self._silent
 
     def is_writable(self, cluster: StoredObject) -> bool:
@@ -162,9 +162,9 @@ class ClusterFleet:
 
 
 def _readable(configs: Iterable[StoredObject]) -> Iterator[FederatedType]:
-    """The kinds of the configurations that can be read, the oldest first.
+    """The kinds of the readable configurations, the oldest first.
 
-    The conditions of the others say why they cannot.
+    The conditions of the other configurations report their errors.
     """
     for config in sorted(configs, key=_age):
         try:
@@ -174,7 +174,7 @@ def _readable(configs: Iterable[StoredObject]) -> Iterator[FederatedType]:
 
 
 def _age(config: StoredObject) -> tuple[str, str]:
-    """Sorts objects by their age, equally old ones by name."""
+    """Sort key of objects: by age, equally old ones by name."""
     return str(config.metadata.get("creationTimestamp") or ""), config.record.name
 
 
@@ -197,6 +197,6 @@ def is_ready(cluster: StoredObject) -> bool:
 
 
 def unready_clusters(fleet: ClusterFleet) -> frozenset[str]:
-    """Clusters that have joined and are not ready: what runs there is as it was last known."""
+    """Clusters that have joined and are not ready, so that their objects may be out of date."""
     joined = (each for each in fleet.clusters if is_joined(each))
     return frozenset(each.record.name for each in joined if not is_ready(each))

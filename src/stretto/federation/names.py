@@ -32,7 +32,7 @@ MANAGED: Final = PREFIX + "managed"
 SOURCE_CLUSTER: Final = PREFIX + "source-cluster"
 
 POLICY_LABELS: Final = frozenset({POLICY, CLUSTER_POLICY, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY})
-"""Labels of a source that name its policies; they go to the federated object, not to members."""
+"""Labels of a source that name its policies; they are copied to the federated object only."""
 
 # ---------------------------------------------------------------- names of Stretto
 
@@ -43,13 +43,13 @@ CPU_MODEL: Final = OWN_PREFIX + "cpu-model"
 ROLLOUT: Final = OWN_PREFIX + "rollout"
 """Annotation of a source: stages, gates and limits of its rollouts."""
 ROLLOUT_STATUS: Final = OWN_PREFIX + "rollout-status"
-"""Annotation of a federated object: what its rollout has reached."""
+"""Annotation of a federated object: the progress of its rollout."""
 FAILOVER: Final = OWN_PREFIX + "failover"
 """Annotation of a federated object: the lost clusters that it has left."""
 MEMBER_ROLLOUT: Final = OWN_PREFIX + "member-rollout"
 """Annotation of a member's Deployment: the specification that the rollout has written."""
 WAITING: Final = OWN_PREFIX + "waiting-replicas"
-"""Annotation with the replicas that no cluster holds now."""
+"""Annotation with the replicas that no cluster has capacity for now."""
 
 # ---------------------------------------------------------------- annotations of the source
 
@@ -72,7 +72,7 @@ ADOPT_FROM: Final = PREFIX + "clusters-to-adopt"
 ORPHAN: Final = PREFIX + "orphan"
 DRY_RUN: Final = PREFIX + "dry-run"
 CASCADE: Final = PREFIX + "cascading-delete"
-"""Annotation of a FederatedCluster, and the finalizer of the step that it asks for."""
+"""Annotation of a FederatedCluster, and the finalizer of the step that it enables."""
 FEDERATED_ANNOTATIONS: Final = frozenset(
     {
         SCHEDULING_MODE, STICKY, TOLERATIONS, PLACEMENTS, CLUSTER_SELECTOR, AFFINITY, MAX_CLUSTERS,
@@ -80,7 +80,7 @@ FEDERATED_ANNOTATIONS: Final = frozenset(
         CONFLICT, ADOPT_FROM, ORPHAN, DRY_RUN, ROLLOUT,
     }
 )  # fmt: skip
-"""Annotations of a source that steer the federation; they are copied to the federated object."""
+"""Annotations of a source that configure the federation; the federated object gets a copy."""
 
 # ---------------------------------------------------------------- annotations of controllers
 
@@ -112,4 +112,4 @@ SCALE_TARGET_PATH: Final = PREFIX + "scale-target-ref-path"
 """Annotation of a FederatedTypeConfig: path of the workload that an autoscaler scales."""
 
 FEEDBACK_ANNOTATIONS: Final = frozenset({SCHEDULING, APPLIED_MIGRATION, HPA_REASON, WAITING})
-"""Annotations that controllers write on the source; they go neither to the template nor back."""
+"""Annotations that controllers write on the source; no other object gets a copy."""

@@ -1,21 +1,21 @@
-"""Problems of single objects, as conditions that say what to do."""
+"""Problems of single objects, as conditions with remedies."""
 
 from typing import Final, NamedTuple
 
 from stretto.reconcile.reconciler import RetryError
 
 ACCEPTED: Final = "Accepted"
-"""Condition: whether what an object and its policies say can be used as it is."""
+"""Condition: the object and its policies can be used without changes."""
 SCHEDULED: Final = "Scheduled"
-"""Condition: whether the last decision about the placement took effect in full."""
+"""Condition: the last decision about the placement took effect in full."""
 OVERRIDDEN: Final = "Overridden"
-"""Condition: whether the override policies of an object apply."""
+"""Condition: the override policies of the object can be applied."""
 FOLLOWED: Final = "Followed"
-"""Condition: whether the objects that an object needs can go with it."""
+"""Condition: all objects that the object needs can follow it."""
 AGGREGATED: Final = "Aggregated"
-"""Condition: whether the rules for the status of the source apply."""
+"""Condition: the aggregation rules for the status of the source can be applied."""
 PROPAGATED: Final = "Propagated"
-"""Condition: whether every cluster holds what it should."""
+"""Condition: every cluster has the desired object."""
 
 
 class ObjectCondition(NamedTuple):
@@ -23,17 +23,17 @@ class ObjectCondition(NamedTuple):
 
     #: Its type.
     type: str
-    #: Why it is false, in one word; empty if it is true.
+    #: Reason why it is false, in one word; empty if it is true.
     reason: str = ""
-    #: Why it is false, and what to do.
+    #: Reason why it is false, and the remedy.
     message: str = ""
 
 
 class ObjectProblemError(RetryError):
-    """An object that stays as it is until a user changes something."""
+    """Error for an object that stays unchanged until a user changes something."""
 
     def __init__(self, condition: ObjectCondition) -> None:
-        """A problem that the condition reports."""
+        """Initialize with the condition that reports the problem."""
         super().__init__(condition.message)
         #: The condition.
         self.condition = condition

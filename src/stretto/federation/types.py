@@ -1,4 +1,4 @@
-"""The kinds that a federation carries, from its FederatedTypeConfigs."""
+"""The configured kinds of a federation, from its FederatedTypeConfigs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from stretto.reconcile.cache import StoredObject
 
 _SCOPES: Final = ("Namespaced", "Cluster")
 Pipeline = tuple[tuple[str, ...], ...]
-"""Controllers that work on a federated object one group after the other."""
+"""Groups of controllers that process a federated object one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class FederatedType:
     name: str
     #: The kind of the sources and of the members' objects.
     kind: Kind
-    #: Controllers before an object is written to members.
+    #: Groups of controllers that process an object before it is written to members.
     pipeline: Pipeline
     #: Paths of the fields of a workload.
     paths: PathDefinition
     #: True if the status of members is merged into the source.
     aggregates: bool
-    #: Rules for the status of the source; empty for those of built-in kinds.
+    #: Rules for the status of the source; empty for the rules of built-in kinds.
     status_rules: tuple[StatusRule, ...]
     #: Paths of the fields that are collected from members; ``None`` for no collection.
     collected: tuple[str, ...] | None
@@ -50,22 +50,22 @@ class FederatedTypes:
     """All configured kinds by name and by kind."""
 
     def __init__(self, types: Iterable[FederatedType] = ()) -> None:
-        """The given kinds; of several for one kind, the first one applies."""
+        """Initialize with kinds; the first of several for one kind applies."""
         self._by_kind: dict[tuple[str, str], FederatedType] = {}
         for each in types:
             self._by_kind.setdefault((each.kind.group, each.kind.kind), each)
         self._by_name = {each.name: each for each in self._by_kind.values()}
 
     def __iter__(self) -> Iterator[FederatedType]:
-        """All kinds, in the order in which they were given."""
+        """All kinds, in the given order."""
         yield from self._by_name.values()
 
     def named(self, name: str) -> FederatedType | None:
-        """The kind whose configuration has a name."""
+        """The kind with a configuration of that name; ``None`` without one."""
         return self._by_name.get(name)
 
     def of(self, group: str, kind: str) -> FederatedType | None:
-        """The kind of a group and a name in the singular, of any version."""
+        """The kind of a group and a singular name, of any version; ``None`` without one."""
         return self._by_kind.get((group, kind))
 
 
@@ -73,7 +73,7 @@ def read_type(config: StoredObject) -> FederatedType:
     """The kind of a FederatedTypeConfig.
 
     Raises:
-        InputError: a field is malformed; the message has its path.
+        InputError: a field is malformed; the message contains its path.
     """
     spec = config.read(FederatedTypeConfig).spec
     source = spec.source_type
@@ -100,7 +100,7 @@ def read_type(config: StoredObject) -> FederatedType:
 
 
 def _check_source(name: str, source: APIResource) -> None:
-    """Refuse a kind that no server can have.
+    """Refuse a kind that no server can serve.
 
     Raises:
         InputError: a name is empty, or the scope is unknown.

@@ -1,4 +1,5 @@
-"""Planners: how many replicas each cluster runs, and in which order they change.
+"""Planners: replicas of each cluster, and the order in which they change.
 
-Here belong pure functions from values to values. I/O, clocks and objects of Kubernetes do not.
+This package contains pure functions from values to values. It contains no I/O, no clocks and no
+objects of Kubernetes.
 """

@@ -1,4 +1,4 @@
-"""Limits of a rolling update as numbers: percentages resolved as Kubernetes does."""
+"""Limits of a rolling update as numbers; percentages are resolved like in Kubernetes."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""32-bit Fowler-Noll-Vo hashes, which both originals use to break ties.
+"""32-bit Fowler-Noll-Vo hashes, which KubeAdmiral and Karmada use to break ties.
 
 FNV-1 multiplies before it mixes in a byte, FNV-1a afterwards
 (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv).
@@ -13,7 +13,7 @@ _OFFSET: Final = 0x811C9DC5
 _PRIME: Final = 0x01000193
 _MASK: Final = 0xFFFFFFFF
 _FEW: Final = 16
-"""Texts that are hashed one by one: columns cost more."""
+"""Number of texts up to which they are hashed one by one, because columns cost more."""
 
 HashColumn: TypeAlias = NDArray[np.uint32]
 """One hash for each text."""
@@ -33,7 +33,7 @@ def fnv1a(text: str) -> int:
 
 
 def fnv1a_each(hashes: HashColumn, text: str) -> HashColumn:
-    """FNV-1a of many texts with the same end, from the hashes of what precedes it."""
+    """FNV-1a of many texts with the same suffix, from the hashes of their prefixes."""
     if len(hashes) > _FEW:
         found, prime = hashes.copy(), np.uint32(_PRIME)
         for byte in text.encode():

@@ -1,1 +1,1 @@
-"""What centralized autoscalers read and write: pods of members, their use, and sources."""
+"""Ports of centralized autoscalers: pods of members, their usage, and scales of sources."""

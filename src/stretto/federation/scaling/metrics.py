@@ -1,7 +1,7 @@
-"""What the pods of all members use, from the metrics.k8s.io of each.
+"""Usage of the pods of all members, from the metrics.k8s.io of each member.
 
-No member delays the others: a silent one has no metrics, and its pods count as pods without
-metrics, which makes an autoscaler careful in both directions.
+No member delays the others: a member that does not answer has no metrics, and its pods count as
+pods without metrics, for which an autoscaler is conservative in both directions.
 """
 
 import logging
@@ -22,21 +22,21 @@ from stretto.reconcile.reconciler import RetryError
 _LOG: Final = logging.getLogger(__name__)
 
 FRESH_S: Final = 10.0
-"""Seconds for which an answer is used; autoscalers are evaluated every 15."""
+"""Seconds for which an answer is used; autoscalers are evaluated every 15 seconds."""
 WITHIN_S: Final = 5.0
 """Seconds after which a member without an answer has no metrics."""
 AGAIN_S: Final = 0.25
-"""Seconds before an evaluation looks for the answers again."""
+"""Seconds until an evaluation checks for the answers again."""
 _NOTHING: Final[Sequence[PodMetrics]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question to a member."""
+    """A request to a member."""
 
     #: Monotonic time of the request.
     since: float
-    #: The answer, which comes later.
+    #: The future answer.
     answer: "Future[Sequence[PodMetrics]]"
 
 
@@ -49,10 +49,10 @@ class FleetMetrics:
         connection: Callable[[str], MemberConnection | None],
         clock: Clock,
     ) -> None:
-        """Nothing is measured yet.
+        """Start without metrics.
 
         Args:
-            pods: the pods of members, which say whom to ask.
+            pods: the pods of members, which determine the clusters to query.
             connection: the connection to a cluster; ``None`` if it is not open.
             clock: monotonic time.
         """
@@ -65,15 +65,15 @@ class FleetMetrics:
         """The metrics of the running pods of a namespace, named as ``FleetPods`` names them.
 
         Raises:
-            RetryError: an answer is under way.
+            RetryError: an answer is still missing.
         """
         answers = {name: self._answer(name, namespace) for name in self._pods.clusters(namespace)}
         if missing := [name for name, found in answers.items() if found is None]:
-            raise RetryError(f"metrics of {', '.join(missing)} are under way", AGAIN_S)
+            raise RetryError(f"metrics of {', '.join(missing)} are not received yet", AGAIN_S)
         return [_named(cluster, each) for cluster, found in answers.items() for each in found or ()]
 
     def _answer(self, cluster: str, namespace: str) -> Sequence[PodMetrics] | None:
-        """The metrics of one member; ``None`` while they are under way."""
+        """The metrics of one member; ``None`` until they are received."""
         now, key = self._clock.monotonic(), (cluster, namespace)
         question = self._questions.get(key)
         if question is None or now - question.since > FRESH_S:

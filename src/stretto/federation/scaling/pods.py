@@ -9,7 +9,7 @@ from stretto.reconcile.scales import NamedPod
 
 
 class FleetPods:
-    """The pods of the connected members; those of a silent one are as last known."""
+    """The pods of the connected members; a member that does not answer keeps its last pods."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the members of a fleet."""

@@ -1,4 +1,4 @@
-"""All that the controller of centralized autoscalers reads and writes."""
+"""Ports of the controller of centralized autoscalers."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from stretto.reconcile.reconciler import Reconciler
 from stretto.reconcile.scales import AutoscalerPorts
 
 MakeAutoscaler = Callable[[StoreCache, AutoscalerPorts], Reconciler]
-"""Makes the controller, from the caches of the host and what it reads and writes."""
+"""Function that creates the controller, from the caches of the host and the ports."""
 
 
 def fleet_ports(

@@ -11,7 +11,7 @@ from stretto.reconcile.scales import NoScaleError, WorkloadScale
 
 
 class SourceScales:
-    """Reads and writes the replicas of sources; the scheduler then divides them."""
+    """Reads and writes the replicas of sources, which the scheduler then divides."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """Initialize for the sources on the host of a fleet."""
@@ -21,7 +21,7 @@ class SourceScales:
         """The scale of a workload.
 
         Raises:
-            NoScaleError: it does not exist, or its kind has no replicas.
+            NoScaleError: the workload does not exist, or its kind has no replicas.
         """
         type_, source = self._source(namespace, target)
         replicas = field_at(source.fields, type_.paths.replicas_spec)
@@ -33,7 +33,7 @@ class SourceScales:
         """Scale a workload.
 
         Raises:
-            NoScaleError: it does not exist, or its kind has no replicas.
+            NoScaleError: the workload does not exist, or its kind has no replicas.
             RetryError: the host refuses the change.
         """
         type_, source = self._source(namespace, target)

@@ -1,5 +1,5 @@
-"""Scheduling of clusters: which clusters may run a workload, and which of them do.
+"""Scheduling of clusters: feasible clusters of a workload, and the selection among them.
 
-Here belong filters, scores and selections over columns of clusters, and profiles that combine them.
-Division of replicas does not: it is in `planner`.
+This package contains filters, scores and selections over columns of clusters, and profiles that
+combine them. Division of replicas is in `planner`.
 """

@@ -25,14 +25,14 @@ from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 
 _POLICIES: Final = 1024
-"""Policies whose candidates are kept: those of one over 500 clusters take 40 KiB."""
+"""Policies whose candidates are cached; those of one policy over 500 clusters take 40 KiB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidates:
-    """What the filters say about a workload that runs nowhere."""
+    """Result of the filters for a workload that runs nowhere."""
 
-    #: Clusters that they accept.
+    #: Clusters that the filters accept.
     names: tuple[str, ...]
     #: Their positions.
     at: Positions
@@ -50,19 +50,19 @@ class BulkPlanner:
         profile: ClusterProfile = DEFAULT,
         supply: SupplyTable | None = None,
     ) -> None:
-        """Plan over clusters.
+        """Initialize for clusters.
 
         Args:
             fleet: all clusters.
             divide: the division.
             profile: the plugins, all of them built in.
-            supply: what the clusters offer, in their order; ``None`` reads it from the fleet.
+            supply: capacity of the clusters, in their order; ``None`` reads it from the fleet.
         """
         self._fleet = fleet
         self._divide = divide
         self._profile = profile
         self._known: dict[Hashable, _Candidates] = {}
-        #: What the clusters offer.
+        #: Capacity of the clusters.
         self.supply = supply or SupplyTable(fleet.members)
         #: True if a filter reads amounts of clusters.
         self.reads_amounts = not BY_AMOUNTS.isdisjoint(profile.filters)
@@ -81,9 +81,9 @@ class BulkPlanner:
         return found
 
     def planned(self, workload: FederatedWorkload) -> FederatedPlacement:
-        """Plan one workload without any promise."""
+        """Plan one workload without recording a promise."""
         found = self._candidates(workload)
-        # Filters read one cluster each, and accept more clusters only where the workload runs.
+        # Filters read one cluster each, and accept more clusters only if the workload runs there.
         more = [each for each in workload.current if each in found.rejected]
         ranks = workload.max_clusters is not None or workload.strategy is ReplicasStrategy.BINPACK
         grouped = workload.alternatives or workload.spread
@@ -107,7 +107,7 @@ class BulkPlanner:
         )
 
     def changed(self, member: MemberCluster) -> None:
-        """Replace a cluster whose capacity has changed; what its filters read is the same."""
+        """Replace a cluster whose capacity changed; the fields that filters read are equal."""
         self.supply.changed(member)
 
     def _member(self, at: int) -> MemberCluster:
@@ -131,7 +131,7 @@ class BulkPlanner:
 
 
 def _policy(workload: FederatedWorkload, *, counts_request: bool) -> Hashable:
-    """What the filters of a workload that runs nowhere read."""
+    """Fields that the filters read of a workload that runs nowhere."""
     return (
         workload.placement,
         tuple(sorted(workload.cluster_selector.items())),

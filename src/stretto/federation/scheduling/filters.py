@@ -13,7 +13,7 @@ from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkloa
 from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 ClusterFilter: TypeAlias = Callable[[FederatedWorkload, MemberFleet], ClusterMask]
-"""From a workload and the clusters to the clusters that it may use."""
+"""Function from a workload and the clusters to the feasible clusters."""
 
 _KATALYST: Final = frozenset(
     f"resource.katalyst.kubewharf.io/{name}"
@@ -28,7 +28,7 @@ def serves_kind(_workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask
 
 
 def tolerated(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
-    """Clusters without untolerated taints; where it runs already, only NoExecute counts."""
+    """Clusters without untolerated taints; in present clusters only NoExecute counts."""
     found = ~fleet.tainted
     for at in np.flatnonzero(fleet.tainted).tolist():
         each = fleet.members[at]
@@ -55,7 +55,7 @@ def affine(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
 
 
 def matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) -> bool:
-    """True if a term matches; terms after an invalid one do not count."""
+    """True if a term matches; terms after an invalid term are ignored."""
     if terms is None:
         return True
     try:
@@ -67,7 +67,7 @@ def matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) ->
 def matches(term: ClusterTerm, member: MemberCluster) -> bool:
     """True if ``member`` meets every requirement of ``term``; an empty term matches none.
 
-    Requirements on the name are read only if those on labels hold.
+    Requirements on the name are evaluated only if those on labels match.
 
     Raises:
         InputError: a requirement is invalid.
@@ -82,12 +82,12 @@ def matches(term: ClusterTerm, member: MemberCluster) -> bool:
 
 
 def ready(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
-    """Ready clusters, and those where it runs already."""
+    """Ready clusters, and those that run the workload already."""
     return fleet.ready | fleet.named(workload.current)
 
 
 def staying(_workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
-    """Clusters that do not leave the federation."""
+    """Clusters that are not leaving the federation."""
     return fleet.staying
 
 
@@ -97,7 +97,7 @@ def not_evicted(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
 
 
 def fits(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
-    """Clusters with headroom for one replica, and those where it runs already."""
+    """Clusters with headroom for one replica, and those that run the workload already."""
     runs = fleet.named(workload.current)
     request = workload.request
     scalars = [name for name in request if is_scalar(name)]
@@ -110,7 +110,7 @@ def fits(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
 
 
 def has_katalyst(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
-    """Clusters with resources of Katalyst, if the workload requests some and runs elsewhere."""
+    """Clusters with Katalyst resources, if the workload requests some, and its present clusters."""
     needs = bool(_KATALYST & workload.request.keys())
     return fleet.mask(
         not needs or each.name in workload.current or bool(_KATALYST & each.allocatable.keys())
@@ -132,4 +132,4 @@ FILTERS: Final[Mapping[str, ClusterFilter]] = {
 """Filters by name."""
 
 BY_AMOUNTS: Final = frozenset({"ClusterResourcesFit", "KatalystResourcesExist"})
-"""Filters that read amounts of clusters, or what the workload requests."""
+"""Filters that read amounts of clusters, or the requests of the workload."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stretto.api.types.core import Taint
 
 Amounts: TypeAlias = Mapping[str, int]
-"""Amounts by resource: CPU in thousandths, others in units."""
+"""Amounts by resource: CPU in thousandths of a core, others in units."""
 ClusterMask: TypeAlias = NDArray[np.bool_]
 """One bool for each cluster."""
 ClusterColumn: TypeAlias = NDArray[np.int64]
@@ -20,7 +20,7 @@ ClusterColumn: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MemberCluster:
-    """A cluster as the scheduling reads it."""
+    """A cluster as input of scheduling."""
 
     #: Name.
     name: str
@@ -30,7 +30,7 @@ class MemberCluster:
     taints: tuple[Taint, ...] = ()
     #: True if the cluster is ready.
     ready: bool = True
-    #: True if the cluster leaves the federation.
+    #: True if the cluster is leaving the federation.
     terminating: bool = False
     #: True if the cluster serves the kind of the workload.
     serves_kind: bool = True
@@ -38,11 +38,11 @@ class MemberCluster:
     allocatable: Amounts = field(default_factory=dict)
     #: Amounts that are free.
     available: Amounts = field(default_factory=dict)
-    #: Amounts that are promised to other workloads, whose pods the cluster does not report yet.
+    #: Amounts that are promised to other workloads and that the cluster does not report yet.
     promised: Amounts = field(default_factory=dict)
-    #: Free amounts of every node; empty where only the sums count.
+    #: Free amounts of every node; empty if only the sums are used.
     free_nodes: tuple[Amounts, ...] = ()
-    #: CPU in thousandths by model; empty where models are not known.
+    #: CPU in thousandths of a core by model; empty if models are unknown.
     cpu_models: Amounts = field(default_factory=dict)
 
 
@@ -75,7 +75,7 @@ class MemberFleet:
 
     @cached_property
     def staying(self) -> ClusterMask:
-        """Clusters that do not leave the federation."""
+        """Clusters that are not leaving the federation."""
         return self.mask(not each.terminating for each in self.members)
 
     @cached_property
@@ -85,7 +85,7 @@ class MemberFleet:
 
     @cached_property
     def _columns(self) -> dict[tuple[str, str], ClusterColumn]:
-        """Columns of amounts that have been built, by what they hold and by resource."""
+        """Cached columns of amounts, by content and resource."""
         return {}
 
     def mask(self, values: Iterable[bool]) -> ClusterMask:
@@ -117,8 +117,8 @@ class MemberFleet:
     def used(self, resource: str) -> ClusterColumn:
         """Requested amounts of ``resource``.
 
-        They are the allocatable amount less the available one, and the whole allocatable amount
-        where more is available than allocatable.
+        This is the allocatable amount minus the available one, or the whole allocatable amount if
+        more is available than allocatable.
         """
         found = self._columns.get(("used", resource))
         if found is None:

@@ -1,6 +1,6 @@
 """Groups of clusters: alternatives of an affinity in order, and the spread over values of a label.
 
-Both are extensions of KubeAdmiral's policies. They act on the clusters that the filters leave.
+Both are extensions of KubeAdmiral's policies. They apply to the clusters that pass the filters.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from stretto.federation.scheduling.workload import FederatedWorkload, LabelSprea
 
 @dataclass(frozen=True, slots=True)
 class SpreadChoice:
-    """Clusters that keep the spread."""
+    """Clusters that meet the spread constraints."""
 
     #: The clusters, best first.
     ranking: Ranking
-    #: The first label whose values are too few; empty if all suffice.
+    #: The first label with too few values; empty if all have enough.
     unmet: str = ""
 
 
 def first_group(workload: FederatedWorkload, fleet: MemberFleet) -> MemberFleet:
-    """The clusters of the first alternative that has any; all without alternatives."""
+    """The clusters of the first alternative that matches any; all without alternatives."""
     for terms in workload.alternatives:
         mask = fleet.mask(any(matches(term, each) for term in terms) for each in fleet.members)
         if mask.any():
@@ -32,7 +32,7 @@ def first_group(workload: FederatedWorkload, fleet: MemberFleet) -> MemberFleet:
 
 
 def within_most(workload: FederatedWorkload, fleet: MemberFleet, ranking: Ranking) -> Ranking:
-    """The clusters in the best groups, as many groups as each label allows."""
+    """The clusters in the best groups; each label limits the number of its groups."""
     for rule in workload.spread:
         values = _values(rule, fleet)
         groups = list(dict.fromkeys(values[each.name] for each in ranking if values[each.name]))
@@ -44,13 +44,13 @@ def within_most(workload: FederatedWorkload, fleet: MemberFleet, ranking: Rankin
 def with_least(
     workload: FederatedWorkload, fleet: MemberFleet, ranking: Ranking, selected: Ranking
 ) -> SpreadChoice:
-    """The selected clusters, of which the last ones give way to groups that are missing.
+    """The selected clusters; clusters of missing groups replace the last ones.
 
     Args:
         workload: the workload.
         fleet: the clusters.
-        ranking: all clusters that may be used, best first.
-        selected: those that the selectors chose, best first.
+        ranking: all usable clusters, best first.
+        selected: clusters that the selectors chose, best first.
     """
     for rule in workload.spread:
         values = _values(rule, fleet)
@@ -72,5 +72,5 @@ def with_least(
 
 
 def _values(rule: LabelSpread, fleet: MemberFleet) -> Mapping[str, str]:
-    """The value of a label by cluster; empty where it is absent."""
+    """The value of a label by cluster; empty if the cluster does not have it."""
     return {each.name: each.labels.get(rule.label, "") for each in fleet.members}

@@ -27,12 +27,12 @@ from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 _LOCAL = 100
 """Points of a cluster that runs the workload already."""
 _UNKNOWN = -1
-"""An estimate that means: not known."""
+"""Value of an estimate that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRule:
-    """Conditions on a cluster, which hold together."""
+    """Conditions on a cluster; all must match."""
 
     #: Names; empty allows all.
     names: tuple[str, ...] = ()
@@ -66,11 +66,11 @@ class KarmadaCluster:
     region: str = ""
     #: Zones.
     zones: tuple[str, ...] = ()
-    #: Amounts and node models; None if it reports none.
+    #: Amounts and node models; ``None`` if the cluster reports none.
     summary: ClusterSummary | None = None
 
     def scored(self, score: int, available: int) -> ScoredCluster:
-        """The cluster as the selection reads it."""
+        """The cluster as input of the selection."""
         return ScoredCluster(self.name, score, available, self.provider, self.region, self.zones)
 
 
@@ -78,7 +78,7 @@ class KarmadaCluster:
 class KarmadaWorkload:
     """A workload and its policy."""
 
-    #: How replicas are assigned.
+    #: Strategy of the assignment.
     strategy: DivisionStrategy
     #: Replicas.
     replicas: int
@@ -88,23 +88,23 @@ class KarmadaWorkload:
     previous: Mapping[str, int] = field(default_factory=dict)
     #: Identifier.
     uid: str = ""
-    #: True if all replicas are divided afresh.
+    #: True if all replicas are divided from scratch.
     fresh: bool = False
-    #: Clusters from which it is being evicted.
+    #: Clusters from which the workload is being evicted.
     evicting: frozenset[str] = frozenset()
-    #: Conditions on clusters; None allows all.
+    #: Conditions on clusters; ``None`` allows all.
     affinity: ClusterRule | None = None
-    #: Taints that it tolerates.
+    #: Taints that the workload tolerates.
     tolerations: tuple[Toleration, ...] = ()
     #: Spread constraints.
     spread: tuple[ClusterSpread, ...] = ()
-    #: Rules with static weights; None weighs all clusters equally.
+    #: Rules with static weights; ``None`` for equal weights.
     static_weights: tuple[ClusterRule, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KarmadaPlacement:
-    """Where a workload runs, and why."""
+    """Placement of a workload, with reasons."""
 
     #: Replicas by cluster, without those that get none.
     replicas: Mapping[str, int]
@@ -116,7 +116,7 @@ class KarmadaPlacement:
     available: Mapping[str, int]
     #: The selected clusters, best first.
     selected: tuple[str, ...] = ()
-    #: Why nothing is placed; empty if something is.
+    #: Reason why nothing is placed; empty if something is.
     error: str = ""
 
 
@@ -163,7 +163,7 @@ def _ended(
 
 
 def is_feasible(workload: KarmadaWorkload, cluster: KarmadaCluster) -> bool:
-    """True if a cluster passes all filters; where the workload runs, taints do not count."""
+    """True if a cluster passes all filters; taints of present clusters do not count."""
     effects = (NO_SCHEDULE, NO_EXECUTE)
     if cluster.name not in workload.previous and untolerated(
         cluster.taints, workload.tolerations, effects
@@ -178,7 +178,7 @@ def is_feasible(workload: KarmadaWorkload, cluster: KarmadaCluster) -> bool:
 
 
 def free_replicas(workload: KarmadaWorkload, cluster: KarmadaCluster) -> int:
-    """Replicas that fit next to the present ones."""
+    """Replicas that fit beside the present ones."""
     if not workload.replicas:
         return INT32_MAX
     count = estimate.fitting(cluster.summary, workload.request)
@@ -186,7 +186,7 @@ def free_replicas(workload: KarmadaWorkload, cluster: KarmadaCluster) -> int:
 
 
 def spread_demand(workload: KarmadaWorkload) -> SpreadDemand:
-    """What the selection reads: static weights ignore spread constraints."""
+    """Input of the selection; static weights ignore spread constraints."""
     return SpreadDemand(
         workload.replicas,
         workload.strategy is DivisionStrategy.DUPLICATED,
@@ -198,7 +198,7 @@ def spread_demand(workload: KarmadaWorkload) -> SpreadDemand:
 def static_weights(
     rules: tuple[ClusterRule, ...] | None, labels: Mapping[str, Mapping[str, str]]
 ) -> dict[str, int] | None:
-    """The largest weight of the rules that match each cluster; None without rules."""
+    """The largest weight of the rules that match each cluster; ``None`` without rules."""
     if rules is None:
         return None
     return {

@@ -21,31 +21,31 @@ from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, HeldReplicas
 
 GROUPS: Final = "ClusterAffinities"
-"""What rejects a cluster that the filters accept and the alternatives of an affinity do not."""
+"""Name that stands for a filter: the alternatives of an affinity exclude the cluster."""
 
 
 class PlacementVerdict(Enum):
-    """How the scheduling of a workload ended."""
+    """Result of the scheduling of a workload."""
 
     #: Clusters were selected.
     PLACED = "placed"
-    #: A sticky workload stays where it runs.
+    #: A sticky workload stays in its clusters.
     UNCHANGED = "unchanged"
     #: A filter rejected each cluster.
     NO_CLUSTER_FITS = "no cluster fits"
     #: The clusters have too few values of a label.
     SPREAD_UNMET = "too few groups of clusters"
-    #: The policy limits the clusters to less than none.
+    #: ``maxClusters`` of the policy is negative.
     INVALID_LIMIT = "max clusters below 0"
 
 
 @dataclass(frozen=True, slots=True)
 class FederatedPlacement:
-    """Where a workload runs, and why."""
+    """Placement of a workload, with reasons."""
 
-    #: How the scheduling ended.
+    #: Result of the scheduling.
     verdict: PlacementVerdict
-    #: Replicas by cluster; None is all replicas of the workload.
+    #: Replicas by cluster; ``None`` for all replicas of the workload.
     replicas: Mapping[str, int | None]
     #: The first filter that rejected each cluster.
     filtered_by: Mapping[str, str]
@@ -53,11 +53,11 @@ class FederatedPlacement:
     scores: Mapping[str, int]
     #: The selected clusters, best first.
     selected: tuple[str, ...] = ()
-    #: Replicas beyond the capacity of their cluster; they wait there.
+    #: Replicas beyond the capacity of their cluster, which stay pending there.
     waiting: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that no cluster may run.
+    #: Replicas that may run in no cluster.
     unplaced: int = 0
-    #: Those of them that a queue or a gang holds back; None for none.
+    #: Part of them that a queue or a gang holds back; ``None`` without any.
     held: HeldReplicas | None = None
 
 
@@ -74,8 +74,8 @@ def schedule(
         workload: the workload.
         fleet: all clusters.
         profile: the plugins.
-        divide: the division; ``None`` is KubeAdmiral's.
-        supply: what the clusters offer, with promises; ``None`` reads it from the fleet.
+        divide: the division; ``None`` for KubeAdmiral's.
+        supply: capacity of the clusters, with promises; ``None`` reads it from the fleet.
     """
     if workload.sticky and workload.current:
         return FederatedPlacement(PlacementVerdict.UNCHANGED, dict(workload.current), {}, {})
@@ -141,7 +141,7 @@ def _selected(
     scores: Mapping[str, int],
     profile: ClusterProfile,
 ) -> groups.SpreadChoice:
-    """The clusters that remain after all selectors, best first, spread as the workload wants."""
+    """The clusters that remain after all selectors, best first, under the spread constraints."""
     ranking = by_points(tuple(RankedCluster(*each) for each in scores.items()))
     ranking = groups.within_most(workload, fleet, ranking)
     selected = ranking

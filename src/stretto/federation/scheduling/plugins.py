@@ -31,7 +31,7 @@ class ClusterPlugins:
     dividers: Mapping[str, ReplicaDivider] = field(default_factory=lambda: DIVIDERS)
 
     def extended(self, other: "ClusterPlugins") -> "ClusterPlugins":
-        """These plugins and others; the others replace those of the same name."""
+        """These plugins and further ones; a further one replaces a plugin of the same name."""
         return ClusterPlugins(
             {**self.filters, **other.filters},
             {**self.scores, **other.scores},
@@ -54,11 +54,11 @@ class ClusterProfile:
     scores: tuple[str, ...]
     #: Selectors, in order.
     selectors: tuple[str, ...] = (PRIORITY_SORT, MAX_CLUSTER)
-    #: Weights of scores; 1 for those that are absent.
+    #: Weights of scores; absent scores have weight 1.
     weights: Mapping[str, int] = field(default_factory=dict)
-    #: The division of the replicas; empty for that of the federation's settings.
+    #: Plugin that divides the replicas; empty for the one of the federation's settings.
     replicas: str = ""
-    #: The plugins behind the names.
+    #: The plugins that the names refer to.
     plugins: ClusterPlugins = BUILT_IN
 
     def __post_init__(self) -> None:
@@ -76,12 +76,12 @@ class ClusterProfile:
 
     @property
     def divider(self) -> ReplicaDivider | None:
-        """The division of the replicas; ``None`` for that of the federation's settings."""
+        """The division of the replicas; ``None`` for the one of the federation's settings."""
         return self.plugins.dividers[self.replicas] if self.replicas else None
 
     @property
     def is_built_in(self) -> bool:
-        """True if all plugins are of this package: pure, and each cluster is judged alone."""
+        """True if all plugins belong to this package and judge each cluster independently."""
         return (
             FILTERS.keys() >= set(self.filters)
             and SCORES.keys() >= set(self.scores)

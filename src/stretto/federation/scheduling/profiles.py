@@ -1,4 +1,4 @@
-"""From a SchedulingProfile to the plugins of each stage."""
+"""Conversion of a SchedulingProfile to the plugins of each stage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ _PARTS: Final[Mapping[str, CapacityPart]] = {
     "ClusterResourcesLeastAllocated": free_part,
     "ClusterResourcesMostAllocated": used_part,
 }
-"""Scores that take arguments, with the part of the capacity that gives points."""
+"""Scores with arguments, and the part of the capacity that each one scores."""
 
 
 class ResourceWeight(msgspec.Struct, frozen=True):
@@ -46,19 +46,19 @@ class ResourceWeight(msgspec.Struct, frozen=True):
 
     #: Name of the resource.
     name: str
-    #: Its weight; 0 leaves the resource out.
+    #: Its weight; 0 excludes the resource.
     weight: int = 1
 
 
 class AllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Arguments of the scores of free and used capacity."""
+    """Arguments of the scores for free and used capacity."""
 
-    #: Weights of resources; others have 1.
+    #: Weights of resources; other resources have weight 1.
     resources: tuple[ResourceWeight, ...] = ()
 
 
 def webhook_name(configuration: str) -> str:
-    """The name in a profile of the plugin of a webhook."""
+    """The name of a webhook's plugin in a profile."""
     return f"webhook/{configuration}"
 
 
@@ -83,7 +83,7 @@ def _stages(spec: SchedulingProfileSpec) -> Iterator[tuple[str, PluginSet]]:
 
 
 def disabled_in_vain(spec: SchedulingProfileSpec) -> Iterator[str]:
-    """Plugins that a profile disables and that do not exist, each with what to do."""
+    """Unknown plugins that a profile disables, each with a remedy."""
     known = {
         "filter": FILTERS,
         "score": SCORES,
@@ -100,14 +100,14 @@ def disabled_in_vain(spec: SchedulingProfileSpec) -> Iterator[str]:
 def profile_of(
     spec: SchedulingProfileSpec | None, plugins: ClusterPlugins = BUILT_IN
 ) -> ClusterProfile:
-    """The plugins of a profile; those of the default without one.
+    """The plugins of a profile; the default plugins without a profile.
 
     Args:
         spec: the profile.
         plugins: all plugins by name, with those of its webhooks.
 
     Raises:
-        UnknownNameError: a plugin is unknown, or takes no arguments.
+        UnknownNameError: a plugin is unknown, or has no arguments.
         InputError: the arguments of a plugin are malformed.
     """
     if spec is None:
@@ -130,7 +130,7 @@ def profile_of(
 
 
 def _check(stage: str, plugin: SchedulingPlugin) -> None:
-    """Refuse a plugin of an unknown type, or with a weight that turns its scores around."""
+    """Refuse a plugin with an unknown type or a negative weight."""
     where = f"plugins.{stage}.enabled: {plugin.name}"
     if plugin.type not in ("", WEBHOOK):
         raise InputError(f"{where}: type", plugin.type, f"{WEBHOOK}, or nothing if it is built in")
@@ -142,7 +142,7 @@ def _divider(changes: PluginSet) -> str:
     """The name of the plugin that divides replicas; empty for the default.
 
     Raises:
-        InputError: several are enabled.
+        InputError: several plugins are enabled.
     """
     enabled = [_name(each) for each in changes.enabled]
     if len(enabled) > 1:

@@ -20,19 +20,19 @@ _WEIGHTS: Final[Mapping[str, int]] = {CPU: 1, MEMORY: 1, GPU: 4}
 
 
 RawScore: TypeAlias = Callable[[FederatedWorkload, MemberFleet], ClusterColumn]
-"""From a workload and the clusters to a raw score of each."""
+"""Function from a workload and the clusters to a raw score of each cluster."""
 CapacityPart: TypeAlias = Callable[[ClusterColumn, ClusterColumn], ClusterColumn]
-"""From requested amounts and capacities to a part of the capacity."""
+"""Function from requested amounts and capacities to the part of the capacity that scores."""
 
 
 class Scale(Enum):
-    """How raw scores become points."""
+    """Conversion of raw scores to points."""
 
-    #: They are points.
+    #: Raw scores are points.
     POINTS = "points"
-    #: In proportion to the largest raw score.
+    #: Points are proportional to the raw score; the largest one gets 100.
     MOST_IS_BEST = "most is best"
-    #: Reversed.
+    #: Points are proportional to the raw score and reversed; the smallest raw score is best.
     LEAST_IS_BEST = "least is best"
 
 
@@ -42,7 +42,7 @@ class ClusterScore:
 
     #: Raw scores of all clusters.
     raw: RawScore
-    #: How they become points.
+    #: Conversion of raw scores to points.
     scale: Scale = Scale.POINTS
 
     def points(self, raw: ClusterColumn) -> ClusterColumn:
@@ -101,22 +101,23 @@ def balanced(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
 def allocation(part: CapacityPart, weights: Mapping[str, int] = _WEIGHTS) -> RawScore:
     """A score for a part of the capacity.
 
-    It is the weighted mean over resources of the percentage of the part; full ones count 0.
+    It is the weighted mean over resources of the percentage of the part; fully used resources score
+    0.
 
     Args:
-        part: from the requested amounts and the capacity to the amounts that give points.
-        weights: weights of resources; others have 1.
+        part: function from the requested amounts and the capacity to the amounts that score.
+        weights: weights of resources; other resources have weight 1.
     """
     return lambda workload, fleet: _mean(workload, fleet, part, weights)
 
 
 def free_part(requested: ClusterColumn, capacity: ClusterColumn) -> ClusterColumn:
-    """What stays free: points for empty clusters."""
+    """The free part, which gives points to empty clusters."""
     return capacity - requested
 
 
 def used_part(requested: ClusterColumn, _capacity: ClusterColumn) -> ClusterColumn:
-    """What is used: points for full clusters."""
+    """The used part, which gives points to full clusters."""
     return requested
 
 

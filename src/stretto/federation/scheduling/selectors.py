@@ -1,4 +1,4 @@
-"""Selectors: which of the feasible clusters a workload uses, under KubeAdmiral's names."""
+"""Selectors: the feasible clusters that a workload uses, with KubeAdmiral's names."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -20,7 +20,7 @@ Ranking: TypeAlias = tuple[RankedCluster, ...]
 """Clusters, best first."""
 
 ClusterSelector: TypeAlias = Callable[[FederatedWorkload, Ranking], Ranking]
-"""From a workload and the feasible clusters to those that it uses."""
+"""Function from a workload and the feasible clusters to the clusters that it uses."""
 
 PRIORITY_SORT: Final = "PrioritySort"
 MAX_CLUSTER: Final = "MaxCluster"
@@ -32,7 +32,7 @@ def by_points(clusters: Ranking) -> Ranking:
 
 
 def prioritized(workload: FederatedWorkload, clusters: Ranking) -> Ranking:
-    """The clusters by priority where there is one or replicas are packed, else by score."""
+    """The clusters by priority if any has one or replicas are packed, else by score."""
     packs = (workload.mode, workload.strategy) == (SchedulingMode.DIVIDE, ReplicasStrategy.BINPACK)
     if workload.priorities or packs:
         priorities = workload.priorities
@@ -41,7 +41,7 @@ def prioritized(workload: FederatedWorkload, clusters: Ranking) -> Ranking:
 
 
 def limited(workload: FederatedWorkload, clusters: Ranking) -> Ranking:
-    """The best clusters, as many as the policy allows."""
+    """The best clusters, up to the limit of the policy."""
     return by_points(clusters)[: workload.max_clusters]
 
 

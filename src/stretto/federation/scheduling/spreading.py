@@ -14,13 +14,13 @@ from typing import Final
 from stretto.federation.planner.integers import int64
 
 _UNIT: Final = 1000
-"""A replica in the score of a group; the mean score of its clusters is the remainder."""
+"""Score of one replica in a group; the mean score of its clusters is the remainder."""
 _UNDEFINED: Final = -(2**63)
 """A quotient by zero as a 64-bit integer."""
 
 
 class SpreadField(StrEnum):
-    """What a spread constraint counts."""
+    """Topology field of a spread constraint."""
 
     CLUSTER = "cluster"
     REGION = "region"
@@ -29,18 +29,18 @@ class SpreadField(StrEnum):
 
 
 class SelectionError(Exception):
-    """No selection meets the constraints; the message is Karmada's."""
+    """Error for constraints that no selection meets; the message is Karmada's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpread:
-    """Least and most groups of one kind."""
+    """Minimum and maximum number of groups of one kind."""
 
-    #: What is counted.
+    #: The topology field.
     by: SpreadField
-    #: Least groups.
+    #: Minimum number of groups.
     least: int
-    #: Most groups.
+    #: Maximum number of groups.
     most: int
 
 
@@ -71,7 +71,7 @@ class ScoredCluster:
 
 @dataclass(frozen=True, slots=True)
 class SpreadDemand:
-    """What the selection reads about a workload."""
+    """Input of the selection about a workload."""
 
     #: Replicas.
     replicas: int
@@ -79,7 +79,7 @@ class SpreadDemand:
     duplicated: bool
     #: Constraints; a later one of the same kind replaces an earlier one.
     constraints: tuple[ClusterSpread, ...] = ()
-    #: True if the constraints are ignored, as static weights do.
+    #: True if the constraints are ignored, as with static weights.
     ignored: bool = False
 
     def constraint(self, by: SpreadField) -> ClusterSpread | None:
@@ -87,7 +87,7 @@ class SpreadDemand:
         return next((each for each in reversed(self.constraints) if each.by is by), None)
 
     def ignores_topology(self) -> bool:
-        """True if groups have no meaning."""
+        """True if groups are not used."""
         kinds = [each.by for each in self.constraints]
         return self.ignored or not kinds or kinds == [SpreadField.CLUSTER]
 
@@ -159,13 +159,13 @@ def _group_scores(
 
 
 def _duplicated_score(clusters: Sequence[ScoredCluster], demand: SpreadDemand, _least: int) -> int:
-    """Clusters with headroom for all replicas, then their mean score."""
+    """Score by the clusters with headroom for all replicas, then by their mean score."""
     valid = [each.score for each in clusters if each.available >= demand.replicas]
     return len(valid) * _UNIT + sum(valid) // len(valid) if valid else 0
 
 
 def _divided_score(clusters: Sequence[ScoredCluster], demand: SpreadDemand, least: int) -> int:
-    """Replicas that the group can take of its share, then the mean score of the clusters."""
+    """Score by replicas of its share that the group can run, then by the clusters' mean score."""
     share = -(-demand.replicas // least) if least else _UNDEFINED
     constraint = demand.constraint(SpreadField.CLUSTER)
     enough = max(constraint.least if constraint else 0, least)
@@ -184,7 +184,7 @@ def _divided_score(clusters: Sequence[ScoredCluster], demand: SpreadDemand, leas
 def _with_capacity(
     order: Sequence[ScoredCluster], wanted: int, replicas: int
 ) -> list[ScoredCluster]:
-    """The first ``wanted`` clusters, the last ones exchanged for larger ones until all fit."""
+    """The first ``wanted`` clusters; larger ones replace the last ones until all replicas fit."""
     chosen, rest = list(order[:wanted]), list(order[wanted:])
     at = len(chosen) - 1
     while _headroom(chosen) < replicas and at >= 0:
@@ -230,7 +230,7 @@ class _Group:
 
     #: Name.
     name: str
-    #: Clusters.
+    #: Number of clusters.
     size: int
     #: Score.
     score: int
@@ -240,13 +240,13 @@ class _Group:
 class _Path:
     """A combination of groups."""
 
-    #: When it was found.
+    #: Sequence number of its discovery.
     number: int
     #: Its groups, best first.
     groups: tuple[_Group, ...]
 
     def rank(self) -> tuple[int, int, int]:
-        """Larger score first, then more clusters, then earlier."""
+        """Sort key: larger score first, then more clusters, then earlier."""
         score = sum(each.score for each in self.groups)
         return -score, -sum(each.size for each in self.groups), self.number
 
@@ -256,7 +256,7 @@ class _Path:
 
 
 def _best_groups(groups: Sequence[_Group], constraint: ClusterSpread, clusters: int) -> list[str]:
-    """The best combination of groups; of those that begin alike, the shorter one."""
+    """The best combination of groups; among those with equal beginnings the shorter one."""
     paths = sorted(_combinations(groups, constraint, clusters), key=_Path.rank)
     if not paths:
         return []
@@ -284,7 +284,7 @@ def _combinations(
             return
         if len(chosen) >= constraint.most:
             return
-        # All groups are needed: only one combination remains.
+        # All groups are needed, so only one combination remains.
         end = begin + 1 if len(ordered) == constraint.least else len(ordered)
         for at in range(begin, min(end, len(ordered))):
             extend((*chosen, ordered[at]), at + 1)

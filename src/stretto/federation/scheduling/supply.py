@@ -1,4 +1,4 @@
-"""What clusters offer to a division, in columns that follow promises and reports."""
+"""Capacity of clusters for a division, in columns that are updated by promises and reports."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
@@ -25,8 +25,8 @@ class SupplyTable:
     """The clusters of a fleet with their amounts; columns are built on first use."""
 
     def __init__(self, members: Sequence[MemberCluster]) -> None:
-        """The clusters, with what is promised in each."""
-        #: The clusters, as they were reported; promises since then are only in the columns.
+        """Initialize with the clusters and the promises in each."""
+        #: The clusters as they were reported; later promises are only in the columns.
         self.members = list(members)
         #: Position by name.
         self.position = {each.name: at for at, each in enumerate(self.members)}
@@ -47,7 +47,7 @@ class SupplyTable:
         return frozenset(at for at, each in enumerate(self.members) if each.taints)
 
     def closed(self, at: Positions, tolerations: Collection[Toleration]) -> ClusterMask:
-        """Clusters with a taint that lets no new replicas in."""
+        """Clusters with a taint that excludes new replicas."""
         found = np.zeros(len(at), np.bool_)
         for index, each in enumerate(at.tolist()) if self.tainted else ():
             taints = self.members[each].taints
@@ -56,12 +56,12 @@ class SupplyTable:
 
     @cached_property
     def resting(self) -> frozenset[int]:
-        """Positions of clusters that take no further replicas: not ready, or leaving."""
+        """Positions of clusters that accept no further replicas: not ready, or leaving."""
         members = enumerate(self.members)
         return frozenset(at for at, each in members if not each.ready or each.terminating)
 
     def closed_names(self, tolerations: Collection[Toleration]) -> frozenset[str]:
-        """Clusters that take no further replicas: resting, or with such a taint."""
+        """Clusters that accept no further replicas: unready, leaving or with such a taint."""
         everywhere = np.arange(len(self.members))
         tainted = np.flatnonzero(self.closed(everywhere, tolerations)).tolist()
         return frozenset(self.members[at].name for at in {*self.resting, *tainted})
@@ -86,11 +86,11 @@ class SupplyTable:
         return fnv1a_each(self._hashes[at], key).astype(np.int64)
 
     def in_free(self, at: Positions, request: Amounts) -> ClusterColumn | None:
-        """Replicas that fit next to what runs and what is promised; None without a request."""
+        """Replicas that fit beside running and promised ones; ``None`` without a request."""
         return _fitting(self._frees, at, request)
 
     def in_nodes(self, at: Positions, request: Amounts) -> ClusterColumn | None:
-        """The same, and where nodes are known no more than fit on single nodes."""
+        """The same count; for known nodes, at most the replicas that fit on single nodes."""
         found = self.in_free(at, request)
         if found is None or not self.with_nodes:
             return found
@@ -103,7 +103,7 @@ class SupplyTable:
         return found
 
     def in_total(self, at: Positions, request: Amounts) -> ClusterColumn | None:
-        """Replicas that fit in what pods can request; None without a request."""
+        """Replicas that fit in the allocatable amounts; ``None`` without a request."""
         return _fitting(self._totals, at, request)
 
     def promised(self, resource: str) -> ClusterColumn:
@@ -115,7 +115,7 @@ class SupplyTable:
         return found
 
     def free(self, resources: Iterable[str]) -> dict[str, int] | None:
-        """Free amounts of all ready clusters without promises; None if none reports any."""
+        """Free amounts of all ready clusters without promises; ``None`` if none reports any."""
         ready = np.array([each.ready for each in self.members], np.bool_) & self.reports
         if not ready.any():
             return None
@@ -124,7 +124,7 @@ class SupplyTable:
     # ---------------------------------------------------------------- writes
 
     def promise(self, at: Positions, counts: ClusterColumn, request: Amounts) -> None:
-        """Promise replicas in clusters to a workload; negative counts take promises back."""
+        """Promise replicas in clusters to a workload; negative counts revoke promises."""
         for resource, amount in request.items():
             free, promised, amounts = (
                 self._frees(resource),
@@ -135,7 +135,7 @@ class SupplyTable:
             promised[at] += amounts
 
     def changed(self, member: MemberCluster) -> None:
-        """Replace the report of a cluster; what has been promised in it stays."""
+        """Replace the report of a cluster; its promises stay."""
         at = self.position[member.name]
         self.members[at] = member
         for resource, column in self._total.items():
@@ -170,7 +170,7 @@ class SupplyTable:
 def _fitting(
     column: Callable[[str], ClusterColumn], at: Positions, request: Amounts
 ) -> ClusterColumn | None:
-    """Replicas with a request that fit in amounts; None if it requests nothing."""
+    """Replicas with a request that fit in amounts; ``None`` if the request is empty."""
     found: ClusterColumn | None = None
     for resource, amount in request.items():
         if amount > 0:

@@ -1,4 +1,4 @@
-"""A workload of a federation and what its policy says, as KubeAdmiral's scheduling reads it."""
+"""A workload of a federation with its policy, as input of KubeAdmiral's scheduling."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from stretto.federation.scheduling.fleet import Amounts
 
 @dataclass(frozen=True, slots=True)
 class ClusterTerm:
-    """One alternative of a cluster affinity: all of its requirements hold."""
+    """One alternative of a cluster affinity; all of its requirements must match."""
 
     #: Requirements on labels.
     match_expressions: tuple[SelectorRequirement, ...] = ()
@@ -23,35 +23,35 @@ class ClusterTerm:
 
 @dataclass(frozen=True, slots=True)
 class LabelSpread:
-    """How many values of a label the clusters of a workload have; clusters without it are out."""
+    """Number of values of a label over a workload's clusters; clusters without it are excluded."""
 
     #: The label, such as a region or a provider.
     label: str
-    #: Least values.
+    #: Minimum number of values.
     least: int = 1
-    #: Most values; None is no limit.
+    #: Maximum number of values; ``None`` for no limit.
     most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLimits:
-    """What limits the replicas of single clusters."""
+    """Limits on the replicas of single clusters."""
 
-    #: Least replicas.
+    #: Minimum replicas.
     minimum: Mapping[str, int] = field(default_factory=dict)
-    #: Most replicas.
+    #: Maximum replicas.
     maximum: Mapping[str, int] = field(default_factory=dict)
     #: Weights of the policy; without any, weights follow the free capacity.
     weights: Mapping[str, int] = field(default_factory=dict)
     #: Hard limits of a migration.
     limited: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that a cluster is known to hold.
+    #: Known capacity of a cluster in replicas.
     estimated: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that run now.
+    #: Running replicas.
     scheduled: Mapping[str, int] = field(default_factory=dict)
-    #: True if replicas that an estimate rejects are kept.
+    #: True if replicas beyond an estimate stay in their cluster.
     keep_unschedulable: bool = False
-    #: True if present replicas stay where they are if the total allows it.
+    #: True if present replicas stay in their cluster as far as the total allows.
     avoid_disruption: bool = True
 
 
@@ -59,11 +59,11 @@ class ReplicaLimits:
 class HeldReplicas:
     """Replicas that a queue or a gang holds back."""
 
-    #: How many.
+    #: Number of replicas.
     count: int
-    #: Why, in one word.
+    #: Reason, in one word.
     reason: str
-    #: Why, as a clause.
+    #: Reason, as a clause.
     message: str
 
 
@@ -73,7 +73,7 @@ class GangRule:
 
     #: Name of its PodGroup.
     name: str
-    #: Least pods that run at once.
+    #: Minimum number of pods that run at once.
     least: int
     #: True if several clusters may run it.
     spreads: bool = False
@@ -87,43 +87,43 @@ class FederatedWorkload:
     key: str
     #: Replicas; 0 if it has none.
     replicas: int = 0
-    #: What each cluster gets.
+    #: Mode: replicas are divided or duplicated.
     mode: SchedulingMode = SchedulingMode.DIVIDE
-    #: How clusters share replicas.
+    #: Strategy of the division.
     strategy: ReplicasStrategy = ReplicasStrategy.SPREAD
     #: Requests of one replica.
     request: Amounts = field(default_factory=dict)
-    #: Clusters that run it, with their replicas; None for all of them.
+    #: Clusters that run the workload, with their replicas; ``None`` for all replicas.
     current: Mapping[str, int | None] = field(default_factory=dict)
-    #: True if a workload that runs somewhere stays exactly there.
+    #: True if a workload that runs somewhere is never moved.
     sticky: bool = False
     #: Labels that a cluster must have.
     cluster_selector: Mapping[str, str] = field(default_factory=dict)
-    #: The only clusters that may run it; empty allows all.
+    #: The only clusters that may run the workload; empty allows all.
     placement: frozenset[str] = frozenset()
-    #: Alternatives of which one must match; None requires nothing.
+    #: Alternatives of which one must match; ``None`` for no requirement.
     required: tuple[ClusterTerm, ...] | None = None
     #: Alternatives that add points.
     preferred: tuple[ClusterTerm, ...] = ()
-    #: Taints that it tolerates.
+    #: Taints that the workload tolerates.
     tolerations: tuple[Toleration, ...] = ()
-    #: Clusters that a migration excludes now.
+    #: Clusters that a migration excludes at present.
     evicted: frozenset[str] = frozenset()
-    #: Most clusters; None is no limit.
+    #: Maximum number of clusters; ``None`` for no limit.
     max_clusters: int | None = None
     #: Priorities of clusters.
     priorities: Mapping[str, int] = field(default_factory=dict)
     #: Limits of single clusters.
     limits: ReplicaLimits = field(default_factory=ReplicaLimits)
-    #: Replicas by cluster that the last decision started and the clusters do not report yet.
+    #: Replicas by cluster that the last decision placed and that the clusters do not report yet.
     starting: Mapping[str, int] = field(default_factory=dict)
-    #: Service in the matrix of CPU generations; one without a row runs equally on all models.
+    #: Service in the matrix of CPU generations; a service without a row runs equally on all models.
     service: str = ""
-    #: Alternatives in order: the first that a feasible cluster matches limits the clusters.
+    #: Alternatives in order; the first one that a feasible cluster matches limits the clusters.
     alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
     #: Spread over values of labels.
     spread: tuple[LabelSpread, ...] = ()
-    #: Replicas that its queue holds back; None for none.
+    #: Replicas that its queue holds back; ``None`` without any.
     held: HeldReplicas | None = None
     #: Its gang; None for single pods.
     gang: GangRule | None = None

@@ -25,18 +25,18 @@ from stretto.stores.webhooks import WebhookAnswer
 
 
 class WebhookFailure(Enum):
-    """What a webhook without a usable answer means."""
+    """Effect of a webhook that gives no usable answer."""
 
-    #: The decision ends, and is repeated.
+    #: The decision ends and is repeated.
     ENDS = "ends the decision"
     #: A filter rejects the cluster, as in KubeAdmiral; other stages end the decision.
     REJECTS = "rejects the cluster"
-    #: Its plugins are left out; for answers that write nothing.
+    #: Its plugins are left out; used by queries, which write nothing.
     PASSES = "is left out"
 
 
 class WebhookPlugins:
-    """The stages of one webhook."""
+    """The plugins of one webhook."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class WebhookPlugins:
         failure: WebhookFailure,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The stages.
+        """Initialize with a server.
 
         Args:
             server: the server.
-            failure: what a call without a usable answer means.
-            note: called with the reason where the plugins are left out.
+            failure: effect of a call without a usable answer.
+            note: called with the reason when the plugins are left out.
         """
         self._server = server
         self._failure = failure
@@ -84,10 +84,10 @@ class WebhookPlugins:
             return self._passes(error)
 
     def _passes(self, error: WebhookError) -> bool:
-        """True if a filter that fails accepts a cluster.
+        """True if a failing filter accepts a cluster.
 
         Raises:
-            WebhookError: it ends the decision.
+            WebhookError: the failure ends the decision.
         """
         if self._failure is WebhookFailure.REJECTS:
             return False
@@ -95,10 +95,10 @@ class WebhookPlugins:
         return True
 
     def _leave_out(self, error: WebhookError) -> None:
-        """Leave a plugin out that fails.
+        """Leave out a failing plugin.
 
         Raises:
-            WebhookError: it ends the decision.
+            WebhookError: the failure ends the decision.
         """
         if self._failure is not WebhookFailure.PASSES:
             raise error
@@ -154,7 +154,7 @@ class WebhookPlugins:
         """The replicas of each cluster.
 
         Raises:
-            WebhookError: there is no answer, or it names another cluster or too many replicas.
+            WebhookError: the answer is missing, or contains another cluster or too many replicas.
         """
         server = self._server
         answer = server.batch(server.spec.replicas_path, names)

@@ -1,21 +1,21 @@
-"""Answers of webhooks, by stage."""
+"""Replies of webhooks, by stage."""
 
 from typing import Annotated, Final
 
 import msgspec
 
 MOST_POINTS: Final = 1 << 40
-"""Largest absolute score; a multiple by 100 must fit 64 bits."""
+"""Maximum absolute score; 100 times this value must fit in 64 bits."""
 
 Points = Annotated[int, msgspec.Meta(ge=-MOST_POINTS, le=MOST_POINTS)]
 
 
 class FilterReply(msgspec.Struct, frozen=True):
-    """Whether a cluster may run the workload."""
+    """Decision about one cluster."""
 
-    #: True if it may.
+    #: True if the cluster may run the workload.
     selected: bool = False
-    #: Why the server cannot say; empty if it can.
+    #: Error of the server; empty without one.
     error: str = ""
 
 
@@ -24,34 +24,34 @@ class ScoreReply(msgspec.Struct, frozen=True):
 
     #: The score; the largest of all clusters becomes 100.
     score: Points = 0
-    #: Why the server cannot say; empty if it can.
+    #: Error of the server; empty without one.
     error: str = ""
 
 
 class FilterBatchReply(msgspec.Struct, frozen=True):
     """The clusters that may run the workload."""
 
-    #: Whether each may, by name; those that are absent may not.
+    #: Decision by cluster name; absent clusters are rejected.
     selected: dict[str, bool] = {}
-    #: Why the server cannot say; empty if it can.
+    #: Error of the server; empty without one.
     error: str = ""
 
 
 class ScoreBatchReply(msgspec.Struct, frozen=True):
     """The scores of all clusters."""
 
-    #: Scores by name; those that are absent are 0.
+    #: Scores by cluster name; absent clusters have score 0.
     scores: dict[str, Points] = {}
-    #: Why the server cannot say; empty if it can.
+    #: Error of the server; empty without one.
     error: str = ""
 
 
 class ReplicasReply(msgspec.Struct, frozen=True):
     """The replicas of the selected clusters."""
 
-    #: Replicas by name; those that are absent get none.
+    #: Replicas by cluster name; absent clusters get none.
     replicas: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MOST_POINTS)]] = {}
-    #: Why the server cannot say; empty if it can.
+    #: Error of the server; empty without one.
     error: str = ""
 
 
@@ -60,5 +60,5 @@ class SelectReply(msgspec.Struct, frozen=True, rename="camel"):
 
     #: Their names.
     selected_cluster_names: tuple[str, ...] = ()
-    #: Why the server cannot say; empty if it can.
+    #: Error of the server; empty without one.
     error: str = ""

@@ -1,7 +1,7 @@
 """Calls of one webhook server about one workload.
 
 A server that lists the payload version ``v1alpha1-batch`` receives all clusters in one call; others
-receive one call for each cluster, all at the same time.
+receive one call for each cluster, in parallel.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,13 +47,13 @@ _Reply = TypeVar(
 
 
 class WebhookError(ObjectProblemError):
-    """A webhook that gave no usable answer."""
+    """Error for a webhook that gave no usable answer."""
 
     def __init__(self, problem: str) -> None:
-        """The problem names the webhook."""
+        """Initialize with a problem, which names the webhook."""
         text = f"{problem}; the last placement stays, and the decision is repeated"
         super().__init__(ObjectCondition(SCHEDULED, "WebhookFailed", text))
-        #: The problem alone.
+        #: The problem without the consequence.
         self.problem = problem
 
 
@@ -63,11 +63,11 @@ class WebhookServer:
     def __init__(
         self, config: StoredObject, client: WebhookClient, subject: WebhookSubject
     ) -> None:
-        """A server.
+        """Initialize with a configuration.
 
         Args:
             config: its SchedulerPluginWebhookConfiguration.
-            client: sends the calls.
+            client: client for the calls.
             subject: the workload and the clusters.
 
         Raises:
@@ -83,10 +83,10 @@ class WebhookServer:
         _check_address(self.name, self.spec.url_prefix)
 
     def check_paths(self, stages: Iterable[str]) -> None:
-        """Check that the server has a path for each stage that a profile enables it for.
+        """Check that the server has a path for each stage for which a profile enables it.
 
         Raises:
-            InputError: it has none.
+            InputError: a path is missing.
         """
         spec = self.spec
         paths = {
@@ -106,29 +106,29 @@ class WebhookServer:
         return BATCH in self.spec.payload_versions
 
     def singly(self, path: str, names: Sequence[str]) -> Sequence[WebhookAnswer]:
-        """One call for each cluster, all at the same time."""
+        """Make one call for each cluster, in parallel."""
         unit, clusters = self._subject
         bodies = [{"schedulingUnit": unit, "cluster": clusters[name]} for name in names]
         return self._client.send([self._call(path, body) for body in bodies])
 
     def batch(self, path: str, names: Sequence[str]) -> WebhookAnswer:
-        """One call for all clusters."""
+        """Make one call for all clusters."""
         unit, clusters = self._subject
         body = {"schedulingUnit": unit, "clusters": [clusters[name] for name in names]}
         return self._client.send([self._call(path, body)])[0]
 
     def selection(self, points: Mapping[str, int]) -> WebhookAnswer:
-        """One call with the scores of all clusters."""
+        """Make one call with the scores of all clusters."""
         unit, clusters = self._subject
         scored = [{"cluster": clusters[name], "score": score} for name, score in points.items()]
         body = {"schedulingUnit": unit, "clusterScores": scored}
         return self._client.send([self._call(self.spec.select_path, body)])[0]
 
     def read(self, answer: WebhookAnswer, type_: type[_Reply]) -> _Reply:
-        """The decoded answer; members that are null are absent, as decoders of Go read them.
+        """The decoded answer; null members count as absent, as in Go's decoders.
 
         Raises:
-            WebhookError: there is none, or the server reports an error.
+            WebhookError: the answer is missing or malformed, or the server reports an error.
         """
         if answer.problem:
             raise WebhookError(f"{self.name}: {answer.problem}: check its server")
@@ -147,17 +147,17 @@ class WebhookServer:
 
 
 def _without_nulls(found: Any) -> Any:
-    """An answer without its null members; one that is null has none at all."""
+    """An answer without its null members; null itself becomes empty."""
     if isinstance(found, dict):
         return {key: value for key, value in found.items() if value is not None}
     return {} if found is None else found
 
 
 def _check_address(name: str, prefix: str) -> None:
-    """Check that the address of a server can be called.
+    """Check that the address of a server is a valid URL.
 
     Raises:
-        InputError: it cannot.
+        InputError: the address is invalid.
     """
     parts = urlsplit(prefix)
     if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -166,10 +166,10 @@ def _check_address(name: str, prefix: str) -> None:
 
 
 def _check_versions(name: str, spec: WebhookConfigurationSpec) -> None:
-    """Check that the server understands a payload.
+    """Check that the server supports a known payload version.
 
     Raises:
-        InputError: it does not.
+        InputError: it supports none.
     """
     if not {SINGLE, BATCH} & set(spec.payload_versions):
         given = ", ".join(spec.payload_versions) or None

@@ -1,4 +1,4 @@
-"""What a webhook reads about a workload: KubeAdmiral's ``schedulingUnit``."""
+"""Input of a webhook about a workload: KubeAdmiral's ``schedulingUnit``."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 
 
 class WebhookSubject(NamedTuple):
-    """What the calls of one decision are about."""
+    """Workload and clusters of one decision's calls."""
 
     #: The workload, as JSON.
     unit: Fields
@@ -23,7 +23,7 @@ class WebhookSubject(NamedTuple):
 def scheduling_unit(
     federated: StoredObject, type_: FederatedType, rules: Steering, workload: FederatedWorkload
 ) -> Fields:
-    """The workload and its rules; fields without a value are left out."""
+    """The workload and its rules; fields without a value are omitted."""
     template = federated.spec["template"]
     metadata = template["metadata"]
     divided = {name: count for name, count in workload.current.items() if count is not None}
@@ -52,5 +52,5 @@ def scheduling_unit(
 
 
 def _builtins(values: Any) -> Any:
-    """Structs as JSON; ``None`` for no values."""
+    """Structs as JSON; ``None`` for an empty value."""
     return msgspec.to_builtins(values) if values else None

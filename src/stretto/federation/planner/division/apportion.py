@@ -1,10 +1,10 @@
 """Round exact shares to replicas so that no cluster loses one when the total grows.
 
-Replicas are handed out one after another, so the result is monotone in the total. Each goes to the
-cluster that Webster's method prefers, among those where every cluster can still keep its quota at
-every later total: its share, rounded down or up. This is the quota method with Webster's criterion
-(M. L. Balinski and H. P. Young, The quota method of apportionment, 1975; J. W. Still, A class of
-new methods for congressional apportionment, 1979), here for shares with bounds.
+Replicas are assigned one after another, so the result is monotone in the total. Each is assigned to
+the cluster that Webster's method prefers, among those where every cluster can still keep its quota
+at every later total: its share, rounded down or up. This is the quota method with Webster's
+criterion (M. L. Balinski and H. P. Young, The quota method of apportionment, 1975; J. W. Still, A
+class of new methods for congressional apportionment, 1979), here for shares with bounds.
 """
 
 import heapq
@@ -16,19 +16,21 @@ from stretto.federation.planner.division.sequence import sequence_counts
 from stretto.federation.planner.division.shares import Counts, ShareBounds, Shares
 
 LOOKAHEAD: Final = 256
-"""Totals for which a preferred cluster is examined, at least; four for each cluster if that is
-more. A cluster whose next replica is due later waits until no other can take the turn, which is
-always allowed."""
+"""Minimum number of totals for which a preferred cluster is examined.
+
+For many clusters the number is four for each cluster. A cluster whose next replica is due later
+waits until no other cluster can take the turn, which is always allowed.
+"""
 
 _Turn: TypeAlias = tuple[int, int, int]
 """Webster's criterion, cluster, due total: the smallest is preferred."""
 
 
 def apportion(total: int, bounds: ShareBounds) -> Counts:
-    """Replicas of each cluster; at equal criteria the cluster that is listed first precedes.
+    """Replicas of each cluster; ties go to the cluster that is listed first.
 
     They sum to ``total``, or to the sum of the upper bounds if that is less; clusters without a
-    weight get their lower bound. If the lower bounds exceed the total, they are the weights, and
+    weight get their lower bound. If the lower bounds exceed the total, they replace the weights and
     the upper bounds.
 
     Args:
@@ -49,7 +51,7 @@ def apportion(total: int, bounds: ShareBounds) -> Counts:
 
 
 def _counts(bounds: ShareBounds, total: int) -> Counts:
-    """Replicas of clusters that grow: at once where that is exact, else by the walk."""
+    """Replicas of clusters above their lower bounds: in one step if exact, else by the walk."""
     total = min(total, int(bounds.most.sum()))
     at_once = sequence_counts(bounds, total, _lookahead(len(bounds.weights)))
     return _Rounding(bounds, total).counts() if at_once is None else at_once
@@ -93,7 +95,7 @@ class _Rounding:
             heapq.heappush(self._opening, (self._shares.opens(cluster, count), cluster))
 
     def _admit(self, cluster: int) -> None:
-        """The cluster may take a turn from now on without exceeding its quota."""
+        """Allow a cluster to take a turn, because it no longer exceeds its quota."""
         count = int(self._counts[cluster])
         weight = self._weights[cluster]
         # Two fractions with such denominators differ by more than the bits cut off here.
@@ -102,7 +104,7 @@ class _Rounding:
         heapq.heappush(self._ready, (criterion, cluster, due))
 
     def _extend(self, turn: int) -> None:
-        """Know the slack of all totals that the look-ahead reads."""
+        """Compute the slack of all totals that the look-ahead reads."""
         end = self._begin + len(self._slack)
         if turn + self._lookahead >= end:
             more = self._shares.slack(end, end + 2 * self._lookahead, self._counts)
@@ -110,7 +112,7 @@ class _Rounding:
             self._begin = turn
 
     def _next(self, turn: int) -> _Turn:
-        """The preferred cluster that leaves every quota reachable, else the most urgent one."""
+        """The preferred cluster that keeps every quota reachable, else the most urgent cluster."""
         passed: list[_Turn] = []
         chosen: _Turn | None = None
         while self._ready and chosen is None:

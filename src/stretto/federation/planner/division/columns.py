@@ -17,11 +17,11 @@ class DivisionColumns:
 
     #: Shares of the replicas.
     weights: Counts
-    #: Least replicas.
+    #: Minimum replicas.
     least: Counts
-    #: Most replicas.
+    #: Maximum replicas.
     most: Counts
-    #: Most replicas that do not stay pending.
+    #: Maximum replicas that do not stay pending.
     fits: Counts
     #: Present replicas.
     current: Counts
@@ -83,11 +83,11 @@ class ColumnPlan:
 
     #: Replicas that fit.
     placed: Counts
-    #: Replicas beyond the capacities, which wait.
+    #: Replicas beyond the capacities, which stay pending.
     pending: Counts
     #: Replicas kept beyond the capacity in addition to their replacements elsewhere.
     kept: Counts
-    #: Replicas that no cluster may run.
+    #: Replicas that may run in no cluster.
     unplaced: int
 
 

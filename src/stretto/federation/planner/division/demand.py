@@ -15,11 +15,12 @@ class DivisionCluster:
     name: str
     #: Share of the replicas; 0 gets only the minimum.
     weight: int = 1
-    #: Least replicas; if all minimums exceed the total, replicas follow the minimums.
+    #: Minimum replicas; if all minimums exceed the total, replicas are proportional to the
+    #: minimums.
     minimum: int = 0
-    #: Most replicas; None is no limit.
+    #: Maximum replicas; ``None`` for no limit.
     maximum: int | None = None
-    #: Replicas that fit; more of them would stay pending. None is not known.
+    #: Replicas that fit; more of them would stay pending. ``None`` if unknown.
     capacity: int | None = None
 
     def __post_init__(self) -> None:
@@ -43,11 +44,11 @@ class DivisionCluster:
 
 @dataclass(frozen=True, slots=True)
 class DivisionRules:
-    """What is divided, without its clusters; the fields are those of ``DivisionDemand``."""
+    """Parameters of a division without its clusters; the fields are those of ``DivisionDemand``."""
 
     #: Replicas of the workload.
     replicas: int
-    #: Replicas that may be moved to come nearer to the exact division; None is no limit.
+    #: Replicas that may be moved to approach the exact division; ``None`` for no limit.
     moves: int | None = 0
     #: True if replicas beyond the capacity of their cluster are also kept there.
     keep_unschedulable: bool = False
@@ -61,12 +62,12 @@ class DivisionDemand:
     replicas: int
     #: The clusters; their order has no meaning.
     clusters: tuple[DivisionCluster, ...]
-    #: Present replicas; those of clusters that are not listed are moved.
+    #: Present replicas; those in clusters that are not listed are moved.
     current: Mapping[str, int] = field(default_factory=dict)
-    #: Namespace and name of the workload; breaks ties.
+    #: Namespace and name of the workload, which break ties.
     key: str = ""
-    #: Replicas that may be moved to come nearer to the exact division; None is no limit. With 0
-    #: only replicas that must start or stop do.
+    #: Replicas that may be moved to approach the exact division; ``None`` for no limit. With 0,
+    #: replicas only move if they must.
     moves: int | None = 0
     #: True if replicas beyond the capacity of their cluster are also kept there.
     keep_unschedulable: bool = False
@@ -84,21 +85,21 @@ class DivisionDemand:
 
     @property
     def rules(self) -> DivisionRules:
-        """What is divided, without the clusters."""
+        """The parameters of the division, without the clusters."""
         return DivisionRules(self.replicas, self.moves, self.keep_unschedulable)
 
 
 @dataclass(frozen=True, slots=True)
 class DivisionPlan:
-    """Replicas by cluster. Placed, pending and unplaced ones sum to the wanted total."""
+    """Replicas by cluster; placed, pending and unplaced replicas sum to the desired total."""
 
     #: Replicas that fit, of every cluster.
     placed: dict[str, int]
-    #: Replicas beyond the capacities: they fit nowhere now, and wait there.
+    #: Replicas beyond all capacities, which stay pending in their cluster.
     pending: dict[str, int]
     #: Replicas kept beyond the capacity in addition to their replacements elsewhere.
     kept: dict[str, int]
-    #: Replicas that no cluster may run: all maximums are reached.
+    #: Replicas that may run in no cluster, because all maximums are reached.
     unplaced: int
 
     def total(self) -> dict[str, int]:

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from stretto.federation.planner.division.shares import Counts
 
 _ROUNDING = 1 + 1e-9
-"""Covers the rounding of a computed λ."""
+"""Relative margin for the rounding of a computed λ."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareLine:
-    """The total over λ; all columns have one number for each cluster or for each stretch."""
+    """The total as a function of λ; columns have one number for each cluster or stretch."""
 
     #: Weights of the clusters.
     weights: Counts
     #: Lower bounds of the clusters.
     least: Counts
-    #: Counts beyond which no turn opens until the end, at most the upper bounds.
+    #: Counts beyond which no turn opens before the end, at most the upper bounds.
     last: Counts
     #: λ at which each stretch begins, except the first one.
     rates: NDArray[np.float64]
@@ -46,13 +46,14 @@ class ShareLine:
         """The totals at λ = count / weight, times the weight."""
         if not len(self.rates):
             return count * int(self.slope[0])
-        # Rates differ by more than their rounding; at equal ones both stretches have this total.
+        # Rates differ by more than their rounding; if they are equal, both stretches have this
+        # total.
         at = np.searchsorted(self.rates, count / weight, "right")
         return self.fixed[at] * weight + self.slope[at] * count
 
 
 def straight_line(weights: Counts, least: Counts, most: Counts, end: int) -> ShareLine | None:
-    """The line if no cluster meets an upper bound until the end; else None.
+    """The line if no cluster reaches an upper bound before the end; else ``None``.
 
     The lower bounds must be shares at one total.
     """
@@ -65,7 +66,7 @@ def straight_line(weights: Counts, least: Counts, most: Counts, end: int) -> Sha
 
 
 def bent_line(weights: Counts, least: Counts, most: Counts, end: int) -> ShareLine:
-    """The line of clusters that meet bounds."""
+    """The line of clusters that reach bounds."""
     rates = np.concatenate((least / weights, most / weights))
     order = np.argsort(rates, kind="stable")
     rates = rates[order]

@@ -1,4 +1,4 @@
-"""Fill clusters one after the other: as many replicas in the first ones as they hold."""
+"""Fill clusters one after the other, each up to its capacity."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,12 @@ from stretto.federation.planner.division.demand import DivisionDemand, DivisionP
 
 
 def pack(demand: DivisionDemand) -> DivisionPlan:
-    """Fill the clusters of ``demand`` in their order; weights have no meaning.
+    """Fill the clusters of ``demand`` in their order; weights are ignored.
 
     Minimums come first. With ``moves=0`` present replicas stay where they fit: only the difference
-    to the total is started, in the first clusters, or stopped, in the last ones. Any other limit of
-    moves packs afresh. Replicas that fit nowhere wait in the first clusters that may run them.
+    to the total is started, in the first clusters, or stopped, in the last ones. With any other
+    limit of moves all replicas are packed again. Replicas that fit nowhere stay pending in the
+    first clusters that may run them.
     """
     fits = [each.fits() for each in demand.clusters]
     least = [min(each.minimum, fit) for each, fit in zip(demand.clusters, fits, strict=True)]

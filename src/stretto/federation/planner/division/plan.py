@@ -1,10 +1,10 @@
 """Divide replicas over clusters: in proportion to weights, within bounds, with few moves.
 
 The exact division rounds the shares of all clusters (`apportion`). A plan starts from the present
-replicas and changes only as many as it must: those outside bounds and capacities, and the
-difference to the wanted total. Of all plans with so few changes it is one nearest to the exact
-division. Each further move brings it one replica nearer on both sides, so a plan reaches every
-distance from the exact division with the fewest possible moves.
+replicas and changes only the replicas outside bounds and capacities, and the difference to the
+desired total. Of all plans with so few changes it is one nearest to the exact division. Each
+further move brings it one replica nearer on both sides, so a plan reaches every distance from the
+exact division with the fewest possible moves.
 """
 
 import numpy as np
@@ -23,8 +23,8 @@ from stretto.federation.planner.hashes import fnv1a
 def divide(demand: DivisionDemand) -> DivisionPlan:
     """Divide the replicas of ``demand``; the order of its clusters has no influence.
 
-    At equal shares, a cluster with more present replicas precedes, then one with the smaller hash
-    of its name and the workload's.
+    Ties go to the cluster with more present replicas, then to the one with the smaller hash of its
+    name and the workload's.
     """
     named = sorted(demand.clusters, key=lambda each: each.name)
     columns = DivisionColumns.of(named, demand.current)
@@ -44,9 +44,9 @@ def divide_columns(rules: DivisionRules, columns: DivisionColumns, order: Counts
     """Divide replicas over clusters.
 
     Args:
-        rules: what is divided.
+        rules: parameters of the division.
         columns: the clusters.
-        order: positions of the clusters; at equal shares the first one precedes.
+        order: positions of the clusters; ties go to the first one.
     """
     work = _OurDivision(rules, columns.only(order))
     placed = work.placed()
@@ -76,7 +76,7 @@ class _OurDivision:
         return self._moved(self._nearest(exact, least), exact)
 
     def pending(self, placed: Counts, rest: int) -> Counts:
-        """The rest that fits nowhere, within the maximums: minimums first, then by weight."""
+        """The rest without capacity, within the maximums: minimums first, then by weight."""
         if not rest:
             return np.zeros_like(placed)
         least = np.maximum(self._least - placed, 0)
@@ -94,7 +94,7 @@ class _OurDivision:
         return apportion(total, ShareBounds(self._weights, least, most))
 
     def _nearest(self, exact: Counts, least: Counts) -> Counts:
-        """Of the plans with the fewest changes, one nearest to the exact division."""
+        """A plan with the fewest changes that is nearest to the exact division."""
         start = np.maximum(self._current, least)
         if (start <= exact).all():
             return exact
@@ -104,7 +104,7 @@ class _OurDivision:
         return self._between(start, np.maximum(start, exact), total)
 
     def _between(self, least: Counts, most: Counts, total: int) -> Counts:
-        """The exact division within bounds; clusters without a weight take what is left."""
+        """The exact division within bounds; clusters without a weight take the remainder."""
         found = self._exact(total, least, most)
         rest = total - int(found.sum())
         if not rest:

@@ -1,12 +1,4 @@
-"""The walk of ``apportion`` all at once, where Webster's method keeps every quota by itself.
-
-The walk gives each replica to the cluster that Webster's method prefers, unless that breaks a quota
-now or makes one unreachable. A cluster's turn for its next replica opens at the first total at
-which its share exceeds what it has, and is due at the first total at which its share reaches one
-replica more. If Webster's sequence takes every turn between these totals, up to the last total at
-which a taken turn is due, it is its own proof that all quotas stay reachable; then the walk never
-deviates from it.
-"""
+"""The walk of ``apportion`` in one step, for inputs where Webster's method keeps every quota."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,13 +9,13 @@ from stretto.federation.planner.division.lines import ShareLine, bent_line, stra
 from stretto.federation.planner.division.shares import Counts, ShareBounds
 
 _BITS: Final = 62
-"""Bits of a criterion that fit in an integer column."""
+"""Bits of a criterion that fit into an integer column."""
 _EXACT: Final = 51
-"""Bits of a product whose factors have different quotients in floating point."""
+"""Maximum bits of a product for which different quotients stay different in floating point."""
 _TURNS: Final = 1 << 20
-"""Totals beyond which the walk costs less memory."""
+"""Maximum number of totals; beyond it the walk needs less memory."""
 _MARGIN: Final = 16
-"""Totals beyond the wanted one that are examined at first, in addition to two for each cluster."""
+"""Totals beyond the desired one that are examined at first, besides two for each cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +31,11 @@ class _Turns:
 
 
 def sequence_counts(bounds: ShareBounds, total: int, lookahead: int) -> Counts | None:
-    """Replicas of each cluster at the total; None if the walk has to decide.
+    """Replicas of each cluster at the total; ``None`` if the walk must decide.
 
     Args:
-        bounds: Positive weights, and bounds of which the lower ones are less than the upper ones.
-            At equal criteria the cluster that is listed first precedes.
+        bounds: Positive weights and bounds; each lower bound is less than its upper bound. Ties go
+            to the cluster that is listed first.
         total: The replicas, within the sums of the bounds.
         lookahead: Totals for which the walk examines a preferred cluster.
     """
@@ -79,8 +71,8 @@ def sequence_counts(bounds: ShareBounds, total: int, lookahead: int) -> Counts |
 def _begin(weights: Counts, most: Counts, total: int) -> tuple[Counts, int]:
     """Shares without lower bounds from which the walk may start, and their total.
 
-    They are the shares at the last total before an upper bound is met at which all are integers;
-    every rounding that keeps the quotas equals them.
+    They are the shares at the last total, before a cluster reaches an upper bound, at which all
+    shares are integers; every rounding that keeps the quotas equals them.
     """
     unit = weights // np.gcd.reduce(weights)
     period = int(unit.sum())
@@ -107,7 +99,7 @@ def _turns(line: ShareLine, heaviest: int) -> _Turns:
 
 
 def _proves(turns: _Turns, begin: int, last: int) -> bool:
-    """True if each turn up to a total is taken while it is open, and none is left that is due."""
+    """True if each turn up to a total is taken while it is open, and no due turn is left."""
     taken = last - begin
     opens, due = turns.opens[:taken], turns.due[:taken]
     if len(due) < taken:

@@ -20,7 +20,7 @@ from stretto.base.errors import InputError
 UNBOUNDED: Final = 2**40
 """An upper bound that no total reaches."""
 MOST_WEIGHT: Final = 2**31 - 1
-"""The largest weight: products with totals fit in 64 bits."""
+"""Maximum weight; products with totals fit in 64 bits."""
 
 Counts: TypeAlias = NDArray[np.int64]
 """One int64 for each cluster."""
@@ -58,9 +58,9 @@ class ShareBounds:
 class _Stretch:
     """Totals between which the same clusters are between their bounds."""
 
-    #: λ at the begin.
+    #: λ at the beginning.
     rate: Fraction
-    #: The total at the begin.
+    #: The total at the beginning.
     begin: Fraction
     #: Sum of the bounds that clusters have met.
     fixed: int
@@ -92,7 +92,7 @@ class Shares:
         return at.fixed + at.weight * count // self._weights[cluster] + 1
 
     def _stretch(self, cluster: int, count: int) -> _Stretch:
-        """The stretch in which the share of ``cluster`` becomes ``count``."""
+        """The stretch in which the share of ``cluster`` reaches ``count``."""
         weight = self._weights[cluster]
         low, high = 0, len(self._ratios)
         numerator, denominator = self._ratios[-1]
@@ -120,8 +120,10 @@ class Shares:
     def whole(self, total: int) -> tuple[int, list[int]] | None:
         """The largest total up to ``total`` that was found at which all shares are integers.
 
-        Every rounding that keeps the quota equals the shares there. Returns the total and the
-        shares; None if there is no such total.
+        Every rounding that keeps the quota equals the shares there.
+
+        Returns:
+            The total and the shares; ``None`` if there is no such total.
         """
         for number in range(bisect_right(self._begins, total) - 1, -1, -1):
             found = self._whole(self._stretches[number], total)
@@ -144,9 +146,9 @@ class Shares:
         return at.fixed + int(at.weight * rate) if rate >= at.rate else None
 
     def slack(self, begin: int, end: int, counts: Counts) -> Counts:
-        """What is left of each total from ``begin`` to ``end`` beyond all duties.
+        """Remainder of each total from ``begin`` to ``end`` beyond all duties.
 
-        A cluster's duty is its share, rounded down, and at least what it has: ``counts``.
+        A cluster's duty is its share, rounded down, and at least its present count in ``counts``.
         """
         found = np.arange(begin, end, dtype=np.int64)
         first = max(0, bisect_right(self._begins, begin) - 1)
@@ -170,7 +172,7 @@ class Shares:
 
 
 def _stretches(bounds: ShareBounds) -> list[_Stretch]:
-    """All stretches, in order; a rate at which nothing grows has an empty one."""
+    """All stretches, in order; a rate at which the total does not grow has an empty stretch."""
     changes: dict[Fraction, tuple[int, int]] = {}
     columns = bounds.weights.tolist(), bounds.least.tolist(), bounds.most.tolist()
     for weight, least, most in zip(*columns, strict=True):

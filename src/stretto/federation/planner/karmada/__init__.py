@@ -1,5 +1,5 @@
 """The planners of Karmada, with its rounding, ties and quirks.
 
-Here belong functions whose results equal those of Karmada. Better rules do not: they are in
+This package contains functions whose results equal those of Karmada. Improved rules are in
 `division`.
 """

@@ -1,8 +1,8 @@
-"""Assign replicas to the selected clusters as Karmada does.
+"""Assignment of replicas to the selected clusters, with Karmada's results.
 
-Static weights divide all replicas afresh. The dynamic strategies keep present replicas and divide
-the difference: on the way up by free replicas, on the way down by present ones. Sums of replicas
-have 32 bits and wrap.
+Static weights divide all replicas from scratch. The dynamic strategies keep present replicas and
+divide the difference: free replicas are the weights to scale up, present replicas are the weights
+to scale down. Sums of replicas have 32 bits and wrap.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from stretto.federation.planner.karmada import webster
 
 
 class DivisionStrategy(StrEnum):
-    """How Karmada assigns replicas."""
+    """Karmada's strategies for the assignment of replicas."""
 
     #: All replicas to every cluster.
     DUPLICATED = "Duplicated"
@@ -28,7 +28,7 @@ class DivisionStrategy(StrEnum):
 
 
 class AssignmentError(Exception):
-    """The replicas cannot be assigned; the message is Karmada's."""
+    """Error for replicas that cannot be assigned; the message is Karmada's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ReplicaCandidate:
     name: str
     #: Free replicas.
     allocatable: int
-    #: Order of the affinity group; replicas overflow to the next one.
+    #: Number of the affinity group; replicas overflow to the next group.
     tier: int = 0
 
 
@@ -53,15 +53,15 @@ class AssignmentDemand:
     replicas: int
     #: The selected clusters, best first.
     candidates: tuple[ReplicaCandidate, ...]
-    #: Present replicas by cluster, in order; of clusters that are not selected, too.
+    #: Present replicas by cluster, in order; clusters that are not selected are included.
     previous: Mapping[str, int] = field(default_factory=dict)
-    #: Weights of the policy by candidate; None weighs all clusters equally.
+    #: Weights of the policy by candidate; ``None`` for equal weights.
     weights: Mapping[str, int] | None = None
-    #: Identifier of the workload: decides the direction of ties.
+    #: Identifier of the workload, which decides ties.
     uid: str = ""
-    #: True if to divide all replicas afresh.
+    #: True if all replicas are divided from scratch.
     fresh: bool = False
-    #: True if candidates of later tiers only take what earlier ones cannot.
+    #: True if candidates of later tiers take only replicas that earlier tiers cannot take.
     overflow: bool = False
 
 
@@ -69,7 +69,7 @@ def assign(demand: AssignmentDemand) -> dict[str, int]:
     """Replicas by cluster, without clusters that get none.
 
     Raises:
-        AssignmentError: too few free replicas.
+        AssignmentError: the clusters have too few free replicas.
     """
     if not demand.overflow:
         return _assign(demand)
@@ -96,7 +96,7 @@ def _duplicated(demand: AssignmentDemand) -> dict[str, int]:
 
 
 def _static(demand: AssignmentDemand) -> dict[str, int]:
-    """By the weights of the policy; equally if no candidate has one."""
+    """Assignment by the weights of the policy; equally if no candidate has one."""
     votes = {each.name: 1 for each in demand.candidates}
     weights = demand.weights or {}
     weighed = {name: weights[name] for name in votes if weights.get(name, 0) > 0}
@@ -104,7 +104,7 @@ def _static(demand: AssignmentDemand) -> dict[str, int]:
 
 
 def _dynamic(demand: AssignmentDemand) -> dict[str, int]:
-    """By the difference to the present replicas, or afresh."""
+    """Assignment of the difference to the present replicas, or of all replicas."""
     selected = {each.name for each in demand.candidates}
     present = {name: n for name, n in demand.previous.items() if name in selected}
     assigned = _sum(present.values())
@@ -140,12 +140,12 @@ def _by_headroom(
 
 
 def _present_first(ordered: Sequence[str], present: Mapping[str, int]) -> list[str]:
-    """Clusters that run replicas come first; each part keeps its order."""
+    """Clusters with replicas first; both parts keep their order."""
     return sorted(ordered, key=lambda name: present.get(name, 0) <= 0)
 
 
 def _fewest(ordered: Sequence[str], headroom: Mapping[str, int], replicas: int) -> Sequence[str]:
-    """The shortest prefix whose headroom suffices."""
+    """The shortest prefix with sufficient headroom."""
     total = 0
     for at, name in enumerate(ordered):
         total = int32(total + headroom[name])

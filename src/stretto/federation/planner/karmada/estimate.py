@@ -1,4 +1,4 @@
-"""How many replicas fit in a cluster, as Karmada's general estimator counts them.
+"""Number of replicas that fit in a cluster, as counted by Karmada's general estimator.
 
 With node models, each grade counts as nodes of its lower bounds, and a replica must fit on one
 node. Without models, the free amounts of the whole cluster count. Results have 32 bits and wrap.
@@ -21,33 +21,38 @@ _PODS: Final = "pods"
 class NodeModel:
     """A grade of nodes."""
 
-    #: Nodes of the grade; None where the cluster counts none.
+    #: Nodes of the grade; ``None`` if the cluster does not count them.
     count: int
-    #: Lower bounds: CPU in thousandths, others in units.
+    #: Lower bounds: CPU in thousandths of a core, other resources in units.
     minimum: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """What a cluster reports; amounts in billionths."""
+    """Report of a cluster; amounts in billionths."""
 
     #: Amounts that pods can request.
     allocatable: Mapping[str, int] = field(default_factory=dict)
     #: Amounts requested by placed pods.
     allocated: Mapping[str, int] = field(default_factory=dict)
-    #: Amounts requested by pods that wait.
+    #: Amounts requested by pending pods.
     allocating: Mapping[str, int] = field(default_factory=dict)
-    #: Grades of nodes; None where the cluster reports none.
+    #: Grades of nodes; ``None`` if the cluster reports none.
     models: Sequence[NodeModel] | None = None
 
     def free(self, resource: str) -> int:
-        """Free amount in billionths; negative where too much is requested."""
+        """Free amount in billionths; negative if more is requested than allocatable."""
         used = self.allocated.get(resource, 0) + self.allocating.get(resource, 0)
         return self.allocatable.get(resource, 0) - used
 
 
 def fitting(summary: ClusterSummary | None, request: Mapping[str, int] | None) -> int:
-    """Replicas that fit; ``request`` is in billionths, None requests nothing but pods."""
+    """Number of replicas that fit.
+
+    Args:
+        summary: the report; ``None`` without one.
+        request: requests of one replica in billionths; ``None`` requests only a pod.
+    """
     if summary is None:
         return 0
     pods = sum(

@@ -1,8 +1,8 @@
-"""Webster's method as Karmada uses it.
+"""Webster's method with Karmada's arithmetic.
 
-Each replica goes where votes / (2 × replicas + 1) is largest. The quotients are floating-point
-numbers, so that different quotients can tie. Ties go to the cluster with fewer replicas, then by
-name, in the order that the uid of the workload selects.
+Each replica is assigned to the cluster with the largest votes / (2 × replicas + 1). The quotients
+are floating-point numbers, so that different quotients can tie. Ties go to the cluster with fewer
+replicas, then by name, in the order that the uid of the workload selects.
 """
 
 import heapq
@@ -21,8 +21,8 @@ def divide(
 ) -> dict[str, int]:
     """Replicas by cluster: ``initial`` and ``replicas`` more, in proportion to ``votes``.
 
-    Clusters of ``initial`` without votes keep what they have. Nothing changes without votes, or
-    without replicas where there is an initial division.
+    Clusters of ``initial`` without votes keep their replicas. Nothing changes without votes, or
+    without replicas if there is an initial division.
     """
     if (replicas == 0 and initial) or not sum(votes.values()):
         return dict(initial)

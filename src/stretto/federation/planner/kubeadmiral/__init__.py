@@ -1,5 +1,5 @@
 """The planners of KubeAdmiral, with its rounding, ties and quirks.
 
-Here belong functions whose results equal those of KubeAdmiral. Better rules do not: they are in
+This package contains functions whose results equal those of KubeAdmiral. Improved rules are in
 `division` and `rollout`.
 """

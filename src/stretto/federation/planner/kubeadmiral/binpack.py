@@ -1,8 +1,8 @@
-"""Fill clusters by priority as KubeAdmiral does (scheduling mode Divide, strategy Binpack).
+"""Fill clusters by priority like KubeAdmiral (scheduling mode Divide, strategy Binpack).
 
-Each cluster first gets its minimum; then the first takes what it can hold, and the next the rest.
-A plan is made only when the estimates agree with the replicas that run, because otherwise they are
-about to change.
+Each cluster first gets its minimum; then the first cluster is filled to its capacity, and the next
+ones take the rest. A plan is made only when the estimates agree with the running replicas, because
+otherwise they are about to change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def plan(demand: ReplicaDemand) -> ReplicaPlan:
 
 
 def _is_settled(demand: ReplicaDemand) -> bool:
-    """True if to plan: a cluster is gone, a hard limit is exceeded, or the estimates are fresh."""
+    """True if a plan is due: a cluster is gone, a hard limit is exceeded or estimates are new."""
     known = {each.name for each in demand.preferences}
     if not demand.current.keys() <= known:
         return True
@@ -79,7 +79,7 @@ def _fill(
     limited: Mapping[str, int],
     replicas: int,
 ) -> ReplicaPlan:
-    """Minimums, then one cluster after another; what an estimate rejects is overflow."""
+    """Minimums, then one cluster after another; replicas beyond an estimate are overflow."""
     found = ReplicaPlan({}, {})
     rest = replicas
     for each in preferences:
@@ -108,7 +108,7 @@ def _fill(
 def _with_fewer_moves(
     demand: ReplicaDemand, present: _Present, wanted: dict[str, int]
 ) -> dict[str, int]:
-    """The present replicas, changed only by the difference to the wanted total."""
+    """The present replicas, changed only by the difference to the desired total."""
     has = present.placed
     missing = demand.replicas - present.total
     if present.total == sum(wanted.values()):

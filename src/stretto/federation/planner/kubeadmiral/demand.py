@@ -10,11 +10,11 @@ class ReplicaPreference:
 
     #: The cluster.
     name: str
-    #: Share of the replicas above the minimum; 0 gives none.
+    #: Share of the replicas above the minimum; 0 for none.
     weight: int = 0
     #: Replicas that the cluster gets first.
     minimum: int = 0
-    #: Most replicas; None is no limit.
+    #: Maximum replicas; ``None`` for no limit.
     maximum: int | None = None
     #: True if this is the preference for clusters that the policy does not name.
     general: bool = False
@@ -22,25 +22,25 @@ class ReplicaPreference:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDemand:
-    """Replicas to divide, and what limits the division."""
+    """Replicas to divide, and the limits of the division."""
 
     #: Replicas of the workload.
     replicas: int
     #: The clusters; binpack fills them in this order.
     preferences: tuple[ReplicaPreference, ...]
-    #: Namespace and name of the workload; breaks ties between equal weights.
+    #: Namespace and name of the workload, which break ties between equal weights.
     key: str = ""
     #: Present replicas by cluster.
     current: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that the cluster is known to hold; more of them would stay pending.
+    #: Known capacity of each cluster in replicas; more of them would stay pending.
     estimated: Mapping[str, int] = field(default_factory=dict)
     #: Hard limits of a migration.
     limited: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that run now, by cluster; only binpack reads them.
+    #: Running replicas by cluster; only binpack reads them.
     scheduled: Mapping[str, int] = field(default_factory=dict)
-    #: True if present replicas stay where they are if the total allows it.
+    #: True if present replicas stay in their cluster as far as the total allows.
     avoid_disruption: bool = True
-    #: True if replicas that an estimate rejects are kept there, in addition to their replacement.
+    #: True if replicas beyond an estimate stay in their cluster, in addition to their replacements.
     keep_unschedulable: bool = False
 
 

@@ -1,9 +1,9 @@
-"""One round of a rolling update across clusters, as KubeAdmiral's first release planned it.
+"""One round of a rolling update across clusters, as planned by KubeAdmiral's first release.
 
-All clusters share one budget of surge and unavailable pods. Pods that a cluster already occupies
-are deducted first; the rest is spent by clusters in order of their names: clusters that grow update
-first, clusters that shrink give up pods, the others update, clusters grow, and clusters that shrink
-update last. A cluster without a plan waits and keeps its old template.
+All clusters share one budget of surge and unavailable pods. The pods that a cluster already
+occupies are deducted first. Clusters then spend the rest in the order of their names: clusters that
+grow update first, clusters that shrink give up pods, the others update, clusters grow, and clusters
+that shrink update last. A cluster without a plan waits and keeps its old template.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ class RollingTarget:
 
     #: The cluster.
     name: str
-    #: Replicas that the planner of replicas wants.
+    #: Replicas that the replica planner assigns.
     desired: int
     #: Replicas of the specification in the member.
     replicas: int
@@ -34,9 +34,9 @@ class RollingTarget:
     new_replicas: int
     #: Available pods of that replica set.
     new_available: int
-    #: Surge that the member allows.
+    #: Surge that the specification of the member allows.
     max_surge: int
-    #: Unavailable pods that the member allows.
+    #: Unavailable pods that the specification of the member allows.
     max_unavailable: int
 
     def updates(self) -> bool:
@@ -48,7 +48,7 @@ class RollingTarget:
         return max(0, self.replicas - self.updated_replicas)
 
     def to_make_available(self) -> int:
-        """Pods of the new template that are not available, and those that lack it."""
+        """Number of pods of the new template that are not available, plus pods that lack it."""
         return max(0, self.replicas - self.updated_available)
 
     def occupied_surge(self) -> int:
@@ -81,7 +81,7 @@ class RollingTarget:
 
 @dataclass(frozen=True, slots=True)
 class RollingPlan:
-    """What to set in a member; None takes the value of the template."""
+    """Fields to set in a member; ``None`` for the value of the template."""
 
     #: Replicas.
     replicas: int | None = None
@@ -109,12 +109,12 @@ class RollingLimits:
         return self.max_surge != 0 and self.max_unavailable == 0
 
     def remaining_surge(self, targets: Sequence[RollingTarget]) -> int:
-        """Surge that no cluster occupies; negative if too much is."""
+        """Surge that no cluster occupies; negative if the limit is exceeded."""
         above = sum(each.replicas for each in targets) - self.replicas
         return self.max_surge - above - sum(each.occupied_surge() for each in targets)
 
     def remaining_unavailable(self, targets: Sequence[RollingTarget]) -> int:
-        """Unavailable pods that no cluster occupies; negative if too many are."""
+        """Unavailable pods that no cluster occupies; negative if the limit is exceeded."""
         below = self.replicas - sum(each.replicas for each in targets)
         return self.max_unavailable - below - sum(each.occupied_unavailable() for each in targets)
 
@@ -125,7 +125,7 @@ class RollingRound:
 
     #: Plans by cluster; a cluster without one waits.
     plans: Mapping[str, RollingPlan]
-    #: True if the plans broke the limits, so that all of them were dropped.
+    #: True if the plans exceeded the limits, so that all of them were dropped.
     rejected: bool = False
 
 
@@ -180,7 +180,7 @@ class _Round:
         return self._surge <= 0 and self._unavailable <= 0
 
     def update(self, target: RollingTarget, base: RollingPlan, unavailable: int) -> None:
-        """Let the target update with what it occupies and what is left."""
+        """Let the target update with its occupied budget and the remaining budget."""
         occupied = target.occupied_surge()
         own = target.max_surge
         surge = max(0, min(self._surge + occupied, target.to_update()))
@@ -231,7 +231,7 @@ class _Round:
         self.plans[target.name] = replace(before, replicas=target.replicas + count)
 
     def update_shrunk(self, target: RollingTarget) -> None:
-        """Let a target that shrinks update too."""
+        """Let a shrinking target update as well."""
         before = self.plans.get(target.name, RollingPlan(target.replicas))
         occupied = target.occupied_unavailable()
         if not target.updates() and before.replicas is not None:
@@ -244,7 +244,7 @@ class _Round:
 def _is_valid(
     limits: RollingLimits, targets: Sequence[RollingTarget], plans: Mapping[str, RollingPlan]
 ) -> bool:
-    """True if the wanted and the planned totals are near the replicas of the workload."""
+    """True if the desired and the planned totals are near the replicas of the workload."""
     wanted = sum(each.desired for each in targets)
     present = sum(each.replicas for each in targets)
     planned = 0

@@ -1,6 +1,6 @@
-"""Divide replicas by weight as KubeAdmiral does (scheduling mode Divide, strategy Spread).
+"""Divide replicas by weight like KubeAdmiral (scheduling mode Divide, strategy Spread).
 
-Each cluster first gets its minimum. Then rounds over the clusters, by weight and hash, give each
+Each cluster first gets its minimum. Then rounds over the clusters, by weight and hash, assign each
 its share of the rest, rounded up, until nothing is left or nothing changes; full clusters drop out.
 With ``avoid_disruption`` only the difference to the present replicas is divided, in proportion to
 each cluster's distance from its share.
@@ -22,7 +22,7 @@ _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 @dataclass(frozen=True, slots=True)
 class _SpreadRound:
-    """What one division by weight reads."""
+    """Input of one division by weight."""
 
     #: Replicas to divide.
     replicas: int
@@ -56,7 +56,7 @@ def _heaviest_first(preferences: Sequence[ReplicaPreference], key: str) -> list[
 
 
 def _divide(division: _SpreadRound, keep: bool) -> ReplicaPlan:
-    """Minimums, then rounds; ``keep`` keeps overflow that found another cluster too."""
+    """Minimums, then rounds; ``keep`` also keeps overflow that another cluster replaces."""
     found = ReplicaPlan({}, {})
     rest = division.replicas
     for each in division.ordered:
@@ -76,7 +76,7 @@ def _divide(division: _SpreadRound, keep: bool) -> ReplicaPlan:
 
 
 def _rounds(division: _SpreadRound, found: ReplicaPlan, rest: int) -> int:
-    """Give ``rest`` out in rounds, adding to ``found``; return what fits nowhere."""
+    """Assign ``rest`` in rounds, adding to ``found``; return the replicas that fit nowhere."""
     open_clusters = list(division.ordered)
     changed = True
     while changed and rest > 0:
@@ -101,7 +101,7 @@ def _rounds(division: _SpreadRound, found: ReplicaPlan, rest: int) -> int:
 def _allowed(
     division: _SpreadRound, found: ReplicaPlan, cluster: ReplicaPreference, count: int
 ) -> int:
-    """``count`` within the limits of ``cluster``; what its estimate rejects is overflow."""
+    """``count`` within the limits of ``cluster``; replicas beyond its estimate are overflow."""
     name = cluster.name
     if cluster.maximum is not None:
         count = min(count, cluster.maximum)
@@ -114,7 +114,7 @@ def _allowed(
 
 
 def _with_fewer_moves(demand: ReplicaDemand, wanted: dict[str, int]) -> dict[str, int]:
-    """The present replicas, changed only by the difference to the wanted total."""
+    """The present replicas, changed only by the difference to the desired total."""
     present = {}
     for each in demand.preferences:
         count = demand.current.get(each.name, 0)

@@ -1,4 +1,4 @@
-"""Dynamic weights as KubeAdmiral computes them: free capacity, limited by size, in per mille.
+"""Dynamic weights with KubeAdmiral's arithmetic: free capacity, limited by size, in per mille.
 
 A cluster's weight is its share of the free amount of one resource, at most ``ratio`` times its
 share of the allocatable amount. The weights are then rounded to a sum of 1,000; one cluster with
@@ -13,16 +13,16 @@ from typing import Final
 from stretto.base.errors import InputError
 
 SUPPLY_RATIO: Final = 1.4
-"""A cluster's weight over its share of the allocatable amount, at most."""
+"""Maximum ratio of a cluster's weight to its share of the allocatable amount."""
 _WHOLE: Final = 1000
 _INT64_MIN: Final = -(2**63)
 _DEFAULT_ZERO: Final = ("cpu", "memory", "nvidia.com/gpu")
-"""Resources that count as 0 where a cluster does not report them."""
+"""Resources that count as 0 if a cluster does not report them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSupply:
-    """What one cluster offers of every resource, in whole units, rounded up."""
+    """Capacity of one cluster for every resource, in whole units, rounded up."""
 
     #: The cluster.
     name: str
@@ -40,7 +40,7 @@ class DynamicWeights:
     base: dict[str, int]
     #: The rounding difference.
     rest: int = 0
-    #: Clusters with the largest weight: one of them gets the difference.
+    #: Clusters with the largest weight; one of them gets the difference.
     rest_to: tuple[str, ...] = ()
     #: True if no free capacity exists, so that all clusters have the same weight.
     equal: bool = False

@@ -1,5 +1,5 @@
 """The default rollout: one rolling update over all clusters, under one budget.
 
-Here belong what members report, policies, and the next specification of every member. The rounds of
-KubeAdmiral's first release do not: they are in `kubeadmiral`.
+This package contains the reports of members, policies, and the next specification of every member.
+The rounds of KubeAdmiral's first release are in `kubeadmiral`.
 """

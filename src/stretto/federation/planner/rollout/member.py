@@ -1,9 +1,9 @@
-"""A workload in one member cluster, and how many pods it can have before the next plan.
+"""A workload in one member cluster, and the number of pods it can have before the next plan.
 
-The Deployment controller of the member acts between two plans. What it may do follows from the
-specification: while pods of another revision exist, it creates up to ``max_surge`` pods above the
-replicas and stops pods as long as all but ``max_unavailable`` are available. Otherwise it keeps the
-replicas. The envelope of a member is the range of its pods under everything that it may do.
+The Deployment controller of the member acts between two plans. The specification bounds its
+actions: while pods of another revision exist, it creates up to ``max_surge`` pods above the
+replicas and deletes pods as long as all but ``max_unavailable`` are available. Otherwise it keeps
+the replicas. The envelope of a member is the range of its pods under all these actions.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """What a member must run; without surge and unavailable pods, the template's limits apply."""
+    """Specification of a member; without surge and unavailable pods the template's limits apply."""
 
     #: Replicas.
     replicas: int
@@ -23,7 +23,7 @@ class MemberSpec:
     max_surge: int = 0
     #: Pods that may be unavailable during an update.
     max_unavailable: int = 0
-    #: True if an update stands still; only the replicas count then.
+    #: True if the update is paused; then only the number of replicas applies.
     paused: bool = False
 
 
@@ -41,9 +41,9 @@ class PodCount:
 class Envelope:
     """Bounds of the pods of a member until the next plan."""
 
-    #: Most pods.
+    #: Maximum pods.
     most: int
-    #: Least available pods, if none fails.
+    #: Minimum available pods, if none fails.
     least: int
 
 
@@ -53,7 +53,7 @@ class RolloutMember:
 
     #: The cluster.
     name: str
-    #: Replicas that the division wants.
+    #: Replicas that the division assigns.
     desired: int
     #: The written specification.
     spec: MemberSpec
@@ -61,8 +61,9 @@ class RolloutMember:
     acting: MemberSpec
     #: Pods by revision.
     pods: Mapping[str, PodCount] = field(default_factory=dict)
-    #: True if the cluster answers. Pods of one that does not are not available. They may exist as
-    #: long as the division wants any there; a cluster that the workload has left counts as lost.
+    #: True if the cluster answers. Pods in a cluster that does not answer count as unavailable.
+    #: They may exist as long as the division assigns any replicas to it; a cluster that the
+    #: workload has left counts as lost.
     reachable: bool = True
     #: True if health checks of the new revision pass here.
     healthy: bool = True
@@ -82,27 +83,27 @@ class RolloutMember:
         return self.pods.get(revision, PodCount(0, 0))
 
     def settled(self) -> bool:
-        """True if the member's controller has observed what is written."""
+        """True if the member's controller has observed the written specification."""
         return self.spec == self.acting
 
     def rolls(self, spec: MemberSpec) -> bool:
-        """True if pods of another revision than that of ``spec`` exist, or may by now."""
+        """True if pods of a revision other than that of ``spec`` exist, or may exist by now."""
         turns = self.acting.revision != spec.revision and self.acting.replicas > 0
         return turns or self.total > self.of(spec.revision).total
 
     def done(self, revision: str) -> bool:
-        """True if the member runs the wanted replicas of ``revision``, all available."""
+        """True if the member runs the desired replicas of ``revision``, all available."""
         wanted = PodCount(self.desired, self.desired)
         full = self.of(revision) == wanted and self.total == self.desired
         return full and self.settled() and self.spec.replicas == self.desired
 
     def bounds(self, spec: MemberSpec) -> Envelope:
-        """Bounds of the pods under ``spec`` and what the controller acts on now."""
+        """Bounds of the pods under ``spec`` and under the specification in effect."""
         one, other = self._now, self._under(spec)
         return Envelope(max(one.most, other.most), min(one.least, other.least))
 
     def envelope(self, spec: MemberSpec) -> Envelope:
-        """Bounds of the pods that count in the window: those that the fleet relies on."""
+        """Bounds of the pods that the fleet relies on."""
         found = self.bounds(spec)
         if self.reachable:
             return found
@@ -110,7 +111,7 @@ class RolloutMember:
 
     @cached_property
     def _now(self) -> Envelope:
-        """Bounds of the pods under what the controller acts on."""
+        """Bounds of the pods under the specification in effect."""
         return self._under(self.acting)
 
     def _under(self, spec: MemberSpec) -> Envelope:
@@ -119,7 +120,7 @@ class RolloutMember:
             return Envelope(max(total, spec.replicas), min(available, spec.replicas))
         down = 0 if spec.paused else spec.max_unavailable
         most = spec.replicas + spec.max_surge
-        # Fewer replicas are taken from every revision, from available pods too.
+        # A scale-down removes pods of every revision, also available ones.
         taken = max(0, total - most)
         least = max(0, min(available - taken, spec.replicas - down))
         if not spec.paused and spec.revision == self.acting.revision:
@@ -132,7 +133,7 @@ class RolloutMember:
         return max(0, self._now.most - replicas)
 
     def held(self) -> MemberSpec:
-        """The specification under which an update stands still, and stops no pods."""
+        """The specification that pauses the update without stopping pods."""
         if not self.rolls(self.spec):
             return self.spec
         surge = self.surge_in_use(self.spec.replicas)

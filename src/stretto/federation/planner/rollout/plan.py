@@ -1,14 +1,14 @@
-"""Plan the next step of a rollout: who updates, grows and shrinks with the budget that is left.
+"""Plan the next step of a rollout: clusters update, grow and shrink within the remaining budget.
 
 The sums of the envelopes of all members stay within two limits: at most replicas + max surge pods,
-and at least replicas − max unavailable available ones. Whatever the members' controllers do until
-the next plan, the workload stays within them. If pods fail or the replicas change so that a limit
-is exceeded, no step makes it worse.
+and at least replicas − max unavailable available ones. The workload stays within them whatever the
+members' controllers do until the next plan. If pods fail or the replicas change so that a limit is
+exceeded, no step makes it worse.
 
-Steps are taken in this order: updates that have begun continue, clusters that have too many
-replicas shrink, clusters with the new revision grow, and further clusters begin to update. A member
-that loses its budget is paused in the middle of its update. One that has not observed its last
-specification is left alone, because what it does is not known.
+The order of the steps is: updates that have begun continue, clusters that have too many replicas
+shrink, clusters with the new revision grow, and further clusters begin to update. A member that
+loses its budget is paused in the middle of its update. A member that has not observed its last
+specification is skipped, because its state is unknown.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ from stretto.federation.planner.rollout.policy import (
 
 
 def plan(demand: RolloutDemand) -> RolloutPlan:
-    """The next step of ``demand``."""
+    """The next step of the rollout."""
     failed = demand.progress.failed or _fails(demand)
     back = failed and demand.policy.rollback
     revision = demand.previous if back else demand.revision
@@ -57,7 +57,7 @@ def plan(demand: RolloutDemand) -> RolloutPlan:
 
 
 def finished_stages(demand: RolloutDemand) -> int:
-    """Stages that are done, from the first one on."""
+    """Number of completed stages, from the first one on."""
     members = {each.name: each for each in demand.members}
     stages = demand.policy.staged(tuple(members))
     for number, stage in enumerate(stages):
@@ -67,7 +67,7 @@ def finished_stages(demand: RolloutDemand) -> int:
 
 
 def _fails(demand: RolloutDemand) -> bool:
-    """True if a cluster with the new revision is unhealthy, or nothing progresses."""
+    """True if a cluster with the new revision is unhealthy, or there is no progress."""
     updated = (each for each in demand.members if each.spec.revision == demand.revision)
     if any(not each.healthy for each in updated if each.reachable):
         return True
@@ -77,7 +77,7 @@ def _fails(demand: RolloutDemand) -> bool:
 
 
 def _open_stages(demand: RolloutDemand, stages: Sequence[RolloutStage]) -> tuple[list[str], bool]:
-    """Clusters of the stages that have begun, and whether a gate closes the next one."""
+    """Clusters of the stages that have begun, and True if a gate blocks the next stage."""
     members = {each.name: each for each in demand.members}
     begun: list[str] = []
     for number, stage in enumerate(stages):
@@ -97,7 +97,7 @@ def _open_stages(demand: RolloutDemand, stages: Sequence[RolloutStage]) -> tuple
 def _updated(member: RolloutMember, revision: str) -> bool:
     """True if all pods have the revision and are available.
 
-    A lost cluster holds up no stage, and neither does one that the workload leaves: its pods keep
+    A lost cluster blocks no stage. Neither does a cluster that the workload leaves: its pods keep
     their revision until clusters of later stages have replaced them.
     """
     if not (member.reachable and member.desired):
@@ -108,7 +108,7 @@ def _updated(member: RolloutMember, revision: str) -> bool:
 
 
 class _Step:
-    """The specifications of one plan, and the budget that they leave."""
+    """The specifications of one plan, and the remaining budget."""
 
     def __init__(self, demand: RolloutDemand, revision: str) -> None:
         self._revision = revision
@@ -132,7 +132,7 @@ class _Step:
         return any(spec != self._members[name].spec for name, spec in self._specs.items())
 
     def continue_updates(self, members: Iterable[RolloutMember]) -> None:
-        """Let members in an update go on; those with another revision than the wanted turn."""
+        """Continue the update of members; a member with an unwanted revision changes direction."""
         for each in members:
             if each.settled() and each.rolls(each.spec):
                 self._update(each)
@@ -145,7 +145,7 @@ class _Step:
                 self._update(each)
 
     def _update(self, member: RolloutMember) -> None:
-        """Give the member what it can use of the budget."""
+        """Assign the usable part of the budget to a member."""
         before = self._specs[member.name]
         revision = self._goal(member, before)
         if before.revision == revision and not member.rolls(before):
@@ -155,7 +155,7 @@ class _Step:
             self._take(member, replace(goal, max_surge=0, max_unavailable=1))
             return
         pods = member.of(revision)
-        # Less surge than is in use would stop available pods.
+        # Less surge than the used one would stop available pods.
         used = member.surge_in_use(goal.replicas)
         still = replace(goal, max_unavailable=0)
         surge = self._largest(
@@ -170,9 +170,9 @@ class _Step:
             lambda count: replace(surging, max_unavailable=count),
         )
         if self._down < 0:
-            # Too few pods are available: what is granted but not used yet is withdrawn.
+            # Too few pods are available, so the unused part of the grant is withdrawn.
             down = max(0, min(down, before.max_unavailable + self._down))
-        # A member that was paused before its update began returns at no cost.
+        # A member that was paused before its update began is reset at no cost.
         untouched = before.paused and pods.total == member.total
         if surge or down or not goal.replicas or untouched:
             self._take(member, replace(surging, max_unavailable=down))
@@ -180,9 +180,9 @@ class _Step:
             self._take(member, member.held())
 
     def _goal(self, member: RolloutMember, before: MemberSpec) -> str:
-        """The revision to run: pods that no division wants keep theirs until they are stopped.
+        """The revision to run; pods that the division does not assign keep theirs until deletion.
 
-        Where the workload leaves, there is no template of a revision that it never had there.
+        A cluster that the workload leaves has no template of a revision that it never had.
         """
         has_it = member.of(self._revision).total == member.total
         return self._revision if member.desired or has_it else before.revision
@@ -212,7 +212,7 @@ class _Step:
         return low
 
     def shrink(self, members: Iterable[RolloutMember]) -> None:
-        """Take replicas from members that have too many, as far as enough stay available."""
+        """Remove replicas from members that have too many, as far as enough stay available."""
         for each in members:
             spec = self._specs[each.name]
             if each.settled() and not each.rolls(spec) and spec.replicas > each.desired:
@@ -230,7 +230,7 @@ class _Step:
         return low
 
     def grow(self, members: Iterable[RolloutMember]) -> None:
-        """Add replicas to members that have the wanted revision, or no pods."""
+        """Add replicas to members that have the new revision, or no pods."""
         for each in members:
             spec = self._specs[each.name]
             fresh = spec.revision == self._revision or not each.total
@@ -242,7 +242,7 @@ class _Step:
                     self._take(each, grown)
 
     def _cost(self, member: RolloutMember, spec: MemberSpec) -> tuple[int, int]:
-        """What ``spec`` takes from both budgets, compared with the one chosen so far."""
+        """Budget that ``spec`` uses in addition to the present choice: surge, unavailable pods."""
         before, after = member.envelope(self._specs[member.name]), member.envelope(spec)
         return after.most - before.most, before.least - after.least
 
@@ -251,7 +251,7 @@ class _Step:
         return (surge <= 0 or surge <= self._surge) and (down <= 0 or down <= self._down)
 
     def _take(self, member: RolloutMember, spec: MemberSpec) -> None:
-        """Choose ``spec`` and pay for it, if the budget allows it."""
+        """Choose ``spec`` and deduct its cost, if the budget allows it."""
         if not self._affords(member, spec):
             return
         surge, down = self._cost(member, spec)

@@ -1,4 +1,4 @@
-"""How a rollout proceeds: stages of clusters, gates between them, limits, rollback."""
+"""Progress of a rollout: stages of clusters, gates between them, limits, rollback."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from stretto.federation.planner.rollout.member import MemberSpec, RolloutMember
 
 @dataclass(frozen=True, slots=True)
 class RolloutStage:
-    """Clusters that update together; a canary is a stage of one cluster."""
+    """Clusters that are updated together; a canary is a stage of one cluster."""
 
-    #: The clusters, in the order in which they take the budget.
+    #: The clusters, in the order in which they use the budget.
     clusters: tuple[str, ...]
-    #: Seconds for which the stage must be done and healthy before the next one begins.
+    #: Seconds between the completion of the healthy stage and the start of the next one.
     soak_s: float = 0.0
     #: True if the next stage needs an approval.
     approval: bool = False
@@ -22,15 +22,15 @@ class RolloutStage:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy:
-    """The limits and the course of a rollout."""
+    """The limits and the stages of a rollout."""
 
     #: Pods above the replicas, over all clusters.
     max_surge: int
     #: Unavailable pods, over all clusters.
     max_unavailable: int
-    #: Stages; clusters in none of them form the last one, by name.
+    #: Stages; clusters without a stage form the last one, by name.
     stages: tuple[RolloutStage, ...] = ()
-    #: Seconds without progress after which the rollout fails; None waits forever.
+    #: Seconds without progress after which the rollout fails; ``None`` for no limit.
     limit_s: float | None = None
     #: True if a failed rollout returns to the previous revision.
     rollback: bool = False
@@ -40,7 +40,7 @@ class RolloutPolicy:
             if getattr(self, field_name) < 0:
                 raise InputError(field_name, getattr(self, field_name), "0 or more pods")
         if not self.max_surge and not self.max_unavailable:
-            raise InputError("max_unavailable", 0, "at least 1 where max_surge is 0")
+            raise InputError("max_unavailable", 0, "at least 1 if max_surge is 0")
         seen: set[str] = set()
         for each in self.stages:
             for name in each.clusters:
@@ -49,7 +49,7 @@ class RolloutPolicy:
                 seen.add(name)
 
     def staged(self, names: tuple[str, ...]) -> tuple[RolloutStage, ...]:
-        """Stages of exactly these clusters."""
+        """Stages with exactly the given clusters."""
         listed = {name for each in self.stages for name in each.clusters}
         known = [
             RolloutStage(tuple(n for n in each.clusters if n in names), each.soak_s, each.approval)
@@ -61,50 +61,50 @@ class RolloutPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RolloutProgress:
-    """What a rollout has reached; the caller keeps it between plans."""
+    """Progress of a rollout; the caller keeps it between plans."""
 
-    #: Seconds since the last stage that is done became done.
+    #: Seconds since the completion of the last completed stage.
     since_done_s: float = 0.0
     #: Seconds since a pod of the new revision last became available.
     since_progress_s: float = 0.0
-    #: Stages whose successor is approved.
+    #: Numbers of the stages after which the next stage is approved.
     approved: frozenset[int] = frozenset()
     #: True if an operator has paused the rollout.
     paused: bool = False
-    #: True if an earlier plan failed; a failed rollout does not resume by itself.
+    #: True if an earlier plan failed; a failed rollout does not resume automatically.
     failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutDemand:
-    """A workload that is rolled out."""
+    """A workload in a rollout."""
 
     #: Replicas of the workload.
     replicas: int
     #: The new revision.
     revision: str
-    #: The revision before.
+    #: The previous revision.
     previous: str
     #: The workload in every cluster.
     members: tuple[RolloutMember, ...]
     #: Its policy.
     policy: RolloutPolicy
-    #: What it has reached.
+    #: Its progress.
     progress: RolloutProgress = field(default_factory=RolloutProgress)
 
 
 class RolloutVerdict(Enum):
-    """What a plan does."""
+    """Result of a plan."""
 
     #: Clusters change.
     PROGRESSING = "progressing"
-    #: All clusters run the wanted replicas of the wanted revision.
+    #: All clusters run the desired replicas of the new revision.
     DONE = "done"
     #: The next stage waits for its soak time or an approval.
     WAITING = "waiting"
     #: An operator has paused the rollout.
     PAUSED = "paused"
-    #: Health checks fail, or the limit passed: no further cluster updates.
+    #: Health checks fail, or the time limit has passed; no further cluster updates.
     FAILED = "failed"
     #: A failed rollout returns to the previous revision.
     ROLLING_BACK = "rolling back"
@@ -116,11 +116,11 @@ class RolloutVerdict(Enum):
 class RolloutPlan:
     """The next specification of every cluster."""
 
-    #: What the plan does.
+    #: Result of the plan.
     verdict: RolloutVerdict
-    #: Specifications to write; those of other clusters stay.
+    #: Specifications to write; other clusters keep theirs.
     specs: Mapping[str, MemberSpec]
-    #: Surge that no cluster uses; negative where too many pods exist.
+    #: Surge that no cluster uses; negative if too many pods exist.
     surge_left: int
-    #: Unavailable pods that no cluster uses; negative where too few are available.
+    #: Unavailable pods that no cluster uses; negative if too few pods are available.
     unavailable_left: int

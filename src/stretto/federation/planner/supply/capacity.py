@@ -1,8 +1,8 @@
-"""Free capacity of clusters, less what is promised to workloads that do not run yet.
+"""Free capacity of clusters without the amounts promised to workloads that do not run yet.
 
-A cluster reports what its pods use only after they exist. Several workloads that are planned in the
+A cluster reports the usage of pods only after they exist. Several workloads that are planned in the
 meantime would all see the same free capacity and overfill the cluster. A plan is therefore a
-promise until the cluster reports its pods: later plans count it.
+promise until the cluster reports its pods, and later plans deduct it.
 """
 
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 
 Amounts: TypeAlias = Mapping[str, int]
-"""Amounts by resource: CPU in thousandths, others in units."""
+"""Amounts by resource: CPU in thousandths of a core, others in units."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCapacity:
-    """What a cluster offers."""
+    """Capacity of a cluster."""
 
     #: Name.
     name: str
     #: Amounts that pods can request.
     allocatable: Amounts
-    #: Amounts that no pod has requested; negative where the cluster is over-committed.
+    #: Amounts that no pod has requested; negative if the cluster is over-committed.
     available: Amounts
 
     def less(self, amounts: Amounts) -> "ClusterCapacity":
@@ -34,7 +34,7 @@ class ClusterCapacity:
 
 
 def fitting(amounts: Amounts, request: Amounts) -> int | None:
-    """Replicas with ``request`` that fit in ``amounts``; None if they request nothing."""
+    """Replicas with ``request`` that fit in ``amounts``; ``None`` if the request is empty."""
     counts = [max(0, amounts.get(name, 0)) // count for name, count in request.items() if count > 0]
     return min(counts) if counts else None
 
@@ -65,7 +65,7 @@ class Promises:
     all: tuple[CapacityPromise, ...] = ()
 
     def made(self, workload: str, started: Mapping[str, int], request: Amounts) -> "Promises":
-        """The promises with those of one workload replaced: replicas that start, by cluster."""
+        """The promises with those of one workload replaced by its starting replicas, by cluster."""
         new = tuple(
             CapacityPromise(workload, cluster, count, request)
             for cluster, count in started.items()
@@ -89,7 +89,7 @@ class Promises:
         return Promises(tuple(found))
 
     def deducted(self, clusters: tuple[ClusterCapacity, ...]) -> tuple[ClusterCapacity, ...]:
-        """The clusters without what is promised."""
+        """The clusters with the promised amounts deducted."""
         sums: dict[str, dict[str, int]] = {}
         for each in self.all:
             total = sums.setdefault(each.cluster, {})

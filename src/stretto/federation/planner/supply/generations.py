@@ -1,8 +1,9 @@
-"""Generations of CPUs: replicas on slower CPUs do less work, so that equal work needs more of them.
+"""Generations of CPUs: slower CPUs do less work, so that equal work needs more replicas.
 
-A matrix says how much of the work of a reference CPU one CPU of a model does for a service, for
-example 0.56 on an old model and 1.0 on the reference; a service may not run on a model at all. A
-division in units of work, the replicas on reference CPUs, becomes replicas by cluster.
+A matrix gives the work of one CPU of a model for a service, relative to a reference CPU, for
+example 0.56 on an old model and 1.0 on the reference. A service may be unable to run on a model.
+The division uses units of work, the replicas on reference CPUs; the result is converted to replicas
+by cluster.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ NOT_RUNNABLE: Final = "N/A"
 """A model on which a service cannot run."""
 
 ModelRow: TypeAlias = Mapping[str, Fraction | None]
-"""Work of one CPU by model; None where the service cannot run."""
+"""Work of one CPU by model; ``None`` if the service cannot run on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,12 @@ class PerformanceMatrix:
         )
 
     def performance(self, service: str, cpus: Mapping[str, int]) -> Fraction | None:
-        """Mean work of the CPUs on which the service can run; None if it can run on none.
+        """Mean work of the CPUs on which the service can run; ``None`` if it can run on none.
 
         Args:
-            service: The service; one that the matrix does not have runs everywhere as on the
-                reference. The same holds for a model that its row does not have.
-            cpus: Free CPU in thousandths, by model.
+            service: The service. A service without a row runs everywhere as on the reference, and a
+                row without a model as well.
+            cpus: Free CPU in thousandths of a core, by model.
         """
         row = self.rows.get(service, {})
         usable = {model: row.get(model, Fraction(1)) for model in cpus}
@@ -59,7 +60,7 @@ class PerformanceMatrix:
         return done / whole
 
     def usable(self, service: str, cpus: Mapping[str, int]) -> int:
-        """Free CPU in thousandths on which the service can run."""
+        """Free CPU on which the service can run, in thousandths of a core."""
         row = self.rows.get(service, {})
         return sum(
             count for model, count in cpus.items() if row.get(model, Fraction(1)) is not None
@@ -82,8 +83,8 @@ def _work(service: str, model: str, entry: object) -> Fraction | None:
 def in_work(cluster: DivisionCluster, performance: Fraction | None) -> DivisionCluster:
     """``cluster`` with its limits in units of work instead of replicas.
 
-    Minimums are rounded up and limits down, so that the replicas for any amount of work within
-    them are within the cluster's own. Where the service cannot run, the cluster takes nothing.
+    Minimums are rounded up and limits down, so that the replicas for any amount of work within them
+    are within the cluster's own limits. A cluster where the service cannot run has a limit of 0.
     """
     if performance is None:
         return DivisionCluster(cluster.name, 0, 0, 0, 0)
@@ -96,7 +97,7 @@ def in_work(cluster: DivisionCluster, performance: Fraction | None) -> DivisionC
 
 
 def in_replicas(plan: DivisionPlan, performance: Mapping[str, Fraction | None]) -> DivisionPlan:
-    """A plan in units of work as replicas: enough of them in each cluster, rounded up."""
+    """A plan in units of work, converted to replicas of each cluster, rounded up."""
 
     def replicas(work: Mapping[str, int]) -> dict[str, int]:
         return {name: int(-(-count // (performance[name] or 1))) for name, count in work.items()}

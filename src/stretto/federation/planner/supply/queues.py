@@ -1,8 +1,7 @@
-"""How many replicas a queue admits, over all clusters of a fleet.
+"""Number of replicas that a queue admits, over all clusters of a fleet.
 
-A queue's limit bounds what its subtree uses. Beyond its guarantee a queue takes only capacity that
-is free and that the guarantees of other queues do not claim: what other queues are guaranteed and
-do not use stays free for them.
+A queue's limit bounds the usage of its subtree. Beyond its guarantee a queue may use only free
+capacity that is not part of the unused guarantees of other queues.
 """
 
 from collections.abc import Sequence
@@ -17,15 +16,15 @@ _NOTHING: Final[Amounts] = {}
 
 @dataclass(frozen=True, slots=True)
 class QueueShare:
-    """What a queue may use, and what its subtree uses."""
+    """Limits of a queue, and the usage of its subtree."""
 
     #: Name.
     name: str
     #: Amounts that are returned to it on demand.
     guarantee: Amounts = field(default_factory=dict)
-    #: Largest amounts; a resource without an entry is not limited.
+    #: Maximum amounts; a resource without an entry is not limited.
     limit: Amounts = field(default_factory=dict)
-    #: Amounts that workloads of its subtree have, without the workload that is judged.
+    #: Amounts of the workloads in its subtree, without the present workload.
     used: Amounts = field(default_factory=dict)
 
     def unused(self) -> Amounts:
@@ -35,15 +34,15 @@ class QueueShare:
 
 @dataclass(frozen=True, slots=True)
 class QueueDemand:
-    """A workload before its queues."""
+    """Demand of a workload on its queues."""
 
-    #: Wanted replicas.
+    #: Desired replicas.
     replicas: int
-    #: Replicas that it has.
+    #: Present replicas.
     present: int
     #: Requests of one replica.
     request: Amounts
-    #: Its queue and the ancestors of it.
+    #: Its queue and the queue's ancestors.
     path: Sequence[QueueShare]
     #: The other queues: siblings of those on the path.
     others: Sequence[QueueShare] = ()
@@ -53,11 +52,11 @@ class QueueDemand:
 
 @dataclass(frozen=True, slots=True)
 class QueueVerdict:
-    """How many replicas a workload may have."""
+    """Number of replicas that a workload may have."""
 
-    #: Replicas; never less than it has.
+    #: Replicas; never less than the present ones.
     replicas: int
-    #: What refuses the others, as a clause; empty if all are admitted.
+    #: Reason why the others are refused, as a clause; empty if all are admitted.
     reason: str = ""
 
 
@@ -103,7 +102,7 @@ def _within(queue: QueueShare, request: Amounts) -> int:
 
 
 def _beside_guarantees(demand: QueueDemand, free: Amounts) -> tuple[int, str]:
-    """Replicas next to the unused guarantees of other queues, and the scarcest resource."""
+    """Replicas that fit beside the unused guarantees of other queues, and the scarcest resource."""
     reserved = total_of(each.unused() for each in demand.others)
     counts = {
         name: most

@@ -1,10 +1,10 @@
 """Dynamic weights: shares of the free capacity, limited by the size of a cluster.
 
 The weight of a cluster is min(A / ΣA, 1.4 × T / ΣT): its share of the free capacity A, but at most
-1.4 times its share of the total capacity T, so that a small cluster that happens to be empty does
-not take most replicas. The rule is the one that ByteDance published for KubeAdmiral. Here both
-capacities count in replicas of the workload: of all requested resources, the scarcest decides.
-Weights are exact integers; they neither sum to 1,000 nor round to zero.
+1.4 times its share of the total capacity T, so that a small empty cluster does not take most
+replicas. ByteDance published the rule for KubeAdmiral. Here both capacities are measured in
+replicas of the workload, by the scarcest of its requested resources. Weights are exact integers;
+they neither sum to 1,000 nor round to zero.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from typing import Final
 from stretto.federation.planner.supply.capacity import Amounts, ClusterCapacity, fitting
 
 SUPPLY_RATIO: Final = Fraction(14, 10)
-"""A weight over the share of the total capacity, at most."""
+"""Maximum ratio of a weight to the share of the total capacity."""
 _SCALE: Final = 10**6
-"""The sum of all weights, about."""
+"""Approximate sum of all weights."""
 _ONE_MILLI: Final[Amounts] = {"cpu": 1}
-"""What weighs clusters for a workload that requests nothing: free CPU."""
+"""Amount that weighs clusters for a workload without requests: free CPU."""
 
 
 def dynamic_weights(clusters: Sequence[ClusterCapacity], request: Amounts) -> dict[str, int]:
@@ -30,22 +30,22 @@ def dynamic_weights(clusters: Sequence[ClusterCapacity], request: Amounts) -> di
 
 
 def weighed_request(request: Amounts) -> Amounts:
-    """What weighs clusters: the request, or CPU for a workload that requests nothing."""
+    """The request that weighs clusters: CPU for a workload without requests."""
     return request if any(count > 0 for count in request.values()) else _ONE_MILLI
 
 
 def weights_of(
     free: Sequence[int], total: Sequence[int], ratio: Fraction = SUPPLY_RATIO
 ) -> list[int]:
-    """Weights of clusters; one without headroom for a replica has none.
+    """Weights of clusters; a cluster without headroom for a replica has weight 0.
 
     If no cluster has headroom, weights follow the total capacity, so that pending replicas are
-    divided; if there is none either, they are equal.
+    divided; without total capacity they are equal.
 
     Args:
         free: replicas that fit in the free capacity of each cluster.
         total: replicas that fit in the total capacity of each cluster.
-        ratio: the weight over the share of the total capacity, at most.
+        ratio: maximum ratio of the weight to the share of the total capacity.
     """
     whole_free, whole_total = sum(free), sum(total)
     if not whole_free:

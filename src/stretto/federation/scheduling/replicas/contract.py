@@ -1,4 +1,4 @@
-"""What a plugin of the replicas stage takes and gives."""
+"""Input and output of a plugin of the replicas stage."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from stretto.federation.scheduling.workload import FederatedWorkload, HeldReplic
 class ReplicaDivision:
     """Replicas of the selected clusters."""
 
-    #: Replicas by cluster; None is all replicas of the workload.
+    #: Replicas by cluster; ``None`` for all replicas of the workload.
     replicas: Mapping[str, int | None]
-    #: Of them, those beyond the capacity of their cluster.
+    #: Part of them that is beyond the capacity of the cluster.
     waiting: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that no cluster may run.
+    #: Replicas that may run in no cluster.
     unplaced: int = 0
-    #: Those of them that a queue or a gang holds back; None for none.
+    #: Part of them that a queue or a gang holds back; ``None`` without any.
     held: HeldReplicas | None = None
 
 
 ReplicaDivider: TypeAlias = Callable[[FederatedWorkload, SupplyTable, Positions], ReplicaDivision]
-"""From a workload, all clusters and the positions of the selected ones to the replicas of each."""
+"""Function from a workload, all clusters and the positions of the selected ones to a division."""

@@ -1,8 +1,8 @@
 """The default division of a workload over the selected clusters.
 
-It combines the planners: weights of the policy or of the free capacity, capacities without what is
-promised to other workloads, equal work on different CPUs, and few moves. Replicas that fit nowhere
-wait in clusters that may run them; they are reported.
+It combines the planners: weights of the policy or of the free capacity, capacities without promised
+amounts, equal work on different CPUs, and few moves. Replicas that fit nowhere stay pending in
+clusters that may run them, and are reported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def default_division(matrix: PerformanceMatrix | None = None) -> ReplicaDivider:
     """The default division.
 
     Args:
-        matrix: work of one CPU by service and model; None counts all CPUs alike.
+        matrix: work of one CPU by service and model; ``None`` treats all CPUs equally.
     """
 
     def division(
@@ -73,7 +73,7 @@ def _columns(
 ) -> DivisionColumns:
     """The clusters with all limits of the workload.
 
-    None grows that has an untolerated taint, is not ready, or leaves.
+    A cluster with an untolerated taint, or that is unready or leaving, does not grow.
     """
     limits, whole = workload.limits, workload.replicas
     present = {name: whole if count is None else count for name, count in workload.current.items()}
@@ -110,7 +110,7 @@ def _each(values: Mapping[str, int], names: Sequence[str], absent: int) -> Count
 def _weights(
     workload: FederatedWorkload, supply: SupplyTable, at: Positions, names: Sequence[str]
 ) -> Counts:
-    """Weights of the policy, else by free capacity without promises to others; none to pack."""
+    """Weights of the policy, or free capacity without promises; equal weights to pack."""
     if workload.strategy is ReplicasStrategy.BINPACK:
         return np.zeros(len(names), np.int64)
     if workload.limits.weights:
@@ -128,7 +128,7 @@ def _work(
     at: Positions,
     matrix: PerformanceMatrix | None,
 ) -> dict[str, Fraction | None]:
-    """Work of one CPU of each cluster; empty where all CPUs count alike."""
+    """Work of one CPU of each cluster; empty if all CPUs count equally."""
     if matrix is None or workload.service not in matrix.rows:
         return {}
     members = [supply.members[each] for each in at.tolist()]

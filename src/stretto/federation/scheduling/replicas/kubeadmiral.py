@@ -20,7 +20,7 @@ from stretto.federation.scheduling.workload import FederatedWorkload
 def kubeadmiral_division(
     workload: FederatedWorkload, supply: SupplyTable, at: Positions
 ) -> ReplicaDivision:
-    """Divide as KubeAdmiral does: clusters that get no replicas are left out."""
+    """Divide like KubeAdmiral; clusters without replicas are omitted."""
     clusters = [supply.members[each] for each in at.tolist()]
     if workload.mode is SchedulingMode.DUPLICATE:
         return ReplicaDivision({each.name: None for each in clusters})
@@ -37,7 +37,7 @@ def kubeadmiral_division(
 def _demand(
     workload: FederatedWorkload, clusters: Sequence[MemberCluster], closed: Collection[str]
 ) -> ReplicaDemand:
-    """The demand; clusters in ``closed`` have a taint that lets no new replicas in."""
+    """The demand; clusters in ``closed`` have a taint that excludes new replicas."""
     limits = workload.limits
     current = {
         name: workload.replicas if count is None else count
@@ -84,7 +84,7 @@ def _units(amounts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _always(strategy: ReplicasStrategy) -> ReplicaDivider:
-    """The division of one strategy, whatever the policy says."""
+    """The division of one strategy, independent of the policy."""
 
     def division(
         workload: FederatedWorkload, supply: SupplyTable, at: Positions
