@@ -18,6 +18,7 @@ from stretto.web.views.acting.consequences import (
     Consequences,
     cordon_effects,
     eviction_effects,
+    pod_record,
 )
 from stretto.web.views.acting.contract import Action, Actions
 from stretto.web.views.sight import ViewSource
@@ -55,9 +56,18 @@ class ActionPages:
 
     async def _act(self, request: Request) -> Response:
         action, subject = _named(request, (await form_of(request)).get("subject", ""))
+        page = await read(self._source, self._page_after, action, subject)
         await read(self._source, self._actions.act, action, subject)
         base = request.scope.get("root_path", "")
-        return RedirectResponse(base + _page_of(action, subject), HTTPStatus.SEE_OTHER)
+        return RedirectResponse(base + page, HTTPStatus.SEE_OTHER)
+
+    def _page_after(self, action: Action, subject: str) -> str:
+        """The page that shows the result of an action: an evicted pod may not exist any more."""
+        if action is not Action.EVICT:
+            return _page_of(action, subject)
+        with self._source.open() as sight:
+            record = pod_record(sight, subject)
+        return f"/nodes/{record.node}" if record is not None and record.node else "/pods"
 
     def _effects(self, action: Action, subject: str) -> Consequences:
         with self._source.open() as sight:

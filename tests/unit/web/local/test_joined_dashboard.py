@@ -67,7 +67,8 @@ def test_a_pod_is_evicted_from_the_cluster(site: JoinedSite, root: Starlette) ->
     preview = get(root, "/actions/evict?subject=default/web").text
     assert "It ends on n1" in preview
     assert "The action is that of root." in preview
-    assert post(root, "/actions/evict", {"subject": "default/web"}).status_code == 303
+    answer = post(root, "/actions/evict", {"subject": "default/web"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/nodes/n1")
     assert "deletionTimestamp" in site.send("GET", f"{PODS}/web")["metadata"]
 
 

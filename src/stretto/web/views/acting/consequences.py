@@ -10,6 +10,7 @@ from stretto.explain.why.answers import Explanation
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.amounts import format_count
 from stretto.state.victims.budgets import BudgetLedger
+from stretto.stores.store import Record
 from stretto.web.views.sight import Sight
 
 
@@ -65,10 +66,15 @@ def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
     )
 
 
+def pod_record(sight: Sight, key: str) -> Record | None:
+    """The stored pod ``namespace/name``; ``None`` if it does not exist."""
+    records = (each for each in sight.records(POD) if f"{each.namespace}/{each.name}" == key)
+    return next(records, None)
+
+
 def _successor(sight: Sight, key: str) -> str:
     """Return whether a controller creates the pod again."""
-    records = (each for each in sight.records(POD) if f"{each.namespace}/{each.name}" == key)
-    record = next(records, None)
+    record = pod_record(sight, key)
     owner = decode_as(Pod, record.body).metadata.controller() if record is not None else None
     if owner is None:
         return "No controller owns it: nothing creates it again."
