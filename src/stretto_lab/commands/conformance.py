@@ -64,7 +64,8 @@ def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
 
     Wire traffic of KubeAdmiral is replayed on embedded clusters in virtual time. With --real, it is
     replayed on a real host and real members with controllers, kube-scheduler and kwok, up to six
-    scenarios at the same time.
+    scenarios at the same time; those that stop servers or let clusters join get servers of their
+    own.
     """
     import msgspec
 

@@ -81,14 +81,15 @@ class Credentials:
             user: the user that it authenticates.
             days: days until it expires; negative: it expired that many days ago.
         """
-        subject = CertificateSubject(name=user.name, groups=user.groups, use=Use.CLIENT, days=days)
-        return self._signed(f"client-{user.name.replace(':', '-')}", subject)
+        return self._signed(f"client-{user.name.replace(':', '-')}", _client(user, days))
 
     def foreign_authority(self) -> Path:
-        """The certificate of an authority that has signed nothing in this run."""
-        pair = KeyPair(self._folder / "foreign.crt", self._folder / "foreign.key")
-        write_pair(pair, CertificateSubject(name="foreign authority", is_authority=True))
-        return pair.cert
+        """The certificate of an authority that the server does not have."""
+        return self._foreign().cert
+
+    def foreign_client(self, user: CertificateUser) -> KeyPair:
+        """A client certificate of an authority that the server does not trust."""
+        return self._signed("foreign-client", _client(user, DAYS), self._foreign())
 
     def kubeconfig(self, name: str, server: str, user: dict[str, object]) -> Path:
         """A kubeconfig with one context; ``user`` is its user entry (JSON is YAML)."""
@@ -106,7 +107,18 @@ class Credentials:
         path.chmod(0o600)
         return path
 
-    def _signed(self, name: str, subject: CertificateSubject) -> KeyPair:
-        pair = KeyPair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
-        write_pair(pair, subject, self.ca)
+    def _foreign(self) -> KeyPair:
+        pair = KeyPair(self._folder / "foreign.crt", self._folder / "foreign.key")
+        write_pair(pair, CertificateSubject(name="foreign authority", is_authority=True))
         return pair
+
+    def _signed(
+        self, name: str, subject: CertificateSubject, authority: KeyPair | None = None
+    ) -> KeyPair:
+        pair = KeyPair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
+        write_pair(pair, subject, authority or self.ca)
+        return pair
+
+
+def _client(user: CertificateUser, days: int) -> CertificateSubject:
+    return CertificateSubject(name=user.name, groups=user.groups, use=Use.CLIENT, days=days)

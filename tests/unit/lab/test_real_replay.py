@@ -1,5 +1,9 @@
 """Scenarios that share real servers: what belongs to each, its webhooks, and shared lists."""
 
+import base64
+from pathlib import Path
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
@@ -14,8 +18,10 @@ from stretto_lab.conformance.wire.cases import compare
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.real.capacity import knows_capacities
 from stretto_lab.conformance.wire.real.cases import _ended
+from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import (
+    NoteAction,
     RecordedCall,
     RecordedCluster,
     RecordedNote,
@@ -25,6 +31,7 @@ from stretto_lab.conformance.wire.scenario import (
 from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
 from stretto_lab.conformance.wire.shared import busy_pods
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
+from stretto_lab.control_plane.credentials import Credentials
 from stretto_lab.control_plane.stages import stages
 from tests.support.federation_world import FederationWorld
 
@@ -138,3 +145,74 @@ def test_pods_that_use_gpus_limit_them_as_api_servers_want() -> None:
     (pod,) = busy_pods({"allocatable": {"nvidia.com/gpu": "8"}, "available": free})
     resources = pod["spec"]["containers"][0]["resources"]
     assert resources == {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "server", "action"),
+    [
+        ("controller manager started again", "", NoteAction.START),
+        ("controller manager stopped", "", NoteAction.STOP),
+        ("one: the API server is stopped (SIGSTOP)", "one", NoteAction.SILENCE),
+        ("one: the API server goes on", "one", NoteAction.RESUME),
+        ("one: a remark", "one", None),
+    ],
+)
+def test_a_note_names_a_server_and_an_action(
+    text: str, server: str, action: NoteAction | None
+) -> None:
+    note = RecordedNote(1.0, text)
+    assert (note.server, note.action) == (server, action)
+
+
+def test_lists_of_a_silenced_server_stay_as_they_were() -> None:
+    store = MemoryStore(ManualClock(0.0), Rng(0))
+    lists = RecentLists(store, ManualClock(0.0), age=-1.0)
+    lists.list(CONFIG_MAP)
+    store.create(CONFIG_MAP, [b'{"metadata":{"name":"conf","namespace":"own"}}'])
+    lists.freeze()
+    store.create(CONFIG_MAP, [b'{"metadata":{"name":"late","namespace":"own"}}'])
+    assert [each.name for each in lists.list(CONFIG_MAP).records] == ["conf"]
+    lists.thaw()
+    assert len(lists.list(CONFIG_MAP).records) == 2
+
+
+UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
+
+
+@pytest.mark.parametrize(
+    ("fault", "key", "is_own"),
+    [
+        ("", "certificate-authority-data", True),
+        ("", "bootstrap-token-data", True),
+        (UNKNOWN_AUTHORITY, "certificate-authority-data", False),
+        ("Unauthorized", "certificate-authority-data", True),
+        ("Unauthorized", "bootstrap-token-data", False),
+    ],
+)
+def test_a_cluster_joins_with_the_credentials_of_its_member_unless_they_were_refused(
+    fault: str, key: str, is_own: bool, tmp_path: Path
+) -> None:
+    member = Credentials(tmp_path)
+    own = {
+        "certificate-authority-data": member.ca.cert.read_bytes(),
+        "bootstrap-token-data": member.tokens["admin"].encode(),
+    }
+    secrets = RecordedSecrets(joining("two", fault), {"one": SimpleNamespace(credentials=member)})
+    value = secrets.of({"kind": "Secret", "metadata": {"name": "two-secret"}})(key)
+    assert (base64.b64decode(value) == own[key]) == is_own
+
+
+def test_a_refused_client_certificate_is_one_of_another_authority(tmp_path: Path) -> None:
+    member = SimpleNamespace(credentials=Credentials(tmp_path))
+    secrets = RecordedSecrets(joining("two", "Unauthorized"), {"one": member})
+    value = secrets.of({"kind": "Secret", "metadata": {"name": "two-secret"}})
+    assert base64.b64decode(value("client-certificate-data")).startswith(b"-----BEGIN CERT")
+    assert (tmp_path / "foreign-client.crt").exists()
+
+
+def joining(cluster: str, fault: str) -> WireScenario:
+    """A scenario in which a cluster joins whose member is ``one``."""
+    spec = {"apiEndpoint": "https://<endpoint:one>", "secretRef": {"name": f"{cluster}-secret"}}
+    body = {"kind": "FederatedCluster", "metadata": {"name": cluster}, "spec": spec}
+    steps = (UserStep(1.0, "host", "POST", CLUSTERS, 201, body),)
+    return WireScenario("one", "cluster", (), steps, faults={cluster: fault} if fault else {})

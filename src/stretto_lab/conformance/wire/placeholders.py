@@ -5,6 +5,7 @@
 
 import base64
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -20,23 +21,32 @@ _ENDPOINT: Final = re.compile(r"<endpoint:([^>]+)>")
 _RANDOM: Final = re.compile(r"<rand:\d+>")
 
 
-def filled(value: Any, start: float) -> Any:
-    """A value with its placeholders filled in, for a scenario that starts at ``start``.
+def secret_value(key: str) -> str:
+    """Bytes for a key of a secret, in base64."""
+    return base64.b64encode(key.encode()).decode()
 
-    Relative times become times, credentials some bytes, addresses the names of servers.
+
+def filled(
+    value: Any,
+    start: float,
+    secret: Callable[[str], str] = secret_value,
+    address: Callable[[str], str] = str,
+) -> Any:
+    """A value with its placeholders filled in.
+
+    Args:
+        value: the value.
+        start: wall time at which the scenario starts; relative times become times.
+        secret: the value of a key of credentials, in base64; by default some bytes.
+        address: the address of a server; by default its name.
     """
     text = msgspec.json.encode(value).decode()
     if "<" not in text:
         return value
     text = _RELATIVE.sub(lambda match: timestamp(start + int(match.group(1))), text)
-    text = _SECRET.sub(lambda match: secret_value(match.group(1)), text)
-    text = _ENDPOINT.sub(lambda match: match.group(1), text)
+    text = _SECRET.sub(lambda match: secret(match.group(1)), text)
+    text = _ENDPOINT.sub(lambda match: address(match.group(1)), text)
     return msgspec.json.decode(text.encode())
-
-
-def secret_value(key: str) -> str:
-    """Bytes for a key of a secret, in base64."""
-    return base64.b64encode(key.encode()).decode()
 
 
 def equal(want: Any, got: Any) -> bool:

@@ -7,12 +7,13 @@ import msgspec
 
 from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.availability import ServerAvailability
+from stretto.sim.fleet.server.availability import ServerAvailability, UnreliableStore
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
 from stretto_lab.conformance.wire.refusals import RefusingConnector
 from stretto_lab.conformance.wire.scenario import (
+    NoteAction,
     RecordedNote,
     RecordedOutcome,
     UserStep,
@@ -26,10 +27,6 @@ EPOCH: Final = 1_790_000_000.0
 """Wall time at which every replay begins."""
 CALM_PERIODS: Final = 8.5
 """Health checks before a scenario begins; its first steps fall between two of them."""
-_STARTED: Final = "controller manager started"
-_STOPPED: Final = "controller manager stopped"
-_SILENT: Final = "the API server is stopped"
-_BACK: Final = "the API server goes on"
 
 Fields = dict[str, Any]
 
@@ -53,7 +50,7 @@ class WireReplay:
         self.fleet = EmbeddedFleet(clock, settings, parts_of(webhooks))
         self.fleet.stop()
         set_up(self.fleet, common, scenario.clusters)
-        if not self._begins_without_controllers():
+        if not scenario.begins_without_controllers:
             self._start()
         self.fleet.run_until(EPOCH)
         self._before = self._state()
@@ -70,7 +67,7 @@ class WireReplay:
                 store = self.fleet.host if at_host else self.fleet.members[step.server].store
                 requests.apply(store, step, self._kinds)
             elif isinstance(step, RecordedNote):
-                self._note(step.text)
+                self._act(step)
             else:
                 yield step, without(self._state(), self._before, step)
 
@@ -80,22 +77,20 @@ class WireReplay:
 
     # ---------------------------------------------------------------- inside
 
-    def _begins_without_controllers(self) -> bool:
-        notes = (each for each in self._scenario.steps if isinstance(each, RecordedNote))
-        first = next(notes, None)
-        return first is not None and first.text.startswith(_STARTED)
+    def _act(self, note: RecordedNote) -> None:
+        """Perform an action of the user outside the API."""
+        match note.action:
+            case NoteAction.START:
+                self._start()
+            case NoteAction.STOP:
+                self.fleet.stop()
+            case NoteAction.SILENCE:
+                self._served(note).set_availability(ServerAvailability.SILENT)
+            case NoteAction.RESUME:
+                self._served(note).set_availability(ServerAvailability.ANSWERS)
 
-    def _note(self, text: str) -> None:
-        """Actions of the user outside the API."""
-        server, _, what = text.partition(": ")
-        if text.startswith(_STARTED):
-            self._start()
-        elif text.startswith(_STOPPED):
-            self.fleet.stop()
-        elif what.startswith(_SILENT):
-            self.fleet.members[server].served.set_availability(ServerAvailability.SILENT)
-        elif what.startswith(_BACK):
-            self.fleet.members[server].served.set_availability(ServerAvailability.ANSWERS)
+    def _served(self, note: RecordedNote) -> UnreliableStore:
+        return self.fleet.members[note.server].served
 
     def _start(self) -> None:
         self.fleet.start(RefusingConnector(self.fleet.connector, self._scenario.faults))

@@ -1,6 +1,7 @@
 """A recorded scenario of KubeAdmiral: clusters, requests of the user, and outcomes."""
 
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,19 @@ class UserStep(msgspec.Struct, frozen=True):
         return self.code >= 400
 
 
+class NoteAction(Enum):
+    """An action of the user outside the API, by the words of its note."""
+
+    #: The controllers start.
+    START = "controller manager started"
+    #: The controllers stop.
+    STOP = "controller manager stopped"
+    #: An API server does not answer any more; connections stay open.
+    SILENCE = "the API server is stopped"
+    #: It answers again.
+    RESUME = "the API server goes on"
+
+
 class RecordedNote(msgspec.Struct, frozen=True):
     """Something that the user did outside the API."""
 
@@ -57,6 +71,18 @@ class RecordedNote(msgspec.Struct, frozen=True):
     t: float
     #: Description of the action.
     text: str
+
+    @property
+    def action(self) -> NoteAction | None:
+        """The action; ``None`` for a remark."""
+        words = self.text.removeprefix(f"{self.server}: ")
+        return next((each for each in NoteAction if words.startswith(each.value)), None)
+
+    @property
+    def server(self) -> str:
+        """The server that the note is about; empty for the controllers."""
+        server, colon, _ = self.text.partition(": ")
+        return server if colon else ""
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
@@ -110,6 +136,13 @@ class WireScenario(msgspec.Struct, frozen=True):
     faults: dict[str, str] = {}
     #: Number of the recording, which names the objects that its scenarios share.
     recording: int = 1
+
+    @property
+    def begins_without_controllers(self) -> bool:
+        """Whether the user starts the controllers, which do not run before."""
+        notes = (each for each in self.steps if isinstance(each, RecordedNote))
+        first = next(notes, None)
+        return first is not None and first.action is NoteAction.START
 
     @property
     def changes_servers(self) -> bool:

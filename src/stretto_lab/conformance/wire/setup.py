@@ -31,7 +31,7 @@ from stretto_lab.conformance.wire.shared import (
 Fields = dict[str, Any]
 
 _SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
-_HOST: Final = (
+UNMARKED: Final = (
     *((NAMESPACE, "", name) for name in ("default", "kube-node-lease", "kube-public")),
     (NAMESPACE, "", "kube-system"),
     (NAMESPACE, "", names.SYSTEM_NAMESPACE),
@@ -69,7 +69,7 @@ def set_up(fleet: EmbeddedFleet, common: Fields, clusters: tuple[RecordedCluster
         common: what all scenarios share: kinds, nodes and configurations.
         clusters: the clusters that had joined.
     """
-    for kind, namespace, name in _HOST:
+    for kind, namespace, name in UNMARKED:
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
         _create(fleet.host, kind, {"metadata": metadata})
     for config in common["typeConfigs"]:

@@ -30,11 +30,12 @@ def occupied(
         TimeoutExpiredError: the host does not report the recorded capacity in time.
     """
     pods = list[tuple[str, str]]()
-    known = partial(knows_capacities, servers.federation.fleet, clusters)
     try:
         for each in clusters:
             pods += ((each.name, path) for path in _occupy(servers, each, owner))
-        if pods and not servers.run_until(known, WITHIN):
+        if servers.fleet is not None and not servers.run_until(
+            partial(knows_capacities, servers.fleet, clusters), WITHIN
+        ):
             raise TimeoutExpiredError(f"the recorded capacity of {owner}", "other pods use some")
         yield
     finally:

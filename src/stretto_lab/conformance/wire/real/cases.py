@@ -20,7 +20,7 @@ from stretto_lab.conformance.wire.cases import (
 )
 from stretto_lab.conformance.wire.real.capacity import occupied
 from stretto_lab.conformance.wire.real.replay import RealReplay
-from stretto_lab.conformance.wire.real.servers import RealServers, real_servers
+from stretto_lab.conformance.wire.real.servers import CALM, RealServers, real_servers
 from stretto_lab.conformance.wire.rules.differences import PARTS
 from stretto_lab.conformance.wire.rules.facts import NO_FACTS, FactCollector
 from stretto_lab.conformance.wire.scenario import RecordedOutcome, WireScenario
@@ -37,28 +37,43 @@ def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
     """Replay scenarios of one recording on the same servers, several at the same time.
 
     Those that were recorded alone run alone, after the others, and begin with the capacity in use
-    that their clusters had.
+    that their clusters had. Those that change servers run last, each on servers of its own.
 
     Raises:
-        InputError: a file is no scenario, or one that needs servers of its own.
+        InputError: a file is no scenario.
     """
-    together, alone = list[Path](), list[Path]()
+    together, alone, apart = list[Path](), list[Path](), list[Path]()
     for path in paths:
         if not is_wire(path):
             raise InputError("--cases", str(path), "recorded wire traffic with --real")
         recorded = scenario.read(path)
-        if recorded.changes_servers:
-            hint = "replay it on embedded servers, without --real"
-            expected = "a scenario in which no server stops and no cluster joins or leaves"
-            raise InputError("--cases", str(path), expected, hint)
-        (alone if recorded.family in ALONE else together).append(path)
-    listed = [*together, *alone]
-    first = scenario.read(listed[0])
-    with real_servers(common_of(listed[0], first.recording), clock) as servers:
-        servers.join(first.clusters)
-        yield from read(together, servers)
-        for path in alone:
-            yield from read([path], servers)
+        group = alone if recorded.family in ALONE else together
+        (apart if recorded.changes_servers else group).append(path)
+    if listed := [*together, *alone]:
+        first = scenario.read(listed[0])
+        with real_servers(common_of(listed[0], first.recording), clock) as servers:
+            servers.start()
+            servers.join(first.clusters)
+            yield from read(together, servers)
+            for path in alone:
+                yield from read([path], servers)
+    for path in apart:
+        yield from read_apart(path, clock)
+
+
+def read_apart(path: Path, clock: Clock) -> Iterator[OutcomeCase]:
+    """Replay a scenario on servers of its own, which it may stop, join and let leave.
+
+    Raises:
+        InputError: the file, or what its scenarios share, cannot be read.
+    """
+    recorded = scenario.read(path)
+    with real_servers(common_of(path, recorded.recording), clock) as servers:
+        if not recorded.begins_without_controllers:
+            servers.start()
+            servers.join(recorded.clusters)
+            servers.run_until(lambda: False, CALM)
+        yield from read([path], servers)
 
 
 def read(paths: Sequence[Path], servers: RealServers) -> Iterator[OutcomeCase]:
@@ -104,7 +119,7 @@ def _outcomes(
     facts = FactCollector(scope_of(recorded).own)
 
     def case(want: RecordedOutcome, got: Fields) -> OutcomeCase:
-        known = facts.at(servers.federation.fleet, got["federated"])
+        known = facts.at(servers.fleet, got["federated"])
         parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
         return case_of((recorded.id, recorded.family), parts, got, common, known)
 

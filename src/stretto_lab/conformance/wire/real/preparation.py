@@ -13,7 +13,7 @@ from stretto.federation.objects.membership.kinds import SECRET
 from stretto.stores.kube.paths import collection_path, object_path
 from stretto.stores.store import Store
 from stretto_lab.conformance.wire.scenario import RecordedCluster
-from stretto_lab.conformance.wire.setup import definitions
+from stretto_lab.conformance.wire.setup import UNMARKED, definitions
 from stretto_lab.conformance.wire.shared import kinds_of, node_body, type_config
 from stretto_lab.control_plane.cluster import ControlPlane
 from stretto_lab.control_plane.credentials import ADMIN
@@ -24,7 +24,7 @@ _CREATED: Final = (201, 409)
 
 
 def prepare_host(plane: ControlPlane, store: Store, common: Fields) -> None:
-    """Create kinds and configurations; what the server has created itself stays on it.
+    """Create kinds and configurations; most of what the server has created itself stays on it.
 
     Args:
         plane: the server.
@@ -34,9 +34,11 @@ def prepare_host(plane: ControlPlane, store: Store, common: Fields) -> None:
     plane.install([*(entry.kind for entry in FEDERATION), *_custom(common)])
     create(plane, NAMESPACE, {"metadata": {"name": names.SYSTEM_NAMESPACE}})
     stays = msgspec.json.encode({"metadata": {"annotations": {names.NO_FEDERATION: "true"}}})
+    free = {(kind.resource, *name) for kind, *name in UNMARKED}
     for kind in kinds_of(common):
-        for each in store.list(kind).records if kind != NAMESPACE else ():
-            plane.send("PATCH", object_path(kind, each.namespace, each.name), stays)
+        for each in store.list(kind).records:
+            if (kind.resource, each.namespace, each.name) not in free:
+                plane.send("PATCH", object_path(kind, each.namespace, each.name), stays)
     for config in common["typeConfigs"]:
         create(plane, FEDERATED_TYPE_CONFIG.kind, type_config(config))
 
@@ -61,13 +63,14 @@ def join(host: ControlPlane, member: ControlPlane, cluster: RecordedCluster) -> 
         "bootstrap-token-data": member.credentials.tokens[ADMIN].encode(),
     }
     data = {key: base64.b64encode(each).decode() for key, each in given.items()}
-    place = {"name": cluster.name, "namespace": names.SYSTEM_NAMESPACE}
+    secret = f"{cluster.name}-secret"
+    place = {"name": secret, "namespace": names.SYSTEM_NAMESPACE}
     create(host, SECRET, {"metadata": place, "data": data})
     spec = {
         "apiEndpoint": member.server,
-        "secretRef": {"name": cluster.name},
+        "secretRef": {"name": secret},
         "taints": cluster.taints,
-        "useServiceAccount": True,
+        "useServiceAccount": cluster.use_service_account,
     }
     named: Fields = {"name": cluster.name, "labels": cluster.labels}
     create(host, FEDERATED_CLUSTER.kind, {"metadata": named, "spec": spec})

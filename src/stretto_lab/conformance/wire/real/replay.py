@@ -10,11 +10,18 @@ from stretto.base.errors import StrettoError
 from stretto.stores.kube.paths import object_path
 from stretto_lab.conformance.wire.outcome import Lists, outcome
 from stretto_lab.conformance.wire.placeholders import filled
-from stretto_lab.conformance.wire.real.servers import HOST, RealServers
+from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
+from stretto_lab.conformance.wire.real.servers import RealServers
 from stretto_lab.conformance.wire.replay import Fields, without
 from stretto_lab.conformance.wire.requests import place
-from stretto_lab.conformance.wire.scenario import RecordedOutcome, UserStep, WireScenario
-from stretto_lab.conformance.wire.scope import scope_of
+from stretto_lab.conformance.wire.scenario import (
+    NoteAction,
+    RecordedNote,
+    RecordedOutcome,
+    UserStep,
+    WireScenario,
+)
+from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
 from stretto_lab.conformance.wire.shared import kinds_of
 
 LATE: Final = 240.0
@@ -30,22 +37,24 @@ Differs = Callable[[RecordedOutcome, Fields], tuple[bool, bool]]
 class RealReplay:
     """The steps of one scenario on running servers.
 
-    The servers may have run other scenarios and may be running some: only objects of the scenario
-    count, and of those what was there before the first step does not.
+    Unless the scenario changes servers, they may have run other scenarios and may be running some:
+    only its own objects count. What was there before the first step does not count.
     """
 
     def __init__(self, scenario: WireScenario, common: Fields, servers: RealServers) -> None:
         """Begin now.
 
         Args:
-            scenario: the scenario; notes about servers are not supported.
+            scenario: the scenario.
             common: what all scenarios share.
-            servers: the servers, whose clusters have joined.
+            servers: the servers, whose clusters have joined; for a scenario that changes servers,
+                those of no other scenario.
         """
         self._scenario = scenario
         self._kinds = kinds_of(common)
         self._servers = servers
-        self._scope = scope_of(scenario)
+        self._scope = EVERYTHING if scenario.changes_servers else scope_of(scenario)
+        self._secrets = RecordedSecrets(scenario, servers.planes)
         self._known: set[str] = set()
         self._before = self._state(servers.lists)
         self._epoch = servers.clock.now()
@@ -65,6 +74,8 @@ class RealReplay:
                 yield None
             if isinstance(step, UserStep) and not step.was_refused:
                 self._request(step)
+            elif isinstance(step, RecordedNote):
+                self._act(step)
             elif isinstance(step, RecordedOutcome):
                 due = clock.monotonic()
                 while (found := self._ready(step, differs, due)) is None:
@@ -76,7 +87,7 @@ class RealReplay:
 
     def filled(self, value: Any) -> Any:
         """A recorded value with its placeholders filled in."""
-        return filled(value, self._epoch)
+        return filled(value, self._epoch, address=self._address)
 
     def close(self) -> None:
         """Delete the namespaces of the scenario, so that its pods leave the nodes to others."""
@@ -92,19 +103,36 @@ class RealReplay:
         Caches say when it is worth while to list everything.
         """
         late = self._servers.clock.monotonic() - due
-        for lists in (self._servers.caches, self._servers.lists):
+        sources = (self._servers.caches, self._servers.lists)
+        for lists in sources if self._servers.fleet is not None else sources[1:]:
             found = without(self._state(lists), self._before, step)
             differs_at_all, wrongly = differs(step, found)
             if differs_at_all and late < (LATE if wrongly else CALM):
                 return None
         return found
 
+    def _act(self, note: RecordedNote) -> None:
+        """Perform an action of the user outside the API."""
+        match note.action:
+            case NoteAction.START:
+                self._servers.start()
+            case NoteAction.STOP:
+                self._servers.stop()
+            case NoteAction.SILENCE:
+                self._servers.silence(note.server)
+            case NoteAction.RESUME:
+                self._servers.resume(note.server)
+
+    def _address(self, server: str) -> str:
+        return self._servers.planes[server].server.removeprefix("https://")
+
     def _request(self, step: UserStep) -> None:
         kind, namespace, name, subresource = place(step.path, step.body, self._kinds)
         path = step.path
         if step.method != "POST":
             path = object_path(kind, namespace, name) + (f"/{subresource}" if subresource else "")
-        plane, body = self._servers.planes[step.server], self.filled(step.body)
+        plane, secret = self._servers.planes[step.server], self._secrets.of(step.body)
+        body = filled(step.body, self._epoch, secret, self._address)
         if step.method == "PUT":
             body = _renewed(body, msgspec.json.decode(plane.send("GET", path).body))
         sent = b"" if body is None else msgspec.json.encode(body)
@@ -115,7 +143,7 @@ class RealReplay:
 
     def _state(self, lists: Mapping[str, Lists]) -> Fields:
         members = {name: lists[name] for name in self._servers.members}
-        return outcome(lists[HOST], members, self._known, self._scope)
+        return outcome(lists[self._servers.host], members, self._known, self._scope)
 
 
 def _renewed(body: Fields, present: Fields) -> Fields:

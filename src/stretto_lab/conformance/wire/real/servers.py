@@ -1,13 +1,13 @@
 """A host and the members of a recording on real API servers, with the controllers in this process.
 
 The servers serve the kinds of the recording and have its nodes; the clusters join with the labels
-and taints that they had. Objects that the servers create themselves stay on the host.
+and taints that they had. Objects that the servers create themselves stay on the host. A member that
+is silenced has a suspended API server: connections stay open, and nothing answers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any, Final
 
 from stretto.base.clock import Clock
@@ -15,7 +15,7 @@ from stretto.base.errors import TimeoutExpiredError
 from stretto.base.rng import Rng
 from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.kube import KubeConnector
-from stretto.federation.fleet import is_ready
+from stretto.federation.fleet import HOST, ClusterFleet, is_ready
 from stretto_lab.conformance.wire.real import preparation
 from stretto_lab.conformance.wire.real.stores import BUSY, CachedLists, RecentLists, store_of
 from stretto_lab.conformance.wire.scenario import RecordedCluster
@@ -25,10 +25,12 @@ from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
 Fields = dict[str, Any]
 
-HOST: Final = "host"
-"""Name of the host among the servers."""
 WITHIN: Final = 600.0
 """Seconds within which all clusters join, also on a busy machine."""
+CALM: Final = 10.0
+"""Seconds for which the controllers run before a scenario that has the servers to itself."""
+THREADS: Final = 2
+"""Threads for joining and leaving, so that a member that does not answer delays no other."""
 STEP: Final = 0.1
 """Seconds between two steps of the controllers."""
 AGE: Final = 0.5
@@ -42,6 +44,9 @@ _MEMBER: Final = ControlPlaneConfig(
 
 class RealServers:
     """Running servers by name, and the controllers."""
+
+    #: Name of the host.
+    host: Final = HOST
 
     def __init__(self, planes: Mapping[str, ControlPlane], common: Fields, clock: Clock) -> None:
         """Prepare the servers.
@@ -64,23 +69,42 @@ class RealServers:
         preparation.prepare_host(planes[HOST], self.stores[HOST], common)
         for name in self.members:
             preparation.prepare_member(planes[name], name, common)
-        #: The controllers.
-        self.federation = Federation(
-            self.stores[HOST],
-            clock,
-            settings_of(common),
-            KubeConnector(Rng(1), BUSY),
-            FederationParts(self.webhooks),
-        )
-        fleet = self.federation.fleet
         #: The same from the caches of the controllers, which cost no request.
-        self.caches = {name: CachedLists(partial(fleet.member, name)) for name in self.members}
-        self.caches[HOST] = CachedLists(lambda: fleet.host)
+        self.caches = {name: CachedLists(lambda: self.fleet, name) for name in planes}
+        self._settings = settings_of(common)
+        self._federation: Federation | None = None
 
     @property
     def members(self) -> list[str]:
         """Names of the members."""
         return [name for name in self.planes if name != HOST]
+
+    @property
+    def fleet(self) -> ClusterFleet | None:
+        """What the controllers know; ``None`` while they do not run."""
+        return self._federation.fleet if self._federation is not None else None
+
+    def start(self) -> None:
+        """Start the controllers."""
+        parts = FederationParts(self.webhooks, THREADS)
+        connector, host = KubeConnector(Rng(1), BUSY), self.stores[HOST]
+        self._federation = Federation(host, self.clock, self._settings, connector, parts)
+
+    def stop(self) -> None:
+        """Stop the controllers."""
+        if self._federation is not None:
+            self._federation.close()
+        self._federation = None
+
+    def silence(self, name: str) -> None:
+        """Suspend the API server of a member; its lists stay those of this moment."""
+        self.lists[name].freeze()
+        self.planes[name]["kube-apiserver"].pause()
+
+    def resume(self, name: str) -> None:
+        """Let the API server of a member go on."""
+        self.planes[name]["kube-apiserver"].resume()
+        self.lists[name].thaw()
 
     def join(self, clusters: Sequence[RecordedCluster]) -> None:
         """Let clusters join, and wait until they are ready.
@@ -93,12 +117,12 @@ class RealServers:
         wanted = {each.name for each in clusters}
 
         def joined() -> bool:
-            fleet = self.federation.fleet
-            return wanted <= {x.record.name for x in fleet.clusters if is_ready(x)}
+            ready = self.fleet.clusters if self.fleet is not None else ()
+            return wanted <= {x.record.name for x in ready if is_ready(x)}
 
         if not self.run_until(joined, WITHIN):
-            text = str(dict(self.federation.loop.errors))
-            raise TimeoutExpiredError(f"joining {', '.join(sorted(wanted))}", text)
+            errors = self._federation.loop.errors if self._federation is not None else {}
+            raise TimeoutExpiredError(f"joining {', '.join(sorted(wanted))}", str(dict(errors)))
 
     def run_until(self, holds: Callable[[], bool], within: float) -> bool:
         """Run the controllers until something holds, or for some seconds; whether it holds."""
@@ -112,12 +136,13 @@ class RealServers:
 
     def step(self) -> None:
         """Let the controllers do what they have to do, and wait a moment."""
-        self.federation.loop.step()
+        if self._federation is not None:
+            self._federation.loop.step()
         self.clock.sleep(STEP)
 
     def close(self) -> None:
         """Stop the controllers and close all connections."""
-        self.federation.close()
+        self.stop()
         for each in self.stores.values():
             each.close()
 

@@ -7,7 +7,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.federation.connection.kube import FIELD_MANAGER
-from stretto.reconcile.cache import StoreCache
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
@@ -28,13 +28,22 @@ def store_of(plane: ControlPlane) -> KubeStore:
 class CachedLists:
     """Lists of a server from the caches of the controllers; they cost no request."""
 
-    def __init__(self, cache: Callable[[], StoreCache | None]) -> None:
-        """For a server whose caches ``cache`` returns; ``None`` while it is not connected."""
-        self._cache = cache
+    def __init__(self, fleet: Callable[[], ClusterFleet | None], name: str) -> None:
+        """For a server.
+
+        Args:
+            fleet: returns what the controllers know; ``None`` while they do not run.
+            name: name of the server.
+        """
+        self._fleet = fleet
+        self._name = name
 
     def list(self, kind: Kind) -> Listing:
-        """The objects of a kind that have been read."""
-        cache = self._cache()
+        """The objects of a kind that have been read; none of a server that is not connected."""
+        fleet = self._fleet()
+        if fleet is None:
+            return Listing([], 0)
+        cache = fleet.host if self._name == HOST else fleet.member(self._name)
         found = cache.follow(kind) if cache is not None else ()
         return Listing([each.record for each in found], 0)
 
@@ -58,11 +67,22 @@ class RecentLists:
         self._clock = clock
         self._age = age
         self._lists: dict[Kind, tuple[float, Listing]] = {}
+        self._is_frozen = False
 
     def list(self, kind: Kind) -> Listing:
         """The objects of a kind."""
         now = self._clock.monotonic()
         found = self._lists.get(kind)
-        if found is None or now - found[0] > self._age:
+        if found is None or (now - found[0] > self._age and not self._is_frozen):
             found = self._lists[kind] = now, self._store.list(kind)
         return found[1]
+
+    def freeze(self) -> None:
+        """Make all lists once more, and then none until the server answers again."""
+        for kind in tuple(self._lists):
+            self._lists[kind] = self._clock.monotonic(), self._store.list(kind)
+        self._is_frozen = True
+
+    def thaw(self) -> None:
+        """The server answers again."""
+        self._is_frozen = False
