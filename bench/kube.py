@@ -4,7 +4,7 @@
 
 The runs are those of ``bench/workloads/kube.yaml``, workload by workload. Results go to
 ``bench/results/kube-COMMIT.json`` after each run; after an interruption, the same command resumes.
-A complete record also updates the table and the plots of ``docs/appendix/bench-kube.md``. The
+A complete record also updates the table and the plot of ``docs/appendix/bench-kube.md``. The
 machine should be idle: API server, etcd, scheduler and load generator share it.
 """
 
@@ -18,9 +18,12 @@ from typing import Any
 import yaml
 from record import DOCS, commit, machine, source, store, table, write
 
+from stretto.sim.plots.figures import Pictures
+from stretto_lab.bench.kube.plot import WorkloadRates, rates_plot
+
 HERE = Path(__file__).parent
 WORKLOADS = "workloads"
-"""The run with plots; other runs are named after their options."""
+"""The run of the plot; other runs are named after their options."""
 COLUMNS = (
     "workload",
     "pods/s",
@@ -36,11 +39,9 @@ COLUMNS = (
 )
 
 
-def measure(options: dict[str, Any], plots: Path | None) -> dict[str, Any]:
-    """Execute one run; draw plots if a folder is given."""
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    """Execute one run."""
     words = [str(Path(sys.executable).parent / "stretto"), "bench", "kube", "--json", "-"]
-    note = source({"commit": commit(), "machine": machine()})
-    words += ["--out", str(plots), "--note", note] if plots else []
     for key, value in options.items():
         words += [f"--{key}", str(value)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
@@ -48,8 +49,23 @@ def measure(options: dict[str, Any], plots: Path | None) -> dict[str, Any]:
     results = {name: each for name, each in found.items() if isinstance(each, dict)}
     for result in results.values():
         for side in filter(None, (result["stretto"], result["kube-scheduler"])):
-            del side["curve"]  # the plot shows it
+            del side["curve"]  # hundreds of points; ``stretto bench kube --out`` plots them
     return results
+
+
+def pictures(record: dict[str, Any]) -> Pictures:
+    """The plot of a record."""
+    rates = {
+        name: WorkloadRates(
+            found["stretto"]["pods_per_s"],
+            (found["kube-scheduler"] or {}).get("pods_per_s"),
+            found["api_ceiling_per_s"],
+        )
+        for run in record["runs"]
+        for name, found in run["result"].items()
+        if run["name"] == WORKLOADS
+    }
+    return rates_plot(rates, source(record))
 
 
 def shown(value: float | None, digits: int = 0) -> str:
@@ -78,7 +94,7 @@ def cells(run: dict[str, Any], name: str, found: dict[str, Any]) -> list[str]:
 
 
 def write_page(record: dict[str, Any]) -> None:
-    """Write the table into the page."""
+    """Write the table and the plot of the page."""
     host = record["machine"]
     where = f"{host['cores']} cores of {host['cpu']}, Python {host['python']}"
     about = f"Commit {record['commit']}, {where}, load {host['load_before']:.1f} before."
@@ -86,6 +102,8 @@ def write_page(record: dict[str, Any]) -> None:
         cells(run, name, found) for run in record["runs"] for name, found in run["result"].items()
     ]
     write(DOCS / "appendix" / "bench-kube.md", "kube", [about, "", *table(COLUMNS, rows)])
+    for name, content in pictures(record).items():
+        (DOCS / "images" / name).write_bytes(content)
 
 
 def begun(every: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,10 +131,9 @@ def main() -> None:
     for run in record["runs"]:
         options = {**run["options"], **instead}
         names = [] if arguments.only not in run["name"] else options["workload"].split(",")
-        plots = DOCS / "images" if run["name"] == WORKLOADS else None
         for name in names:
             if name not in run["result"]:
-                run["result"] |= measure({**options, "workload": name}, plots)
+                run["result"] |= measure({**options, "workload": name})
                 store("kube", record)
     if not arguments.only and not arguments.nodes:
         write_page(record)

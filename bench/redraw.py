@@ -2,8 +2,7 @@
 
     python bench/redraw.py
 
-Use it after a change of the drawing code. The plots of ``bench/kube.py`` are not covered, because
-their curves are not recorded.
+Use it after a change of the drawing code.
 """
 
 import json
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import curves
+import kube
 import msgspec
 from record import DOCS, HERE
 from studies import POOLS
@@ -27,7 +27,7 @@ from stretto_lab.studies.reclaim.sweep import ReclaimPoint, reclaim_plots
 
 def latest(study: str) -> dict[str, Any]:
     """The record of a study that was committed last."""
-    paths = (HERE / "results").glob(f"{study}-*.json")
+    paths = (HERE / "results").glob(f"{study}-[0-9a-f]*.json")
     found: dict[str, Any] = json.loads(max(paths, key=committed).read_text())
     return found
 
@@ -64,6 +64,7 @@ def main() -> None:
     for cluster in POOLS:
         pictures |= forecasts(cluster)
     pictures |= curves.pictures(latest("curves"))
+    pictures |= kube.pictures(latest("kube"))
     for name, content in pictures.items():
         Path(DOCS / "images" / name).write_bytes(content)
     print(f"{len(pictures)} files")

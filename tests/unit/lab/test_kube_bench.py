@@ -11,6 +11,7 @@ from stretto.cli.main import cli
 from stretto.stores.store import Bind, Eviction, Patch
 from stretto_lab.bench.kube import bench
 from stretto_lab.bench.kube.options import WORKLOADS, KubeBenchOptions
+from stretto_lab.bench.kube.plot import WorkloadRates, rates_plot
 from stretto_lab.bench.kube.replay import WritePlan, replay, with_uids, writes_of
 from stretto_lab.bench.kube.rounds import BenchRound, DrainPass, WriteCeiling
 from stretto_lab.bench.kube.shapes import (
@@ -201,3 +202,10 @@ def test_workloads_are_taken_once_each_and_at_least_one() -> None:
         KubeBenchOptions(workload="chrun").names()
     with pytest.raises(InputError, match="one or more"):
         KubeBenchOptions(workload=" ,").names()
+
+
+def test_the_plot_of_rates_has_the_ratio_of_each_workload_and_the_ceiling() -> None:
+    rates = {"basic": WorkloadRates(1200, 300, 1500), "gang": WorkloadRates(900, None, 1100)}
+    svg = rates_plot(rates, "Commit 1a2b3c.")["kube-rates.svg"].decode()
+    for text in ("basic: 4.0 times", ">gang<", "API server alone", "Commit 1a2b3c."):
+        assert text in svg

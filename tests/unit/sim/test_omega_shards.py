@@ -91,6 +91,18 @@ def test_the_plots_are_pictures(points: Points) -> None:
     assert sum(name.endswith(".svg") for name in pictures) == 4
 
 
+def point(shards: int, partitions: bool, decision_s: float, redone_pct: float) -> ShardPoint:
+    return ShardPoint(shards, decision_s, "packing", partitions, 9, 1.0, 9.0, 0.0, redone_pct, 3)
+
+
+def test_runs_without_competing_shards_are_one_curve_in_the_plot_of_repeated_work() -> None:
+    points = [point(s, p, 0.01, s * 10.0 * (not p)) for s in (2, 4) for p in (True, False)]
+    svg = shard_plots([point(1, False, 0.01, 0.0), *points])["shards-packing-redone.svg"].decode()
+    assert svg.count("shards without partitions</text>") == 2
+    assert svg.count(">with partitions</text>") == 1
+    assert "1 shard" not in svg
+
+
 @pytest.mark.parametrize("wrong", [{"nodes": 0}, {"decisions_s": (-1.0,)}, {"commit_s": -1.0}])
 def test_a_study_that_makes_no_sense_is_refused(wrong: dict) -> None:  # type: ignore[type-arg]
     with pytest.raises(InputError):

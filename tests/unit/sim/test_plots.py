@@ -21,6 +21,7 @@ from stretto.sim.plots.figures import (
     draw_curves,
     draw_heat,
     draw_panels,
+    draw_rows,
 )
 
 WORDS = PlotTexts("title", "x", "y")
@@ -59,6 +60,20 @@ def test_a_scale_may_begin_at_0() -> None:
 def test_a_horizontal_axis_begins_at_the_first_point() -> None:
     line = PlotLine("", [0, 1000], [1, 2])
     assert "\u2212" not in drawn_text(draw_curves("c", [line], WORDS))  # no tick below 0
+
+
+@pytest.mark.parametrize(("curves", "parent"), [(4, "axes"), (5, "figure")])
+def test_the_legend_of_many_curves_is_beside_the_axes(curves: int, parent: str) -> None:
+    lines = [PlotLine(str(n), [0, 1], [n, n], n) for n in range(curves)]
+    svg = draw_curves("c", lines, WORDS)["c.svg"].decode()
+    levels = {"  ": "figure", "   ": "axes"}  # an SVG indents by its levels
+    assert [levels[each] for each in re.findall(r'\n( *)<g id="legend_1"', svg)] == [parent]
+
+
+def test_rows_have_their_names_and_a_missing_value_has_no_dot() -> None:
+    rows = {"basic": (10.0, 5.0, 12.0), "gang": (9.0, None, 11.0)}
+    text = drawn_text(draw_rows("r", rows, ("ours", "theirs", "limit"), WORDS))
+    assert all(name in text for name in ("basic", "gang", "ours", "theirs", "limit"))
 
 
 def test_moments_and_the_source_of_the_data_are_written() -> None:

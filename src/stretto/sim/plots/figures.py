@@ -33,6 +33,8 @@ APART: Final = 64
 """Maximum number of columns of a heat map that are separated by lines."""
 MARGIN: Final = 0.01
 """Part of the horizontal axis behind the last point, so that a last step is visible."""
+INSIDE: Final = 4
+"""Maximum number of curves whose legend is inside the axes; a larger one would cover points."""
 ROW_INCHES: Final = 0.4
 """Height of one horizontal bar."""
 
@@ -125,6 +127,8 @@ def draw_curves(name: str, lines: Sequence[PlotLine], texts: PlotTexts) -> Pictu
     _finish_axes(axes, texts, lines)
     if texts.at_end:
         _label_ends(axes, [line for line in lines if line.label])
+    elif sum(bool(line.label) for line in lines) > INSIDE:
+        figure.legend(fontsize=8, frameon=False, loc="outside lower right", ncols=3)
     elif any(line.label for line in lines):
         axes.legend(fontsize=8, frameon=False)
     return _saved(name, figure, texts)
@@ -183,6 +187,34 @@ def draw_bars(name: str, values: Mapping[str, float], texts: PlotTexts) -> Pictu
     axes.margins(x=0.1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.tick_params(axis="y", labelsize=8)
+    return _saved(name, figure, texts)
+
+
+def draw_rows(
+    name: str, rows: Mapping[str, Sequence[float | None]], series: Sequence[str], texts: PlotTexts
+) -> Pictures:
+    """One row for each name with a dot for each series; the last series is a limit, a short line.
+
+    Args:
+        name: file name without suffix.
+        rows: values by row, one for each series; ``None`` for a missing one. The first is at the
+            top.
+        series: names of the series.
+        texts: texts and scales.
+    """
+    figure = _canvas(7.2, 1.6 + ROW_INCHES * len(rows))
+    axes = figure.add_subplot()
+    for number, label in enumerate(series):
+        last = number == len(series) - 1
+        values = [row[number] for row in rows.values()]
+        x = [value for value in values if value is not None]
+        y = [place for place, value in enumerate(values) if value is not None]
+        mark, colour = ("|", GREY) if last else ("o", COLOURS[number % len(COLOURS)])
+        axes.plot(x, y, mark, color=colour, label=label, markersize=14 if last else 7)
+    _finish_axes(axes, texts, ())
+    axes.set_yticks(range(len(rows)), list(rows), fontsize=8)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    figure.legend(fontsize=8, frameon=False, loc="outside lower right", ncols=len(series))
     return _saved(name, figure, texts)
 
 

@@ -1,12 +1,50 @@
-"""Plots of the bench: scheduled pods over time, one per workload, with the ceiling of the API.
+"""Plots of the bench: bound pods over time, one per workload, and the rates of all workloads.
 
-Time begins at the first binding of each scheduler, so that the slopes compare. How long a scheduler
-takes to its first binding is a column of the table.
+Both show the ceiling, which is the rate of the API server alone. The time of a curve begins at the
+first binding of its scheduler, so that the slopes compare. How long a scheduler takes to its first
+binding is a column of the table.
 """
 
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves, draw_rows
 from stretto_lab.bench.kube.bench import SchedulerResult, WorkloadResult
 from stretto_lab.bench.kube.options import KUBE_SCHEDULER, STRETTO
+
+
+class WorkloadRates(NamedTuple):
+    """Pods per second in one workload; ``None`` for a side that did not run."""
+
+    #: Stretto.
+    stretto: float | None
+    #: kube-scheduler.
+    kube_scheduler: float | None
+    #: The API server alone.
+    ceiling: float | None
+
+
+def rates_plot(rates: Mapping[str, WorkloadRates], source: str) -> Pictures:
+    """The rates of the workloads side by side; ``source`` is the machine and the commit."""
+    ratios = {
+        name: each.stretto / each.kube_scheduler
+        for name, each in rates.items()
+        if each.stretto and each.kube_scheduler
+    }
+    rows = {
+        f"{name}: {ratios[name]:.1f} times" if name in ratios else name: each
+        for name, each in rates.items()
+    }
+    most = max(ratios, key=lambda name: ratios[name], default="")
+    least = min(ratios, key=lambda name: ratios[name], default="")
+    title = "Rates and the ceiling of the API server"
+    if ratios:
+        title = (
+            f"{ratios[least]:.1f} ({least}) to {ratios[most]:.0f} ({most}) "
+            "times the rate of kube-scheduler"
+        )
+    texts = PlotTexts(title, "pods bound per second", "", log_x=True, note=source)
+    return draw_rows("kube-rates", rows, (STRETTO, KUBE_SCHEDULER, "API server alone"), texts)
 
 
 def workload_plot(name: str, result: WorkloadResult, source: str) -> Pictures:

@@ -35,6 +35,10 @@ ZONES: Final = 4
 """Zones of the nodes."""
 POLICIES: Final = ("default", "packing")
 """Spreading (least allocated first) and packing (most allocated first)."""
+REPEATED: Final = "repeated claims, % of pods"
+"""Vertical axis of the plots of repeated work."""
+APART: Final = "with partitions"
+"""Name of the runs in which no two shards prefer the same nodes."""
 
 
 class ShardStudy(msgspec.Struct, frozen=True):
@@ -125,14 +129,30 @@ def shard_plots(points: Sequence[ShardPoint]) -> Pictures:
         how = "packing" if policy == "packing" else "spreading"
         along = "decision time of a batch (ms)"
         speed = [_line(found, _speed) for found in _groups(mine)]
-        redone = [_line(found, _redone) for found in _groups(mine)]
         words = PlotTexts(_speed_title(how, mine), along, "pods per virtual second", log_x=True)
         pictures |= draw_curves(f"shards-{how}-throughput", speed, words)
         worst = max(mine, key=_redone)
         title = f"Shards, {how}: {_label(worst)} repeat up to {worst.redone_pct:.0f} % of claims"
-        words = PlotTexts(title, along, "repeated claims, % of pods", log_x=True)
-        pictures |= draw_curves(f"shards-{how}-redone", redone, words)
+        words = PlotTexts(title, along, REPEATED, log_x=True, from_0=True, at_end=True)
+        pictures |= draw_curves(f"shards-{how}-redone", _redone_lines(mine), words)
     return pictures
+
+
+def _redone_lines(points: Sequence[ShardPoint]) -> list[PlotLine]:
+    """One curve for each number of competing shards, and one for the worst of all other runs."""
+    lines = [_line(each, _redone, marks=False) for each in _groups(points) if _competes(each[0])]
+    apart: dict[float, float] = {}
+    for each in points:
+        if not _competes(each):
+            time = 1000 * each.decision_s
+            apart[time] = max(apart.get(time, 0.0), each.redone_pct)
+    times = sorted(apart)
+    return [*lines, PlotLine(APART, times, [apart[time] for time in times], 6, dashed=True)]
+
+
+def _competes(point: ShardPoint) -> bool:
+    """True if several shards take from the same nodes."""
+    return point.shards > 1 and not point.partitions
 
 
 def _groups(points: Sequence[ShardPoint]) -> Iterator[list[ShardPoint]]:
@@ -145,14 +165,16 @@ def _groups(points: Sequence[ShardPoint]) -> Iterator[list[ShardPoint]]:
 
 
 def _label(point: ShardPoint) -> str:
-    apart = "" if point.partitions or point.shards == 1 else " without partitions"
+    apart = " without partitions" if _competes(point) else ""
     return f"{format_count(point.shards, 'shard')}{apart}"
 
 
-def _line(found: Sequence[ShardPoint], value: Callable[[ShardPoint], float]) -> PlotLine:
+def _line(
+    found: Sequence[ShardPoint], value: Callable[[ShardPoint], float], *, marks: bool = True
+) -> PlotLine:
     first = found[0]
     x = [1000 * each.decision_s for each in found]
-    marks = not first.partitions and first.shards > 1
+    marks = marks and _competes(first)
     colour = first.shards.bit_length() - 1
     return PlotLine(_label(first), x, [value(each) for each in found], colour, marks=marks)
 
