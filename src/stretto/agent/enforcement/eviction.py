@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from stretto.base.amounts import add_amounts
+from stretto.base.amounts import add_amounts, covers
 from stretto.capacity.model.classes import Band
 
 MEMORY: Final = "memory"
@@ -206,7 +206,7 @@ def evict(rounds: Iterable[EvictionRound], attempt: Callable[[str, Trigger], boo
     done: set[str] = set()
     for each in rounds:
         for victim in each.victims:
-            if all(freed.get(name, 0) >= amount for name, amount in each.target.items()):
+            if covers(freed, each.target):
                 break
             if victim.name in done or not attempt(victim.name, each.trigger):
                 continue

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from stretto.base.amounts import add_amounts
 from stretto.daemons.roles.store_view import StoreView
 from stretto.plane.plane import Plane
 from stretto.state.queues.tree import QueueBranch
@@ -164,8 +165,8 @@ class QueueReclaim:
         """Total requests of pods, by column."""
         pool, total = self._plane.dispatcher.reclaimer.usage, dict[int, int]()
         for class_id, count in self._classes(rows).items():
-            for column, amount in pool.pool.requests_of(class_id) if pool is not None else ():
-                total[column] = total.get(column, 0) + amount * count
+            if pool is not None:
+                add_amounts(total, pool.pool.requests_of(class_id), count)
         return total
 
     def _classes(self, rows: Iterable[int]) -> Counter[int]:

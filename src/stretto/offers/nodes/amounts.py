@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from stretto.base.errors import InputError
 from stretto.offers.allocator.values import ranges
 from stretto.offers.allocator.values.ranges import Ranges
-from stretto.state.classes.table import GPU
-from stretto.state.queries.pool import DEVICES
+from stretto.state.classes.table import GPU, PodClass
+from stretto.state.queries.pool import DEVICES, devices_of
 from stretto.state.rows.ledger import Ledger
 
 MIB: Final = 1 << 20
@@ -71,6 +71,11 @@ def columns_of(quantities: Iterable[tuple[str, int]], ledger: Ledger) -> dict[in
     return found
 
 
+def columns_of_task(task: PodClass, ledger: Ledger) -> dict[int, int]:
+    """Return exact amounts by column of a task's pod, those of devices in thousandths."""
+    return {**dict(task.requests), **devices_of(task, ledger)}
+
+
 def milli_of(exact: Mapping[int, int], ledger: Ledger) -> dict[str, int]:
     """Offered thousandths of exact amounts by column; other resources are omitted."""
     return {
@@ -108,10 +113,13 @@ def read_ports(text: str, where: str) -> Ranges:
     return ranges.normalize(found)
 
 
+def gpu_column(ledger: Ledger) -> int:
+    """Return the column of GPUs, which count in thousandths."""
+    return DEVICES + ledger.devices.kind_number(GPU)
+
+
 def _column(each: Correspondence, ledger: Ledger) -> int:
-    if each.resource == GPU:
-        return DEVICES + ledger.devices.kind_number(GPU)
-    return ledger.resources.column(each.resource)
+    return gpu_column(ledger) if each.resource == GPU else ledger.resources.column(each.resource)
 
 
 def _scale(each: Correspondence) -> int:

@@ -10,15 +10,23 @@ capacity is promised twice.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stretto.base.amounts import add_amounts, positive_rest
 from stretto.offers.allocator.contract import OfferAllocator
 from stretto.offers.allocator.values import ranges
-from stretto.offers.nodes.amounts import GPUS, PORTS, columns_of, milli_of, ports_of
+from stretto.offers.nodes.amounts import (
+    GPUS,
+    PORTS,
+    columns_of,
+    columns_of_task,
+    gpu_column,
+    milli_of,
+    ports_of,
+)
 from stretto.offers.nodes.parts import AgentPart
 from stretto.offers.nodes.queues import queue_of
 from stretto.state.classes.table import GPU, PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.cluster.offers import NOTHING, OfferClaim
-from stretto.state.queries.pool import DEVICES
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.resources import PODS
@@ -79,8 +87,8 @@ class QueueSums:
             self._changed.update(amounts)
             for queue, columns in amounts.items():
                 total = self.sums.setdefault(queue, {})
-                for column, amount in columns.items():
-                    total[column] = total.get(column, 0) + sign * amount
+                add_amounts(total, columns.items(), sign)
+                for column in columns:
                     if not total[column]:
                         del total[column]
                 if not total:
@@ -145,25 +153,29 @@ class SharedLedger:
         ports = node.reserved.ports
         for holding, kept in self._allocator.holdings(node.agent_id).items():
             queue = self.queue_of(holding.role)
-            _add(held.setdefault(queue, {}), columns_of(kept.quantities, ledger))
+            add_amounts(held.setdefault(queue, {}), columns_of(kept.quantities, ledger).items())
             ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in kept))
         charged: dict[str, Columns] = {}
         for each in node.tasks:
             task = self._class_of(each.row)
-            _add(charged.setdefault(each.queue, {}), self._requests(task))
+            add_amounts(
+                charged.setdefault(each.queue, {}),
+                columns_of_task(task, ledger).items(),
+            )
             used = ranges.normalize((port.port, port.port) for port in task.ports)
             ports = ranges.difference(ports, used)
         self._tasks.replace(name, charged)
-        rest = {queue: _minus(held[queue], charged.get(queue, {})) for queue in held}
+        rest = {queue: positive_rest(held[queue], charged.get(queue, {})) for queue in held}
         for role, milli in node.ended.scalars.items():
             queue = self.queue_of(role)
-            rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), ledger))
+            rest[queue] = positive_rest(rest.get(queue, {}), columns_of(milli.items(), ledger))
         for role, milli in node.reserved.scalars.items():
-            _add(rest.setdefault(self.queue_of(role), {}), columns_of(milli.items(), ledger))
+            more = columns_of(milli.items(), ledger)
+            add_amounts(rest.setdefault(self.queue_of(role), {}), more.items())
         self._claims.replace(name, rest)
         total: Columns = {}
         for amounts in rest.values():
-            _add(total, amounts)
+            add_amounts(total, amounts.items())
         claim = self._claim_of(total, ranges.difference(ports, node.ended.ports))
         return self._cluster.offers.replace(slot, claim)
 
@@ -179,7 +191,7 @@ class SharedLedger:
 
     def _claim_of(self, total: Columns, ports: ranges.Ranges) -> OfferClaim:
         """A claim on a node; a part of a device counts as a whole one."""
-        gpus = total.pop(DEVICES + self._cluster.ledger.devices.kind_number(GPU), 0)
+        gpus = total.pop(gpu_column(self._cluster.ledger), 0)
         amounts = {column: amount for column, amount in total.items() if amount > 0}
         return OfferClaim(amounts, {GPU: -(-gpus // WHOLE)} if gpus > 0 else {}, ports)
 
@@ -207,13 +219,12 @@ class SharedLedger:
         ledger = self._cluster.ledger
         ledger.widen()
         free = dict(enumerate((ledger.alloc[slot] - ledger.used[slot]).tolist()))
-        free[DEVICES + ledger.devices.kind_number(GPU)] = self._free_gpus(slot)
+        free[gpu_column(ledger)] = self._free_gpus(slot)
         usable = is_offered and (free[PODS] > 0 or bool(self._cluster.offers.of(slot)))
         held: dict[str, int] = {}
         ports: ranges.Ranges = ()
         for resources in self._allocator.holdings(agent_id).values():
-            for name, milli in resources.quantities:
-                held[name] = held.get(name, 0) + milli
+            add_amounts(held, resources.quantities)
             ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in resources))
         more = milli_of(free, ledger)
         total = {
@@ -254,8 +265,8 @@ class SharedLedger:
         for queue in self._uncounted(usage):
             role = self.roles[queue]
             used = dict(usage.claims.usage(queue))
-            _add(used, usage.promises.usage(queue))
-            rest = milli_of(_minus(used, tasks.get(queue, {})), ledger)
+            add_amounts(used, usage.promises.usage(queue).items())
+            rest = milli_of(positive_rest(used, tasks.get(queue, {})), ledger)
             before = self._outside.get(role, {})
             change = {name: rest.get(name, 0) - before.get(name, 0) for name in {*rest, *before}}
             if any(change.values()):
@@ -271,20 +282,3 @@ class SharedLedger:
 
     def _class_of(self, row: int) -> PodClass:
         return self._cluster.classes[int(self._cluster.pods.class_id[row])]
-
-    def _requests(self, task: PodClass) -> Columns:
-        """Amounts by column, those of devices in thousandths."""
-        number = self._cluster.ledger.devices.kind_number
-        devices = {DEVICES + number(each.kind): each.count * each.milli for each in task.devices}
-        return {**dict(task.requests), **devices}
-
-
-def _add(total: Columns, more: Mapping[int, int]) -> None:
-    for column, amount in more.items():
-        total[column] = total.get(column, 0) + amount
-
-
-def _minus(amounts: Mapping[int, int], less: Mapping[int, int]) -> Columns:
-    """The positive differences."""
-    rest = {column: amount - less.get(column, 0) for column, amount in amounts.items()}
-    return {column: amount for column, amount in rest.items() if amount > 0}

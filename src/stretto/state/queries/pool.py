@@ -11,9 +11,11 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import PODS
 
 DEVICES: Final = 1 << 16
@@ -48,6 +50,16 @@ class PoolView(Protocol):
         """The inverse of ``count``: a resource, and an amount in its own unit."""
 
 
+def devices_of(pod: PodClass, ledger: Ledger) -> dict[int, int]:
+    """Return the thousandths of devices that a pod requests, by column."""
+    found: dict[int, int] = {}
+    number = ledger.devices.kind_number
+    add_amounts(
+        found, ((DEVICES + number(each.kind), each.count * each.milli) for each in pod.devices)
+    )
+    return found
+
+
 class Pool:
     """Reads the pool from a cluster."""
 
@@ -66,12 +78,7 @@ class Pool:
         known = self._requests.get(class_id)
         if known is not None and known[0] is pod:
             return known[1]
-        number = self._cluster.ledger.devices.kind_number
-        devices: dict[int, int] = {}
-        for each in pod.devices:
-            column = DEVICES + number(each.kind)
-            devices[column] = devices.get(column, 0) + each.count * each.milli
-        made = (*pod.requests, (PODS, 1), *devices.items())
+        made = (*pod.requests, (PODS, 1), *devices_of(pod, self._cluster.ledger).items())
         self._requests[class_id] = (pod, made)
         return made
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from stretto.api.wire.quantity import amounts
+from stretto.base.amounts import add_amounts
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.nodes.amounts import ports_of
 from stretto.state.classes.table import GPU
@@ -39,7 +40,7 @@ def exact(resources: ResourceList) -> Amounts:
         resource, factor, divisor = _UNITS[name]
         found[resource] = milli * factor // divisor
     for first, last in ports_of((each.kind.name, each.value) for each in resources):
-        add(found, {f"port {number}": 1 for number in range(first, last + 1)})
+        add_amounts(found, {f"port {number}": 1 for number in range(first, last + 1)}.items())
     return found
 
 
@@ -48,18 +49,13 @@ def by_role(resources: ResourceList, role: str) -> dict[str, Amounts]:
     found: dict[str, Amounts] = {}
     for item in resources:
         mine = item.kind.role if item.kind.reservations else role
-        add(found.setdefault(mine, {}), exact(ResourceList((item,))))
+        add_amounts(found.setdefault(mine, {}), exact(ResourceList((item,))).items())
     return found
 
 
-def minus(whole: Amounts, part: Amounts) -> Amounts:
-    """The positive differences."""
-    rest = {name: amount - part.get(name, 0) for name, amount in whole.items()}
-    return {name: amount for name, amount in rest.items() if amount > 0}
-
-
-def in_thousandths(found: Amounts) -> Amounts:
-    """The same amounts with GPUs in thousandths."""
+def in_thousandths(quantities: Mapping[str, Any], where: str) -> Amounts:
+    """Amounts of a resource list, those of GPUs in thousandths; ``where`` names the object."""
+    found = amounts(quantities, where)
     return found | ({GPU: found[GPU] * WHOLE} if GPU in found else {})
 
 
@@ -69,8 +65,8 @@ def fits(
     """True if amounts fit next to others on a node; a part of a GPU counts as a whole one."""
     used: Amounts = {}
     for each in held:
-        add(used, _whole(each))
-    has = in_thousandths(amounts(allocatable, "node"))
+        add_amounts(used, _whole(each).items())
+    has = in_thousandths(allocatable, "node")
     return all(
         used.get(name, 0) + more <= has.get(name, int(name.startswith("port ")))
         for name, more in _whole(wanted).items()
@@ -79,9 +75,3 @@ def fits(
 
 def _whole(found: Mapping[str, int]) -> Amounts:
     return {name: -(-n // WHOLE) * WHOLE if name == GPU else n for name, n in found.items()}
-
-
-def add(total: Amounts, more: Mapping[str, int]) -> None:
-    """Add amounts to others."""
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount

@@ -3,13 +3,14 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from stretto.base.amounts import positive_rest
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.master.state.offers import Offer
 from stretto.offers.nodes.agents import node_of
 from stretto.offers.nodes.queues import ANY_ROLE
-from stretto_lab.chaos.pool.capacity import Amounts, by_role, exact, minus
+from stretto_lab.chaos.pool.capacity import Amounts, by_role, exact
 from stretto_lab.chaos.pool.objects import PoolPod
 
 
@@ -65,7 +66,7 @@ def _unused(agent: Agent, users: list[ResourceList]) -> dict[str, Amounts]:
     reserved = by_role(agent.total, "")
     for each in users:
         for role, used in by_role(each, "").items():
-            reserved[role] = minus(reserved.get(role, {}), used)
+            reserved[role] = positive_rest(reserved.get(role, {}), used)
     return {role: unused for role, unused in reserved.items() if role}
 
 

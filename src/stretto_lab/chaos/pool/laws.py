@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from stretto.api.wire.kinds import POD, QUEUE
-from stretto.api.wire.quantity import amounts
+from stretto.base.amounts import add_amounts, positive_rest
 from stretto.offers.nodes.agents import node_of
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
@@ -14,11 +14,9 @@ from stretto.stores.store import EventType
 from stretto_lab.chaos.pool.capacity import (
     COLUMNS,
     Amounts,
-    add,
     capacity_of,
     fits,
     in_thousandths,
-    minus,
 )
 from stretto_lab.chaos.pool.frameworks import ENDED
 from stretto_lab.chaos.pool.holdings import Held, held_of, queue_of
@@ -63,9 +61,9 @@ class PoolLaws:
         """Law 1: no claim takes more of a node than it has, as far as the ledger has read it."""
         used: dict[str, Amounts] = {}
         for pod in pods:
-            add(used.setdefault(pod.node, {}), pod.requests)
+            add_amounts(used.setdefault(pod.node, {}), pod.requests.items())
         for each in held:
-            add(used.setdefault(each.node, {}), each.amounts)
+            add_amounts(used.setdefault(each.node, {}), each.amounts.items())
         cluster = self._world.pool.plane.cluster
         before, self._excess = self._excess, {}
         for name, slot in cluster.nodes.by_name.items():
@@ -103,9 +101,9 @@ class PoolLaws:
             while path[-1] in queues and queues[path[-1]].spec.parent:
                 path.append(queues[path[-1]].spec.parent)
             for queue_name in path:
-                add(used.setdefault(queue_name, {}), more)
+                add_amounts(used.setdefault(queue_name, {}), more.items())
         for name, queue in queues.items():
-            for resource, most in in_thousandths(amounts(queue.spec.limit, name)).items():
+            for resource, most in in_thousandths(queue.spec.limit, name).items():
                 consumed = used.get(name, {}).get(resource, 0)
                 before = self._consumed.get(name, {}).get(resource, 0)
                 if consumed > max(most, before):
@@ -187,7 +185,7 @@ class PoolLaws:
         columns = {cluster.ledger.resources.column(name): name for name in COLUMNS}
         held: dict[str, Amounts] = {}
         for each in self._holdings():
-            add(held.setdefault(queue_of(each.role), {}), each.amounts)
+            add_amounts(held.setdefault(queue_of(each.role), {}), each.amounts.items())
         for queue in {*held, *usage.offered}:
             charged = dict(usage.offered.get(queue, ()))
             for column, name in columns.items():
@@ -227,5 +225,5 @@ def _charged_parts(pod: PoolPod) -> Iterator[tuple[str, Amounts]]:
     rest = dict(pod.requests)
     for role, used in pod.reserved.items():
         yield queue_of(role), used
-        rest = minus(rest, used)
+        rest = positive_rest(rest, used)
     yield pod.queue, rest

@@ -7,12 +7,13 @@ import msgspec
 
 from stretto.api.wire.kinds import POD
 from stretto.api.wire.quantity import amounts
+from stretto.base.amounts import add_amounts
 from stretto.offers.master.resources import formats
 from stretto.offers.nodes.pods import QUEUE, TASKS
 from stretto.state.classes.table import GPU, GPU_MILLI
 from stretto.state.rows.devices import WHOLE
 from stretto.stores.store import Record, Store
-from stretto_lab.chaos.pool.capacity import Amounts, add, by_role
+from stretto_lab.chaos.pool.capacity import Amounts, by_role
 
 LIVE: Final = ("Pending", "Running")
 """Phases in which a pod holds its requests."""
@@ -90,9 +91,9 @@ def _requests(containers: list[dict[str, Any]], milli: int) -> Amounts:
     """Requests of containers; ``milli`` is the part of each GPU."""
     found: Amounts = {"pods": 1}
     for container in containers:
-        add(found, amounts(container["resources"].get("requests", {}), "pod"))
+        add_amounts(found, amounts(container["resources"].get("requests", {}), "pod").items())
         for port in _host_ports(container):
-            add(found, {f"port {port}": 1})
+            add_amounts(found, [(f"port {port}", 1)])
     if GPU in found:
         found[GPU] *= milli
     return found

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from math import inf, nextafter
 from typing import Protocol
 
+from stretto.base.amounts import covers
 from stretto.offers.allocator.pool.agents import AgentState
 from stretto.offers.allocator.pool.filters import RefusedOffers
 from stretto.offers.allocator.pool.members import RoleNode, Subscription
@@ -12,7 +13,7 @@ from stretto.offers.allocator.subjects.agents import AgentCapability
 from stretto.offers.allocator.subjects.frameworks import ResourceRequest
 from stretto.offers.allocator.subjects.grants import CycleStage, OfferGrant
 from stretto.offers.allocator.values.resources import NOTHING, Resources
-from stretto.offers.allocator.values.scalars import Quantities, covers
+from stretto.offers.allocator.values.scalars import Quantities
 
 
 class Portion(Protocol):

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
+from stretto.base.amounts import covers
 from stretto.offers.allocator.values import ranges
 from stretto.offers.allocator.values.kinds import ResourceIdentity, ResourceKind, kind_of
 from stretto.offers.allocator.values.ranges import Ranges
-from stretto.offers.allocator.values.scalars import Quantities, covers
+from stretto.offers.allocator.values.scalars import Quantities
 
 ResourceValue: TypeAlias = int | Ranges | frozenset[str]
 """Thousandths of a scalar, copies of an indivisible item, ranges, or a set of names."""

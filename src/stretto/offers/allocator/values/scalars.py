@@ -49,11 +49,6 @@ def quantities(amounts: Mapping[str, float], field: str = "quantities") -> dict[
     return {name: to_milli(value, f"{field}.{name}") for name, value in amounts.items()}
 
 
-def covers(whole: Quantities, part: Quantities) -> bool:
-    """True if ``whole`` has at least every amount of ``part``."""
-    return all(whole.get(name, 0) >= amount for name, amount in part.items())
-
-
 def add_to(target: dict[str, int], amounts: Iterable[tuple[str, int]], sign: int = 1) -> None:
     """Add amounts to a mutable mapping; ``sign`` -1 subtracts."""
     for name, amount in amounts:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from stretto.base.amounts import add_amounts
+from stretto.base.amounts import add_amounts, covers
 from stretto.offers.master.checks.resources import list_error
 from stretto.offers.master.core import subjects
 from stretto.offers.master.core.documents import known_roles, reserved_to
@@ -210,7 +210,7 @@ def _capacity_error(master: MasterState, configs: Iterable[Message]) -> str | No
         add_amounts(wanted, milli_of(config.get("guarantees", {})).items())
     agents = [agent.total.where(lambda kind: not kind.revocable) for agent in master.agents]
     capacity = total(agents).scalars()
-    if all(capacity.get(name, 0) >= amount for name, amount in wanted.items()):
+    if covers(capacity, wanted):
         return None
     return (
         f"'{formats.quantities_text(wanted)}' exceed cluster capacity"

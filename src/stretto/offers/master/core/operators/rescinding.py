@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from stretto.base.amounts import add_amounts
+from stretto.base.amounts import add_amounts, covers
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.master.core import offering
 from stretto.offers.master.core.state import MasterState
@@ -45,7 +45,7 @@ def free_guarantee(master: MasterState, role: str, config: Message) -> None:
     members = [each for each in master.frameworks.in_role(role) if each.active]
     visited = 0
     for agent in master.agents:
-        if _covers(freed, wanted) and visited >= len(members):
+        if covers(freed, wanted) and visited >= len(members):
             return
         offers = master.offers.of_agent(agent.id) if agent.is_active else []
         visited += bool(offers)
@@ -66,7 +66,3 @@ def _within(role: str, offer: Offer) -> bool:
 
 def _add(amounts: dict[str, int], offer: Offer, sign: int = 1) -> None:
     add_amounts(amounts, offer.resources.quantities().items(), sign)
-
-
-def _covers(amounts: dict[str, int], wanted: dict[str, int]) -> bool:
-    return all(amounts.get(name, 0) >= amount for name, amount in wanted.items())
