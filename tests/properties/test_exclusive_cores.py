@@ -1,5 +1,6 @@
 """Exclusive cores on nodes that promise more than they have: shards agree with the binder."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from tests.support.hand_fed_cluster import ClusterFeed, same_columns
 EXCLUSIVE = {"katalyst.kubewharf.io/qos_level": "dedicated_cores"}
 OVERCOMMIT = {"profiles": [{"stretto": {"overcommit": {"pools": {"o": {"caps": {"cpu": 3}}}}}}]}
 EXACT = (1.0, 1.25, 1.5, 2.0, 3.0, 1.1, 1.2, 1.35)
-"""Ratios whose truncated products are exact."""
+"""Ratios whose truncated products with whole amounts are exact; those of ``ANY`` are not all."""
 ANY = (1.15, 1.4, 1.333, 2.3, 2.55)
 pods = st.tuples(st.sampled_from(["500m", "1", "1500m", "2"]), st.booleans())
 units = st.lists(
@@ -36,17 +37,23 @@ def ratios(of: tuple[float, ...]) -> st.SearchStrategy[list[float]]:
 
 
 class World:
-    """Nodes of four cores with ratios, a shard's runtime, and units of pods."""
+    """Nodes with a ratio of four cores or 4000Mi, a shard's runtime, and units of pods."""
 
-    def __init__(self, nodes: list[float], units: list[tuple[list[tuple[str, bool]], int]]) -> None:
+    def __init__(
+        self,
+        nodes: list[float],
+        units: list[tuple[list[tuple[str, bool]], int]],
+        resource: str = "cpu",
+    ) -> None:
+        self.resource = resource
         self.feed = ClusterFeed(config=ClusterConfig(overcommits=True))
         for number, ratio in enumerate(nodes):
-            self.feed.node(make_node(f"n{number}", cpu="4"))
+            self.feed.node(make_node(f"n{number}", cpu="4", memory="4000Mi"))
             bound = NodeRatio(ratio, 3.0, RatioBound.STATIC)
-            self.cluster.ledger.set_ratios(number, {"cpu": bound} if ratio > 1 else {})
+            self.cluster.ledger.set_ratios(number, {resource: bound} if ratio > 1 else {})
         self.units: list[tuple[list[int], int]] = []
         for members, least in units:
-            rows = [self.pod(cpu, exclusive=exclusive) for cpu, exclusive in members]
+            rows = [self.pod(amount, exclusive=exclusive) for amount, exclusive in members]
             self.units.append((rows, min(least, len(members))))
         engine = CompiledProfile(load_profile(OVERCOMMIT), self.cluster)
         self.runtime = PlacerFactory(engine, "numpy").by_class(Rng(1))
@@ -56,9 +63,10 @@ class World:
     def cluster(self) -> Cluster:
         return self.feed.cluster
 
-    def pod(self, cpu: str, *, exclusive: bool) -> int:
+    def pod(self, amount: str, *, exclusive: bool) -> int:
         name, notes = f"p{self.feed.version}", EXCLUSIVE if exclusive else {}
-        self.feed.pod(make_pod(name, cpu=cpu, annotations=notes))
+        requests = {"cpu": "0", "memory": "0", self.resource: amount}
+        self.feed.pod(make_pod(name, **requests, annotations=notes))
         return self.feed.row(name)
 
     def class_of(self, row: int) -> PodClass:
@@ -106,7 +114,7 @@ def test_every_claim_of_a_batch_holds(nodes: list[float], wanted: Any) -> None:
     assert all(world.charged(rows, world.place()))
 
 
-@given(ratios(EXACT), units)
+@given(ratios(EXACT + ANY), units)
 def test_the_snapshot_shows_what_the_binder_will_charge(nodes: list[float], wanted: Any) -> None:
     world = World(nodes, wanted)
     rows = [row for members, _ in world.units for row in members]
@@ -116,7 +124,7 @@ def test_the_snapshot_shows_what_the_binder_will_charge(nodes: list[float], want
     assert same_columns(world.runtime.columns, true) == []
 
 
-@given(ratios(EXACT), units)
+@given(ratios(EXACT + ANY), units)
 def test_a_unit_of_equal_pods_waits_only_if_too_few_fit(nodes: list[float], wanted: Any) -> None:
     world = World(nodes, [(members[:1] * len(members), least) for members, least in wanted])
     slots = iter(world.place())
@@ -127,7 +135,20 @@ def test_a_unit_of_equal_pods_waits_only_if_too_few_fit(nodes: list[float], want
         world.charged(rows, here)
 
 
-@given(ratios(EXACT), units)
+@given(ratios(EXACT + ANY), units)
+def test_members_that_are_given_back_leave_no_trace_in_the_snapshot(
+    nodes: list[float], wanted: Any
+) -> None:
+    world = World(nodes, wanted)
+    before = world.runtime.columns.copied()
+    rows = [row for members, _ in world.units for row in members]
+    for row, slot in reversed(list(zip(rows, world.place(), strict=True))):
+        if slot >= 0:
+            world.runtime.give_back(world.class_of(row).id, slot, 0)
+    assert same_columns(world.runtime.columns, before) == []
+
+
+@given(ratios(EXACT + ANY), units)
 def test_a_plan_that_is_dropped_leaves_no_trace_in_the_snapshot(
     nodes: list[float], wanted: Any
 ) -> None:
@@ -183,3 +204,44 @@ def test_a_pod_waits_only_if_the_binder_would_refuse_it(
         assert (slot == 0) == fits
         world.charged([row], [int(slot)])
         world.runtime.sync()
+
+
+def fit_together(ratio: float, real: int, placed: "Sized") -> bool:
+    """Whether shared amounts fit beside exclusive ones, which count once: in integers."""
+    exclusive = sum(amount for amount, alone in placed if alone)
+    shared = sum(amount for amount, alone in placed if not alone)
+    return exclusive <= real and shared <= max(int((real - exclusive) * ratio), real - exclusive)
+
+
+UNITS = {"cpu": ("m", 1), "memory": ("Mi", 1 << 20)}
+"""How a test writes an amount of a resource, and its size in the units of the ledger."""
+any_ratio = st.one_of(st.sampled_from(EXACT + ANY), st.integers(100, 300).map(lambda n: n / 100))
+Sized = list[tuple[int, bool]]
+
+
+@st.composite
+def gangs_that_fill_a_node(draw: st.DrawFn, ratio: float) -> list[Sized]:
+    """Gangs that take all of a node of 4000, or one unit less or more, in any order."""
+    cuts = sorted(draw(st.lists(st.integers(0, 80).map(lambda n: n * 50), max_size=6)))
+    sizes = [b - a for a, b in pairwise([0, *cuts, 4000])]
+    kinds = draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
+    pods = [(n, alone) for n, alone in zip(sizes, kinds, strict=True) if alone]
+    exclusive = sum(n for n, _ in pods)
+    pods.append((int((4000 - exclusive) * ratio) + draw(st.integers(-1, 1)), False))
+    pods = draw(st.permutations([each for each in pods if each[0] > 0]))
+    parts = sorted(draw(st.sets(st.integers(0, len(pods)), max_size=3)))
+    gangs = [list(pods[a:b]) for a, b in pairwise([0, *parts, len(pods)])]
+    return [gang for gang in gangs if gang]
+
+
+@given(st.data(), st.sampled_from(list(UNITS)), any_ratio)
+def test_a_gang_is_placed_on_a_node_exactly_if_integers_say_that_it_fits(
+    data: st.DataObject, resource: str, ratio: float
+) -> None:
+    (suffix, size), wanted = UNITS[resource], data.draw(gangs_that_fill_a_node(ratio))
+    units = [([(f"{n}{suffix}", alone) for n, alone in gang], 9) for gang in wanted]
+    slots, placed = iter(World([ratio], units, resource).place()), Sized()
+    for gang in ([(n * size, alone) for n, alone in gang] for gang in wanted):
+        fits = fit_together(ratio, 4000 * size, [*placed, *gang])
+        assert [next(slots) >= 0 for _ in gang] == [fits] * len(gang)
+        placed += gang if fits else []

@@ -69,10 +69,11 @@ def test_pods_with_exclusive_cores_use_all_cores_of_a_node(ratio: float) -> None
     assert (on(at, "d"), refused(at)) == (["n", "n"], 0)
 
 
-def test_a_gang_with_exclusive_cores_uses_all_cores_of_a_node() -> None:
-    at = harness("n", cpu="1", ratio=1.1)
-    gang(at, 2, cpu="500m", annotations=DEDICATED)
-    assert (on(at, "g"), refused(at)) == (["n", "n"], 0)
+@pytest.mark.parametrize("ratio", [1.01, 1.1, 1.15, 1.333, 2.3])
+def test_a_gang_with_exclusive_cores_uses_all_cores_of_a_node(ratio: float) -> None:
+    at = harness("n", cpu="1", ratio=ratio)
+    gang(at, 4, cpu="250m", annotations=DEDICATED)
+    assert (on(at, "g"), refused(at)) == (["n"] * 4, 0)
 
 
 def test_a_gang_with_numa_nodes_counts_what_its_members_take_of_the_promise() -> None:

@@ -139,14 +139,15 @@ class Runtime:
             self.between.take(class_id, slot, -1)
 
     def hold(self, class_id: int, slot: int, mask: int, sign: int = 1) -> None:
-        """Lower what a slot promises by a pod with exclusive cores that was placed there.
+        """Hold the amounts of a pod with exclusive cores that was placed on a slot.
 
-        ``sign`` -1 reverts it. A stage that places such pods (``PodCharges.lowers_promises``) calls
-        it after each of them, so that the next one and the rules see what the binder will see.
+        They lower what an overcommitted slot promises; ``sign`` -1 reverts it. A stage that places
+        such pods (``PodCharges.lowers_promises``) calls it after each of them, so that the next one
+        and the rules see what the binder will see.
         """
-        lost = self.engine.cluster.charges.lost(class_id, slot, mask)
-        if lost:
-            self.columns.hold(slot, lost, sign)
+        amounts = self.engine.cluster.charges.exclusive(class_id, slot, mask)
+        if amounts:
+            self.columns.hold(slot, amounts, sign)
             self.columns.append(np.array([slot], np.int64))
 
     # ------------------------------------------------------------ placing

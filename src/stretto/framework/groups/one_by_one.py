@@ -157,6 +157,7 @@ class OneByOnePlacer:
 
     def _undo(self, home: _PlacedPod) -> None:
         """Restore a slot to its state before a pod was placed there."""
+        self._runtime.hold(home.class_id, home.slot, home.mask, -1)
         for array, before in zip(self._by_slot(), home.before, strict=True):
             array[home.slot] = before
         self._runtime.columns.append(np.array([home.slot], np.int64))

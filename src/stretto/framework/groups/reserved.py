@@ -113,5 +113,5 @@ class ReservedPlacer:
             scaled = ledger.resources.scaled_request(column, amount)
             columns.free[column, slot] += sign * scaled
         if place.pod.annotations.is_exclusive:
-            columns.hold(slot, ledger.promises.regained(slot, place.pod.requests), -sign)
+            columns.hold(slot, place.pod.requests, -sign)
         columns.append(np.array([slot], np.int64))

@@ -55,9 +55,9 @@ class NodeOvercommitmentRule(FilterRule):
 
 def _short(pod: PodClass, view: View, slots: SlotArray) -> Iterator[tuple[int, BoolArray]]:
     """Each requested resource, with bool[k]: True where an overcommitted node has too little."""
-    columns, ledger = view.columns, view.columns.ledger
+    columns, resources = view.columns, view.columns.ledger.resources
     for column, amount in pod.requests if pod.annotations.is_exclusive else ():
         if column < len(columns.free):
-            lost = ledger.promises.lost_on(column, amount, slots)
-            free = columns.free[column, slots].astype(np.int64) * ledger.resources.steps[column]
-            yield column, (lost > 0) & (free < amount + lost)
+            lost = columns.lost(column, amount, slots)
+            wanted = resources.scaled_request(column, amount) + lost
+            yield column, (lost > 0) & (columns.free[column, slots] < wanted)

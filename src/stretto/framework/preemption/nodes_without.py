@@ -55,7 +55,7 @@ class NodesWithout:
         for class_id, slot, devices in claims:
             pod = classes[class_id]
             self._add(np.array([slot]), np.array([class_id], np.int32), -1)
-            self._columns.hold(slot, self._cluster.charges.lost(class_id, slot, devices))
+            self._columns.hold(slot, self._cluster.charges.exclusive(class_id, slot, devices))
             if pod.ports:
                 ledger.learn_ports(pod.ports)
                 mask = ledger.ports.own_mask(pod.ports)[: len(self._columns.ports)]
@@ -70,7 +70,7 @@ class NodesWithout:
         rows = rows[pods.slot[rows] != NO_SLOT]
         slots, class_ids = pods.slot[rows].astype(np.int64), pods.class_id[rows]
         self._add(slots, class_ids, 1)
-        self._promise_again(rows)
+        self._hold(rows, -1)
         requests = classes.requests_of(class_ids)[:, [CPU, MEMORY]]
         self._measured.subtract(rows, slots, requests)
         self._gone.update(rows.tolist())
@@ -93,6 +93,7 @@ class NodesWithout:
         try:
             yield
         finally:
+            self._hold(rows, 1)
             columns.free[:, slots], columns.ports[:, slots], columns.device_free[slots] = before
             columns.alloc[:, slots], columns.percent[:, slots] = whole
             used[slots] = amounts
@@ -117,11 +118,11 @@ class NodesWithout:
         after = (whole - ledger.used[touched, :width]) // steps
         live.free[:, touched] += (after - before).T.astype(np.int32)
 
-    def _promise_again(self, rows: Ints) -> None:
-        """Raise what slots promise without the exclusive cores of some pods."""
+    def _hold(self, rows: Ints, sign: int) -> None:
+        """Add (1) or remove (-1) the exclusive amounts of pods; slots then promise less or more."""
         charges = self._cluster.charges
         for row in charges.holding() & rows.tolist():
-            self._columns.hold(int(self._cluster.pods.slot[row]), charges.regained(row), -1)
+            self._columns.hold(int(self._cluster.pods.slot[row]), charges.held_by(row), sign)
 
     def _free_devices(self, slot: int, going: set[int]) -> None:
         """Free the host ports and devices of pods that are removed from a slot."""

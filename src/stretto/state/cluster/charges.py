@@ -148,12 +148,16 @@ class PodCharges:
         found: npt.NDArray[np.bool_] = (self._classes.special[class_ids] & EXCLUSIVE) > 0
         return found
 
+    def exclusive(self, class_id: int, slot: int, mask: int) -> tuple[tuple[int, int], ...]:
+        """What a claim of a class would hold exclusively on an overcommitted slot, by resource."""
+        pod = self._classes[class_id]
+        if not pod.annotations.is_exclusive or not self._ledger.promises.is_overcommitted(slot):
+            return ()
+        return self.needs(pod, slot, mask)
+
     def lost(self, class_id: int, slot: int, mask: int) -> dict[int, int]:
         """How much less a slot promises at most with a claim of a class, by resource column."""
-        pod, promises = self._classes[class_id], self._ledger.promises
-        if not pod.annotations.is_exclusive or not promises.is_overcommitted(slot):
-            return {}
-        return promises.lost(slot, self.needs(pod, slot, mask))
+        return self._ledger.promises.lost(slot, self.exclusive(class_id, slot, mask))
 
     def regained(self, row: int) -> dict[int, int]:
         """How much more a slot promises at least without a pod, by resource column."""

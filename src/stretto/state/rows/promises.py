@@ -5,7 +5,7 @@ after Katalyst's controller of overcommitted nodes. Choosing a ratio belongs to 
 are the columns by which the ledger computes the allocatable amounts that pods compete for.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -167,6 +167,10 @@ class PromisedAmounts:
         """Exclusive amounts on a slot by column, without zeros."""
         return {column: n for column, n in self._exclusive.get(slot, {}).items() if n}
 
+    def holding(self) -> KeysView[int]:
+        """Slots with exclusive amounts."""
+        return self._exclusive.keys()
+
     def ratio_on(self, column: int, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """float64[k]: the ratio of a resource on some slots; 1 without overcommit."""
         found = np.ones(len(slots), np.float64)
@@ -187,28 +191,20 @@ class PromisedAmounts:
         real = self._grown(column, int(slots.max()) + 1)[slots]
         return np.where(real >= 0, real, promised)
 
-    def lost_on(
-        self, column: int, amount: int, slots: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        """int64[k]: how much less some slots promise with one more exclusive amount.
+    def promised_on(
+        self, column: int, slots: npt.NDArray[np.int64], alloc: IntColumn, exclusive: IntColumn
+    ) -> IntColumn:
+        """int64[k]: what some slots promise of a resource with these exclusive amounts.
 
-        It is exact, so that a pod may take the last cores of a node. With further claims, of which
-        each lowers the promise by ``lost``, the sum is still no less than what all of them take.
+        Args:
+            column: the resource.
+            slots: int64[k].
+            alloc: int64[k]: what the slots promise at present.
+            exclusive: int64[k]: the exclusive amounts, instead of those that pods hold.
         """
-        ratios, back = np.unique(self.ratio_on(column, slots), return_inverse=True)
-        lost = np.array([_lost(amount, ratio) for ratio in ratios.tolist()], np.int64)[back]
-        least = np.array([_regained(amount, ratio) for ratio in ratios.tolist()], np.int64)[back]
-        for i in np.flatnonzero(lost > least).tolist():
-            lost[i] = self._lost_now(int(slots[i]), column, amount)
-        return lost
-
-    def _lost_now(self, slot: int, column: int, amount: int) -> int:
-        """How much less a slot promises with one more exclusive amount than at present."""
-        ratio, held = self.ratios[slot][column].ratio, self._held(slot, column)
-        real = self.real(slot).get(column, 0)
-        if held + amount > real:
-            return _lost(amount, ratio)  # the promise ends at the real amount, and it does not fit
-        return amplified(real, held, ratio) - amplified(real, held + amount, ratio)
+        real, ratio = self.real_on(column, slots, alloc), self.ratio_on(column, slots)
+        more = np.trunc((real - exclusive) * ratio).astype(np.int64) + exclusive  # as ``amplified``
+        return np.where(ratio > 1.0, np.maximum(real, more), real)
 
     def _changed(
         self, slot: int, amounts: Iterable[tuple[int, int]], by: Callable[[int, float], int]

@@ -6,12 +6,13 @@ real differences are written to the copy's own log, which the class cache replay
 its own placements here at once, so the echo from the ledger changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.amounts import add_amounts
 from stretto.base.arrays import distinct
 from stretto.base.copies import copied_with
 from stretto.state.rows.devices import FORMS, MAX_DEVICES
@@ -91,6 +92,7 @@ class Columns:
         #: Incremented when arrays are reallocated (more slots, resources or port words).
         self.shape_version: int = 0
         self._static: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._held: dict[int, dict[int, int]] = {}
         self._position = -1
         self._epoch = -1
         self._stamp = 0
@@ -120,6 +122,7 @@ class Columns:
             percent=self.percent.copy(),
             ports=self.ports.copy(),
             device_free=self.device_free.copy(),
+            _held={slot: dict(held) for slot, held in self._held.items()},
         )
 
     def sync(self) -> bool:
@@ -171,20 +174,67 @@ class Columns:
         self.log[length : length + len(slots)] = slots
         self.log_state[1] = length + len(slots)
 
-    def hold(self, slot: int, lost: Mapping[int, int], sign: int = 1) -> None:
-        """Lower (or with ``sign`` -1 raise) what a slot promises, until it is copied again.
+    def hold(self, slot: int, amounts: Iterable[tuple[int, int]], sign: int = 1) -> None:
+        """Add exclusive amounts to a slot (with ``sign`` -1 remove them) until it is copied again.
+
+        They change what an overcommitted slot promises. The amounts themselves are not charged.
 
         Args:
             slot: the slot.
-            lost: exact amounts by resource column.
+            amounts: (resource column, exact amount).
             sign: 1 or -1.
         """
-        for column, amount in lost.items():
-            steps = sign * self._ledger.resources.scaled_request(column, amount)
-            self.free[column, slot] -= steps
-            at = np.array([[column]]), np.array([slot])
-            self._set_whole(*at, np.maximum(self.alloc[at] - np.int32(steps), np.int32(0)))
+        at = np.array([slot])
+        real = self._ledger.promises.real(slot)
+        for column, amount in amounts:
+            if column not in real:
+                continue
+            less, whole = self._promised_less(column, sign * amount, at)
+            self.free[column, at] -= less.astype(np.int32)
+            left = np.maximum(self.alloc[column, at] - whole, 0).astype(np.int32)
+            self._set_whole(np.array([[column]]), at, left[None, :])
+            add_amounts(self._held.setdefault(slot, {}), [(column, sign * amount)])
         self._static[slot] = NEVER_COPIED
+
+    def lost(self, column: int, amount: int, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64[k]: by how much more than itself an exclusive amount lowers what slots have free.
+
+        Args:
+            column: the resource.
+            amount: the exact amount.
+            slots: int64[k].
+
+        Returns:
+            Scan steps; 0 on slots without overcommit.
+        """
+        return self._promised_less(column, amount, slots)[0]
+
+    def _promised_less(
+        self, column: int, amount: int, slots: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """int64[k], twice: scan steps of the free and of the allocatable amounts that slots lose.
+
+        The difference is that of the exact amounts, so the last part of a promise can be used.
+        """
+        ledger, step = self._ledger, self._ledger.resources.steps[column]
+        alloc, used = ledger.alloc[slots, column], ledger.used[slots, column]
+        held = np.array([self._held.get(s, {}).get(column, 0) for s in slots.tolist()], np.int64)
+        before = ledger.promises.promised_on(column, slots, alloc, held)
+        after = ledger.promises.promised_on(column, slots, alloc, held + amount)
+        free = (before - used) // step - (after - used) // step
+        whole = before // step - after // step
+        return free.clip(-SCAN_LIMIT, SCAN_LIMIT), whole.clip(-SCAN_LIMIT, SCAN_LIMIT)
+
+    def _copy_held(self, slots: npt.NDArray[np.int64]) -> None:
+        """Copy the exclusive amounts of slots from the ledger."""
+        promises = self._ledger.promises
+        held_there = promises.holding()
+        if not self._held and not held_there:
+            return
+        copied = set(slots.tolist())
+        for slot in self._held.keys() & copied:
+            del self._held[slot]
+        self._held.update((slot, promises.held_on(slot)) for slot in held_there & copied)
 
     def _fit_shape(self) -> bool:
         """Allocate arrays of the ledger's shape; True if they are new and must be filled."""
@@ -218,6 +268,7 @@ class Columns:
 
     def _copy(self, slots: npt.NDArray[np.int64], *, everything: bool) -> None:
         """Copy slots from the ledger and log those that differ."""
+        self._copy_held(slots)
         ledger = self._ledger
         steps = ledger.resources.step_array()
         alloc = ledger.alloc.take(slots, axis=0)[:, : len(self.free)]
