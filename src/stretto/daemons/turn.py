@@ -76,7 +76,7 @@ class TurnStore(StoreWrapper):
         self._turn = turn
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``."""
+        """Return the current object, or ``None``."""
         return self._outside(lambda: self._inner.get(kind, namespace, name))
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:

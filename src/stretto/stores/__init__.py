@@ -1,5 +1,5 @@
 """Object stores behind one contract.
 
-This folder holds the contract and what all stores share; each implementation has its own folder. A
-store handles objects and versions, not scheduling.
+This folder contains the contract and what all stores share; each implementation has its own folder.
+A store handles objects and versions, not scheduling.
 """

@@ -1,7 +1,7 @@
 """The fields of a body that selections, deletions and budgets read.
 
-A body is decoded only when needed. Many records share a body, so callers that read many cache
-the results by body.
+A body is decoded only when needed. Many records share a body, so callers that read many records
+cache the results by body.
 """
 
 from typing import Final
@@ -25,13 +25,13 @@ class OwnerFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class MetaFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Facts of any object's metadata."""
 
-    #: What label selectors select by.
+    #: Labels, for label selectors.
     labels: dict[str, str] | None = None
-    #: Only checked for validity: binds write more of them.
+    #: Annotations, only checked for validity; binds write more of them.
     annotations: dict[str, str] | None = None
     #: Finalizers that must be removed before a deletion is final.
     finalizers: tuple[str, ...] | None = None
-    #: Seconds until a marked object is deleted; its kubelet sets 0 when it has stopped the pod.
+    #: Seconds until a marked object is deleted; the kubelet sets 0 when it has stopped the pod.
     deletion_grace_period_seconds: int | None = None
     #: Owners of the object.
     owner_references: tuple[OwnerFacts, ...] | None = None
@@ -80,7 +80,7 @@ class PodRecordFacts(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ready(self) -> bool | None:
-        """Return whether the pod is ready; ``None`` if not reported."""
+        """True if the pod is ready; ``None`` if not reported."""
         for condition in self.status.conditions or ():
             if condition.type == "Ready":
                 return condition.status == "True"
@@ -96,7 +96,7 @@ def decode_facts(body: bytes) -> Facts:
     """The facts of any object.
 
     Raises:
-        InputError: the body is malformed; the error has the path of the field.
+        InputError: the body is malformed; the error contains the path of the field.
     """
     try:
         return _DECODER.decode(body)
@@ -108,7 +108,7 @@ def decode_pod_facts(body: bytes) -> PodRecordFacts:
     """The facts of a pod.
 
     Raises:
-        InputError: the body is malformed; the error has the path of the field.
+        InputError: the body is malformed; the error contains the path of the field.
     """
     try:
         return _POD_DECODER.decode(body)

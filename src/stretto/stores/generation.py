@@ -1,7 +1,7 @@
-"""``metadata.generation``: counts the changes of an object's spec.
+"""``metadata.generation``: the number of changes of an object's spec.
 
 Controllers compare it with ``status.observedGeneration``. A new object has generation 1, which its
-body need not contain; each change of ``spec`` (of a Deployment also of its annotations) increments
+body need not contain. Each change of ``spec`` (of a Deployment also of its annotations) increments
 it, and no client can set it.
 """
 
@@ -62,35 +62,35 @@ def is_counted(kind: Kind) -> bool:
 
 
 def may_have_generation(body: bytes) -> bool:
-    """Return whether the body of an object may name a generation, at a glance."""
+    """Return whether a body may contain a generation; a fast check without decoding."""
     return _WORD in body
 
 
 def generation_of(body: bytes) -> int:
-    """The generation of an object; 1 if its body names none."""
+    """The generation of an object; 1 if its body contains none."""
     return (_decoded(body).metadata.generation if _WORD in body else None) or 1
 
 
 def first_generation(kind: Kind, body: bytes) -> bytes:
-    """The body of a new object, without a generation that its creator has copied from elsewhere."""
+    """Return the body of a new object without a generation that its creator has copied."""
     if _WORD not in body or _is_first(body) or not is_counted(kind) or generation_of(body) == 1:
         return body
     return set_fields(body, {("metadata", "generation"): 1})
 
 
 def _is_first(body: bytes) -> bool:
-    """Return whether the only member of that name in a body is 1, wherever it is."""
+    """Return whether every member with that name in a body is 1, at any depth."""
     found = body.count(_WORD)
     return found == 1 and (_FIRST + b"," in body or _FIRST + b"}" in body)
 
 
 def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:
-    """The new body of a changed object, with the generation that follows from its spec."""
+    """Return the new body of a changed object, with the generation that follows from its spec."""
     if not is_counted(kind):
         return new
     before, after = _decoded(old), _decoded(new)
     is_changed = _differ(before.spec, after.spec)
-    if kind == DEPLOYMENT:  # its annotations count as well on an API server
+    if kind == DEPLOYMENT:  # on an API server its annotations count too
         notes = before.metadata.annotations or {}
         is_changed = is_changed or notes != (after.metadata.annotations or {})
     wanted = (before.metadata.generation or 1) + is_changed

@@ -1,4 +1,4 @@
-"""``Store.begin`` for stores whose writes answer before they return."""
+"""``Store.begin`` for stores whose writes return their replies at once."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -18,7 +18,7 @@ from stretto.stores.store import (
 
 
 def perform(store: Store, write: Write) -> Replies:
-    """Call the method of a write's verb and wait for its answers."""
+    """Call the method of a write's verb and wait for its replies."""
     items = write.items
     match write.verb:
         case WriteVerb.BIND:
@@ -42,7 +42,7 @@ def answered(store: Store, write: Write) -> Future[Replies]:
     """Perform a write; the returned future is finished.
 
     Raises:
-        StrettoError: the store could not be used at all.
+        StrettoError: the store failed as a whole.
     """
     future: Future[Replies] = Future()
     future.set_result(perform(store, write))

@@ -1,10 +1,10 @@
 """A lane: the writes of one purpose on their way to a store.
 
-A lane has two parts. Its queue holds entries that are not sent yet, at most one for each key: a
-newer entry replaces the older one, and a shed policy bounds the queue. Its window holds batches
-that are sent and not answered. An entry whose answer is unknown or temporary is put back and keeps
-its claim until a later answer settles it. The decision loop never waits for a lane, except where
-the caller demands it (``answers`` with a bound).
+A lane has two parts. Its queue contains entries that are not sent yet, at most one per key: a newer
+entry replaces the older one, and a shed policy bounds the queue. Its window contains batches that
+are sent and not answered. An entry whose reply is unknown or temporary is put back and keeps its
+claim until a later reply settles it. The decision loop never waits for a lane, except where the
+caller demands it (``answers`` with a bound).
 """
 
 from collections import OrderedDict, deque
@@ -21,42 +21,42 @@ K = TypeVar("K", bound=Hashable)
 E = TypeVar("E")
 
 NOW: Final = float("-inf")
-"""An entry that may be sent at any time."""
+"""Time of an entry that may be sent at any time."""
 NEVER: Final = float("inf")
-"""No time at all."""
+"""Infinity: a time that never comes, or no bound."""
 
 
 class ShedPolicy(Enum):
-    """Which entry a full queue drops."""
+    """The entry that a full queue drops."""
 
     #: None: the queue grows. For binds and evictions, whose number the state bounds.
     NONE = "none"
     #: The entry that has waited longest.
     OLDEST = "oldest"
-    #: The entry that is being added.
+    #: The new entry.
     NEWEST = "newest"
 
 
 class LaneLimits(msgspec.Struct, frozen=True):
     """Bounds of a lane."""
 
-    #: Writes that may be unanswered at once; ``capacity`` counts down from it.
+    #: Maximum number of unanswered writes; ``capacity`` counts down from it.
     window: int
-    #: Writes of one batch if the store answers later, so that the first answers of a large batch
-    #: do not wait for the last; 0 for one batch. A store that answers at once gets one batch.
+    #: Number of writes per batch if the store answers later, so that the first replies of a large
+    #: batch do not wait for the last; 0: one batch. A store that answers at once gets one batch.
     batch: int = 0
-    #: Entries in the queue; 0 for no bound.
+    #: Maximum number of entries in the queue; 0: no bound.
     queued: int = 0
-    #: What a full queue drops.
+    #: Policy of a full queue.
     shed: ShedPolicy = ShedPolicy.NONE
 
 
 class AnsweredBatch(NamedTuple, Generic[E]):
-    """A batch whose answers have arrived."""
+    """A batch whose replies have arrived."""
 
     #: The entries, in the order in which they were sent.
     entries: Sequence[E]
-    #: The answers, in the order of the entries.
+    #: The replies, in the order of the entries.
     replies: Replies
 
 
@@ -74,17 +74,17 @@ class _Queued(NamedTuple, Generic[E]):
 class Lane(Generic[K, E]):
     """Queue and window of one kind of write.
 
-    ``K`` identifies the object (or unit) that an entry is about, ``E`` is what the caller needs to
-    build the write and to process its answer.
+    ``K`` identifies the object (or unit) of an entry. ``E`` is the data that the caller needs to
+    build the write and to process its reply.
     """
 
     def __init__(self, store: Store, limits: LaneLimits) -> None:
-        """An empty lane."""
-        #: Writes sent and not answered.
+        """Create an empty lane."""
+        #: Number of writes sent and not answered.
         self.unanswered = 0
-        #: Entries dropped by the shed policy so far.
+        #: Number of entries dropped by the shed policy so far.
         self.shed = 0
-        #: Writes that may be unanswered at once.
+        #: Maximum number of unanswered writes.
         self.window = limits.window
         self._store = store
         self._limits = limits
@@ -95,7 +95,7 @@ class Lane(Generic[K, E]):
     # ------------------------------------------------------------ the queue
 
     def __len__(self) -> int:
-        """Entries in the queue."""
+        """Number of entries in the queue."""
         return len(self.queue)
 
     def __contains__(self, key: K) -> bool:
@@ -103,12 +103,12 @@ class Lane(Generic[K, E]):
         return key in self.queue
 
     def queued(self, key: K) -> E | None:
-        """The entry of a key that is not sent yet, or ``None``."""
+        """Return the queued entry of a key, or ``None``."""
         found = self.queue.get(key)
         return None if found is None else found.entry
 
     def put(self, key: K, entry: E, not_before: float = NOW) -> bool:
-        """Queue an entry; it replaces one of the same key. False if it was shed."""
+        """Queue an entry; it replaces an entry with the same key. Return False if it was shed."""
         queue, limits = self.queue, self._limits
         if limits.queued and key not in queue and len(queue) >= limits.queued:
             self.shed += 1
@@ -120,17 +120,17 @@ class Lane(Generic[K, E]):
         return True
 
     def put_back(self, key: K, entry: E, not_before: float) -> None:
-        """Queue an entry again after an unknown or temporary answer, unless a newer one exists."""
+        """Queue an entry again after an unknown or temporary reply, unless a newer one exists."""
         if key not in self.queue:
             self.put(key, entry, not_before)
 
     def withdraw(self, key: K) -> E | None:
-        """Take an entry out of the queue; ``None`` if there is none (it may have been sent)."""
+        """Remove and return a queued entry; ``None`` if there is none (it may have been sent)."""
         found = self.queue.pop(key, None)
         return None if found is None else found.entry
 
     def due(self, now: float) -> Iterator[tuple[K, E]]:
-        """Entries that may be sent now, in queue order; they stay in the queue."""
+        """Yield the entries that may be sent now, in queue order; they stay in the queue."""
         return ((key, each.entry) for key, each in self.queue.items() if each.not_before <= now)
 
     def next_due(self) -> float:
@@ -141,14 +141,14 @@ class Lane(Generic[K, E]):
 
     @property
     def capacity(self) -> int:
-        """Writes that may be sent now without exceeding the window."""
+        """Number of writes that may be sent now without exceeding the window."""
         return self._limits.window - self.unanswered
 
     def send(self, write: Write, entries: Sequence[E]) -> None:
-        """Send a batch of writes; ``entries`` come back with its answers.
+        """Send a batch of writes; ``entries`` are returned with its replies.
 
         Raises:
-            StrettoError: the store could not be used at all.
+            StrettoError: the store failed as a whole.
         """
         size = len(entries)
         if self._limits.batch and self._store.capabilities.answers_later:
@@ -166,12 +166,12 @@ class Lane(Generic[K, E]):
         return (entry for batch in self._sent for entry in batch.entries)
 
     def answers(self, most: float = NEVER) -> Iterator[AnsweredBatch[E]]:
-        """Batches that are answered, in the order of sending.
+        """Yield answered batches, in the order of sending.
 
         Waits for the oldest batch while more than ``most`` writes are unanswered.
 
         Raises:
-            StrettoError: the store could not be used at all.
+            StrettoError: the store failed as a whole.
         """
         while (batch := self._next_answered(most)) is not None:
             self.unanswered -= len(batch.entries)

@@ -1,7 +1,7 @@
-"""Lists of a store that answers later: the caller asks again instead of waiting.
+"""Lists of a store that answers later: the caller lists again instead of waiting.
 
-A controller that follows many clusters must not wait for one that is slow or silent. The first call
-begins the list, later calls raise ``NotListedError`` until it has arrived.
+A controller that follows many clusters must not wait for a slow or silent cluster. The first call
+begins the list. Later calls raise ``NotListedError`` until the list has arrived.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from stretto.stores.wrapper import StoreWrapper
 
 
 class NotListedError(StrettoError):
-    """A list has begun and has not arrived yet."""
+    """A list was requested and has not arrived yet."""
 
     def __init__(self, kind: Kind) -> None:
-        """The objects of a kind are not known yet."""
+        """Create the error for a kind."""
         super().__init__(kind)
         #: The kind.
         self.kind = kind
@@ -28,15 +28,15 @@ class NotListedError(StrettoError):
 
 
 class ListingStore(Store, Protocol):
-    """A store whose lists can be begun."""
+    """A store that can begin a list."""
 
     def begin_list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Future[Listing]:
-        """Begin to list a kind; the future raises what ``list`` would raise."""
+        """Begin to list a kind; the future raises the errors of ``list``."""
         ...
 
 
 class LaterLists(StoreWrapper):
-    """Answers ``list`` from a list that was begun before."""
+    """Store wrapper that answers ``list`` from a list that was begun before."""
 
     def __init__(self, inner: ListingStore) -> None:
         """Wrap a store; nothing is listed yet."""
@@ -49,7 +49,7 @@ class LaterLists(StoreWrapper):
         """The objects of a kind, once the list has arrived.
 
         Raises:
-            NotListedError: it has not arrived yet.
+            NotListedError: the list has not arrived yet.
             UnreachableError: the store did not answer; the next call begins another list.
             NotAllowedError: the permission to list them is missing.
         """
@@ -64,7 +64,7 @@ class LaterLists(StoreWrapper):
         return begun.result()
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
-        """Call ``callback`` also when a list has arrived; on any thread."""
+        """Call ``callback`` also when a list has arrived, on any thread."""
         end_inner = super().subscribe(callback)
         self._callbacks = (*self._callbacks, callback)
 

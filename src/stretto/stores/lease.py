@@ -1,13 +1,13 @@
 """Leader election by a Lease: at most one of several candidates leads, almost always.
 
-A lease does not fence: a leader suspended during a write may resume after another one leads. Three
-rules compensate. A leader sends nothing once it has not renewed for ``renew_within`` seconds. A
-standby takes the lease only after it has seen no change for ``duration`` seconds, which is longer
-by the longest write in flight. Each write carries the conditions that the API checks. A new leader
-lists again before it decides.
+A lease does not fence: a leader that is suspended during a write may resume after another candidate
+leads. Four rules compensate. A leader sends nothing once it has not renewed for ``renew_within``
+seconds. A standby acquires the lease only after ``duration`` seconds without a change, which is at
+least ``renew_within`` plus the longest write in flight. Each write contains the conditions that the
+API checks. A new leader lists again before it decides.
 
-Only the monotonic clock is used: the timestamps in the object are for people, and a wall clock that
-jumps, here or on another machine, has no effect.
+Only the monotonic clock is used. The timestamps in the object are for users, and a jump of the wall
+clock, here or on another machine, has no effect.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,12 @@ from stretto.stores.store import Patch, Record, Reply, StatusReason, Store, Writ
 _LOOK: Final = 0.05
 """Seconds between checks whether a write is still in flight."""
 LONGEST_WRITE: Final = 6.0
-"""Seconds after which a write has either landed or never will."""
+"""Seconds after which a write has either taken effect or never will."""
 GRANTED_WITHIN: Final = 5.0
-"""Seconds after which a permission counts as missing: a server that has just started refuses all
-requests until it has loaded its RBAC rules."""
+"""Seconds after which a permission counts as missing.
+
+A server that has just started refuses all requests until it has loaded its RBAC rules.
+"""
 
 
 class LeaseConfig(msgspec.Struct, frozen=True):
@@ -37,22 +39,25 @@ class LeaseConfig(msgspec.Struct, frozen=True):
 
     #: Namespace of the Lease.
     namespace: str
-    #: Its name: one for each role, and one for each shard.
+    #: Name of the Lease: one for each role, and one for each shard.
     name: str
     #: Identity of this process; unique.
     identity: str
-    #: Seconds without a change after which a standby takes the lease.
+    #: Seconds without a change after which a standby acquires the lease.
     duration: float = 15.0
     #: Seconds after its last renewal at which a leader stops writing.
     renew_within: float = 9.0
     #: Seconds between attempts.
     every: float = 2.0
-    #: Seconds that a write may be in flight.
+    #: Maximum seconds that a write is in flight.
     longest_write: float = LONGEST_WRITE
 
     @classmethod
     def of_duration(cls, duration: float, namespace: str, name: str, identity: str) -> Self:
-        """A lease of so many seconds; the time beyond the longest write is left for renewals."""
+        """Create the configuration of a lease duration.
+
+        Time beyond the longest write is for renewals.
+        """
         within = duration - LONGEST_WRITE
         every = min(2.0, within / 4)
         return cls(namespace, name, identity, duration, renew_within=within, every=every)
@@ -62,15 +67,15 @@ class LeaseConfig(msgspec.Struct, frozen=True):
             raise InputError(
                 "lease duration",
                 self.duration,
-                f"at least {self.renew_within + self.longest_write:g} seconds: what a leader may "
-                "still write, and the longest write in flight",
+                f"at least {self.renew_within + self.longest_write:g} seconds: the time in which a "
+                "leader may write, plus the longest write in flight",
             )
 
 
 class LeaseState(Enum):
     """State of a candidate."""
 
-    #: Another candidate leads, or none is known to.
+    #: Another candidate leads, or no leader is known.
     STANDBY = "standby"
     LEADER = "leader"
 
@@ -82,14 +87,14 @@ class LeaderElector:
     """One candidate; ``tick`` does the I/O, all other methods answer from memory."""
 
     def __init__(self, store: Store, config: LeaseConfig, clock: Clock) -> None:
-        """A standby that has read nothing."""
-        #: Name and identity.
+        """Create a standby that has read nothing."""
+        #: Name, identity and timing.
         self.config = config
-        #: The holder last seen; empty if there is none.
+        #: Last seen holder; empty if there is none.
         self.holder = ""
-        #: Why the last attempt failed; empty if it succeeded.
-        self.trouble = "it has not been tried yet"
-        #: The permission missing at every attempt so far; ``None`` once one has succeeded.
+        #: Error of the last attempt; empty if it succeeded.
+        self.trouble = "no attempt has been made yet"
+        #: The permission missing at every attempt so far; ``None`` after a success.
         self.barred: NotAllowedError | None = None
         self._store = store
         self._clock = clock
@@ -97,7 +102,7 @@ class LeaderElector:
         self._refused_since = float("inf")
         self._valid_until = float("-inf")
         self._next = float("-inf")
-        #: Version of the lease last seen, and when that version was first seen.
+        #: Last seen version of the lease, and the time at which it was first seen.
         self._seen: tuple[int, float] = (-1, 0.0)
 
     def standing(self, now: float) -> LeaseState:
@@ -113,7 +118,7 @@ class LeaderElector:
         return self._next
 
     def tick(self) -> LeaseState:
-        """Try to take or to renew the lease."""
+        """Try to acquire or to renew the lease; return the new state."""
         began = self._clock.monotonic()
         self._next = began + self.config.every
         try:
@@ -131,8 +136,8 @@ class LeaderElector:
     def release(self, is_quiet: Callable[[], bool] = lambda: True) -> None:
         """Release the lease, so that a standby need not wait until it expires.
 
-        The next leader decides immediately, so the lease is released only once no write is in
-        flight: ``is_quiet`` reports that, or the longest write has landed or never will.
+        The next leader decides immediately. Therefore the lease is released only once no write is
+        in flight: ``is_quiet`` returns True, or the time of the longest write has passed.
         """
         if not self.leads():
             return
@@ -147,22 +152,22 @@ class LeaderElector:
         except StrettoError as error:
             self.trouble = str(error)
 
-    # ------------------------------------------------------------ one try
+    # ------------------------------------------------------------ one attempt
 
     def _note_barred(self, error: NotAllowedError) -> None:
-        """A permission missing from the start stays missing; a lost one may return."""
+        """Record a missing permission: final if missing from the start; a lost one may return."""
         now = self._clock.monotonic()
         self._refused_since = min(self._refused_since, now)
         is_final = not self._is_welcome and now - self._refused_since >= GRANTED_WITHIN
         self.barred = error if is_final else None
 
     def _act(self, record: Record | None, began: float) -> str:
-        """Act on the lease as it was read; returns the error, empty on success."""
+        """Act on the lease that was read; return the error, empty on success."""
         if record is None:
             return self._settle(self._create(), began)
         spec = _decoded(record).spec
         self.holder = spec.holder_identity
-        if record.version != self._seen[0]:  # it may have changed while it was being read
+        if record.version != self._seen[0]:  # the lease may have changed while it was being read
             self._seen = (record.version, self._clock.monotonic())
         if self.holder == self.config.identity:
             return self._settle(self._write(record, self._times()), began)
@@ -179,7 +184,7 @@ class LeaderElector:
         return self._settle(self._write(record, {**taken, **self._times()}), began)
 
     def _settle(self, reply: Reply, began: float) -> str:
-        """Lead from the time the request was started: the wait of the standby starts later."""
+        """Lead from the start time of the request: the wait of the standby starts later."""
         if reply.outcome is WriteOutcome.OK:
             self.holder = self.config.identity
             self._valid_until = began + self.config.renew_within
@@ -211,7 +216,7 @@ class LeaderElector:
         return self._store.create(LEASE, [msgspec.json.encode(body)])[0]
 
     def _write(self, record: Record, spec: dict[str, Any]) -> Reply:
-        """Change the lease, if its version is the one read."""
+        """Write the lease, if its version is the one read."""
         patch = Patch(
             record.namespace, record.name, {"spec": spec}, version=record.version, uid=record.uid
         )

@@ -1,10 +1,11 @@
 """The list-and-watch loop: delivers each change of one kind once and in order.
 
 A reflector lists, then watches from the version of the list. Events at or below the last version
-are duplicates and are dropped. It lists again if the history of the watch is gone or the periodic
-comparison is due: objects missing from the list are delivered as deletions, the others as changes
-if they are new or newer. A list older than the last version is ignored and retried. If all lists
-are older for a long time, the server was restored from a backup and ``WentBackError`` is raised.
+are duplicates and are dropped. The reflector lists again if the history of the watch is gone or the
+periodic comparison is due. Then objects missing from the list are delivered as deletions, and the
+others as changes if they are new or newer. A list older than the last version is ignored and
+retried. If all lists are older for a long time, the server was restored from a backup and
+``WentBackError`` is raised.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from stretto.stores.store import (
 )
 
 LIST_BATCH: Final = 1 << 13
-"""Records of a list applied at once: a million of them must not be in memory twice."""
+"""Number of records of a list applied at once: a million of them must not be in memory twice."""
 RETRY_LIST_AFTER: Final = 1.0
 """Seconds before a list that was too old is requested again."""
 WENT_BACK_AFTER: Final = 15.0
@@ -36,14 +37,14 @@ WENT_BACK_AFTER: Final = 15.0
 WENT_BACK_TIMES: Final = 8
 """Minimum number of such lists."""
 _BOOKMARK: Final = EventType.BOOKMARK
-"""A name of its own: each look-up of a member costs as much as the rest of an event here."""
+"""A module constant, because a look-up of the enum member costs as much as the rest of an event."""
 
 
 class ReflectorTarget(Protocol):
-    """What a reflector keeps up to date."""
+    """Target that a reflector keeps up to date."""
 
     def known(self) -> Mapping[str, Record]:
-        """Uid to last record of each known object."""
+        """Map each uid of a known object to its last record."""
         ...
 
     def apply(self, events: Sequence[WatchEvent], now: float) -> None:
@@ -51,21 +52,21 @@ class ReflectorTarget(Protocol):
         ...
 
     def listed(self, listing: Listing) -> None:
-        """A complete list has been applied."""
+        """Handle a complete list, which has been applied."""
         ...
 
 
 class ReflectorSettings(msgspec.Struct, frozen=True):
-    """How a reflector follows its kind."""
+    """Settings of a reflector."""
 
     #: Seconds between comparisons with a fresh list, which repair lost events; infinity if the
-    #: store cannot lose any.
+    #: store cannot lose events.
     compare_every: float = float("inf")
     #: Name of its failpoints: ``<name>.polled`` and ``<name>.listed``.
     name: str = "reflector"
     #: Called at each failpoint.
     failpoint: Failpoint = no_failpoint
-    #: The objects of the kind that it follows.
+    #: The followed objects of the kind.
     selection: ListOptions = EVERYTHING
 
 
@@ -74,7 +75,7 @@ DEFAULTS: Final = ReflectorSettings()
 
 
 class Reflector:
-    """Follows one kind of object in a store."""
+    """Follows the objects of one kind in a store."""
 
     def __init__(
         self,
@@ -83,10 +84,10 @@ class Reflector:
         target: ReflectorTarget,
         settings: ReflectorSettings = DEFAULTS,
     ) -> None:
-        """A reflector that has read nothing; the first ``poll`` lists."""
+        """Create a reflector; the first ``poll`` lists."""
         #: The kind.
         self.kind = kind
-        #: Where its changes go.
+        #: Receiver of the changes.
         self.target = target
         #: The open watch, or ``None`` before the first list and after ``close``.
         self.watch: Watch | None = None
@@ -96,9 +97,9 @@ class Reflector:
         self.list_at = 0.0
         #: True if the watch may have events; a store that notifies sets it through ``mark``.
         self.is_dirty = True
-        #: Events applied so far.
+        #: Number of events applied so far.
         self.applied = 0
-        #: Lists after the first.
+        #: Number of lists after the first.
         self.relists = 0
         self._store = store
         self._may_end = store.capabilities.answers_later
@@ -113,15 +114,15 @@ class Reflector:
         return self.watch is not None
 
     def mark(self) -> None:
-        """The watch may have events. May be called from any thread."""
+        """Record that the watch may have events; any thread may call it."""
         self.is_dirty = True
 
     def is_due(self, now: float) -> bool:
-        """Return whether ``poll`` has anything to do."""
+        """Return whether ``poll`` has work."""
         return self.is_dirty or self.watch is None or now >= self.list_at
 
     def poll(self, now: float, limit: int = 4096) -> int:
-        """Apply the next changes, at most ``limit`` of a watch; returns how many were read.
+        """Apply the next changes, at most ``limit`` of a watch; return the number read.
 
         Raises:
             WentBackError: the versions went back; the target must be rebuilt from nothing.
@@ -129,15 +130,15 @@ class Reflector:
         watch = self.watch
         if watch is None or now >= self.list_at:
             return self.relist(now)
-        self.is_dirty = self._always  # before the poll: an event that arrives now marks it again
+        self.is_dirty = self._always  # before the poll: an event during the poll marks it again
         try:
             events = watch.poll(limit)
         except TooOldError:
-            # After a list that was too old, the next list waits for its time.
+            # After a list that was too old, the next list waits until its time.
             return 0 if self._behind else self.relist(now)
         if not events:
             return 0
-        # A watch on a server may have ended behind its last events; the next poll reports that.
+        # A watch on a server may have ended after its last events; the next poll reports that.
         self.is_dirty = self.is_dirty or self._may_end or len(events) >= limit
         self._settings.failpoint(f"{self._settings.name}.polled")
         fresh = _newer(events, self.version)
@@ -150,7 +151,7 @@ class Reflector:
         return len(fresh)
 
     def relist(self, now: float) -> int:
-        """List, apply the difference and watch from there; returns the changes applied.
+        """List, apply the difference and watch from there; return the number of changes.
 
         Raises:
             WentBackError: as ``poll``.
@@ -183,7 +184,7 @@ class Reflector:
             self.watch = None
 
     def _note_behind(self, listing: Listing, now: float) -> None:
-        """A list older than the last version: retry soon, within bounds."""
+        """Schedule a retry after a list older than the last version, within bounds."""
         self.list_at = now + RETRY_LIST_AFTER
         if not self._behind:
             self._behind_since = now
@@ -196,7 +197,7 @@ class Reflector:
 
 
 def follow(store: Store, reflectors: Sequence[Reflector]) -> Callable[[], None]:
-    """Mark reflectors as soon as the store notifies; returns a function that ends it."""
+    """Mark reflectors when the store notifies; return a function that ends the notifications."""
     by_kind: dict[Kind, list[Reflector]] = {}
     for reflector in reflectors:
         by_kind.setdefault(reflector.kind, []).append(reflector)
@@ -209,7 +210,7 @@ def follow(store: Store, reflectors: Sequence[Reflector]) -> Callable[[], None]:
 
 
 def difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[WatchEvent]]:
-    """A list as batches of changes: deletions first, then new and newer objects by version.
+    """Yield a list as batches of changes: deletions, then new and newer objects by version.
 
     Stores list by name; queues order by age, which versions reflect. A known record that is newer
     than the list was written after it.
@@ -235,7 +236,7 @@ def difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[W
 
 
 def _newer(events: Sequence[WatchEvent], version: int) -> list[WatchEvent]:
-    """Events newer than a version, each version once."""
+    """Return the events newer than a version, each version once."""
     versions = [event.record.version for event in events]
     if versions[0] > version and all(map(lt, versions, versions[1:])):
         return list(events)

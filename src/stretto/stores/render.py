@@ -1,7 +1,7 @@
-"""A record as the JSON that a client sees.
+"""The JSON of a record as a client sees it.
 
 Uid, version, times, node and the bind's annotations are fields of the record, so that a write need
-not change the body. Only this module merges them into the body; all other bytes stay as they are.
+not change the body. Only this module merges them into the body; all other bytes stay unchanged.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from stretto.stores.store import Record
 
 
 def render(record: Record) -> bytes:
-    """The object's JSON: the body with the record's fields merged in."""
+    """Return the object's JSON: the body with the record's fields merged in."""
     fields: dict[Path, Any] = {
         ("metadata", name): value for name, value in _metadata_of(record).items()
     }
@@ -26,7 +26,7 @@ def render(record: Record) -> bytes:
 
 
 def rendered_fields(record: Record) -> dict[str, Any]:
-    """The decoded form of ``render``, without the bytes in between.
+    """Return the decoded form of ``render``, without encoding it first.
 
     Raises:
         InputError: the body is not an object with an object as metadata.
@@ -56,7 +56,7 @@ def annotation_fields(record: Record) -> dict[Path, Any]:
 
 
 def _metadata_of(record: Record) -> dict[str, Any]:
-    """The fields of the metadata that a record replaces; ``None`` removes one."""
+    """The fields of the metadata that a record replaces; ``None`` removes a field."""
     found: dict[str, Any] = {
         "name": record.name,
         "namespace": record.namespace or None,
@@ -71,7 +71,7 @@ def _metadata_of(record: Record) -> dict[str, Any]:
 
 
 def _named(record: Record, body: bytes) -> bytes:
-    """The object with apiVersion and kind first; a manifest inside a list may omit them."""
+    """Return the object with apiVersion and kind first; a manifest inside a list may omit them."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     if "apiVersion" in fields and "kind" in fields:
         return body

@@ -1,4 +1,4 @@
-"""What a user may do with an object, as access reviews of Kubernetes ask it."""
+"""Rights of a user on objects, as in Kubernetes' access reviews."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from stretto.api.wire.kinds import Kind
 
 
 class ObjectRight(NamedTuple):
-    """One verb on one object, or on the objects of a kind."""
+    """Right to use one verb on one object, or on the objects of a kind."""
 
     #: Verb of RBAC.
     verb: str
@@ -32,5 +32,5 @@ class AccessVerdict(NamedTuple):
 
     #: True if the right is granted.
     is_allowed: bool
-    #: Why, in the words of the server; often empty.
+    #: Reason, in the words of the server; often empty.
     reason: str = ""

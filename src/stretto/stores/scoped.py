@@ -1,4 +1,4 @@
-"""A store of which one namespace is read, for readers whose rights end there."""
+"""A store of which one namespace is read, for readers without rights on other namespaces."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from stretto.stores.wrapper import StoreWrapper
 
 
 class ScopedStore(StoreWrapper):
-    """Lists and watches one namespace; everything else is forwarded as it is."""
+    """Store wrapper that lists and watches one namespace; other calls are forwarded unchanged."""
 
     def __init__(self, inner: Store, namespace: str) -> None:
         """Read ``namespace`` of ``inner``."""

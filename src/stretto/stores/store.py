@@ -3,10 +3,10 @@
 Memory, SQLite and a Kubernetes API server implement it and pass one test suite
 (``tests/contract``). Three guarantees matter to the scheduler:
 
-- every write answers ``ok``, ``conflict``, ``refused`` or ``unknown``; after *unknown* the object
-  must be read back before the next decision about it;
-- versions rise with every write, and a watch from a version yields each later change of its kind
-  once and in order, or raises ``TooOldError``;
+- the reply to every write is ``ok``, ``conflict``, ``refused`` or ``unknown``; after *unknown* the
+  object must be read back before the next decision about it;
+- versions increase with every write, and a watch from a version yields each later change of its
+  kind once and in order, or raises ``TooOldError``;
 - records are immutable: a change creates a new record.
 """
 
@@ -26,18 +26,18 @@ from stretto.stores.capabilities import Capabilities
 class WriteOutcome(Enum):
     """Result of one write."""
 
-    #: Done, and durable if the store is.
+    #: The write is done, and durable if the store is.
     OK = "ok"
-    #: The object differs from what the writer assumed (version, uid, or already bound elsewhere).
+    #: The object differs from the writer's assumption (version, uid, or already bound elsewhere).
     CONFLICT = "conflict"
-    #: Not allowed or not valid; the same write fails again.
+    #: The write is not allowed or not valid; the same write fails again.
     REFUSED = "refused"
-    #: The reply was lost: read the object back before deciding.
+    #: The reply was lost: read the object back before the next decision.
     UNKNOWN = "unknown"
 
 
 class StatusReason(Enum):
-    """Why a write failed, as a Kubernetes status reason."""
+    """Reason of a failed write, as in a Kubernetes status."""
 
     NONE = ""
     NOT_FOUND = "NotFound"
@@ -88,21 +88,21 @@ class EventType(IntEnum):
     ADDED = 0
     MODIFIED = 1
     DELETED = 2
-    #: No change: reports the version up to which the watch is complete.
+    #: No change; the version up to which the watch is complete.
     BOOKMARK = 3
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """One change of one object, in the order of versions."""
 
-    #: What happened.
+    #: Type of the change.
     type: EventType
     #: The object after the change; for a deletion its last state with the version of the deletion.
     record: Record
-    #: The pod's head if the store has decoded it; ``None``: decode when needed.
-    #: Pods that differ only in name may share one head, which then has an empty name.
+    #: The head of the pod if the store has decoded it; ``None``: decode when needed. Pods that
+    #: differ only in their names may share one head, which then has an empty name.
     head: PodHead | None = None
-    #: Only the node and the annotations of a bind changed.
+    #: True if only the node and the annotations of a bind changed.
     bind: bool = False
 
 
@@ -111,19 +111,19 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
     #: Result.
     outcome: WriteOutcome
-    #: Why the write failed.
+    #: Reason of the failure.
     code: StatusReason = StatusReason.NONE
-    #: What to do about it, for people.
+    #: Remedy, for users.
     message: str = ""
     #: The object after the write (ok), or its current state (conflict, if known). An API server
-    #: returns none after a bind or an eviction, and only the identity of a deleted object.
+    #: returns no object after a bind or an eviction, and only the identity of a deleted object.
     record: Record | None = None
-    #: Seconds before the next attempt, if the store gave a delay (429).
+    #: Seconds before the next attempt, if the store returned a delay (429).
     retry_after: float | None = None
 
 
 class Update(msgspec.Struct, frozen=True, gc=False):
-    """Replace an object by a complete new body (the writer preserves unknown fields)."""
+    """Replace an object by a complete new body; the writer preserves unknown fields."""
 
     #: Namespace of the object.
     namespace: str
@@ -133,8 +133,8 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     #: Required current version; ``None`` for any.
     version: int | None = None
-    #: True if the body replaces the status, the node and the generation too, as an API server
-    #: writes its objects. Only embedded stores support it.
+    #: True if the body also replaces the status, the node and the generation, as in writes of an
+    #: API server. Only embedded stores support it.
     whole: bool = False
     #: RFC 3339 deletionTimestamp to set; only with ``whole``.
     deleting: str = ""
@@ -143,7 +143,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):
-    """Change part of an object by a patch on its raw JSON."""
+    """Change a part of an object by a patch on its raw JSON."""
 
     #: Namespace of the object.
     namespace: str
@@ -155,15 +155,15 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
     version: int | None = None
     #: Required uid; empty for any.
     uid: str = ""
-    #: RFC 7386 merge, or strategic merge, in which lists such as conditions merge by their key.
-    #: An API server supports strategic merge for built-in kinds only. With the capability
-    #: ``applies`` also server-side apply: the patch has all fields of this client, which takes them
-    #: from other managers; fields that its last patch had and this one has not are removed.
+    #: RFC 7386 merge, or strategic merge, in which lists such as conditions merge by their key. An
+    #: API server supports strategic merge for built-in kinds only. With the capability ``applies``
+    #: also server-side apply: the patch contains all fields of this client and takes them from
+    #: other managers; fields of its last patch that are missing from this one are removed.
     type: PatchType = PatchType.MERGE
 
     @property
     def applies(self) -> bool:
-        """Return whether it is a server-side apply."""
+        """Return whether the patch is a server-side apply."""
         return self.type is PatchType.APPLY
 
 
@@ -198,7 +198,7 @@ class Bind(msgspec.Struct, frozen=True, gc=False):
 class Eviction(msgspec.Struct, frozen=True, gc=False):
     """Evict a pod; refused with TOO_MANY_REQUESTS if a disruption budget forbids it.
 
-    An API server gives the pod the condition ``DisruptionTarget``, which policies of Jobs read.
+    An API server adds the condition ``DisruptionTarget``, which policies of Jobs read, to the pod.
     """
 
     #: Namespace of the pod.
@@ -209,15 +209,15 @@ class Eviction(msgspec.Struct, frozen=True, gc=False):
     uid: str
     #: Reason, for the event and the history.
     reason: str = ""
-    #: True if the node is not known to run the pod. An API server evicts such a pod without a
-    #: condition, so that the client writes it.
+    #: True if the node may not run the pod yet. An API server evicts such a pod without a
+    #: condition, so the client writes the condition.
     starting: bool = False
-    #: True if to evict it although a budget forbids it: kube-scheduler's last resort.
+    #: True to evict the pod even if a budget forbids it: kube-scheduler's last resort.
     beyond_budget: bool = False
 
 
 class WriteVerb(Enum):
-    """What a write does."""
+    """Verb of a write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -233,13 +233,13 @@ WriteItem = bytes | Update | Patch | Deletion | Bind | Eviction
 
 
 class Write(msgspec.Struct, frozen=True, gc=False):
-    """A batch of writes of one verb, to be sent without waiting for the answers."""
+    """A batch of writes of one verb, to be sent without waiting for the replies."""
 
-    #: What the batch does; it determines the type of the items.
+    #: The verb; it determines the type of the items.
     verb: WriteVerb
     #: Kind of the objects.
     kind: Kind
-    #: One item for each answer.
+    #: The items; each gets one reply.
     items: Sequence[WriteItem]
 
 
@@ -255,9 +255,9 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
 
 
 class ListOptions(msgspec.Struct, frozen=True, gc=False):
-    """Which objects to list or to watch."""
+    """Selection of a list or a watch."""
 
-    #: Only this namespace; empty for all.
+    #: Namespace; empty for all.
     namespace: str = ""
     #: Label selector in string form; empty for all.
     labels: str = ""
@@ -276,10 +276,10 @@ EVERYTHING = ListOptions()
 
 
 Replies = list[Reply]
-"""The answers to a batch, in its order. A named type because ``Store.list`` hides ``list``."""
+"""The replies to a batch, in its order. The alias exists because ``Store.list`` hides ``list``."""
 
 UnitReplies = list[Replies]
-"""The answers to units of binds, in their order."""
+"""The replies to units of binds, in their order."""
 
 ChangeCallback = Callable[[Kind], None]
 """Called with the kind whose objects have changed. A store behind a network calls it from its own
@@ -290,7 +290,7 @@ class Watch(Protocol):
     """A stream of the changes of one kind; the reader polls it and never blocks."""
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, oldest first, at most ``limit``; empty if there are none.
+        """Return the next changes, oldest first, at most ``limit``; empty if there are none.
 
         Raises:
             TooOldError: the history that this watch needs is gone; list again.
@@ -298,14 +298,14 @@ class Watch(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop watching; later polls yield nothing."""
+        """Stop watching; later polls return nothing."""
         ...
 
 
 class Store(Protocol):
-    """An object store with optimistic concurrency. Every write takes a batch and answers each item.
+    """An object store with optimistic concurrency. Every write is a batch with one reply per item.
 
-    Each write exists in two forms: a method that waits for the answers, and ``begin``, which sends
+    Each write exists in two forms: a method that waits for the replies, and ``begin``, which sends
     the batch and returns a future. An embedded store returns a finished future.
     """
 
@@ -315,11 +315,14 @@ class Store(Protocol):
         ...
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``. Waits while the store is temporarily unreachable."""
+        """Return the current object, or ``None``.
+
+        Wait while the store is temporarily unreachable.
+        """
         ...
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """As ``get``, for callers that can do without the object.
+        """Return the same as ``get``, without waiting, for callers that do not need the object.
 
         Raises:
             UnreachableError: the store does not answer.
@@ -331,10 +334,10 @@ class Store(Protocol):
         ...
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        """Changes of the selected objects of a kind after version ``since``.
+        """Watch changes of the selected objects of a kind after version ``since``.
 
-        An object that enters the selection yields ADDED, one that leaves it yields DELETED with
-        its last selected state and the version of the change.
+        An object that enters the selection yields ADDED. An object that leaves it yields DELETED
+        with its last selected state and the version of the change.
 
         Raises:
             InputError: a selector is malformed.
@@ -342,10 +345,10 @@ class Store(Protocol):
         ...
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
-        """Call ``callback`` whenever a watch of a kind may have something to poll.
+        """Call ``callback`` whenever a watch of a kind may have changes to poll.
 
-        Returns a function that ends the subscription. Only a store with the capability
-        ``notifies`` calls it; otherwise every watch must be polled.
+        Returns a function that ends the subscription. Only a store with the capability ``notifies``
+        calls it; otherwise every watch must be polled.
         """
         ...
 
@@ -354,27 +357,27 @@ class Store(Protocol):
         ...
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
-        """Replace objects; the status stays."""
+        """Replace objects; their status does not change."""
         ...
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         ...
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else stays."""
+        """Change only the status of objects, and annotations of pods."""
         ...
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Delete objects (those with finalizers are only marked)."""
+        """Delete objects; those with finalizers are only marked."""
         ...
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
+        """Bind pods to nodes; an existing binding of the same uid to the same node is ``ok``."""
         ...
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units; the answers are in their order.
+        """Bind units; the replies are in their order.
 
         With the capability ``binds_units`` each unit is bound as a whole or not at all, in one
         transaction. Otherwise pods are bound one by one.
@@ -386,7 +389,7 @@ class Store(Protocol):
         ...
 
     def begin(self, write: Write) -> Future[Replies]:
-        """Send a batch without waiting; the answers are those of the method of the same verb."""
+        """Send a batch without waiting; the replies are those of the method with the same verb."""
         ...
 
     def allowances(self) -> Mapping[str, int]:
@@ -402,9 +405,9 @@ class Store(Protocol):
 
 
 def is_temporary(reply: Reply) -> bool:
-    """Return whether a failed write may succeed later unchanged: unknown, unavailable or throttled.
+    """Return whether a failed write may succeed later: unknown, unavailable or throttled.
 
-    A refusal by a disruption budget carries no delay and is not temporary.
+    A refusal by a disruption budget has no delay and is not temporary.
     """
     return (
         reply.outcome is WriteOutcome.UNKNOWN

@@ -1,4 +1,4 @@
-"""Calls of webhooks: what is sent, what comes back, and the protocol of a client."""
+"""Calls of webhooks: request, answer, and the protocol of a client."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -19,7 +19,7 @@ class WebhookCall(msgspec.Struct, frozen=True):
     url: str
     #: JSON of the request.
     body: bytes
-    #: Seconds after which the call has failed.
+    #: Timeout in seconds.
     timeout_s: float
     #: TLS of the server; ``None`` for the defaults.
     tls: WebhookTLSConfig | None = None
@@ -28,48 +28,51 @@ class WebhookCall(msgspec.Struct, frozen=True):
 
 
 class WebhookFault(Enum):
-    """What kept a call from its answer."""
+    """Reason of a call without an answer."""
 
-    #: Nothing, or what the problem says.
+    #: None, or another problem, which ``problem`` describes.
     OTHER = "other"
     #: The server has not answered in time.
     TIMEOUT = "timeout"
-    #: No server listens there.
+    #: No server listens on the address.
     REFUSED = "refused"
-    #: The name of the server has no address.
+    #: The host name cannot be resolved.
     UNKNOWN_HOST = "unknown host"
-    #: The certificate of the server is not that of a trusted authority.
+    #: No trusted authority has signed the certificate of the server.
     UNTRUSTED = "untrusted"
 
 
 class WebhookAnswer(msgspec.Struct, frozen=True):
     """The answer to one call."""
 
-    #: Body of an answer, also of one whose status is that of a failure.
+    #: Body of an answer, also of an error status.
     body: bytes = b""
-    #: Why there is no usable answer; empty if there is one.
+    #: Reason why there is no usable answer; empty if there is one.
     problem: str = ""
-    #: HTTP status of a failure; 0 otherwise.
+    #: HTTP status of an error; 0 otherwise.
     status: int = 0
     #: True if the body is plain text, which messages may show.
     is_text: bool = True
-    #: What kept the call from its answer.
+    #: Reason of a call without an answer.
     fault: WebhookFault = WebhookFault.OTHER
 
 
 class WebhookClient(Protocol):
-    """Sends calls."""
+    """Client that sends calls."""
 
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-        """Send calls at the same time; one answer for each, in the same order. Never raises."""
+        """Send calls at the same time; return one answer for each, in the same order.
+
+        Never raises.
+        """
         ...
 
 
 class NoWebhooks:
-    """A client that reaches no server: every call fails."""
+    """Client that reaches no server: every call fails."""
 
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-        """A problem for each call."""
+        """Return a problem for each call."""
         return [WebhookAnswer(problem="this process calls no webhooks") for _ in calls]
 
 

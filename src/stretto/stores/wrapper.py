@@ -25,7 +25,7 @@ from stretto.stores.store import (
 
 
 class StoreWrapper:
-    """Forwards every call to an inner store.
+    """Store wrapper that forwards every call to an inner store.
 
     A subclass that changes a write must also override ``begin``.
     """
@@ -36,15 +36,15 @@ class StoreWrapper:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the inner store."""
+        """The capabilities of the inner store."""
         return self._inner.capabilities
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``."""
+        """Return the current object, or ``None``."""
         return self._inner.get(kind, namespace, name)
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """As ``get``, without waiting for an unreachable store."""
+        """Return the same as ``get``, without waiting for an unreachable store."""
         return self._inner.get_at_once(kind, namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
@@ -56,7 +56,7 @@ class StoreWrapper:
         return self._inner.watch(kind, since, selection)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
-        """Call ``callback`` whenever a watch may have something to poll."""
+        """Call ``callback`` whenever a watch may have changes to poll."""
         return self._inner.subscribe(callback)
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
@@ -68,11 +68,11 @@ class StoreWrapper:
         return self._inner.update(kind, updates)
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         return self._inner.patch(kind, patches)
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else stays."""
+        """Change only the status of objects, and annotations of pods."""
         return self._inner.patch_status(kind, patches)
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:

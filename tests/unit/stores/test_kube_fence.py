@@ -45,7 +45,7 @@ def test_a_follower_sends_leases_and_nothing_else(server: Server) -> None:
     store.fence(lambda: False)
     reply = store.bind([BIND])[0]
     assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
-    assert "we do not lead" in reply.message
+    assert "this process does not lead" in reply.message
     assert store.patch(LEASE, [Patch("default", "l", {"spec": {}})])[0].outcome is WriteOutcome.OK
     assert server.requests == ["PATCH /apis/coordination.k8s.io/v1/namespaces/default/leases/l"]
 

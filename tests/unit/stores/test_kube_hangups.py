@@ -147,7 +147,7 @@ def test_a_list_with_expired_pages_restarts(server: Server) -> None:
 def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: Server) -> None:
     turns = ((page(["a"], "x"), status(410, "Expired")) for _ in range(3))
     server.rules = [paged(*[answer for turn in turns for answer in turn])]
-    with pytest.raises(UnreachableError, match="it forgot its list"):
+    with pytest.raises(UnreachableError, match="it dropped its list"):
         server.store().list(POD)
 
 

@@ -73,7 +73,7 @@ def test_the_first_to_come_leads_and_the_second_stands_by() -> None:
 def test_the_result_of_the_last_attempt_is_reported_until_the_next_one_ends() -> None:
     race = Race(1)
     (line,), (candidate,) = race.lines, race.all
-    assert candidate.trouble == "it has not been tried yet"
+    assert candidate.trouble == "no attempt has been made yet"
     line.is_down = True
     candidate.tick()
     meanwhile: list[str] = []

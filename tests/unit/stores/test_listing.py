@@ -30,9 +30,9 @@ def test_a_token_is_good_for_its_own_list_only() -> None:
     store = memory()
     add_pods(store, "a", "b")
     token = store.list(POD, ListOptions(limit=1)).next_page
-    with pytest.raises(InputError, match="this very list"):
+    with pytest.raises(InputError, match="a token of this list"):
         store.list(POD, ListOptions(limit=1, page=token, labels="app=web"))
-    with pytest.raises(InputError, match="this very list"):
+    with pytest.raises(InputError, match="a token of this list"):
         store.list(NODE, ListOptions(limit=1, page=token))
 
 

@@ -1,7 +1,7 @@
 """Checks before a create or a change.
 
-They cover only what the store relies on (size, well-formed heads and labels, names, kind); readers
-of a pod judge the rest. An invalid body fails alone, with the path of the field.
+The checks cover only what the store relies on: size, well-formed heads and labels, names, kind.
+Readers of a pod validate the rest. An invalid body fails alone, with the path of the field.
 """
 
 from functools import lru_cache
@@ -21,7 +21,7 @@ from stretto.stores.embedded.disruption import decode_budget
 from stretto.stores.facts import decode_facts, decode_pod_facts
 
 _FREE_NAMES: Final = frozenset({"rbac.authorization.k8s.io", "apiregistration.k8s.io"})
-"""Groups whose objects may have any name that fits into a URL: ``system:node``, ``v1.``."""
+"""API groups whose objects may have any name that fits into a URL: ``system:node``, ``v1.``."""
 
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
@@ -41,7 +41,7 @@ def are_labels(raw: bytes) -> bool:
 
 
 def decode_pod(body: bytes) -> PodHead:
-    """The head of a new pod; checks size, JSON and the fields that the store relies on."""
+    """Decode the head of a new pod; check size, JSON and the fields that the store relies on."""
     if len(body) > MAX_BYTES:
         measured(body, "pod")
     head = decode_pod_head(body)
@@ -51,7 +51,7 @@ def decode_pod(body: bytes) -> PodHead:
 
 
 def decode_object(kind: Kind, body: bytes) -> ObjectHead:
-    """The head of any other new object."""
+    """Decode the head of any other new object."""
     head = decode_object_head(measured(body, "object"))
     if head.kind and head.kind != kind.kind:
         raise InputError("object.kind", head.kind, kind.kind)
@@ -64,9 +64,9 @@ def decode_object(kind: Kind, body: bytes) -> ObjectHead:
 
 
 def _is_version(api_version: str, kind: Kind) -> bool:
-    """Return whether objects of a kind may have a version.
+    """Return whether objects of a kind may have an API version.
 
-    A custom kind has several, and its definition may change the one in which it is stored.
+    A custom kind has several, and its definition may change its storage version.
     """
     if api_version == kind.api_version:
         return True
@@ -74,7 +74,7 @@ def _is_version(api_version: str, kind: Kind) -> bool:
 
 
 def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
-    """The head of a changed object; checks all that deletion and selection rely on."""
+    """Decode the head of a changed object; check what deletion and selection rely on."""
     if kind != POD:
         return decode_object(kind, body)
     head = decode_pod(measured(body, "pod"))
@@ -83,7 +83,7 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
 
 
 def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
-    """Namespace and name of a new object; a missing name is generated from ``generateName``."""
+    """Return namespace and name of a new object; generate a missing name from ``generateName``."""
     name = name or generated_name(head, rng)
     if not is_dns_subdomain(name) and not (kind.group in _FREE_NAMES and is_path_segment(name)):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
@@ -100,6 +100,6 @@ def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tup
 
 
 def generated_name(head: PodHead | ObjectHead, rng: Rng) -> str:
-    """A name from ``generateName`` and five letters; empty if there is no ``generateName``."""
+    """Generate a name from ``generateName`` and five letters; empty without ``generateName``."""
     prefix = head.metadata.generate_name
     return prefix and prefix + drawn_suffix(rng)

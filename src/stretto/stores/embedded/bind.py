@@ -1,4 +1,4 @@
-"""Drafts of binds, single or for a whole unit, and of evictions.
+"""Drafts of binds (of one pod or of a whole unit), and of evictions.
 
 Binding is the hot path of the store: many pods at once, no copy of a body, small records.
 """
@@ -35,7 +35,7 @@ def draft_binds(draft: TableDraft, binds: Sequence[Bind], nodes: Mapping[str, Re
 
 
 def _bind_one(draft: TableDraft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
-    """Bind one pod, or return why it cannot be bound."""
+    """Bind one pod, or return the reason why it cannot be bound."""
     old = draft.find(bind.namespace, bind.name)
     if old is None:
         return not_found(draft, bind.namespace, bind.name)
@@ -74,7 +74,7 @@ def _bind_all(
 
 
 def _bound(old: Record, bind: Bind, version: int) -> Record:
-    """The record of a bound pod; the body stays shared."""
+    """The record of a bound pod; it shares the body of the old record."""
     notes = None if bind.annotations is None else dict(bind.annotations)
     return Record(
         POD, old.namespace, old.name, old.uid, version, old.body, bind.node, notes, old.created
@@ -94,7 +94,7 @@ def draft_units(
         mark = len(draft.events)
         replies = draft_binds(draft, unit, nodes)
         failed = None
-        if len(draft.events) < mark + len(unit):  # at least one of them creates no new record
+        if len(draft.events) < mark + len(unit):  # at least one bind creates no new record
             failed = next(
                 (reply for reply in replies if reply.outcome is not WriteOutcome.OK), None
             )
@@ -108,7 +108,7 @@ def draft_units(
 def draft_evictions(
     draft: TableDraft, evictions: Sequence[Eviction], budgets: DisruptionBudgets, now: str
 ) -> Replies:
-    """Evict pods as far as their disruption budgets allow, or beyond where an eviction says so."""
+    """Evict pods within their disruption budgets, or beyond them if ``beyond_budget`` is set."""
     replies: Replies = []
     for eviction in evictions:
         old = draft.find(eviction.namespace, eviction.name)
@@ -129,24 +129,24 @@ def draft_evictions(
 
 
 def _not_bound(bind: Bind, old: Record) -> Reply:
-    """The answer to a bind of a bound or terminating pod, or to a node that does not exist."""
+    """The reply to a bind of a bound or terminating pod, or to a node that does not exist."""
     if old.node == bind.node:
         return Reply(WriteOutcome.OK, record=old)
     if old.node or old.deleting:
         state = f"bound to {old.node}" if old.node else "being deleted"
-        text = f"pod {old.namespace}/{old.name} is {state}; let its claim go"
+        text = f"pod {old.namespace}/{old.name} is {state}; release its claim"
         return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, old)
     text = f"node {bind.node} was not found; place pod {old.namespace}/{old.name} again"
     return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text, old)
 
 
 def _namesake(old: Record) -> Reply:
-    text = f"pod {old.namespace}/{old.name} is another one now, with uid {old.uid}"
+    text = f"pod {old.namespace}/{old.name} was replaced by another pod, with uid {old.uid}"
     return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, old)
 
 
 def _unit_refused(reply: Reply, failed: Reply) -> Reply:
-    """The answer to a pod that could be bound, although its unit could not."""
+    """The reply to a pod that could be bound if its unit could."""
     if reply.outcome is not WriteOutcome.OK:
         return reply
     text = f"not bound, because its unit could not be bound as a whole: {failed.message}"

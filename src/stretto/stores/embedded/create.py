@@ -1,4 +1,4 @@
-"""Drafts of new objects: a hot path of the store. Each pod is decoded once, here."""
+"""Drafts of new objects, a hot path of the store. Each pod is decoded once, here."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -28,18 +28,18 @@ from stretto.stores.store import (
 )
 
 NAME_TRIES: Final = 8
-"""Attempts to generate an unused name, as in an API server."""
+"""Number of attempts to generate an unused name, as in an API server."""
 
 IDENTITY_CHARS: Final = 24
-"""Characters of a uid that all objects of a store share; the creation version follows."""
+"""Number of common first characters of all uids of a store; the creation version follows."""
 
 
 _ENDS: Final = [f"{number:03x}" for number in range(1 << 12)]
-"""The last three digits of versions."""
+"""All possible last three digits of versions."""
 
 
 class CreateSettings(msgspec.Struct, frozen=True, gc=False):
-    """What the store assigns to new objects."""
+    """Values that the store assigns to new objects."""
 
     #: First characters of every uid.
     identity: str
@@ -47,23 +47,23 @@ class CreateSettings(msgspec.Struct, frozen=True, gc=False):
     created: str
     #: Source of suffixes of generated names.
     rng: Rng
-    #: Decodes the pods.
+    #: Decoder of pods.
     patterns: TemplateCache
 
 
 class CreatedObjects(NamedTuple):
-    """New objects by columns."""
+    """New objects, as columns."""
 
-    #: Their names.
+    #: Names.
     names: Sequence[str]
-    #: Their JSON.
+    #: JSON bodies.
     bodies: Sequence[bytes]
     #: Decoded head of each pod; ``None`` for other kinds.
     heads: Sequence[PodHead | None]
 
 
 def draft_creates(draft: TableDraft, bodies: Sequence[bytes], settings: CreateSettings) -> Replies:
-    """Create objects. A uid is the store's identity and a version, and therefore unique."""
+    """Create objects. A uid consists of the store's identity and a version, and is unique."""
     if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
         drafted_at_once = _draft_pods(draft, bodies, settings)
         if drafted_at_once is not None:
@@ -72,7 +72,7 @@ def draft_creates(draft: TableDraft, bodies: Sequence[bytes], settings: CreateSe
 
 
 def _draft_one(draft: TableDraft, body: bytes, settings: CreateSettings) -> Reply:
-    """Create one object, or return why it cannot be created."""
+    """Create one object, or return the reason why it cannot be created."""
     kind, pod = draft.table.kind, None
     body = first_generation(kind, body)
     head: PodHead | ObjectHead
@@ -99,12 +99,12 @@ def _draft_one(draft: TableDraft, body: bytes, settings: CreateSettings) -> Repl
 def _draft_pods(
     draft: TableDraft, bodies: Sequence[bytes], settings: CreateSettings
 ) -> Replies | None:
-    """Create valid pods of one namespace, all new; ``None`` if any of them is anything else."""
+    """Create pods if all are valid, new and in one namespace; otherwise return ``None``."""
     try:
         names, heads = settings.patterns.read(bodies)
     except InputError:
         return None
-    # One pod for each head: pods that share a head differ in their names alone.
+    # One pod per head: pods with a common head differ only in their names.
     samples = dict(zip(map(id, heads), range(len(heads)), strict=True)).values()
     apart = [heads[i].metadata for i in samples]
     namespaces, unchecked = {meta.namespace for meta in apart}, [meta.name for meta in apart]
@@ -128,9 +128,9 @@ def _add(
     objects: CreatedObjects,
     deleting: str = "",
 ) -> Replies:
-    """Create objects whose names are unused.
+    """Create objects with unused names.
 
-    If ``deleting`` is set, they are created with that deletionTimestamp.
+    If ``deleting`` is set, the objects are created with that deletionTimestamp.
     """
     versions = range(draft.version + 1, draft.version + 1 + len(objects.names))
     nodes = ["" if pod is None else pod.spec.node_name for pod in objects.heads]
@@ -156,7 +156,7 @@ def _add(
 
 
 def new_uid(identity: str, version: int) -> str:
-    """The uid of an object that is created at a version."""
+    """The uid of an object that is created at this version."""
     return _uids(identity, range(version, version + 1))[0]
 
 
@@ -171,12 +171,12 @@ def _uids(identity: str, versions: range) -> list[str]:
 
 
 def _is_sound(name: str) -> bool:
-    """Return whether a head has a valid name, or none because many pods share the head."""
+    """Return whether a head has a valid name, or none because many pods share it."""
     return not name or is_dns_subdomain(name)
 
 
 def _free_name(draft: TableDraft, namespace: str, head: PodHead | ObjectHead, rng: Rng) -> str:
-    """Another generated name; empty if all attempts collided."""
+    """Generate another name; empty if all attempts collided."""
     for _ in range(NAME_TRIES):
         name = generated_name(head, rng)
         if draft.find(namespace, name) is None:
@@ -186,5 +186,5 @@ def _free_name(draft: TableDraft, namespace: str, head: PodHead | ObjectHead, rn
 
 def _taken(old: Record) -> Reply:
     place = f"{old.namespace}/{old.name}" if old.namespace else old.name
-    text = f"{old.kind.kind} {place} exists already"
+    text = f"{old.kind.kind} {place} already exists"
     return Reply(WriteOutcome.CONFLICT, StatusReason.ALREADY_EXISTS, text, old)

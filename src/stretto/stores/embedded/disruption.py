@@ -1,7 +1,7 @@
-"""Disruption budgets: how many pods of a set may be disrupted at once.
+"""Disruption budgets: the number of pods of a set that may be disrupted at once.
 
 An API server leaves the counting to a controller and reads the budget's status. Here the live pods
-are counted at the first eviction, and the counts follow the history of pods, so that later
+are counted at the first eviction. Later the counts follow the history of pods, so that later
 evictions cost only what has changed. Rules and messages are those of Kubernetes' ``policy/v1``.
 """
 
@@ -25,29 +25,29 @@ from stretto.stores.store import EventType, Record, Reply, StatusReason, WatchEv
 _PERCENT: Final = re.compile(r"[0-9]{1,3}%")
 _POLICIES: Final = (None, "IfHealthyBudget", "AlwaysAllow")
 _UNPROTECTED: Final = (*ENDED, "Pending")
-"""Phases in which Kubernetes evicts a pod without a budget check."""
+"""Phases in which Kubernetes evicts a pod without a check of budgets."""
 
 Scale = Callable[[str, OwnerFacts], int | None]
-"""Desired pods of an owner in a namespace; ``None`` if the store does not have the owner."""
+"""Returns the desired pods of an owner in a namespace; ``None`` if the store lacks the owner."""
 
 
 class _BudgetBody(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a PodDisruptionBudget that are used."""
+    """The used fields of a PodDisruptionBudget."""
 
-    #: The spec; without one, as Kubernetes allows, the budget covers no pod.
+    #: The spec; without it, as Kubernetes allows, the budget covers no pod.
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
 
 
 class CompiledBudget(msgspec.Struct, frozen=True, gc=False):
     """A validated and compiled budget."""
 
-    #: The spec as written.
+    #: The spec as stored.
     spec: PodDisruptionBudgetSpec
-    #: Selects covered pods of the namespace.
+    #: Selects the covered pods of the namespace.
     selector: Selector
 
     def desired(self, expected: int) -> int:
-        """How many of the expected pods must stay healthy; all by default."""
+        """Number of the expected pods that must stay healthy; the default is all."""
         if self.spec.max_unavailable is not None:
             return max(0, expected - _share(self.spec.max_unavailable, expected))
         if self.spec.min_available is not None:
@@ -59,10 +59,10 @@ _DECODER: Final = msgspec.json.Decoder(_BudgetBody)
 
 
 def decode_budget(body: bytes) -> CompiledBudget:
-    """A budget from JSON, validated as by an API server.
+    """Decode a budget from JSON, validated as in an API server.
 
     Raises:
-        InputError: a field is invalid; the error has its path.
+        InputError: a field is invalid; the error contains its path.
     """
     try:
         spec = _DECODER.decode(body).spec
@@ -87,7 +87,7 @@ def decode_budget(body: bytes) -> CompiledBudget:
 
 
 def _check_amount(field: str, amount: int | str | None) -> None:
-    """Refuse anything but a count or a percentage up to 100."""
+    """Reject a value that is neither a count nor a percentage up to 100."""
     if amount is None or (isinstance(amount, int) and amount >= 0):
         return
     if isinstance(amount, str) and _PERCENT.fullmatch(amount) and int(amount[:-1]) <= 100:
@@ -100,12 +100,12 @@ def _check_amount(field: str, amount: int | str | None) -> None:
 
 
 def _share(amount: int | str, whole: int) -> int:
-    """A count, or a percentage of the whole, rounded up as Kubernetes does."""
+    """Resolve a count, or a percentage of the whole, rounded up as in Kubernetes."""
     return amount if isinstance(amount, int) else ceil(int(amount[:-1]) * whole / 100)
 
 
 class _CoveredPod(msgspec.Struct, frozen=True, gc=False):
-    """A covered pod, as it is counted."""
+    """A covered pod."""
 
     #: True if it is healthy.
     healthy: bool
@@ -114,21 +114,21 @@ class _CoveredPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class _BudgetTally:
-    """The covered pods of one budget as of a position in the history of pods."""
+    """The covered pods of one budget at a position in the history of pods."""
 
     def __init__(self, record: Record) -> None:
         #: The budget's record when it was compiled.
         self.record = record
         #: The compiled budget.
         self.budget = decode_budget(record.body)
-        #: How many of the covered pods are healthy.
+        #: Number of healthy covered pods.
         self.healthy = 0
         #: Number of covered pods by owner.
         self.owners: Counter[OwnerFacts | None] = Counter()
-        #: Evicted pods without a known owner that no new pod has replaced. They
-        #: stay expected; otherwise maxUnavailable 1 would allow to evict all pods, one by one.
+        #: Evicted pods without a known owner that no new pod has replaced. They stay expected;
+        #: otherwise maxUnavailable 1 would allow to evict all pods, one by one.
         self.owed = 0
-        #: Position in the history of pods; before its start if all must be counted.
+        #: Position in the history of pods; before its start if all pods must be counted.
         self.position = -1
         self._pods: dict[str, _CoveredPod] = {}
 
@@ -157,7 +157,7 @@ class _BudgetTally:
         return self.budget.selector.matches(facts.metadata.labels or {})
 
     def put(self, uid: str, pod: _CoveredPod | None) -> _CoveredPod | None:
-        """Count the current state of a pod, or remove it if ``None``; returns the old count."""
+        """Count the current state of a pod, or remove it if ``None``; return the previous state."""
         old = self._pods.pop(uid, None)
         if old is not None:
             self.healthy -= old.healthy
@@ -180,7 +180,7 @@ class _BudgetTally:
             self.owed = max(0, self.owed - 1)
 
     def _count(self, record: Record, facts: PodRecordFacts | None) -> None:
-        """Count the current state of a pod; one that is not covered or has ended is left out."""
+        """Count the current state of a pod; ignore a pod that is not covered or has ended."""
         if facts is None or facts.phase in ENDED or not self.covers(facts):
             self.put(record.uid, None)
             return
@@ -190,17 +190,17 @@ class _BudgetTally:
 
 
 class DisruptionBudgets:
-    """Decides whether a pod may be evicted, from live pods and the budgets of its namespace."""
+    """Checks evictions against live pods and the budgets of their namespace."""
 
     def __init__(self, pods: ObjectTable, budgets: ObjectTable, scale: Scale) -> None:
-        """``scale`` gives the desired pods of an owner."""
+        """Create the checker; ``scale`` returns the desired pods of an owner."""
         self._pods = pods
         self._budgets = budgets
         self._scale = scale
         self._tallies: dict[str, _BudgetTally] = {}
 
     def refusal(self, pod: Record) -> Reply | None:
-        """Why the pod may not be evicted now, or ``None``."""
+        """Return the reason why the pod may not be evicted now, or ``None``."""
         facts = _facts(pod)
         if facts is None or _is_unprotected(pod, facts):
             return None
@@ -211,12 +211,12 @@ class DisruptionBudgets:
         if len(tallies) > 1:
             names = ", ".join(tally.record.name for tally in tallies)
             text = f"pod {pod.namespace}/{pod.name} has more than one disruption budget ({names}), "
-            hint = "which an eviction does not support: leave it one"
+            hint = "which an eviction does not support: keep only one"
             return Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, text + hint)
         return self._overdrawn(tallies[0], pod, facts) if tallies else None
 
     def spend(self, pod: Record) -> None:
-        """The pod is being evicted: later evictions count it as disrupted."""
+        """Count the pod as disrupted in later evictions, because it is being evicted."""
         for budget in self._budgets.spaces.get(pod.namespace, {}).values():
             tally = self._tallies.get(budget.uid)
             counted = None if tally is None else tally.put(pod.uid, None)
@@ -228,7 +228,7 @@ class DisruptionBudgets:
                 tally.owed += 1
 
     def allowances(self) -> dict[str, int]:
-        """Disruptions that each budget allows now, by uid; an invalid budget allows none."""
+        """Number of disruptions that each budget allows now, by uid; 0 for an invalid budget."""
         found: dict[str, int] = {}
         for namespace in self._budgets.spaces:
             try:
@@ -242,11 +242,11 @@ class DisruptionBudgets:
         return found
 
     def forget(self) -> None:
-        """Count everything again: a counted eviction was not committed."""
+        """Discard all counts, because a counted eviction was not committed."""
         self._tallies.clear()
 
     def _of(self, namespace: str) -> list[_BudgetTally]:
-        """Current tallies of a namespace's budgets; those of deleted budgets are dropped."""
+        """Current tallies of a namespace's budgets; tallies of deleted budgets are dropped."""
         tallies, new = [], False
         records = self._budgets.spaces.get(namespace, {}).values()
         for record in records:
@@ -264,7 +264,7 @@ class DisruptionBudgets:
         return sum(len(space) for space in self._budgets.spaces.values())
 
     def _overdrawn(self, tally: _BudgetTally, pod: Record, facts: PodRecordFacts) -> Reply | None:
-        """The 429 answer of an exhausted budget."""
+        """The 429 reply if the budget is exhausted."""
         healthy, expected = tally.healthy, self._expected(tally)
         desired = tally.budget.desired(expected)
         if facts.ready is False:
@@ -276,13 +276,13 @@ class DisruptionBudgets:
         return Reply(
             WriteOutcome.REFUSED,
             StatusReason.TOO_MANY_REQUESTS,
-            f"evicting pod {pod.namespace}/{pod.name} would break its disruption budget "
+            f"evicting pod {pod.namespace}/{pod.name} would violate its disruption budget "
             f"{tally.record.name}: {healthy} of {expected} pods are healthy and {desired} must be; "
             "try again when more are healthy",
         )
 
     def _expected(self, tally: _BudgetTally) -> int:
-        """Desired pods of known owners; of others the live pods and those still expected."""
+        """Desired pods of known owners, plus live and still expected pods of other owners."""
         expected = tally.owed
         for owner, count in tally.owners.items():
             wanted = self._wanted(tally.record.namespace, owner)
@@ -290,12 +290,12 @@ class DisruptionBudgets:
         return expected
 
     def _wanted(self, namespace: str, owner: OwnerFacts | None) -> int | None:
-        """Desired pods of an owner; ``None`` if there is none or it is unknown."""
+        """Desired pods of an owner; ``None`` if there is no owner or the owner is unknown."""
         return None if owner is None else self._scale(namespace, owner)
 
 
 def _facts(record: Record) -> PodRecordFacts | None:
-    """A pod's facts; ``None`` if it is unreadable: it must not block the others."""
+    """A pod's facts; ``None`` if the pod is unreadable, because it must not block other pods."""
     try:
         return decode_pod_facts(record.body)
     except InputError:

@@ -1,4 +1,4 @@
-"""Drafts of all verbs, with what they share: identity, time, templates and disruption budgets."""
+"""Drafts of all verbs, and their common inputs: identity, time, templates, disruption budgets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -33,29 +33,29 @@ from stretto.stores.store import (
 )
 
 Find = Callable[[Kind, str, str], Record | None]
-"""(kind, namespace, name) to the current object."""
+"""Maps (kind, namespace, name) to the current object."""
 
 
 class StoreOrigin(msgspec.Struct, frozen=True, gc=False):
-    """Where a store continues."""
+    """Identity and version from which a store continues."""
 
-    #: First characters of every uid that it assigns; unique for each store.
+    #: First characters of every uid that the store assigns; unique per store.
     identity: str
-    #: Last version assigned; the next is greater.
+    #: Last assigned version; the next one is greater.
     version: int = 0
 
 
 def new_origin(rng: Rng) -> StoreOrigin:
-    """A new identity, from version 0."""
+    """Return a new identity, at version 0."""
     return StoreOrigin(rng.uid()[:IDENTITY_CHARS])
 
 
 class Chance(NamedTuple):
     """Time and randomness of a store."""
 
-    #: Creation and deletion times.
+    #: Clock of creation and deletion times.
     clock: Clock
-    #: Suffixes of generated names.
+    #: Source of suffixes of generated names.
     rng: Rng
 
 
@@ -91,7 +91,7 @@ class Drafter:
             identity: first characters of every uid.
             chance: time and randomness.
             tables: pods and disruption budgets.
-            find: finds owners of pods.
+            find: returns owners of pods.
         """
         self._identity = identity
         self._chance = chance
@@ -101,7 +101,7 @@ class Drafter:
         self.budgets = DisruptionBudgets(*tables, self._scale)
 
     def uid(self, version: int) -> str:
-        """The uid of an object that is created at a version."""
+        """The uid of an object that is created at this version."""
         return new_uid(self._identity, version)
 
     def create(self, draft: TableDraft, bodies: Sequence[bytes]) -> Replies:
@@ -110,19 +110,19 @@ class Drafter:
         return draft_creates(draft, bodies, settings)
 
     def update(self, draft: TableDraft, updates: Sequence[Update]) -> Replies:
-        """Replace objects; the status stays."""
+        """Replace objects; their status does not change."""
         return [draft_update(draft, each) for each in updates]
 
     def patch(self, draft: TableDraft, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         return [draft_patch(draft, each) for each in patches]
 
     def patch_status(self, draft: TableDraft, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else stays."""
+        """Change only the status of objects."""
         return [draft_status_patch(draft, each) for each in patches]
 
     def delete(self, draft: TableDraft, deletions: Sequence[Deletion]) -> Replies:
-        """Delete objects, or mark those with finalizers."""
+        """Delete objects; mark those with finalizers."""
         now = self._now()
         return [draft_deletion(draft, each, now) for each in deletions]
 
@@ -146,7 +146,7 @@ class Drafter:
         return timestamp(self._chance.clock.now())
 
     def _scale(self, namespace: str, owner: OwnerFacts) -> int | None:
-        """Number of replicas of an owner; ``None`` if the store does not have the owner."""
+        """Number of replicas of an owner; ``None`` if the store does not contain the owner."""
         kind = kind_with_word(owner.kind)
         record = self._find(kind, namespace, owner.name) if kind is not None else None
         if record is None:

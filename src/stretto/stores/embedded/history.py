@@ -1,7 +1,7 @@
 """The recent changes of one kind, within a bound, and the watches that read them.
 
 A watch is only a position in the shared list of events, so a slow reader costs no memory. Once an
-unread event has been dropped, the watch raises ``TooOldError`` and its reader must list again.
+unread event is dropped, the watch raises ``TooOldError`` and its reader must list again.
 """
 
 from bisect import bisect_right
@@ -23,21 +23,21 @@ _VERSION: Final = attrgetter("record.version")
 
 
 class EventHistory:
-    """Events of one kind, oldest first, with rising versions."""
+    """Events of one kind, oldest first, with increasing versions."""
 
     __slots__ = ("dropped", "events", "floor", "limit", "olds")
 
     def __init__(self, limit: int, floor: int) -> None:
         """Keep at least the last ``limit`` events; changes up to version ``floor`` are unknown."""
-        #: The events that are kept.
+        #: The kept events.
         self.events: list[WatchEvent] = []
-        #: For each event the record that it replaced or deleted; ``None`` if it added one.
+        #: For each event, the record that it replaced or deleted; ``None`` if it added one.
         self.olds: list[Record | None] = []
-        #: How many events were dropped before the first that is kept.
+        #: Number of events dropped before the first kept one.
         self.dropped = 0
         #: Version up to which changes are unknown; a watch may start here or later.
         self.floor = floor
-        #: How many events are kept at least.
+        #: Minimum number of kept events.
         self.limit = limit
 
     @property
@@ -46,10 +46,10 @@ class EventHistory:
         return self.dropped + len(self.events)
 
     def extend(self, events: Sequence[WatchEvent], olds: Sequence[Record | None]) -> None:
-        """Add changes with the records that they replaced, and drop the oldest.
+        """Add changes with the records that they replaced, and drop the oldest ones.
 
-        A watch that polls after every write keeps up with batches of any size. An eighth more than
-        the limit is kept, so that events are dropped rarely and in bulk.
+        A watch that polls after every write keeps up with batches of any size. The history keeps an
+        eighth more than the limit, so that events are dropped rarely and in bulk.
         """
         excess = len(self.events) - self.limit
         if excess > self.limit >> 3:
@@ -60,14 +60,17 @@ class EventHistory:
         self.olds.extend(olds)
 
     def forget(self, version: int) -> None:
-        """Drop everything: every open watch is too old, even one that has read all events."""
+        """Drop all events: every open watch is then too old, even one that has read all events."""
         self.dropped = self.end + 1
         self.events.clear()
         self.olds.clear()
         self.floor = version
 
     def position(self, since: int) -> int:
-        """Where a watch after version ``since`` starts; before ``dropped`` if that is gone."""
+        """The start position of a watch after version ``since``.
+
+        Less than ``dropped`` if too old.
+        """
         if since < self.floor:
             return self.dropped - 1
         return self.dropped + bisect_right(self.events, since, key=_VERSION)
@@ -80,13 +83,13 @@ class HistoryWatch:
 
     def __init__(self, history: EventHistory, since: int, position: int) -> None:
         self._history = history
-        #: Version requested, then that of the newest event read: for the error message.
+        #: Requested version, later the version of the newest event read; for the error message.
         self._since = since
         self._position = position
         self._closed = False
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, oldest first, at most ``limit``; empty if there are none.
+        """Return the next changes, oldest first, at most ``limit``; empty if there are none.
 
         Raises:
             TooOldError: the next change is no longer kept.
@@ -120,13 +123,13 @@ class HistoryWatch:
 
 
 class Selected(NamedTuple):
-    """What a watch of a selection yields."""
+    """Output of a watch of a selection."""
 
-    #: The kind that is watched.
+    #: The watched kind.
     kind: Kind
-    #: True if a record is selected.
+    #: Returns whether a record is selected.
     matches: Callable[[Record], bool]
-    #: Current version of the store, for bookmarks; ``None``: no bookmarks.
+    #: Returns the current version of the store, for bookmarks; ``None``: no bookmarks.
     newest: Callable[[], int] | None = None
 
 
@@ -168,7 +171,7 @@ class SelectedWatch(HistoryWatch):
         return found
 
     def _bookmarks(self, version: int) -> list[WatchEvent]:
-        """A bookmark at the store's version, unless the last one has it."""
+        """A bookmark at the store's version, unless the last bookmark has this version."""
         if version <= self._bookmark:
             return []
         self._bookmark = version
@@ -178,7 +181,7 @@ class SelectedWatch(HistoryWatch):
 def selected_event(
     event: WatchEvent, old: Record | None, matches: Callable[[Record], bool]
 ) -> WatchEvent | None:
-    """A change as a watch of a selection sees it; ``None`` if the selection is not affected."""
+    """A change as a watch of a selection sees it; ``None`` if it does not affect the selection."""
     before = old is not None and matches(old)
     after = event.type is not EventType.DELETED and matches(event.record)
     if event.type is EventType.DELETED:

@@ -1,4 +1,4 @@
-"""Makes writes durable: one transaction and one fsync for each write call, or for a group of them.
+"""Durability of writes: one transaction and one fsync per write call, or per group of them.
 
 A call is stored completely, not at all, or its outcome is unknown. After an unknown outcome the
 journal refuses further writes, because memory and file may differ.
@@ -47,7 +47,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE_NOTES: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 Rows = dict[str, list[Sequence[Any]]]
-"""Statement to rows to run it with."""
+"""Maps a statement to the rows to run it with."""
 
 
 class SqliteJournal:
@@ -62,7 +62,7 @@ class SqliteJournal:
             grouped: whether writes wait for ``flush``, which makes all of them durable together.
 
         Raises:
-            InputError: the path cannot be used, or holds something else.
+            InputError: the path cannot be used, or contains something else.
             UnreachableError: another process has it open.
         """
         self._path = path
@@ -105,7 +105,7 @@ class SqliteJournal:
         """Store all changes of a draft or none.
 
         Raises:
-            JournalError: the draft was not stored, or possibly (an unknown outcome).
+            JournalError: the draft was not stored, or the outcome is unknown.
         """
         if self._failed:
             raise JournalError(Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, self._failed))
@@ -129,10 +129,10 @@ class SqliteJournal:
         self._run(rows, draft.version)
 
     def load(self, records: Sequence[Record]) -> None:
-        """Store records unchanged; records that share a body share it in the file too.
+        """Store records unchanged; records with a common body share it in the file too.
 
         Raises:
-            JournalError: they were not stored.
+            JournalError: the records were not stored.
         """
         execute = self._connection.execute
         last = execute("SELECT max(id) FROM objects WHERE id < 0").fetchone()[0]
@@ -161,14 +161,14 @@ class SqliteJournal:
 
     @property
     def is_pending(self) -> bool:
-        """Return whether there are writes that are not durable yet."""
+        """Return whether writes exist that are not durable yet."""
         return self._grouped and not self._closed and self._connection.in_transaction
 
     def flush(self) -> None:
         """Make all writes durable.
 
         Raises:
-            JournalError: they may be lost; the journal refuses further writes.
+            JournalError: the writes may be lost; the journal refuses further writes.
         """
         connection = self._connection
         if not self.is_pending:
@@ -190,7 +190,7 @@ class SqliteJournal:
             self._connection.close()
 
     def _change(self, rows: Rows, old: Record, new: Record) -> None:
-        """The rows of a change: a body is written only if it changed."""
+        """Add the rows of a change; a body is written only if it changed."""
         key = self._key(new.uid)
         if new.body is not old.body:
             row = (new.version, new.deleting, new.body, key)
@@ -201,7 +201,7 @@ class SqliteJournal:
             rows.setdefault(_BIND, []).append(_binding(key, new))
 
     def _run(self, rows: Rows, version: int) -> None:
-        """One transaction, or a part of the transaction of a group."""
+        """Run one transaction, or a part of the transaction of a group."""
         if self._grouped:
             self._add(rows)
         else:
@@ -214,7 +214,7 @@ class SqliteJournal:
         try:
             if not connection.in_transaction:
                 connection.execute("BEGIN IMMEDIATE")
-            if sum(map(len, rows.values())) == 1:  # all or none by itself
+            if sum(map(len, rows.values())) == 1:  # a single row is atomic
                 for statement, (row,) in rows.items():
                     connection.execute(statement, row)
                 return
@@ -233,7 +233,7 @@ class SqliteJournal:
             raise JournalError(writing_reply(self._path, error)) from error
 
     def _commit(self, rows: Rows, version: int) -> None:
-        """Write rows in a transaction of their own."""
+        """Write rows in a separate transaction."""
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -246,12 +246,12 @@ class SqliteJournal:
             self._end(reply.message if reply.outcome is WriteOutcome.UNKNOWN else "")
             raise JournalError(reply) from error
         except BaseException:
-            # An interrupt: what was committed is on disk and missing from memory.
+            # An interrupt: the commit may be on disk and missing from memory.
             self._end("" if connection.in_transaction else "a write was interrupted")
             raise
 
     def _end(self, failed: str) -> None:
-        """Roll the open transaction back; if that fails too, refuse further writes."""
+        """Roll the open transaction back; if this fails too, refuse further writes."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -261,7 +261,7 @@ class SqliteJournal:
             self._failed = f"{failed}; close the store and open it again to read what is on disk"
 
     def _key(self, uid: str) -> int:
-        """The row of an object."""
+        """The row id of an object."""
         key = self._own_key(uid)
         if key is None:
             row = self._connection.execute("SELECT id FROM objects WHERE uid = ?", (uid,))
@@ -315,13 +315,13 @@ def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
 
 
 def _kinds(connection: sqlite3.Connection) -> dict[int, Kind]:
-    """The kinds of a file by their keys."""
+    """The kinds of a file, by key."""
     rows = connection.execute("SELECT * FROM kinds").fetchall()
     return {int(row[0]): _kind(row[1:]) for row in rows}
 
 
 def _perform(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement with rows; a single one costs half as much alone."""
+    """Run a statement with rows; ``execute`` is twice as fast for a single row."""
     if len(rows) == 1:
         connection.execute(statement, rows[0])
     else:
@@ -329,7 +329,7 @@ def _perform(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequ
 
 
 def _rank(statement: str) -> int:
-    """Objects are written before their bindings, and deleted last."""
+    """Sort key of statements: objects before their bindings, deletions last."""
     return _ORDER.index(statement) if statement in _ORDER else -1
 
 

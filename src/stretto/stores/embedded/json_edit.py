@@ -27,17 +27,17 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def fields_of(body: bytes | msgspec.Raw) -> Fields:
-    """The fields of a JSON object."""
+    """Decode the fields of a JSON object."""
     return _DECODER.decode(body)
 
 
 def join_fields(fields: Fields) -> bytes:
-    """Fields as a JSON object."""
+    """Encode fields as a JSON object."""
     return _ENCODER.encode(fields)
 
 
 def merged(body: bytes | msgspec.Raw, patch: Mapping[str, Any]) -> bytes:
-    """A JSON object after an RFC 7386 merge patch."""
+    """Apply an RFC 7386 merge patch to a JSON object."""
     return _ENCODER.encode(_after(fields_of(body), patch))
 
 
@@ -63,7 +63,7 @@ def strategically_merged(body: bytes, patch: Mapping[str, Any], kind: Kind) -> b
 
 
 def _after(fields: Fields, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields after a merge patch: changed values as they are written, others raw."""
+    """Fields after a merge patch: changed values as decoded objects, others raw."""
     made = cast("dict[str, Any]", fields)
     for key, value in patch.items():
         if value is None:
@@ -82,7 +82,7 @@ def is_object(value: msgspec.Raw) -> bool:
 
 
 def with_status_of(body: bytes, old: bytes) -> bytes:
-    """A new body with the status of the old one."""
+    """Return a new body with the status of the old one."""
     fields, before = fields_of(body), fields_of(old)
     status = before.get("status")
     if status is None and "status" not in fields:
@@ -108,5 +108,5 @@ def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_annotations(record: Record) -> bytes:
-    """The body with the annotations of the bind merged in."""
+    """Return the body with the annotations of the bind merged in."""
     return set_fields(record.body, annotation_fields(record))

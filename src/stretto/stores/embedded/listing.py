@@ -1,4 +1,4 @@
-"""Lists: which records are selected, and pages that are consistent with the first."""
+"""Lists: selection of records, and pages that are consistent with the first page."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from stretto.stores.render import render
 from stretto.stores.store import Listing, ListOptions, Record
 
 OPEN_PAGES: Final = 16
-"""Paged lists that may be open at once; one more closes the least recently used."""
+"""Maximum number of open paged lists; one more closes the least recently used list."""
 
 _COMMON: Final = frozenset({"metadata.name", "metadata.namespace"})
 SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
@@ -50,18 +50,18 @@ SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
 """Fields that an API server allows in a selector, for kinds with more than two."""
 
 Test = Callable[[Record], bool]
-"""True if a record is selected."""
+"""Returns whether a record is selected."""
 Remember = Callable[[Test], Test]
-"""How the answers of a test on bodies are cached."""
+"""Adds a cache to a test on bodies."""
 
 
 def record_filter(
     kind: Kind, selection: ListOptions, remember: Remember | None = None
 ) -> Test | None:
-    """The condition of a selection besides its namespace; ``None`` if there is none.
+    """The condition of a selection except its namespace; ``None`` if there is none.
 
     Raises:
-        InputError: a selector is malformed or names a field that cannot be selected.
+        InputError: a selector is malformed or contains a field that cannot be selected.
     """
     if not selection.fields and not selection.labels:
         return None
@@ -80,7 +80,9 @@ def record_filter(
 
 
 def watch_filter(kind: Kind, selection: ListOptions) -> Test:
-    """Return whether a selection contains a record, its namespace included; keeps no bodies.
+    """Return a test whether a selection contains a record, including its namespace.
+
+    The test keeps no bodies.
 
     Raises:
         InputError: a selector is malformed.
@@ -112,18 +114,18 @@ def _label_test(kind: Kind, labels: str, by_body: Remember) -> Test:
         try:
             return selector.matches(decode(record.body).metadata.labels or {})
         except InputError:
-            return False  # an unreadable body must not hide the others
+            return False  # an unreadable body must not hide other records
 
     return by_body(test)
 
 
 def _each_time(test: Test) -> Test:
-    """A test that is evaluated for each record: a long-lived watch must not keep bodies."""
+    """A test that is evaluated for each record, because a long-lived watch must not keep bodies."""
     return test
 
 
 def _by_body(test: Test) -> Test:
-    """A test on the body alone, evaluated once for each body: a million pods may share one."""
+    """A test on the body, evaluated once per body, because a million pods may share one."""
     known: dict[int, tuple[bytes, bool]] = {}
 
     def remembered(record: Record) -> bool:
@@ -137,7 +139,7 @@ def _by_body(test: Test) -> Test:
 
 
 def _phase(record: Record) -> str:
-    """The phase; pods without one are pending, as in an API server."""
+    """The phase of a pod; a missing phase means Pending, as in an API server."""
     if record.kind == POD:
         try:
             return decode_pod_facts(record.body).phase or "Pending"
@@ -154,7 +156,7 @@ def _text(record: Record, path: str) -> str:
 
 
 class _PagedList:
-    """A list that is being paged."""
+    """A paged list."""
 
     def __init__(self, kind: Kind, selection: ListOptions, listing: Listing) -> None:
         self.question = (kind, selection.namespace, selection.labels, selection.fields)
@@ -162,9 +164,9 @@ class _PagedList:
 
 
 class Pager:
-    """Serves lists; those with a limit are kept whole, so that later pages match the first.
+    """Pages of lists. A list with a limit is kept, so that later pages match the first one.
 
-    Records are immutable, so an open list costs one reference for each record.
+    Records are immutable, so an open list costs one reference per record.
     """
 
     def __init__(self) -> None:
@@ -172,7 +174,7 @@ class Pager:
         self._serial = 0
 
     def first(self, kind: Kind, selection: ListOptions, listing: Listing) -> Listing:
-        """The first page of a whole list."""
+        """Return the first page of a complete list."""
         if not 0 < selection.limit < len(listing.records):
             return listing
         self._serial += 1
@@ -183,7 +185,7 @@ class Pager:
         return self._cut(token, 0, selection.limit)
 
     def further(self, kind: Kind, selection: ListOptions) -> Listing:
-        """The page of a token, from the list as it was at its first page.
+        """Return the page of a token, from the list at the time of its first page.
 
         Raises:
             TooOldError: the list is no longer kept; list again.
@@ -191,12 +193,12 @@ class Pager:
         """
         token, _, offset = selection.page.rpartition(".")
         if not offset.isdecimal() or not token.replace(".", "", 1).isdecimal():
-            raise InputError("page", selection.page, "a token as a list has given it")
+            raise InputError("page", selection.page, "a token that a list returned")
         pages = self._open.get(token)
         if pages is None:
-            raise TooOldError(token.partition(".")[0], "the lists begun lately")
+            raise TooOldError(token.partition(".")[0], "the most recent lists")
         if pages.question != (kind, selection.namespace, selection.labels, selection.fields):
-            raise InputError("page", selection.page, "the token of this very list")
+            raise InputError("page", selection.page, "a token of this list")
         self._open.move_to_end(token)
         return self._cut(token, int(offset), selection.limit)
 

@@ -1,7 +1,7 @@
 """The store in memory: the embedded default, and the read side of the durable store.
 
-One thread owns it. Every write is drafted, written to the journal if there is one, applied, and
-only then visible to watches and subscribers. Bodies are shared, never copied.
+One thread owns the store. Every write is drafted, written to the journal if there is one, applied,
+and only then visible to watches and subscribers. Bodies are shared, never copied.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ from stretto.stores.store import (
 
 
 class MemoryStore:
-    """All objects in dictionaries, with a bounded history for watches."""
+    """Objects in dictionaries, with a bounded history for watches."""
 
     #: All optional guarantees.
     capabilities = EMBEDDED
@@ -55,11 +55,11 @@ class MemoryStore:
         journal: Journal | None = None,
         origin: StoreOrigin | None = None,
     ) -> None:
-        """Start empty.
+        """Create an empty store.
 
         Args:
-            clock: creation and deletion times.
-            rng: draws the identity that all uids share, and suffixes of generated names.
+            clock: source of creation and deletion times.
+            rng: source of the identity in all uids, and of suffixes of generated names.
             history: minimum number of events kept for each kind.
             journal: makes writes durable before they are applied.
             origin: identity and version to continue from; default: a new identity, version 0.
@@ -86,7 +86,7 @@ class MemoryStore:
     # ---------------------------------------------------------------- reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``."""
+        """Return the current object, or ``None``."""
         return self._table(kind).find(namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
@@ -105,9 +105,9 @@ class MemoryStore:
         return self._pager.first(kind, selection, Listing(records, self._version))
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        """Changes of the selected objects of a kind after version ``since``.
+        """Watch changes of the selected objects of a kind after version ``since``.
 
-        A version that is not assigned yet is too old as well.
+        A watch from a version that does not exist yet is too old as well.
 
         Raises:
             InputError: a selector is malformed.
@@ -121,18 +121,18 @@ class MemoryStore:
         return SelectedWatch(history, since, position, selected)
 
     def watch_matching(self, kind: Kind, since: int, matches: Callable[[Record], bool]) -> Watch:
-        """As ``watch``, with any function that selects records."""
+        """Watch like ``watch``, with any function that selects records."""
         history, position = self._begun(kind, since)
         return SelectedWatch(history, since, position, Selected(kind, matches))
 
     def _begun(self, kind: Kind, since: int) -> tuple[EventHistory, int]:
-        """The history of a kind and where a watch after a version starts."""
+        """The history of a kind, and the start position of a watch after a version."""
         history = self._table(kind).history
         ahead = since > self._version
         return history, history.dropped - 1 if ahead else history.position(since)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
-        """Call ``callback`` after each commit, with the kind that changed."""
+        """Call ``callback`` after each commit, with the changed kind."""
         self._callbacks.append(callback)
 
         def end() -> None:
@@ -142,11 +142,14 @@ class MemoryStore:
         return end
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """As ``get``: this store is always reachable."""
+        """Return the same as ``get``: this store is always reachable."""
         return self.get(kind, namespace, name)
 
     def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
-        """The records of a kind at an older version, in order; ``None`` if its history is gone."""
+        """The records of a kind at an older version, in order.
+
+        ``None`` if its history is dropped.
+        """
         table = self._table(kind)
         history = table.history
         position = history.position(version) - history.dropped
@@ -162,12 +165,12 @@ class MemoryStore:
         return [found[key] for key in sorted(found)]
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
-        """Forget the history of some kinds, or of all: watches from older versions are too old."""
+        """Drop the history of some kinds, or of all; watches from older versions become too old."""
         for kind in kinds or tuple(self._tables):
             self._table(kind).history.forget(self._version)
 
     def next_uid(self) -> str:
-        """The uid of the next object that is created alone."""
+        """The uid of the next object, if it is created in a call of its own."""
         return self._drafter.uid(self._version + 1)
 
     # ---------------------------------------------------------------- writes
@@ -178,27 +181,27 @@ class MemoryStore:
         return self._commit(draft, self._drafter.create(draft, bodies))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
-        """Replace objects; the status stays."""
+        """Replace objects; their status does not change."""
         draft = self._draft(kind)
         return self._commit(draft, self._drafter.update(draft, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         draft = self._draft(kind)
         return self._commit(draft, self._drafter.patch(draft, patches))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else stays."""
+        """Change only the status of objects, and annotations of pods."""
         draft = self._draft(kind)
         return self._commit(draft, self._drafter.patch_status(draft, patches))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Delete objects (those with finalizers are only marked)."""
+        """Delete objects; those with finalizers are only marked."""
         draft = self._draft(kind)
         return self._commit(draft, self._drafter.delete(draft, deletions))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
+        """Bind pods to nodes; an existing binding of the same uid to the same node is ``ok``."""
         draft = self._draft(POD)
         return self._commit(draft, self._drafter.bind(draft, binds, self._nodes()))
 
@@ -219,7 +222,7 @@ class MemoryStore:
         return self._commit(draft, self._drafter.evict(draft, evictions))
 
     def begin(self, write: Write) -> Future[Replies]:
-        """Perform a batch of writes; the future is finished."""
+        """Perform a batch of writes; return a finished future."""
         return answered(self, write)
 
     def allowances(self) -> Mapping[str, int]:
@@ -227,7 +230,7 @@ class MemoryStore:
         return self._drafter.budgets.allowances()
 
     def seed(self, records: Iterable[Record]) -> None:
-        """Load records unchanged, before the first watch; nothing is journaled.
+        """Load records unchanged, before the first watch; the journal does not store them.
 
         Raises:
             InputError: two records have the same name.
@@ -247,9 +250,9 @@ class MemoryStore:
             self._notify(table.kind)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there are no resources to release."""
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- internals
 
     def _table(self, kind: Kind) -> ObjectTable:
         table = self._tables.get(kind)
@@ -261,7 +264,7 @@ class MemoryStore:
         return TableDraft(self._table(kind), self._version)
 
     def _nodes(self) -> dict[str, Record]:
-        """Nodes that pods may be bound to: a machine may have a node manager and no kubelet."""
+        """Nodes that pods may be bound to; a machine may have a node manager and no kubelet."""
         nodes = self._table(NODE).spaces.get("", {})
         managers = self._table(NM_NODE).spaces.get("")
         return {**managers, **nodes} if managers else nodes

@@ -1,8 +1,8 @@
-"""The file of the durable store: its tables, how it is opened, and what its errors mean.
+"""The file of the durable store: its tables, how it is opened, and the meaning of its errors.
 
-A bind does not change the row of an object: node and annotations are rows of ``bindings``. Objects
-created by the store are keyed by their creation version, which is also the end of their uid;
-objects loaded in bulk have negative keys and a uid, and share bodies. One process owns the file.
+A bind does not change the row of an object: node and annotations are rows of ``bindings``. The key
+of an object created by the store is its creation version, which is also the end of its uid. Objects
+loaded in bulk have negative keys and a uid, and share bodies. One process owns the file.
 """
 
 import sqlite3
@@ -13,12 +13,12 @@ from stretto.base.errors import InputError, StrettoError, UnreachableError
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 APPLICATION: Final = 0x5374_7265
-"""Marks a file as a store (``Stre``), so that no other database is overwritten."""
+"""Marker of a store's file (``Stre``), so that no other database is overwritten."""
 SCHEMA: Final = 1
-"""Version of the tables below."""
+"""Version of the schema."""
 
 FIRST_LOADED_KEY: Final = -(1 << 62)
-"""First key of objects loaded in bulk; they rise and never reach those of versions."""
+"""First key of objects loaded in bulk; the keys increase and never reach those of versions."""
 
 TABLES: Final = f"""
 BEGIN IMMEDIATE;
@@ -39,14 +39,15 @@ COMMIT;
 """
 
 _PRAGMAS: Final = (
-    # 16 kB: five pods of 2.8 kB a page; 4 kB hold one and waste a third of every write.
+    # 16 kB: five pods of 2.8 kB per page; a page of 4 kB contains one and wastes a third of every
+    # write.
     "PRAGMA page_size = 16384",
     # One process at a time, and no shared memory file.
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
     # One fsync for each transaction: acknowledged writes survive a power cut.
     "PRAGMA synchronous = FULL",
-    # 16 MB of log before it is copied into the file: more only grows the log.
+    # 16 MB of log before it is copied into the file; a larger limit only makes the log larger.
     "PRAGMA wal_autocheckpoint = 1000",
     "PRAGMA journal_size_limit = 67108864",
 )
@@ -56,7 +57,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open a store's file for writing, and create its tables if it is new.
 
     Raises:
-        InputError: the path cannot be used, or holds something else.
+        InputError: the path cannot be used, or contains something else.
         UnreachableError: another process has it open.
     """
     if not path.parent.is_dir():
@@ -84,13 +85,14 @@ def connect_reading(path: Path) -> sqlite3.Connection:
     """Open a store's file read-only.
 
     Raises:
-        InputError: there is no such file, or it holds something else.
+        InputError: the file does not exist, or contains something else.
         UnreachableError: another process has it open.
     """
     if not path.is_file():
         expected = "the file of a store"
         raise InputError(str(path), None, expected, "make one: stretto run ... --store sqlite:PATH")
-    # A log next to the file holds what is not in the file yet; without one the file is complete.
+    # A log next to the file contains writes that are not in the file yet; without a log the file is
+    # complete.
     whole = not path.with_name(f"{path.name}-wal").exists()
     mode = "immutable=1" if whole else "mode=ro"
     connection: sqlite3.Connection | None = None
@@ -110,7 +112,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that the file is a store or empty, then set it up and test that it is writable."""
+    """Check that the file is a store or empty, set it up, and test that it is writable."""
     execute = connection.execute
     execute("PRAGMA locking_mode = EXCLUSIVE")
     tables = _is_ours(connection, path)
@@ -124,7 +126,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """Return whether there are tables; refuses those of another program or another version."""
+    """Return whether tables exist; reject tables of another program or another version."""
     execute = connection.execute
     application = execute("PRAGMA application_id").fetchone()[0]
     found = execute("PRAGMA user_version").fetchone()[0]
@@ -144,11 +146,11 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
-    """Why a store cannot be opened or read, and what to do."""
+    """The error of a store that cannot be opened or read, with its remedy."""
     match _primary(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return UnreachableError(
-                str(path), "another process has it open", "stop that one, or name another file"
+                str(path), "another process has it open", "stop that process, or use another file"
             )
         case sqlite3.SQLITE_NOTADB:
             return InputError(
@@ -172,11 +174,11 @@ def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
 
 
 def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
-    """The answer to a failed transaction: unknown if it may be on disk."""
+    """The reply to a failed transaction: unknown if it may be on disk."""
     code = getattr(error, "sqlite_errorcode", 0)
     match _primary(error):
         case sqlite3.SQLITE_FULL:
-            text = f"no space left for {path}: nothing was written; free some and try again"
+            text = f"no space left for {path}: nothing was written; free some space and try again"
             return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)
         case sqlite3.SQLITE_IOERR if code == sqlite3.SQLITE_IOERR_WRITE:
             text = (
@@ -185,10 +187,10 @@ def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
             )
             return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-            text = f"{path} can only be read now: nothing was written; make it writable"
+            text = f"{path} is read-only now: nothing was written; make it writable"
             return Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, text)
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            text = f"{path} failed while writing ({error}): it may or may not be there"
+            text = f"{path} failed while writing ({error}): the write may or may not be stored"
             return Reply(WriteOutcome.UNKNOWN, StatusReason.INTERNAL, text)
     text = f"{path} was not written: {error}"
     return Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, text)

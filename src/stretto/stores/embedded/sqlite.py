@@ -1,7 +1,7 @@
-"""The durable store: reads and watches from memory, every write in a file before it is answered.
+"""The durable store: reads and watches from memory; each write is in a file before its reply.
 
-Acknowledged writes survive a killed process and a power cut. After a restart versions continue, and
-a watch from before it is too old. One process owns the file.
+Acknowledged writes survive a killed process and a power cut. After a restart the versions continue,
+and a watch from before the restart is too old. One process owns the file.
 """
 
 import sqlite3
@@ -35,18 +35,18 @@ class SqliteStore(StoreWrapper):
         *,
         grouped: bool = False,
     ) -> None:
-        """Open a store, or create one if there is no file.
+        """Open a store, or create one if the file does not exist.
 
         Args:
             path: the file; SQLite keeps its log next to it.
-            clock: creation and deletion times.
-            rng: draws a new store's identity and suffixes of generated names.
+            clock: source of creation and deletion times.
+            rng: source of a new store's identity and of suffixes of generated names.
             history: minimum number of events kept for each kind.
-            grouped: whether writes are durable only after ``flush``: its caller must let nothing
-                leave the process before that. One transaction then serves many writes.
+            grouped: whether writes become durable only with ``flush``, so that one transaction
+                serves many writes. The caller must not send a result before ``flush``.
 
         Raises:
-            InputError: the path cannot be used, holds something else, or is damaged.
+            InputError: the path cannot be used, contains something else, or is damaged.
             UnreachableError: another process has it open.
         """
         self._path = path
@@ -54,13 +54,13 @@ class SqliteStore(StoreWrapper):
         origin = StoreOrigin(self._journal.identity, self._journal.version)
         self._memory = MemoryStore(clock, rng, history, self._journal, origin)
         super().__init__(self._memory)
-        #: Older states, as in ``MemoryStore``.
+        #: Reads older states, as in ``MemoryStore``.
         self.records_at = self._memory.records_at
-        #: Forgets history, as in ``MemoryStore``.
+        #: Drops history, as in ``MemoryStore``.
         self.compact = self._memory.compact
-        #: Watches of records that a function selects, as in ``MemoryStore``.
+        #: Watches records that a function selects, as in ``MemoryStore``.
         self.watch_matching = self._memory.watch_matching
-        #: The next identity, as in ``MemoryStore``.
+        #: Returns the next uid, as in ``MemoryStore``.
         self.next_uid = self._memory.next_uid
         try:
             self._memory.seed(self._journal.records())
@@ -88,14 +88,14 @@ class SqliteStore(StoreWrapper):
 
     @property
     def is_pending(self) -> bool:
-        """Return whether there are writes that are not durable yet."""
+        """Return whether writes exist that are not durable yet."""
         return self._journal.is_pending
 
     def flush(self) -> None:
         """Make all writes durable.
 
         Raises:
-            JournalError: they may be lost; the store refuses further writes.
+            JournalError: the writes may be lost; the store refuses further writes.
         """
         self._journal.flush()
 
@@ -105,10 +105,10 @@ class SqliteStore(StoreWrapper):
 
 
 def read_store(path: Path) -> list[Record]:
-    """Every object of a store's file; the file is not changed.
+    """Return every object of a store's file, without changing the file.
 
     Raises:
-        InputError: there is no such file, it holds something else, or it is damaged.
+        InputError: the file does not exist, contains something else, or is damaged.
         UnreachableError: another process has it open.
     """
     with closing(connect_reading(path)) as connection:

@@ -1,8 +1,8 @@
 """All objects of one kind, and drafts: the changes of one write call.
 
-A write is first drafted, visible only to its own later items; then written to the journal, if the
-store is durable; then applied and made visible to watches at once. A batch that fails or is
-interrupted therefore leaves nothing half done.
+A write is first drafted, visible only to later items of the same call. Then it is written to the
+journal, if the store is durable. Then it is applied and becomes visible to watches at once.
+Therefore a batch that fails or is interrupted leaves nothing half done.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ Space = dict[str, Record | None]
 """Drafted records of one namespace by name; ``None`` for a deleted one."""
 
 OldRecord = Record | None
-"""The record that a change replaces; ``None`` if it adds one."""
+"""The record that a change replaces; ``None`` if the change adds one."""
 
 _NOTHING: Final[dict[str, Record]] = {}
 
@@ -30,17 +30,17 @@ class ObjectTable:
     def __init__(self, kind: Kind, history: EventHistory) -> None:
         #: Kind of all the objects.
         self.kind = kind
-        #: Namespace to name to record; cluster-scoped kinds have the one namespace "".
+        #: Namespace to name to record; cluster-scoped kinds have only the namespace "".
         self.spaces: dict[str, dict[str, Record]] = {}
         #: Recent changes.
         self.history = history
 
     def find(self, namespace: str, name: str) -> Record | None:
-        """The object of that name, or ``None``."""
+        """Return the object with this name, or ``None``."""
         return self.spaces.get(namespace, _NOTHING).get(name)
 
     def ordered(self, namespace: str) -> list[Record]:
-        """The objects of a namespace (of all, if empty) by namespace and name."""
+        """Return the objects of a namespace (of all, if empty) by namespace and name."""
         if namespace:
             return list(self._sorted(namespace).values()) if namespace in self.spaces else []
         return [record for each in sorted(self.spaces) for record in self._sorted(each).values()]
@@ -64,7 +64,7 @@ class ObjectTable:
         self.history.extend(draft.events, draft.olds)
 
     def _sorted(self, namespace: str) -> dict[str, Record]:
-        """A namespace sorted by name; it is kept sorted, which makes later sorts cheap."""
+        """Return a namespace sorted by name; the order is kept, so that later sorts are cheap."""
         space = self.spaces[namespace]
         names = sorted(space)
         if names != list(space):
@@ -94,14 +94,14 @@ class TableDraft:
         self.olds: list[Record | None] = []
 
     def find(self, namespace: str, name: str) -> Record | None:
-        """The object as later items of this call see it."""
+        """Return the object as later items of this call see it."""
         drafted = self.staged.get(namespace)
         if drafted is not None and name in drafted:
             return drafted[name]
         return self.table.find(namespace, name)
 
     def put(self, old: Record, new: Record, *, bind: bool = False) -> Record:
-        """Replace a record; the new one has the next version already."""
+        """Replace a record; the new one already has the next version."""
         self.staged.setdefault(old.namespace, {})[old.name] = new
         self._log(WatchEvent(EventType.MODIFIED, new, None, bind), old)
         return new
@@ -116,11 +116,12 @@ class TableDraft:
     def put_all(
         self, namespace: str, records: Space, events: list[WatchEvent], olds: Iterable[OldRecord]
     ) -> None:
-        """Add or replace many records of one namespace; they carry consecutive versions already.
+        """Add or replace many records of one namespace; they already have consecutive versions.
 
         Args:
             namespace: namespace of all the records.
-            records: the records by name, in the order of their versions; the draft keeps them.
+            records: the records by name, in the order of their versions; the draft keeps the
+                mapping.
             events: their events.
             olds: for each event the record that it replaces; ``None`` if it adds one.
         """
@@ -132,7 +133,7 @@ class TableDraft:
         self.version = events[-1].record.version
 
     def rewind(self, mark: int) -> None:
-        """Undo the changes from the ``mark``-th on, which were the first of their objects."""
+        """Undo the changes from index ``mark`` on; each must be the first change of its object."""
         for event in self.events[mark:]:
             del self.staged[event.record.namespace][event.record.name]
             self.version -= 1
@@ -145,11 +146,11 @@ class TableDraft:
 
 
 class JournalError(StrettoError):
-    """The journal could not store a draft; carries the answer to each of its writes."""
+    """The journal could not store a draft; the error contains the reply to each of its writes."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
-        #: The answer to every write of the draft.
+        #: The reply to every write of the draft.
         self.reply = reply
 
     def __str__(self) -> str:
@@ -163,6 +164,6 @@ class Journal(Protocol):
         """Store all changes of a draft or none.
 
         Raises:
-            JournalError: the draft was not stored, or possibly (an unknown outcome).
+            JournalError: the draft was not stored, or the outcome is unknown.
         """
         ...

@@ -1,11 +1,11 @@
-"""Decodes pods of one template once.
+"""Cache of pod templates: pods of one template are decoded once.
 
 Pods of one template are texts that differ only in their names. A body is split at its name. A text
-seen twice with the same text on both sides, or followed by a similar one, is a template; further
-pods of it cost a search instead of a decoder. When a template is learned, the text is decoded again
-without the name, which proves that the split is at the name and that nothing else depends on it. A
-name of letters, digits, '-' and '.' cannot end the JSON string that contains it, so what holds for
-one such name holds for all.
+is a template if it is seen twice with the same text on both sides, or followed by a similar one.
+Further pods of the template cost a search instead of a decoding. When a template is learned, the
+text is decoded again without the name; this proves that the split is at the name and that nothing
+else depends on it. A name of letters, digits, '-' and '.' cannot end the JSON string that contains
+it. Therefore what is true for one such name is true for all.
 """
 
 from collections import deque
@@ -23,39 +23,39 @@ from stretto.stores.embedded.admission import decode_pod
 KEPT: Final = 12 << 20
 """Bytes of text after which all templates are dropped and learned again: 4,000 typical pods."""
 SAMPLE: Final = 96
-"""Bytes after the name by which a template is found: mostly namespace and first labels."""
+"""Number of bytes after the name that identify a template: mostly namespace and first labels."""
 ALIKE: Final = 8
-"""Templates kept for one sample, newest first: gangs of one job follow one another."""
+"""Number of templates kept per sample, newest first: gangs of one job follow one another."""
 SEEN: Final = 1 << 15
-"""Number of texts remembered as seen once; all are dropped beyond it."""
+"""Number of texts stored as seen once; beyond it, all are dropped."""
 _MARKS: Final = (b'"name":"', b'"name": "')
 
 
 class TemplateFacts(NamedTuple):
-    """What pods of one template share."""
+    """Common parts of the pods of one template."""
 
     #: The text before the name.
     before: bytes
     #: The text after the name.
     after: bytes
-    #: The shared head, without a name.
+    #: The common head, without a name.
     head: PodHead
 
 
 class TemplateCache:
-    """Decodes new pods; one for each store."""
+    """Decoder of new pods; one per store."""
 
     def __init__(self) -> None:
-        """Start with nothing read."""
+        """Create an empty cache."""
         self._patterns: dict[bytes, deque[TemplateFacts]] = {}
         self._learnt = 0
         self._seen: set[int] = set()
         self._last: TemplateFacts | None = None
 
     def read(self, bodies: Sequence[bytes]) -> tuple[list[str], list[PodHead]]:
-        """The names of new pods, empty if the store generates them, and their heads.
+        """Return the names of new pods, empty if the store generates them, and their heads.
 
-        A shared head has no name; the names of its pods are valid.
+        A common head has no name; the names of its pods are valid.
 
         Raises:
             InputError: a pod is too large, not JSON, or a field has the wrong type.
@@ -81,21 +81,21 @@ class TemplateCache:
         return names, heads
 
     def read_one(self, body: bytes) -> tuple[str, PodHead]:
-        """The same for one pod."""
+        """Return name and head of one pod, as ``read`` does."""
         (name,), (head,) = self.read((body,))
         return name, head
 
     def _decode_named(
         self, bodies: Sequence[bytes], names: list[str], heads: list[PodHead]
     ) -> None:
-        """Decode only pods whose name cannot be split from their text."""
+        """Decode only pods whose name cannot be separated from their text."""
         for at, (name, head) in enumerate(zip(names, heads, strict=True)):
             if name and not head.metadata.name and not is_dns_subdomain(name):
                 heads[at] = own = decode_pod(bodies[at])
                 names[at] = own.metadata.name
 
     def _find(self, body: bytes) -> TemplateFacts | None:
-        """The template of a body, if there is one."""
+        """Return the template of a body, or ``None``."""
         _, end = _cut(body)
         for pattern in self._patterns.get(body[end : end + SAMPLE], ()):
             if body.endswith(pattern.after) and body.startswith(pattern.before):
@@ -103,7 +103,7 @@ class TemplateCache:
         return None
 
     def _decode(self, body: bytes, following: Sequence[bytes]) -> tuple[str, PodHead]:
-        """Decode a pod without a template; its text becomes one if a similar one was seen."""
+        """Decode a pod without a template; learn its text if a similar one was seen."""
         head = decode_pod(body)
         name, (start, end) = head.metadata.name, _cut(body)
         if start and is_dns_subdomain(name) and name == str(body[start:end], "ascii", "replace"):
@@ -118,9 +118,9 @@ class TemplateCache:
         return name, head
 
     def _learn(self, before: bytes, after: bytes, seen: PodHead) -> PodHead:
-        """Learn a template, if the split is at the name and nothing else depends on it.
+        """Learn a template if the split is at the name and nothing else depends on the name.
 
-        Returns the head that its pods share, or the given head if it is not a template.
+        Returns the common head of its pods, or the given head if the text is not a template.
         """
         if len(before) + SUBDOMAIN_CHARS + len(after) > MAX_BYTES:
             return seen
@@ -142,12 +142,12 @@ class TemplateCache:
 
 
 def _around(pattern: TemplateFacts | None) -> tuple[int, int]:
-    """Where names begin and, counted from the end, end in texts of a template."""
+    """Start of names in texts of a template, and their end counted from the end."""
     return (0, 0) if pattern is None else (len(pattern.before), -len(pattern.after))
 
 
 def _cut(body: bytes) -> tuple[int, int]:
-    """Where the first name begins and ends; zeros if there is none."""
+    """Start and end of the first name in a body; zeros if there is none."""
     for mark in _MARKS:
         start = body.find(mark) + len(mark)
         if start >= len(mark):
@@ -156,6 +156,6 @@ def _cut(body: bytes) -> tuple[int, int]:
 
 
 def _without_name(head: PodHead) -> PodHead:
-    """The shared head of a template."""
+    """The common head of a template."""
     metadata = msgspec.structs.replace(head.metadata, name="")
     return msgspec.structs.replace(head, metadata=metadata)

@@ -1,7 +1,7 @@
-"""Drafts of changes and deletions of single objects: what each verb may change, and its conditions.
+"""Drafts of changes and deletions of single objects: allowed changes and conditions of each verb.
 
-An update or a patch keeps the status, a status patch keeps all else, only a bind sets the node of a
-pod, and an object with finalizers is only marked until the last one is removed.
+An update or a patch does not change the status, and a status patch changes nothing else. Only a
+bind sets the node of a pod. An object with finalizers is only marked until the last one is removed.
 """
 
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ from stretto.stores.generation import next_generation
 from stretto.stores.store import Deletion, Patch, Record, Reply, StatusReason, Update, WriteOutcome
 
 _COUNTED: Final = frozenset({"annotations", "generation"})
-"""Fields of the metadata that may change the generation."""
+"""Metadata fields whose change may change the generation."""
 
 
 def draft_update(draft: TableDraft, update: Update) -> Reply:
-    """Replace an object; the status stays."""
+    """Replace an object; its status does not change."""
     old = draft.find(update.namespace, update.name)
     if old is None:
         return not_found(draft, update.namespace, update.name)
@@ -51,13 +51,13 @@ def draft_update(draft: TableDraft, update: Update) -> Reply:
 
 
 def draft_patch(draft: TableDraft, patch: Patch) -> Reply:
-    """Merge a patch into an object; the status stays."""
+    """Merge a patch into an object; its status does not change."""
     change = {key: value for key, value in patch.patch.items() if key != "status"}
     return _merged(draft, patch, change)
 
 
 def draft_status_patch(draft: TableDraft, patch: Patch) -> Reply:
-    """Merge a patch into the status of an object (and annotations of a pod); all else stays."""
+    """Merge a patch into the status of an object, and into the annotations of a pod."""
     return _merged(draft, patch, status_change(draft.table.kind, patch.patch))
 
 
@@ -81,12 +81,12 @@ def leave(draft: TableDraft, old: Record, now: str) -> Record:
 
 
 def invalid(error: InputError) -> Reply:
-    """The answer to a malformed body."""
+    """The reply to a malformed body."""
     return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
 
 def not_found(draft: TableDraft, namespace: str, name: str) -> Reply:
-    """The answer to a write of an object that does not exist."""
+    """The reply to a write of an object that does not exist."""
     place = f"{namespace}/{name}" if namespace else name
     text = f"{draft.table.kind.kind} {place} was not found"
     return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
@@ -118,7 +118,7 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
 
 
 def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, kind: Kind) -> bytes:
-    """A body after a patch; a plain merge keeps all other bytes."""
+    """Apply a patch to a body; a plain merge preserves all other bytes."""
     if type_ is PatchType.MERGE:
         return merged(body, change)
     if type_ is PatchType.STRATEGIC:
@@ -129,7 +129,10 @@ def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, kind: Kin
 def _replaced(
     draft: TableDraft, old: Record, body: bytes, annotations: Mapping[str, str] | None
 ) -> Reply:
-    """An object with a new body; deleted if it was marked and has no finalizers left."""
+    """Replace the body of an object.
+
+    Delete the object if it was marked and has no finalizers left.
+    """
     if body == old.body and annotations == old.annotations:
         return Reply(WriteOutcome.OK, record=old)
     new = replace(old, version=draft.version + 1, body=body, annotations=annotations)
@@ -141,7 +144,7 @@ def _replaced(
 def _replaced_whole(
     draft: TableDraft, old: Record, update: Update, head: PodHead | ObjectHead
 ) -> Reply:
-    """An object as an API server has computed it: status, node and generation are in the body."""
+    """Replace an object as an API server computed it, with status, node and generation."""
     node = head.spec.node_name if isinstance(head, PodHead) else ""
     deleting = old.deleting or update.deleting
     same = (update.body, node, deleting) == (old.body, old.node, old.deleting)
@@ -157,7 +160,7 @@ def _replaced_whole(
 
 
 def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
-    """Refuse to rename an object or to move a pod; empty or absent values are ignored."""
+    """Reject a changed name of an object or node of a pod; empty or absent values are ignored."""
     what = old.kind.kind.lower()
     for field, value, fixed in (
         ("name", named[0], old.name),
@@ -192,7 +195,7 @@ def _is_other(record: Record, uid: str, version: int | None) -> bool:
 
 
 def _changed(record: Record) -> Reply:
-    """The answer to a writer that assumed another object or another version."""
+    """The reply to a write that expected another object or another version."""
     text = (
         f"{record.kind.kind} {record.name} has uid {record.uid} and version {record.version} now; "
         "read it again and decide again"

@@ -1,7 +1,7 @@
 """A store that fails on purpose, for tests and the fault simulator (``odds``).
 
-It wraps any other store like a bad network. All randomness comes from one stream and all time from
-one clock, so the same calls fail in the same way.
+It wraps any other store like a bad network. One stream is the source of all randomness and one
+clock the source of all time, so the same calls fail in the same way.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -44,12 +44,12 @@ from stretto.stores.store import (
 T = TypeVar("T")
 R = TypeVar("R")
 Answers = list[R]
-"""One answer for each item of a call."""
+"""One reply for each item of a call."""
 
 REMEMBERED_LISTS: Final = 32
-"""Lists whose earlier answers are kept for stale lists."""
+"""Number of lists whose earlier results are kept for stale lists."""
 REMEMBERED_ANSWERS: Final = 4
-"""Earlier answers kept for each."""
+"""Number of earlier results kept per list."""
 
 _LOST: Final = Reply(
     WriteOutcome.UNKNOWN,
@@ -58,9 +58,15 @@ _LOST: Final = Reply(
 )
 _REFUSALS: Final = (
     Reply(
-        WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the store is out of order; try again later"
+        WriteOutcome.REFUSED,
+        StatusReason.UNAVAILABLE,
+        "the store is out of service; try again later",
     ),
-    Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, "the store failed inside; try again later"),
+    Reply(
+        WriteOutcome.REFUSED,
+        StatusReason.INTERNAL,
+        "the store had an internal error; try again later",
+    ),
     Reply(
         WriteOutcome.REFUSED,
         StatusReason.TOO_MANY_REQUESTS,
@@ -71,37 +77,37 @@ _REFUSALS: Final = (
 
 
 class _DelayedWrite(msgspec.Struct, frozen=True):
-    """A write that has not landed yet."""
+    """A write that has not been executed yet."""
 
-    #: Monotonic time at which it lands.
+    #: Monotonic time of its execution.
     due: float
-    #: Lands it; the answer is lost.
+    #: Executes the write; the reply is lost.
     land: Callable[[], object]
 
 
 class DelayedReplies(Future[Replies]):
-    """Answers that arrive at a point of virtual time; waiting for them advances time."""
+    """Replies that arrive at a virtual time; waiting for them advances the time."""
 
     def __init__(self, due: float, clock: Clock, wait: Callable[[float], None]) -> None:
-        """``wait`` advances time to a point and lands what is due."""
+        """Create pending replies; ``wait`` advances the time and executes due writes."""
         super().__init__()
         self._due = due
         self._clock = clock
         self._wait = wait
 
     def done(self) -> bool:
-        """Return whether the answers have arrived."""
+        """Return whether the replies have arrived."""
         return super().done() and self._clock.monotonic() >= self._due
 
     def result(self, timeout: float | None = None) -> Replies:
-        """The answers; waits until they have arrived."""
+        """Return the replies; wait until they have arrived."""
         del timeout
         self._wait(max(self._due, self._clock.monotonic()))
         return super().result(0)
 
 
 class FaultyStore:
-    """Any store behind a bad network."""
+    """A store wrapper that behaves like a bad network."""
 
     def __init__(self, inner: Store, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
         """Wrap ``inner``, with odds drawn by the caller."""
@@ -110,30 +116,30 @@ class FaultyStore:
         self._chance = FaultChance(odds, rng)
         self._watches: list[FaultyWatch] = []
         self._late: list[_DelayedWrite] = []
-        #: When the write that lands now was sent, if its sender did not wait.
+        #: Time at which the current write was sent, if its sender did not wait.
         self._sent = float("inf")
-        #: Advances virtual time to a point; ``None``: answers are never delayed.
+        #: Advances virtual time to a given time; ``None``: replies are never delayed.
         self._wait: Callable[[float], None] | None = None
         self._answers: OrderedDict[tuple[Kind, ListOptions], deque[Listing]] = OrderedDict()
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the inner store, without notifications: a delayed event has no commit."""
+        """Capabilities of the inner store, without notifications: a delayed event has no commit."""
         return replace(
             self._inner.capabilities, notifies=False, answers_later=self._wait is not None
         )
 
     @property
     def fired(self) -> Counter[str]:
-        """How often each fault has occurred, by its name in ``FaultOdds``."""
+        """Number of occurrences of each fault, by its name in ``FaultOdds``."""
         return self._chance.fired
 
     def delay_answers(self, wait: Callable[[float], None]) -> None:
-        """From now on answers to binds may come later; ``wait`` advances time to a point."""
+        """Delay replies to binds from now on; ``wait`` advances virtual time."""
         self._wait = wait
 
     def heal(self) -> None:
-        """End all faults: late writes land, and every watch must list again."""
+        """End all faults: execute late writes, and require a list for every watch."""
         self._chance.odds = NO_FAULTS
         self._land(float("inf"))
         for watch in self._watches:
@@ -143,12 +149,15 @@ class FaultyStore:
     # ---------------------------------------------------------------- reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``: never stale, as on an API server."""
+        """Return the current object, or ``None``.
+
+        The result is never stale, as on an API server.
+        """
         self._land(self._clock.monotonic())
         return self._inner.get(kind, namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The selected objects of a kind, now or at an earlier time."""
+        """Return the selected objects of a kind, as of now or of an earlier time."""
         self._land(self._clock.monotonic())
         listing = self._inner.list(kind, selection)
         if selection.limit or selection.page:
@@ -164,7 +173,7 @@ class FaultyStore:
         return listing
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        """Changes of the selected objects of a kind, as far as faults let them through."""
+        """Watch changes of the selected objects of a kind, with faults."""
         self._watches = [watch for watch in self._watches if not watch.closed]
         inner = self._inner.watch(kind, since, selection)
         watch = FaultyWatch(inner, self._chance, self._clock, self._land)
@@ -172,11 +181,11 @@ class FaultyStore:
         return watch
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """As ``get``."""
+        """Return the same as ``get``."""
         return self.get(kind, namespace, name)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
-        """Never calls ``callback``: faults delay events, so every watch must be polled."""
+        """Never call ``callback``: faults delay events, so every watch must be polled."""
         del callback
         return lambda: None
 
@@ -191,15 +200,15 @@ class FaultyStore:
         return self._write(updates, lambda items: self._inner.update(kind, items))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         return self._write(patches, lambda items: self._inner.patch(kind, items))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else stays."""
+        """Change only the status of objects."""
         return self._write(patches, lambda items: self._inner.patch_status(kind, items))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Delete objects (those with finalizers are only marked)."""
+        """Delete objects; those with finalizers are only marked."""
         return self._write(deletions, lambda items: self._inner.delete(kind, items))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
@@ -207,7 +216,7 @@ class FaultyStore:
         return self._write(binds, self._inner.bind)
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units, each as a whole or not at all: a fault affects whole units."""
+        """Bind units, each as a whole or not at all: a fault affects a whole unit."""
         return self._spread(units, self._inner.bind_units, lambda unit, reply: [reply] * len(unit))
 
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
@@ -215,18 +224,18 @@ class FaultyStore:
         return self._write(evictions, self._inner.evict)
 
     def allowances(self) -> Mapping[str, int]:
-        """Disruptions that each budget allows: the store's own count, without faults."""
+        """Disruptions that each budget allows, as the inner store counts them, without faults."""
         return self._inner.allowances()
 
     def close(self) -> None:
-        """Close the inner store; late writes never land."""
+        """Close the inner store; late writes are never executed."""
         self._late.clear()
         self._inner.close()
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- internals
 
     def begin(self, write: Write) -> Future[Replies]:
-        """Send a batch; binds land some time before they are answered, most of them soon."""
+        """Send a batch; binds take effect before their replies arrive, most replies arrive soon."""
         if self._wait is None or write.verb is not WriteVerb.BIND:
             return answered(self, write)
         binds = cast("Sequence[Bind]", write.items)
@@ -260,7 +269,10 @@ class FaultyStore:
         send: Callable[[Sequence[T]], Answers[R]],
         as_reply: Callable[[T, Reply], R],
     ) -> Answers[R]:
-        """One write call through the faults; ``as_reply`` gives an item the reply of a fault."""
+        """Run one write call with faults.
+
+        ``as_reply`` converts the reply of a fault for an item.
+        """
         now = self._clock.monotonic()
         self._land(now)
         chance = self._chance
@@ -284,7 +296,7 @@ class FaultyStore:
         ]
 
     def _failures(self, count: int) -> dict[int, Reply]:
-        """Items of a call that are not sent, with their answers."""
+        """Items of a call that are not sent, with their replies."""
         chance = self._chance
         failures = {
             index: chance.rng.choice(_REFUSALS)
@@ -298,7 +310,7 @@ class FaultyStore:
         return failures
 
     def _land(self, now: float) -> None:
-        """Land the late writes that are due, in order."""
+        """Execute the late writes that are due, in order."""
         while self._late:
             first = min(self._late, key=lambda each: each.due)
             if first.due > now:

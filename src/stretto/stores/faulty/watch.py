@@ -1,4 +1,4 @@
-"""The watch of a faulty store: events are lost, doubled, delayed or mixed with old ones."""
+"""The watch of a faulty store: events are lost, duplicated, delayed or mixed with old ones."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from stretto.stores.faulty.odds import LONGEST_DELAY, FaultOdds
 from stretto.stores.store import EventType, Record, Watch, WatchEvent
 
 REMEMBERED_STATES: Final = 4096
-"""Objects whose last state a watch keeps, for stale events."""
+"""Number of objects whose last state a watch keeps, for stale events."""
 
 
 class FaultChance:
-    """Odds, their random stream, and the faults so far."""
+    """Odds, their random stream, and the number of faults so far."""
 
     def __init__(self, odds: FaultOdds, rng: Rng) -> None:
         #: The current probability of each fault.
         self.odds = odds
         #: Source of all randomness.
         self.rng = rng
-        #: How often each fault has occurred.
+        #: Number of occurrences of each fault.
         self.fired: Counter[str] = Counter()
 
     def fires(self, fault: str) -> bool:
@@ -35,12 +35,12 @@ class FaultChance:
 
 
 class FaultyWatch:
-    """A watch behind a bad network."""
+    """Watch with the faults of a bad network."""
 
     def __init__(
         self, inner: Watch, chance: FaultChance, clock: Clock, land: Callable[[float], None]
     ) -> None:
-        """``land`` lands late writes that are due."""
+        """Wrap a watch; ``land`` executes due late writes."""
         #: True if the watch is closed.
         self.closed = False
         self._inner = inner
@@ -53,7 +53,7 @@ class FaultyWatch:
         self._states: OrderedDict[str, Record] = OrderedDict()
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, as far as faults let them through.
+        """Return the next changes, with faults.
 
         Raises:
             TooOldError: the watch was cut; list again.
@@ -80,12 +80,12 @@ class FaultyWatch:
         self._inner.close()
 
     def cut(self) -> None:
-        """From now on every poll raises ``TooOldError``."""
+        """Raise ``TooOldError`` in every later poll."""
         self._cut = True
         self._ready.clear()
 
     def _fetch(self, limit: int, now: float) -> None:
-        """Pass the next events through the faults; those after a delayed one wait with it."""
+        """Apply faults to the next events; a delayed event delays all later ones."""
         fires = self._chance.fires
         for event in self._inner.poll(limit):
             if fires("cut_event"):
@@ -107,7 +107,7 @@ class FaultyWatch:
         self._ready.append((self._due, event))
 
     def _replace_state(self, record: Record) -> Record | None:
-        """Store the state of an object; returns the previous one, if it is kept."""
+        """Store the state of an object; return the previous one, if it is kept."""
         before = self._states.pop(record.uid, None)
         self._states[record.uid] = record
         if len(self._states) > REMEMBERED_STATES:

@@ -1,4 +1,4 @@
-"""A Kubernetes API server as the store: reads, watches, writes and their answers.
+"""A Kubernetes API server as the store: reads, watches, writes and their replies.
 
-This is the only folder with an HTTP client.
+No other folder contains an HTTP client.
 """

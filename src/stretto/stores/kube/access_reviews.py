@@ -1,9 +1,9 @@
-"""Authentication and authorization, delegated to the API server: of callers, and of this client.
+"""Authentication and authorization of callers and of this client, delegated to the API server.
 
 A daemon that serves metrics to other machines trusts no caller by itself. It sends the caller's
 token to the server (TokenReview) and checks whether that user may read the path
-(SubjectAccessReview), as Kubernetes' own components do. A dashboard offers only what the server
-allows its own user (SelfSubjectAccessReview).
+(SubjectAccessReview), as Kubernetes' own components do. A dashboard offers only the actions that
+the server allows its own user (SelfSubjectAccessReview).
 """
 
 from typing import Any, Final
@@ -66,19 +66,19 @@ class _Access(msgspec.Struct, frozen=True):
 
     #: True if access is allowed.
     allowed: bool = False
-    #: Why.
+    #: Reason.
     reason: str = ""
 
 
 class _TokenReview(msgspec.Struct, frozen=True):
-    """A TokenReview as answered."""
+    """A TokenReview, as returned by the server."""
 
     #: Its status.
     status: _Authentication = _Authentication()
 
 
 class _AccessReview(msgspec.Struct, frozen=True):
-    """A SubjectAccessReview or SelfSubjectAccessReview as answered."""
+    """A SubjectAccessReview or SelfSubjectAccessReview, as returned by the server."""
 
     #: Its status.
     status: _Access = _Access()
@@ -92,20 +92,20 @@ class _OwnIdentity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _OwnReview(msgspec.Struct, frozen=True):
-    """A SelfSubjectReview as answered."""
+    """A SelfSubjectReview, as returned by the server."""
 
     #: Its status.
     status: _OwnIdentity = _OwnIdentity()
 
 
 class AccessReviews:
-    """Sends reviews."""
+    """Sender of reviews."""
 
     def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
 
     async def caller(self, token: str) -> AuthenticatedUser | None:
-        """The user of a token; ``None`` if the server rejects it.
+        """Return the user of a token; ``None`` if the server rejects the token.
 
         Raises:
             UnreachableError: the server does not answer.
@@ -129,7 +129,7 @@ class AccessReviews:
         return msgspec.json.decode(body, type=_AccessReview).status.allowed
 
     async def own_access(self, right: ObjectRight) -> AccessVerdict:
-        """Return whether this client's own user has a right.
+        """Return the server's verdict on a right of this client's own user.
 
         Raises:
             UnreachableError: the server does not answer.
@@ -151,11 +151,11 @@ class AccessReviews:
         return AccessVerdict(found.allowed, found.reason)
 
     async def own_user(self) -> AuthenticatedUser:
-        """This client's own user, as the server knows it.
+        """Return this client's own user, as authenticated by the server.
 
         Raises:
             UnreachableError: the server does not answer.
-            StrettoError: the server has no such review.
+            StrettoError: the server does not support this review.
         """
         body = await self._review(OWN_REVIEW, None)
         return msgspec.json.decode(body, type=_OwnReview).status.user_info

@@ -1,8 +1,8 @@
-"""Server-side apply: what one manager has written before counts as applied.
+"""Server-side apply in which earlier writes of the same manager count as applied.
 
-A server removes a field when its manager applies a configuration without it, but only if no other
-manager has it. What the same manager has created or updated counts as another one's. Therefore its
-fields are moved to the applied ones first.
+A server removes a field when its manager applies a configuration without the field, but only if no
+other manager owns it. Fields that the same manager has created or updated count as owned by another
+manager. Therefore these fields are first moved to the applied ones.
 """
 
 from typing import Any, Final
@@ -28,7 +28,7 @@ _APPLY: Final = "Apply"
 
 
 class OwnedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """Identity of an object, and which manager has which fields."""
+    """Identity of an object, and the managers of its fields."""
 
     #: Uid.
     uid: str = ""
@@ -39,17 +39,17 @@ class OwnedMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class OwnedObject(msgspec.Struct, frozen=True):
-    """An object of which only the metadata are read."""
+    """An object of which only the metadata is read."""
 
     #: The metadata.
     metadata: OwnedMeta = OwnedMeta()
 
 
 async def ownership_patch(sender: RequestSender, kind: Kind, patch: Patch) -> bytes | Reply:
-    """What moves the fields that this client has written to the applied ones.
+    """The patch that moves fields written by this client to the applied fields.
 
     Returns:
-        A merge patch, empty if nothing is to be moved; a reply if the object cannot be read.
+        A merge patch, empty if nothing must be moved; a reply if the object cannot be read.
     """
     what = f"get {kind.resource}"
     path = object_path(kind, patch.namespace, patch.name)
@@ -68,11 +68,11 @@ async def ownership_patch(sender: RequestSender, kind: Kind, patch: Patch) -> by
 
 
 def with_applied(managed: list[ManagedFields], manager: str) -> list[ManagedFields] | None:
-    """The managers of an object after all fields of one count as applied.
+    """The managers of an object after all fields of one manager count as applied.
 
     Args:
         managed: the managers.
-        manager: the one that is going to apply.
+        manager: the manager that is about to apply.
 
     Returns:
         The managers; ``None`` if nothing changes.
@@ -89,13 +89,13 @@ def with_applied(managed: list[ManagedFields], manager: str) -> list[ManagedFiel
 
 
 def _is_of(entry: ManagedFields, manager: str, operation: str) -> bool:
-    """Return whether an entry is of a manager and an operation, and not of a subresource."""
+    """Return whether an entry has this manager and operation, and no subresource."""
     found = entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
     return found == (manager, operation, "")
 
 
 def _united(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    """The fields of two sets."""
+    """The union of two field sets."""
     made = dict(left)
     for key, value in right.items():
         made[key] = _united(made[key], value) if key in made else value

@@ -1,4 +1,4 @@
-"""Request bodies of writes, and replies about the objects that they name."""
+"""Request bodies of writes, and replies about the objects of the writes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -32,7 +32,7 @@ _ENCODE: Final = msgspec.json.encode
 
 
 class CreateBody(msgspec.Struct, frozen=True):
-    """A new object, or why it is invalid."""
+    """A new object, or the reason why it is invalid."""
 
     #: Its namespace.
     namespace: str
@@ -40,12 +40,12 @@ class CreateBody(msgspec.Struct, frozen=True):
     key: tuple[str, str | int]
     #: Its JSON with apiVersion and kind.
     body: bytes = b""
-    #: Why it is invalid; empty if it is valid.
+    #: Reason why it is invalid; empty if it is valid.
     error: str = ""
 
 
 def create_body(kind: Kind, body: bytes, index: int) -> CreateBody:
-    """Read what the path of a new object needs; the server validates the rest."""
+    """Read the fields that the path of a new object needs; the server validates the rest."""
     try:
         head = decode_object_head(measured(body, kind.kind.lower()))
         if not (head.api_version and head.kind):
@@ -57,7 +57,7 @@ def create_body(kind: Kind, body: bytes, index: int) -> CreateBody:
 
 
 def binding_body(bind: Bind) -> bytes:
-    """The Binding of a pod."""
+    """The Binding object of a pod."""
     meta: dict[str, Any] = {"name": bind.name, "namespace": bind.namespace, "uid": bind.uid}
     if bind.annotations:
         meta["annotations"] = dict(bind.annotations)
@@ -66,7 +66,7 @@ def binding_body(bind: Bind) -> bytes:
 
 
 def eviction_body(eviction: Eviction) -> bytes:
-    """The Eviction of a pod."""
+    """The Eviction object of a pod."""
     meta = {"name": eviction.name, "namespace": eviction.namespace}
     options = _delete_options(eviction.uid, None)
     named = {"apiVersion": "policy/v1", "kind": "Eviction"}
@@ -74,11 +74,11 @@ def eviction_body(eviction: Eviction) -> bytes:
 
 
 def disruption_patch(eviction: Eviction, pod: Record) -> Patch | None:
-    """The condition that an evicted pod gets where the API server does not write it.
+    """The condition of an evicted pod that the API server does not write.
 
-    The server's eviction gives it to running pods only. kube-scheduler gives it to every victim,
-    and the failure policies of Jobs read it. ``None`` where the server writes it, or the pod has it
-    or is being deleted.
+    The server's eviction adds the condition to running pods only. kube-scheduler adds it to every
+    victim, and the failure policies of Jobs read it. ``None`` if the server writes it, or if the
+    pod has it or is being deleted.
     """
     status = msgspec.json.decode(pod.body).get("status") or {}
     waits = status.get("phase", "Pending") == "Pending"
@@ -103,7 +103,7 @@ def disruption_patch(eviction: Eviction, pod: Record) -> Patch | None:
 
 
 def update_body(update: Update, version: int | None) -> bytes:
-    """The new JSON of an object with the version that it must have.
+    """The new JSON of an object, with the required version.
 
     Raises:
         InputError: the body is too large or malformed.
@@ -117,7 +117,7 @@ def patch_body(kind: Kind, patch: Patch, *, status: bool) -> bytes:
 
     Raises:
         InputError: the patch is too large or of a type that is not supported.
-        TypeError, ValueError, RecursionError: it is not JSON.
+        TypeError, ValueError, RecursionError: the patch is not JSON.
     """
     if status:
         change = status_change(kind, patch.patch)
@@ -156,25 +156,25 @@ def _with_conditions(change: Mapping[str, Any], patch: Patch) -> dict[str, Any]:
 
 
 def item_key(item: Update | Patch | Deletion | Bind | Eviction) -> tuple[str, str]:
-    """Writes of one object have the same key and are sent one after another."""
+    """Key of a write: writes of one object have the same key and are sent one after another."""
     return item.namespace, item.name
 
 
 def not_found_reply(kind: Kind, namespace: str, name: str) -> Reply:
-    """The answer to a write of an object that does not exist."""
+    """The reply to a write of an object that does not exist."""
     text = f"{kind.kind} {place(namespace, name)} was not found"
     return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
 
 
 def changed_reply(found: Record) -> Reply:
-    """The answer to a write whose conditions the object does not meet."""
+    """The reply to a write whose conditions the object does not meet."""
     where = place(found.namespace, found.name)
     text = f"{found.kind.kind} {where} has uid {found.uid} and version {found.version} now"
     return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, found)
 
 
 def deleted_record(kind: Kind, deletion: Deletion, answer: HttpResponse) -> Record:
-    """The record of a deleted object: marked, its last state, or only its identity."""
+    """The record of a deleted object: marked, in its last state, or only its identity."""
     try:
         return record_of(kind, answer.body)
     except InputError:

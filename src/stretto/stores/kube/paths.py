@@ -8,20 +8,20 @@ from stretto.api.wire.kinds import Kind
 
 
 def collection_path(kind: Kind, namespace: str = "") -> str:
-    """The path of all objects of a kind, in one namespace or everywhere."""
+    """The path of all objects of a kind, in one namespace or in all namespaces."""
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     inside = f"/namespaces/{quote(namespace, safe='')}" if kind.namespaced and namespace else ""
     return f"{root}{inside}/{kind.plural}"
 
 
 def object_path(kind: Kind, namespace: str, name: str, sub: str = "") -> str:
-    """The path of one object, or of a subresource of it."""
+    """The path of one object, or of one of its subresources."""
     path = f"{collection_path(kind, namespace)}/{quote(name, safe='')}"
     return f"{path}/{sub}" if sub else path
 
 
 def status_path(kind: Kind, namespace: str, name: str) -> str:
-    """The path to which the status of an object is written.
+    """The path of status writes of an object.
 
     A kind without the subresource (the PodGroup of Volcano) has its status in the object itself.
     """

@@ -1,8 +1,8 @@
 """Reads of single objects and lists.
 
-A whole kind is read as a stream (WatchList), for which the server makes no copy of everything.
-Servers without it, and selections, return pages. All lists are consistent: they reflect at least
-what was written before the request.
+A whole kind is read as a stream (WatchList), for which the server does not copy all objects.
+Servers without WatchList, and selections, return pages. All lists are consistent: they contain at
+least what was written before the request.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _STREAMED: Final = {
     "allowWatchBookmarks": "true",
     "timeoutSeconds": "120",
 }
-"""Requests a list as a stream."""
+"""Query of a list as a stream."""
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,7 +63,7 @@ _S = TypeVar("_S")
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 """Path of custom resource definitions."""
 _BEGINNINGS: Final = 3
-"""Attempts at a list in pages whose later pages the server drops."""
+"""Number of attempts at a paged list whose later pages the server drops."""
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
@@ -72,7 +72,7 @@ class _NoStreamError(StrettoError):
 
 
 class ReadCalls:
-    """Reads through one sender."""
+    """Read calls through one sender."""
 
     def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
@@ -81,11 +81,11 @@ class ReadCalls:
         self._served: set[Kind] = set()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``.
+        """Return the current object, or ``None``.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the permission to get it is missing.
+            NotAllowedError: the permission to get the object is missing.
         """
         path = object_path(kind, namespace, name)
         answer = await self._sender.read(path, purpose_of(kind, RequestPurpose.READ))
@@ -110,11 +110,11 @@ class ReadCalls:
             try:
                 return await self._streamed(kind)
             except (_NoStreamError, LostError, NotSentError):
-                pass  # pages return the error, if there is one
+                pass  # the paged list raises the error, if there is one
         return await self._all_pages(kind, selection)
 
     async def computed(self, kind: Kind, namespace: str, struct: type[_S]) -> Sequence[_S]:
-        """Objects that the server computes for each answer, without versions.
+        """Return objects that the server computes for each request, without versions.
 
         Raises:
             UnreachableError: the server does not answer, or does not serve the kind.
@@ -133,9 +133,9 @@ class ReadCalls:
             raise InputError(f"list {kind.resource}", None, f"a list: {error}") from error
 
     async def _streamed(self, kind: Kind) -> Listing:
-        """The list of a whole kind from the initial events of a stream.
+        """List a whole kind from the initial events of a stream.
 
-        A server too busy for it (429) is too busy for pages as well, which cost it more.
+        A 429 is retried here, because pages cost an overloaded server more than a stream.
         """
         deadline = self._sender.retry_deadline()
         while True:
@@ -145,7 +145,7 @@ class ReadCalls:
             await deadline.wait(status_of(found).message, found.retry_after)
 
     async def _stream(self, kind: Kind) -> Listing | HttpResponse:
-        """One attempt; the answer if the server is too busy."""
+        """Make one attempt; return the response if the server is overloaded."""
         line = self._sender.line
         path = with_query(collection_path(kind), _STREAMED)
         response = await line.open(path, line.options.read_timeout)
@@ -173,12 +173,14 @@ class ReadCalls:
         raise _NoStreamError("the stream ended before the list did")
 
     async def _all_pages(self, kind: Kind, selection: ListOptions) -> Listing:
-        """All pages of one list, started again if the server drops it half-way."""
+        """Read all pages of one list; start again if the server drops the list."""
         for _ in range(_BEGINNINGS):
             with contextlib.suppress(TooOldError):
                 return await self._pages(kind, selection)
-        why = f"it forgot its list within {_BEGINNINGS} readings"
-        raise UnreachableError(f"list {kind.resource}", why, "try again when it is less busy")
+        why = f"it dropped its list during each of {_BEGINNINGS} attempts"
+        raise UnreachableError(
+            f"list {kind.resource}", why, "try again when the server is less busy"
+        )
 
     async def _pages(self, kind: Kind, selection: ListOptions) -> Listing:
         paged = msgspec.structs.replace(selection, limit=self._sender.options.page)
@@ -217,7 +219,7 @@ class ReadCalls:
         raise UnreachableError(f"list {kind.resource}", "the server does not serve it yet")
 
     async def _version(self) -> int:
-        """The server's current version, for the list of a kind that it does not serve.
+        """Return the server's current version, for the list of a kind that it does not serve.
 
         It is read from a list of pods, which every scheduler may list.
         """

@@ -1,7 +1,7 @@
-"""Objects of an API server as records.
+"""Conversion of objects of an API server to records.
 
-A body keeps the received bytes without ``managedFields``, the server's bookkeeping: often half of
-an object, never read here, and optional in writes.
+A body keeps the received bytes except ``managedFields``, which is often half of an object, is never
+read here, and is optional in writes.
 """
 
 from sys import intern
@@ -18,7 +18,7 @@ _MANAGED: Final = b'"managedFields"'
 
 
 class _RecordMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Metadata that a record keeps outside the body."""
+    """Metadata that a record stores outside the body."""
 
     #: Name within kind and namespace.
     name: str = ""
@@ -35,7 +35,7 @@ class _RecordMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _RecordSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of a pod's spec that a record keeps outside the body."""
+    """The part of a pod's spec that a record stores outside the body."""
 
     #: Node of a bound pod.
     node_name: str = ""
@@ -68,10 +68,10 @@ _ERRORS: Final = (msgspec.DecodeError, RecursionError, ValueError, KeyError)
 
 
 def record_of(kind: Kind, raw: bytes | msgspec.Raw) -> Record:
-    """The record of an object.
+    """Return the record of an object.
 
     Raises:
-        InputError: it is not an object, or has no name, uid or version.
+        InputError: the text is not an object, or has no name, uid or version.
     """
     try:
         body = lean(kind, bytes(raw))
@@ -83,7 +83,7 @@ def record_of(kind: Kind, raw: bytes | msgspec.Raw) -> Record:
 
 
 def event_of(kind: Kind, change: EventType, raw: bytes | msgspec.Raw) -> WatchEvent:
-    """The event of a change; the head of a pod is decoded once, here.
+    """Return the event of a change; the head of a pod is decoded once, here.
 
     Raises:
         InputError: as ``record_of``.
@@ -102,7 +102,7 @@ def version_of(raw: bytes | msgspec.Raw) -> int:
     """The resourceVersion of an object or a list.
 
     Raises:
-        InputError: it is missing or not a number.
+        InputError: the version is missing or not a number.
     """
     try:
         return int(_OBJECT.decode(raw).metadata.resource_version)
@@ -122,7 +122,7 @@ def lean(kind: Kind, raw: bytes) -> bytes:
     meta = _FIELDS.decode(fields["metadata"])
     if meta.pop("managedFields", None) is not None:
         fields["metadata"] = msgspec.Raw(_ENCODER.encode(meta))
-    return memoryview(_ENCODER.encode(fields)).tobytes()  # without the spare capacity
+    return memoryview(_ENCODER.encode(fields)).tobytes()  # drops the spare capacity
 
 
 def _record(kind: Kind, meta: _RecordMeta | MetaHead, body: bytes, node: str) -> Record:

@@ -6,7 +6,7 @@ from stretto.stores.store import ListOptions
 
 
 def check_selection(selection: ListOptions) -> None:
-    """Refuse a malformed selector before it is sent.
+    """Reject a malformed selector before it is sent.
 
     Raises:
         InputError: a selector is malformed.

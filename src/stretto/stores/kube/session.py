@@ -1,4 +1,4 @@
-"""The connections and calls of one logged-in client, created on the event loop they live on."""
+"""The connections and calls of one logged-in client, created on its event loop."""
 
 from typing import NamedTuple
 
@@ -13,15 +13,15 @@ from stretto.stores.kube.writes import WriteCalls
 
 
 class KubeSession(NamedTuple):
-    """What a store calls."""
+    """Parts of a connected client that a store calls."""
 
     #: The connections.
     line: HttpClient
     #: Sends requests with retries.
     sender: RequestSender
-    #: Reads.
+    #: Read calls.
     reads: ReadCalls
-    #: Writes.
+    #: Write calls.
     writes: WriteCalls
 
     async def prepare(self) -> None:
@@ -30,7 +30,7 @@ class KubeSession(NamedTuple):
 
 
 async def open_session(access: LoginSource, options: KubeOptions, rng: Rng) -> KubeSession:
-    """Log in; this takes a second the first time, for which no write should have to wait.
+    """Log in. The first login takes about a second, so no write should wait for it.
 
     Args:
         access: server, trust and identity.

@@ -38,9 +38,9 @@ _S = TypeVar("_S")
 
 
 class KubeStore:
-    """An API server as a store. Calls may come from any thread and wait for their answer."""
+    """An API server as a store. Any thread may call it; a call waits for its reply."""
 
-    #: What an API server does not guarantee.
+    #: The guarantees of an API server.
     capabilities = Capabilities(
         binds_units=False,
         checks_nodes=False,
@@ -63,11 +63,11 @@ class KubeStore:
         rng: Rng,
         options: KubeOptions = KubeOptions(),  # noqa: B008  (frozen)
     ) -> None:
-        """A logged-in store that connects with its first call.
+        """Create a store; it connects with its first call.
 
         Args:
             access: server, trust and identity.
-            rng: spreads waits, so that many clients do not return together.
+            rng: spreads waits, so that many clients do not retry at the same time.
             options: timeouts and limits.
 
         Raises:
@@ -89,14 +89,14 @@ class KubeStore:
         self._surveys = ServerSurveys(session.line)
 
     def fence(self, may_write: Callable[[], bool]) -> None:
-        """Start no write while ``may_write`` returns False; it is called before each.
+        """Start no write while ``may_write`` returns False; it is called before each write.
 
         Leases and reviews are exempt.
         """
         self._sender.fence(may_write)
 
     def abandon(self) -> None:
-        """Stop sending queued writes, except leases and reviews; they are answered accordingly."""
+        """Stop sending queued writes, except leases and reviews; their replies report it."""
         self._loop.run(self._sender.abandon())
 
     def is_quiet(self) -> bool:
@@ -107,16 +107,16 @@ class KubeStore:
         """Open the connections that binds will use, in the background."""
         self._loop.start(self._session.prepare())
 
-    # ------------------------------------------------------------ how it goes
+    # ------------------------------------------------------------ status
 
     def wait(self, seconds: float) -> bool:
-        """Wait until a watch has something to poll, at most so long; whether one has."""
+        """Wait until a watch has changes, at most ``seconds``; return whether one has."""
         came = self._news.wait(max(0.0, seconds))
         self._news.clear()
         return came
 
     def troubles(self) -> dict[str, str]:
-        """Errors of watches without a stream, by resource; empty if all is well."""
+        """Errors of watches without a stream, by resource; empty if there are none."""
         live = [watch for watch in self._watches if not watch.is_closed]
         return {watch.kind.resource: watch.trouble for watch in live if watch.trouble}
 
@@ -125,14 +125,14 @@ class KubeStore:
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
 
     def survey(self) -> Future[ServerSurvey]:
-        """Ask once for the server's health and its kinds; the answer comes later.
+        """Request the server's health and its kinds once; the result arrives later.
 
         The future raises a ``StrettoError`` if the server does not answer.
         """
         return self._loop.start(self._surveys.survey())
 
     def computed(self, kind: Kind, namespace: str, struct: type[_S]) -> Future[Sequence[_S]]:
-        """Ask for objects that the server computes for each answer; they have no versions.
+        """Request objects that the server computes for each request; they have no versions.
 
         The future raises a ``StrettoError`` if the server does not answer, does not serve the kind
         or does not allow to list it.
@@ -147,7 +147,7 @@ class KubeStore:
     # ------------------------------------------------------------ callers
 
     def caller(self, token: str) -> AuthenticatedUser | None:
-        """The user of a token, by the server; ``None`` if it is invalid.
+        """Return the user of a token, authenticated by the server; ``None`` if it is invalid.
 
         Raises:
             UnreachableError: the server does not answer.
@@ -156,7 +156,7 @@ class KubeStore:
         return self._loop.run(AccessReviews(self._sender).caller(token))
 
     def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Return whether a user may read a path, by the server's rules.
+        """Return whether a user may read a path, by the server's RBAC.
 
         Raises:
             UnreachableError: the server does not answer.
@@ -165,7 +165,7 @@ class KubeStore:
         return self._loop.run(AccessReviews(self._sender).may_get(caller, path))
 
     def review(self, begin: Callable[[AccessReviews], Coroutine[Any, Any, _S]]) -> _S:
-        """Wait for the answer to a review of this client's own user.
+        """Wait for the result of a review of this client's own user.
 
         Args:
             begin: sends the review.
@@ -179,20 +179,20 @@ class KubeStore:
     # ------------------------------------------------------------ reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The current object, or ``None``.
+        """Return the current object, or ``None``.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the permission to get it is missing.
+            NotAllowedError: the permission to get the object is missing.
         """
         return self._loop.run(self._reads.get(kind, namespace, name))
 
     def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """As ``get``: both raise as soon as the server does not answer."""
+        """Return the same as ``get``: both raise at once if the server does not answer."""
         return self.get(kind, namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The selected objects of a kind; none if the server does not serve the kind.
+        """List the selected objects of a kind; empty if the server does not serve the kind.
 
         Raises:
             UnreachableError: the server does not answer.
@@ -203,7 +203,7 @@ class KubeStore:
         return self._loop.run(self._reads.list(kind, selection))
 
     def begin_list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Future[Listing]:
-        """Begin a list; the future raises what ``list`` would raise."""
+        """Begin a list; the future raises the errors of ``list``."""
         return self._loop.start(self._reads.list(kind, selection))
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
@@ -231,7 +231,7 @@ class KubeStore:
         return end
 
     def _notify(self, kind: Kind) -> None:
-        """A watch of a kind has something to poll; called on the event loop's thread."""
+        """Report that a watch of a kind has changes; called on the event loop's thread."""
         for callback in self._callbacks:
             callback(kind)
         self._news.set()
@@ -247,19 +247,19 @@ class KubeStore:
         return self._loop.run(self._writes.update(kind, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; the status stays."""
+        """Change parts of objects; their status does not change."""
         return self._loop.run(self._writes.patch(kind, patches, status=False))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else stays."""
+        """Change only the status of objects, and annotations of pods."""
         return self._loop.run(self._writes.patch(kind, patches, status=True))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Delete objects (those with finalizers, or on a node, are only marked)."""
+        """Delete objects; those with finalizers, or on a node, are only marked."""
         return self._loop.run(self._writes.delete(kind, deletions))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
+        """Bind pods to nodes; an existing binding of the same uid to the same node is ``ok``."""
         return self._loop.run(self._writes.bind(binds))
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
@@ -268,7 +268,7 @@ class KubeStore:
         return [[next(replies) for _ in unit] for unit in units]
 
     def begin(self, write: Write) -> Future[Replies]:
-        """Send a batch; the answers come later, and ``wait`` returns then."""
+        """Send a batch; the replies arrive later, and then ``wait`` returns."""
         return self._begun(self._writes.perform(write))
 
     def _begun(self, work: Coroutine[Any, Any, Replies]) -> Future[Replies]:
@@ -292,4 +292,4 @@ class KubeStore:
 
 
 async def _nothing() -> None:
-    """Nothing to close yet."""
+    """Do nothing: there is nothing to close yet."""

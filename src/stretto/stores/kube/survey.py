@@ -1,4 +1,4 @@
-"""What an API server says about itself: its health and the kinds that it serves."""
+"""Survey of an API server: its health and the kinds that it serves."""
 
 from typing import Final, NamedTuple, TypeVar
 
@@ -13,15 +13,15 @@ T = TypeVar("T")
 
 _HEALTH: Final = "/healthz"
 _INDEX: Final = "/openapi/v3"
-"""An index whose text changes whenever a kind appears, changes or goes."""
+"""Index whose text changes whenever a kind is added, changed or removed."""
 
 
 class ServerSurvey(NamedTuple):
-    """One answer."""
+    """Result of one survey."""
 
     #: HTTP status of the health check.
     status: int
-    #: What the server said; empty if it is healthy.
+    #: Message of the server; empty if it is healthy.
     message: str = ""
     #: All served kinds; ``None`` if the server did not list them.
     kinds: tuple[Kind, ...] | None = None
@@ -60,16 +60,16 @@ class _Resources(msgspec.Struct):
 
 
 class ServerSurveys:
-    """Asks one server again and again; kinds are read only after a change."""
+    """Surveys of one server; kinds are read only after a change."""
 
     def __init__(self, line: HttpClient) -> None:
-        """Ask over the connections of a client."""
+        """Use the connections of a client."""
         self._line = line
         self._index = b""
         self._kinds: tuple[Kind, ...] = ()
 
     async def survey(self) -> ServerSurvey:
-        """Ask once, without retries.
+        """Make one survey, without retries.
 
         Raises:
             StrettoError: the server does not answer.
@@ -87,9 +87,9 @@ class ServerSurveys:
         return ServerSurvey(health.status, "", self._kinds)
 
     async def _listed(self) -> tuple[Kind, ...] | None:
-        """All served kinds; ``None`` if a list is missing.
+        """Return all served kinds; ``None`` if a list is missing.
 
-        A broken extension server does not count.
+        Lists of a broken extension server are ignored.
         """
         core = await self._read("/api/v1", _Resources)
         groups = await self._read("/apis", _Groups)
@@ -126,5 +126,5 @@ def _kinds(group_version: str, listed: _Resources) -> set[Kind]:
 
 
 def _said(answer: HttpResponse) -> str:
-    """The message of an answer that is not 200."""
+    """The message of a response whose status is not 200."""
     return f"HTTP {answer.status}: {status_of(answer).message}"

@@ -1,8 +1,8 @@
 """Watches that survive their connections.
 
 A task on the event loop reads the stream into a queue; the reader polls the queue and never blocks.
-A connection that ends, breaks or falls silent is replaced from the last version, so nothing is
-lost, and duplicates are dropped. If the server no longer has the history (410), the watch is too
+A connection that ends, breaks or falls silent is replaced from the last version. Therefore nothing
+is lost, and duplicates are dropped. If the server no longer has the history (410), the watch is too
 old and its reader lists again.
 """
 
@@ -30,44 +30,47 @@ _TYPES: Final = {
     "DELETED": EventType.DELETED,
 }
 _GONE: Final = (410, 504)
-"""Too old, or newer than any version of the server (it was restored): both require a fresh list."""
+"""Statuses of a version that is too old, or newer than any version of a restored server.
+
+Both require a fresh list.
+"""
 _GATHER: Final = 0.005
 """Seconds in which changes accumulate: one wake-up costs more than processing one change."""
 _FEW: Final = 64
-"""Batches of this size or more are not delayed."""
+"""Size from which batches are not delayed."""
 _FULL_PAUSE: Final = 0.02
 """Seconds between checks whether the reader has emptied the queue."""
 _SHORT: Final = 1.0
-"""A stream that ends sooner without events is not reopened at once; seconds."""
+"""Seconds: a shorter stream without events is not reopened at once."""
 _SILENCES: Final = 2
-"""Silent streams in a row before a fresh list is required."""
+"""Number of silent streams in a row before a fresh list is required."""
 
 
 class WatchTarget(NamedTuple):
-    """What a watch is about."""
+    """Target of a watch."""
 
     #: The kind.
     kind: Kind
     #: The selected objects, and whether bookmarks are yielded.
     selection: ListOptions
-    #: Called on the event loop's thread when there is something to poll.
+    #: Called on the event loop's thread when changes are available.
     notify: Callable[[], None]
 
 
 class KubeWatch:
-    """The changes of one kind after a version."""
+    """Watch of one kind after a version."""
 
     def __init__(self, target: WatchTarget, since: int, line: HttpClient, rng: Rng) -> None:
-        """A watch that begins when ``run`` is started on the event loop."""
+        """Create a watch; it begins when ``run`` starts on the event loop."""
         #: The kind.
         self.kind = target.kind
-        #: Why there is no stream; empty while one is open.
+        #: Reason why no stream is open; empty while one is open.
         self.trouble = ""
         #: True if the server does not serve the kind (its CRD is not installed).
         self.is_absent = False
-        #: Connections made so far.
+        #: Number of connections so far.
         self.connections = 0
-        #: Unreadable objects so far.
+        #: Number of unreadable objects so far.
         self.unreadable = 0
         self._line = line
         self._rng = rng
@@ -84,12 +87,12 @@ class KubeWatch:
     # ------------------------------------------------------------ the reader's thread
 
     def started(self, running: "Future[None]") -> None:
-        """Its ``run`` has started; its end is something to poll, too."""
+        """Record the started ``run``; its end counts as a change to poll."""
         self._running = running
         running.add_done_callback(lambda _: self._notify())
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, oldest first, at most ``limit``; empty if there are none.
+        """Return the next changes, oldest first, at most ``limit``; empty if there are none.
 
         Raises:
             TooOldError: the server no longer has the next change.
@@ -100,7 +103,7 @@ class KubeWatch:
         events = self._events
         batch = [events.popleft() for _ in range(min(limit, len(events)))]
         if not batch and self._too_old:
-            raise TooOldError(str(self._version), "what the server still has")
+            raise TooOldError(str(self._version), "the history of the server")
         if not batch and self._running is not None and self._running.done():
             self._running.result()
         return batch
@@ -139,11 +142,11 @@ class KubeWatch:
         self._notify()
 
     def _silent(self, before: int) -> float:
-        """A stream without a byte for long, although bookmarks are sent every minute.
+        """Handle a stream without a byte for long, although bookmarks are sent every minute.
 
-        After the first, the connection counts as dead. After the second, the server may be waiting
-        for a version that it will never reach, because it was restored from an older state: a fresh
-        list is required.
+        After the first silence, the connection counts as dead. After the second, the server may be
+        waiting for a version that it will never reach, because it was restored from an older state:
+        a fresh list is required.
         """
         self._silences = 1 if self._version > before else self._silences + 1
         if self._silences >= _SILENCES:
@@ -154,7 +157,7 @@ class KubeWatch:
         return not (self._closed or self._too_old)
 
     async def _connected(self) -> float | None:
-        """One connection from start to end; seconds before the next, ``None`` for back-off."""
+        """Run one connection; return the seconds before the next, ``None`` for back-off."""
         options = self._line.options
         seconds = options.watch_for * (1 + self._rng.random())
         query = {
@@ -193,7 +196,7 @@ class KubeWatch:
             response.close()
 
     def _refused(self, answer: HttpResponse) -> float | None:
-        """The server refused to open the watch."""
+        """Handle a response that refuses the watch; return the seconds before the next attempt."""
         status = status_of(answer)
         if answer.status == 404:
             self.trouble = ""

@@ -1,7 +1,7 @@
-"""The client of webhooks over HTTP: concurrent calls, bounded in time, size and number of failures.
+"""HTTP client of webhooks: concurrent calls, bounded in time, size and number of failures.
 
-A server that fails is left alone for a while, so that many objects do not wait for it one after the
-other.
+A server that failed is not called for a while, so that many objects do not wait for it one after
+the other.
 """
 
 import asyncio
@@ -23,22 +23,22 @@ from stretto.stores.kube.transport.event_loop import LoopThread
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookFault
 
 PAUSE: Final = 5.0
-"""Seconds for which a server that failed is not called."""
+"""Seconds that a failed server is not called."""
 _UNTRUSTED: Final = (18, 19, 20, 21)
 """Codes of OpenSSL for certificates whose authority is unknown."""
 _SAID: Final = 300
-"""Characters of an error answer that a message shows."""
+"""Number of characters of an error response in a message."""
 
 
 class HttpWebhookClient:
-    """Calls webhooks from a thread of its own."""
+    """Caller of webhooks, in a separate thread."""
 
     def __init__(self, clock: Clock | None = None, pause: float = PAUSE) -> None:
-        """A client.
+        """Create a client.
 
         Args:
             clock: measures the pauses after failures.
-            pause: seconds for which a server that failed is not called.
+            pause: seconds that a failed server is not called.
         """
         self._clock = clock or WallClock()
         self._loop = LoopThread("webhooks")
@@ -47,11 +47,11 @@ class HttpWebhookClient:
         self._paused: dict[str, tuple[float, str]] = {}
 
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-        """Send calls at the same time; one answer for each, in the same order."""
+        """Send calls at the same time; return one answer for each, in the same order."""
         return self._loop.run(self._all(calls))
 
     def start(self, calls: Sequence[WebhookCall]) -> "Future[Sequence[WebhookAnswer]]":
-        """As ``send``, without waiting for the answers."""
+        """Send calls as ``send`` does, without waiting for the answers."""
         return self._loop.start(self._all(calls))
 
     def close(self) -> None:
@@ -88,10 +88,10 @@ class HttpWebhookClient:
 
     @staticmethod
     async def _posted(session: aiohttp.ClientSession, call: WebhookCall) -> WebhookAnswer:
-        """The answer of the server; redirects are not followed.
+        """Return the answer of the server; redirects are not followed.
 
         Raises:
-            TimeoutError, OSError, aiohttp.ClientError, LostError: there is none.
+            TimeoutError, OSError, aiohttp.ClientError, LostError: there is no answer.
             InputError: the certificates of the configuration cannot be used.
         """
         tls = call.tls
@@ -114,7 +114,7 @@ class HttpWebhookClient:
 
 
 def _fault(error: Exception) -> WebhookFault:
-    """What an error of a connection means."""
+    """Classify an error of a connection."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return WebhookFault.UNKNOWN_HOST
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -126,7 +126,7 @@ def _fault(error: Exception) -> WebhookFault:
 
 
 def _context(tls: WebhookTLSConfig) -> ssl.SSLContext:
-    """The TLS context of a configuration.
+    """Return the TLS context of a configuration.
 
     Raises:
         InputError: its certificates cannot be used.

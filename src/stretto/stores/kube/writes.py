@@ -1,4 +1,4 @@
-"""Writes: the request of each verb, and the meaning of its answer."""
+"""Writes: the request of each verb, and the interpretation of its response."""
 
 import asyncio
 from collections.abc import Sequence
@@ -44,23 +44,22 @@ from stretto.stores.store import (
 )
 
 _UPDATE_TRIES: Final = 3
-"""Attempts to change an object while other writers change it."""
+"""Number of attempts to change an object while other writers change it."""
 _LATE: Final = 1.0
 """Seconds after which an unanswered eviction is checked."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
-"""Part of the message with which an API server refuses, with status 500, to evict a pod under two
-budgets."""
+"""Part of an API server's message, with status 500, when a pod has two budgets."""
 
 
 class WriteCalls:
-    """Writes through one sender; ``reads`` is used if an answer is not conclusive."""
+    """Write calls through one sender; ``reads`` is used if a response is not conclusive."""
 
     def __init__(self, sender: RequestSender, reads: ReadCalls) -> None:
         self._sender = sender
         self._reads = reads
         seconds = max(1, int(sender.options.answer) - 1)
         manager = sender.options.field_manager
-        #: Makes the server give up a write before the client does, and names the client.
+        #: Query that sets the server's timeout below the client's, and the field manager.
         self._limit = f"?timeout={seconds}s" + (f"&fieldManager={manager}" if manager else "")
 
     async def perform(self, write: Write) -> Replies:
@@ -115,7 +114,7 @@ class WriteCalls:
         return await self._sender.all(updates, purpose, item_key, send)
 
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
-        """Patch objects: all but the status, or only the status."""
+        """Patch objects: everything except the status, or only the status."""
         purpose = purpose_of(kind, RequestPurpose.STATUS if status else RequestPurpose.WRITE)
         path_of = status_path if status else object_path
         what = f"patch {kind.resource}" + ("/status" if status else "")
@@ -147,7 +146,10 @@ class WriteCalls:
     # ------------------------------------------------------------ pods
 
     async def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods; the uid makes repeating safe, so a lost answer is requested again."""
+        """Bind pods.
+
+        The uid makes a repetition safe, so a bind with a lost response is repeated.
+        """
 
         async def send(bind: Bind, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, bind.namespace, bind.name, "binding"))
@@ -169,8 +171,8 @@ class WriteCalls:
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods.
 
-        If the pod was replaced by another one of the same name, the server retries for ten seconds.
-        Therefore the uid of the pod is checked if the answer is late.
+        If the pod was replaced by another one with the same name, the server retries for ten
+        seconds. Therefore the uid of the pod is checked if the response is late.
         """
         what = "create pods/eviction"
 
@@ -206,7 +208,7 @@ class WriteCalls:
 
         return await self._sender.all(evictions, RequestPurpose.EVICT, item_key, send)
 
-    # ------------------------------------------------------------ inside
+    # ------------------------------------------------------------ internals
 
     def _timed(self, path: str) -> str:
         return path + self._limit
@@ -223,10 +225,10 @@ class WriteCalls:
         return Reply(WriteOutcome.OK, record=deleted_record(kind, deletion, answer))
 
     async def _mark_disrupted(self, eviction: Eviction, batch: WriteBatch) -> Reply | None:
-        """Write the condition of an evicted pod where the server does not.
+        """Write the condition of an evicted pod if the server does not.
 
-        A pod that changes meanwhile is read again, because it may run now. Returns ``None`` to go
-        on, otherwise the answer to the eviction.
+        A pod that changes meanwhile is read again, because it may run now. Returns ``None`` to
+        continue, otherwise the reply to the eviction.
         """
         path = self._timed(status_path(POD, eviction.namespace, eviction.name))
         for _ in range(_UPDATE_TRIES):
@@ -249,7 +251,7 @@ class WriteCalls:
         return None
 
     async def _gone(self, eviction: Eviction) -> Reply | None:
-        """The answer to an eviction whose pod no longer exists; ``None`` if it does."""
+        """The reply to an eviction whose pod no longer exists; ``None`` if the pod exists."""
         try:
             now = await self._reads.get(POD, eviction.namespace, eviction.name)
         except StrettoError:
@@ -259,7 +261,7 @@ class WriteCalls:
         return changed_reply(now) if now.uid != eviction.uid else None
 
     async def _written(self, kind: Kind, write: WriteInFlight, batch: WriteBatch) -> Reply:
-        """Send a write that is answered with the object."""
+        """Send a write whose response contains the object."""
         answer = await self._sender.write(write, batch)
         if isinstance(answer, Reply):
             return answer
@@ -271,7 +273,7 @@ class WriteCalls:
             return unknown_reply(write.what, str(error))
 
     async def _apply(self, kind: Kind, patch: Patch, body: bytes, batch: WriteBatch) -> Reply:
-        """Apply fields; what this client has written before counts as applied."""
+        """Apply fields; earlier writes of this client count as applied."""
         purpose, what = purpose_of(kind, RequestPurpose.WRITE), f"apply {kind.resource}"
         path = self._timed(object_path(kind, patch.namespace, patch.name))
         owned = await ownership_patch(self._sender, kind, patch)
@@ -307,7 +309,7 @@ class WriteCalls:
         return reply
 
     async def _untouched(self, kind: Kind, patch: Patch) -> Reply:
-        """The answer to a patch that changes nothing."""
+        """The reply to a patch that changes nothing."""
         old = await self._found(kind, patch.namespace, patch.name)
         if isinstance(old, Reply):
             return old
@@ -316,7 +318,7 @@ class WriteCalls:
         return Reply(WriteOutcome.OK, record=old)
 
     async def _found(self, kind: Kind, namespace: str, name: str) -> Record | Reply:
-        """An object, or the answer to a write of one that does not exist or cannot be read."""
+        """Return an object, or the reply to a write of a missing or unreadable object."""
         try:
             found = await self._reads.get(kind, namespace, name)
         except StrettoError as error:
@@ -324,7 +326,7 @@ class WriteCalls:
         return not_found_reply(kind, namespace, name) if found is None else found
 
     async def _already_bound(self, bind: Bind, answer: HttpResponse) -> Reply:
-        """A bind in conflict: already bound to the wanted node is success."""
+        """The reply to a bind in conflict: an existing binding to the same node is success."""
         try:
             found = await self._reads.get(POD, bind.namespace, bind.name)
         except StrettoError as error:
@@ -339,5 +341,5 @@ class WriteCalls:
 
 
 def _deletion_purpose(kind: Kind) -> RequestPurpose:
-    """Deletions of pods have the budget of evictions."""
+    """The purpose of deletions: deletions of pods share the budget of evictions."""
     return purpose_of(kind, RequestPurpose.EVICT if kind == POD else RequestPurpose.WRITE)

@@ -1,8 +1,8 @@
-"""Login: which server, which trust, which identity.
+"""Login: the server, its trust and the identity of the client.
 
 A kubeconfig contains a client certificate, a token, a token file, an exec plugin or OIDC; a pod has
-the files of its service account. Token and CA files are read again every minute, and everything is
-read again if the server rejects a token or has an untrusted certificate, so rotation needs no
+the files of its service account. Token and CA files are read again every minute. Everything is read
+again if the server rejects a token or has an untrusted certificate. Therefore a rotation needs no
 restart.
 """
 
@@ -24,17 +24,19 @@ from stretto.stores.kube.login.oidc import OidcTokens
 from stretto.stores.kube.login.trust import trusting_context, verifying_context
 
 ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its service account."""
+"""Folder of the service account in a pod."""
 _VALIDITY: Final = re.compile(
     rb"\x30[\x1e\x20\x22](?:\x17\x0d\d{12}Z|\x18\x0f\d{14}Z)(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
 )
-"""Validity of a certificate in DER: start and end, each with a year of two digits (until 2049) or
-four (RFC 5280, 4.1.2.5)."""
+"""Pattern of the validity of a certificate in DER: start and end.
+
+Each year has two digits (until 2049) or four (RFC 5280, 4.1.2.5).
+"""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class Login(msgspec.Struct, frozen=True):
-    """Everything that a connection needs."""
+    """Server, trust and credentials of a connection."""
 
     #: ``https://host:port``, optionally with a path.
     server: str
@@ -46,7 +48,7 @@ class Login(msgspec.Struct, frozen=True):
     server_name: str = ""
     #: Proxy; empty for none.
     proxy: str = ""
-    #: Which credentials are used and their source, for messages.
+    #: Used credentials and their source, for messages.
     shown: str = ""
 
     def __post_init__(self) -> None:
@@ -64,7 +66,9 @@ class LoginSource(Protocol):
         ...
 
     async def login(self, *, renew: bool = False) -> Login:
-        """The current login; ``renew`` if the server rejected the last one or is not trusted.
+        """Return the current login.
+
+        ``renew`` if the server rejected the last one or is not trusted.
 
         Raises:
             InputError: the credentials cannot be used.
@@ -73,7 +77,7 @@ class LoginSource(Protocol):
 
 
 class FixedLogin:
-    """One login that never changes."""
+    """A login that never changes."""
 
     #: The default namespace.
     namespace = DEFAULT_NAMESPACE
@@ -100,9 +104,9 @@ class _UserCredentials(NamedTuple):
 
 
 class _ServerTrust(NamedTuple):
-    """The parts of a TLS context."""
+    """Inputs of a TLS context."""
 
-    #: Certificate authorities (PEM); empty for the system's.
+    #: Certificate authorities (PEM); empty for those of the system.
     authority: bytes
     #: Client certificate (PEM).
     cert: bytes
@@ -113,15 +117,18 @@ class _ServerTrust(NamedTuple):
 
 
 def _named() -> str:
-    """The files that kubectl would read; ``~`` stays if the home folder is unknown."""
+    """The files that kubectl reads; ``~`` stays if the home folder is unknown."""
     return os.environ.get("KUBECONFIG") or os.path.expanduser("~/.kube/config")
 
 
 class KubeconfigAccess:
-    """A kubeconfig, by kubectl's rules: one file, or those named by ``KUBECONFIG``."""
+    """Logins from a kubeconfig, by kubectl's rules: one file, or those in ``KUBECONFIG``."""
 
     def __init__(self, path: Path | None = None, context: str = "") -> None:
-        """Read ``path``, or what kubectl would read; ``context`` replaces the current one."""
+        """Read ``path``, or the files that kubectl reads.
+
+        ``context`` replaces the current context.
+        """
         #: The files, for messages.
         self.where = str(path) if path is not None else _named()
         self._context = context
@@ -137,7 +144,10 @@ class KubeconfigAccess:
         return named or DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
-        """Read what has changed; run an exec plugin or query an OIDC issuer if its token is due."""
+        """Read changed files.
+
+        Run an exec plugin or query an OIDC issuer if its token has expired.
+        """
         found = self._found
         if found is None or renew:
             self._found = found = self._read()
@@ -158,7 +168,7 @@ class KubeconfigAccess:
         return read_kubeconfig(self.where, files, self._context)
 
     async def _shown(self, found: Kubeconfig, *, renew: bool) -> _UserCredentials:
-        """The credentials of the user, by the first method that is configured."""
+        """Return the credentials of the user, by the first configured method."""
         user, folder = found.user, found.user_folder
         if user is None:
             return _UserCredentials()
@@ -168,7 +178,7 @@ class KubeconfigAccess:
         key = content_of(user.client_key_data, user.client_key, folder, "client-key")
         provider = user.auth_provider
         if provider is not None and provider.name != "oidc":
-            hint = "use the exec plugin that has taken its place"
+            hint = "use the exec plugin that replaces it"
             raise InputError("kubeconfig: auth-provider", provider.name, "oidc", hint)
         if provider is not None:
             return _UserCredentials(
@@ -188,7 +198,7 @@ class KubeconfigAccess:
         return _UserCredentials("", cert, key)
 
     def _context_of(self, found: Kubeconfig, shown: _UserCredentials) -> ssl.SSLContext:
-        """The TLS context of the kubeconfig; kept, with its connections, if unchanged."""
+        """Return the TLS context of the kubeconfig; an unchanged context keeps its connections."""
         cluster = found.cluster
         authority = content_of(
             cluster.certificate_authority_data,
@@ -203,7 +213,7 @@ class KubeconfigAccess:
 
 
 class AccountAccess:
-    """The service account of this pod; the kubelet rotates its files."""
+    """Logins from the service account of this pod; the kubelet rotates its files."""
 
     def __init__(self, folder: Path = ACCOUNT_FOLDER, server: str = "") -> None:
         """Read the folder of the account; ``server`` replaces the address in the environment."""
@@ -237,9 +247,9 @@ class AccountAccess:
 
 
 def access_from(path: Path | None, context: str = "") -> LoginSource:
-    """The login source: a kubeconfig if one is named, otherwise the service account of the pod.
+    """Return a login source: the kubeconfig if given, otherwise the pod's service account.
 
-    Outside a pod kubectl's rules determine the kubeconfig.
+    Outside a pod, kubectl's rules select the kubeconfig.
     """
     if path is None and not os.environ.get("KUBECONFIG") and (ACCOUNT_FOLDER / "token").exists():
         return AccountAccess()
@@ -256,34 +266,34 @@ def _server_of_environment() -> str:
 
 
 def safe_address(server: str, where: str) -> str:
-    """The address of a server, if a token may be sent there: HTTPS, or HTTP on this machine.
+    """Return the address of a server if it is safe for tokens: HTTPS, or HTTP on this machine.
 
     Args:
         server: the address.
-        where: the field that has it, for messages.
+        where: the field with the address, for messages.
 
     Raises:
-        InputError: it is malformed, has a login, or is plain HTTP to another machine.
+        InputError: the address is malformed, contains a login, or is plain HTTP to another machine.
     """
     address = server.rstrip("/")
     expected = "an address such as https://host:6443"
     parts = _parts_of(where, address, expected)
-    if "@" in parts.netloc:  # every message would contain it
-        hint = "name the credentials in their own fields"
+    if "@" in parts.netloc:  # otherwise every message would contain the login
+        hint = "write the credentials into their own fields"
         raise InputError(where, None, "an address without a login", hint)
     if parts.scheme not in ("https", "http") or not _is_plain(address):
         raise InputError(where, server, expected)
     _check_host(where, parts.hostname or "")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise InputError(where, server, "https, because tokens travel along")
+        raise InputError(where, server, "https, because the request contains tokens")
     return parts.scheme + address[len(parts.scheme) :]  # HTTPS: is https:
 
 
 def _usable_proxy(proxy: str) -> str:
-    """The address of a proxy, if it is supported; its password is never shown."""
+    """Return the address of a proxy, if it is supported; messages never contain its password."""
     where, expected = "kubeconfig: proxy-url", "an address such as http://host:3128"
     if proxy and _parts_of(where, proxy, expected).scheme not in ("https", "http"):
-        raise InputError(where, None, expected, "a proxy of another kind cannot be used")
+        raise InputError(where, None, expected, "no other type of proxy is supported")
     return proxy
 
 
@@ -301,7 +311,7 @@ def _parts_of(where: str, address: str, expected: str) -> SplitResult:
 
 
 def _check_host(where: str, name: str) -> None:
-    """Refuse a host name that no resolver accepts."""
+    """Reject a host name that no resolver accepts."""
     try:
         name.encode("idna")
     except UnicodeError as error:
@@ -331,13 +341,13 @@ def _shown_credentials(shown: _UserCredentials) -> str:
 
 
 def _first_pem(text: str) -> str:
-    """The first certificate of a file: the client's own, before those of its issuers."""
+    """Return the first certificate of a file: the client's own, before those of its issuers."""
     start, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
     return text[start : end + len(ssl.PEM_FOOTER)]
 
 
 def _trusting(trust: _ServerTrust) -> ssl.SSLContext:
-    """A TLS context; certificates are verified unless the kubeconfig disables it."""
+    """Create a TLS context that verifies certificates, unless the kubeconfig disables it."""
     try:
         return trusting_context(trust.authority, trust.cert, trust.key, is_blind=trust.is_blind)
     except (OSError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Credential plugins (``exec`` in a kubeconfig): a program prints credentials.
+"""Credential plugins (``exec`` in a kubeconfig): programs that print credentials.
 
-Credentials are valid until their expiry, or as long as the server accepts them.
+Credentials are valid until they expire, or as long as the server accepts them.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from stretto.base.errors import InputError
 from stretto.stores.kube.login.kubeconfig import ExecPlugin, Kubeconfig, content_of
 
 EARLY: Final = 60.0
-"""Seconds before its end at which a credential counts as expired."""
+"""Seconds before the expiry at which a credential counts as expired."""
 WITHIN: Final = 60.0
-"""Seconds within which a program must finish."""
+"""Time limit of a program, in seconds."""
 MOST_BYTES: Final = 1 << 20
 """Maximum bytes of a program's output."""
 _SHOWN_CHARACTERS: Final = 1000
-"""Bytes of a program's errors kept for the message."""
+"""Maximum number of bytes of a program's stderr in the message."""
 _GROUP: Final = "client.authentication.k8s.io/"
 
 
@@ -50,17 +50,17 @@ class _PluginOutput(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExecPluginRunner:
-    """Runs the plugin of one user of a kubeconfig, as rarely as possible."""
+    """Runner of the plugin of one user of a kubeconfig; it runs as rarely as possible."""
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """The plugin has not run yet."""
+        """Create the runner; the plugin has not run yet."""
         self._clock = clock or WallClock()
         self._last: tuple[ExecPlugin, PluginCredential] | None = None
 
     async def credential(
         self, plugin: ExecPlugin, found: Kubeconfig, *, renew: bool
     ) -> PluginCredential:
-        """The current credentials; ``renew`` because the server rejected the last ones.
+        """Return the current credentials; ``renew`` if the server rejected the last ones.
 
         Raises:
             InputError: the plugin prints nothing usable.
@@ -106,12 +106,12 @@ async def _run_plugin(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential
         raise _wrong(plugin, f"no answer within {WITHIN:g} s") from error
     if running.returncode:
         text = errors[:_SHOWN_CHARACTERS].decode("utf-8", "replace").strip()
-        raise _wrong(plugin, f"it ended with {running.returncode}: {text}")
+        raise _wrong(plugin, f"it ended with exit code {running.returncode}: {text}")
     return _credential(plugin, out)
 
 
 async def _said(running: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
-    """The output of a program; it is killed if the caller stops waiting."""
+    """Return the output of a program; kill the program if the caller stops waiting."""
     try:
         assert running.stdout is not None
         assert running.stderr is not None
@@ -123,7 +123,7 @@ async def _said(running: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
-    """The output of a stream, up to a maximum."""
+    """Return the output of a stream, up to the maximum."""
     kept = bytearray()
     while part := await stream.read(MOST_BYTES):
         kept += part[: MOST_BYTES - len(kept)]
@@ -131,13 +131,15 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
 
 
 def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
-    """The credentials that a program has printed."""
+    """Parse the credentials that a program has printed."""
     try:
         output = msgspec.json.decode(out, type=_PluginOutput)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(plugin, f"it did not print an ExecCredential: {error}") from error
     if output.api_version != plugin.api_version:
-        raise _wrong(plugin, f"it answers as {output.api_version}, expected {plugin.api_version}")
+        raise _wrong(
+            plugin, f"its answer has apiVersion {output.api_version}, expected {plugin.api_version}"
+        )
     found = output.status
     if not found.token and not (found.client_certificate_data and found.client_key_data):
         raise _wrong(plugin, "it returns neither a token nor a client certificate with its key")
@@ -147,7 +149,7 @@ def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
 
 
 def _about(found: Kubeconfig) -> dict[str, Any]:
-    """The server, in the form that plugins receive."""
+    """Description of the server, in the form for plugins."""
     cluster, folder = found.cluster, found.cluster_folder
     file, data = cluster.certificate_authority, cluster.certificate_authority_data
     authority = content_of(data, file, folder, "certificate-authority")

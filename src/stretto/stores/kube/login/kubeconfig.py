@@ -60,7 +60,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
     args: tuple[str, ...] = ()
     #: Additional environment variables.
     env: tuple[ExecVariable, ...] = ()
-    #: True if it receives the description of the server.
+    #: True if the plugin receives the description of the server.
     provide_cluster_info: bool = False
 
 
@@ -127,14 +127,14 @@ class Kubeconfig(NamedTuple):
 class _NamedEntry(NamedTuple):
     """An entry of a file."""
 
-    #: Its fields as they are.
+    #: Its fields, not decoded.
     fields: dict[str, Any]
     #: The folder of its file.
     folder: Path
 
 
 class _MergedKubeconfig:
-    """All files merged."""
+    """All files, merged."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -142,7 +142,7 @@ class _MergedKubeconfig:
         self._entries: dict[tuple[str, str], _NamedEntry] = {}
 
     def take(self, path: Path) -> None:
-        """Add the values of a file that no earlier file has."""
+        """Add the values of a file that no earlier file contains."""
         whole = self._whole(path)
         self.current = self.current or str(whole.get("current-context") or "")
         for plural in ("clusters", "users", "contexts"):
@@ -165,7 +165,7 @@ class _MergedKubeconfig:
         return found[0] if found else {}
 
     def get(self, plural: str, name: str, form: type[T]) -> tuple[T, Path]:
-        """The entry of a name, and the folder of its file."""
+        """Return the entry with this name, and the folder of its file."""
         entry = self._entries.get((plural, name))
         if entry is None:
             known = ", ".join(sorted(each for kind, each in self._entries if kind == plural))
@@ -182,10 +182,10 @@ class _MergedKubeconfig:
 
 
 def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kubeconfig:
-    """A context of some files, the current one by default.
+    """Read a context from files; the default is the current context.
 
     Raises:
-        InputError: it cannot be used.
+        InputError: the kubeconfig cannot be used.
     """
     merged = _MergedKubeconfig(where)
     for path in files:
@@ -202,16 +202,16 @@ def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kub
 
 
 def files_of(where: str) -> Sequence[Path]:
-    """The existing files named by ``KUBECONFIG`` or a path."""
+    """The existing files in ``KUBECONFIG`` or a path."""
     paths = [Path(each).expanduser() for each in where.split(os.pathsep) if each]
     return [path for path in paths if path.exists()]
 
 
 def content_of(data: str, file: str, folder: Path, what: str) -> bytes:
-    """The content of a file, or of the base64 value next to it (possibly over several lines).
+    """Return the content of a file, or of the base64 value next to it (possibly in several lines).
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the content cannot be read.
     """
     try:
         if data:
@@ -223,7 +223,7 @@ def content_of(data: str, file: str, folder: Path, what: str) -> bytes:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A value without nulls: in a kubeconfig null equals absent."""
+    """Return a value without nulls: in a kubeconfig null equals absent."""
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value

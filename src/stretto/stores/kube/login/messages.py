@@ -1,4 +1,4 @@
-"""Requests, responses, and the ways in which a request fails."""
+"""Requests, responses, and the possible failures of a request."""
 
 import os
 import ssl
@@ -51,11 +51,11 @@ class LostError(StrettoError):
 
 
 class SilentError(LostError):
-    """Nothing was received for too long; the connection may be dead."""
+    """No data was received for too long; the connection may be dead."""
 
 
 def connection_problem(error: OSError) -> str:
-    """Why there is no connection, in the system's words if available."""
+    """Reason of a failed connection, in the system's words if available."""
     number = error.errno
     if number is not None and number > 0 and not isinstance(error, ssl.SSLError):
         return os.strerror(number)
@@ -63,10 +63,10 @@ def connection_problem(error: OSError) -> str:
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """A complete body within a limit.
+    """Read a complete body within a limit.
 
     Raises:
-        LostError: it is longer.
+        LostError: the body is longer.
     """
     parts, size = [], 0
     async for part in response.content.iter_any():

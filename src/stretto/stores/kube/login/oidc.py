@@ -1,7 +1,7 @@
 """OpenID Connect in a kubeconfig (``auth-provider: oidc``): the id token and its renewal.
 
-The issuer must use https (except on loopback) and is verified against the authority of the
-kubeconfig, or the system's. New tokens stay in memory; only kubectl writes the file.
+The issuer must use https (except on loopback), and is verified against the authority in the
+kubeconfig or those of the system. New tokens stay in memory; only kubectl writes the file.
 """
 
 import base64
@@ -19,7 +19,7 @@ from stretto.stores.kube.login.messages import LostError, body_of
 from stretto.stores.kube.login.trust import verifying_context
 
 EARLY: Final = 10.0
-"""Seconds before its end at which a token counts as expired."""
+"""Seconds before the expiry at which a token counts as expired."""
 MOST_BYTES: Final = 1 << 20
 """Maximum bytes of an issuer's answer."""
 _ANSWER_WITHIN: Final = 10.0
@@ -30,7 +30,7 @@ _HINT: Final = "log in again with the tool that wrote the kubeconfig"
 class _Claims(msgspec.Struct, frozen=True):
     """Claims of a token."""
 
-    #: Expiry in seconds of Unix time; ``None`` for never.
+    #: Expiry in seconds of Unix time; ``None``: the token never expires.
     exp: float | None = None
 
 
@@ -54,19 +54,19 @@ class OidcTokens:
     """Tokens of one user of a kubeconfig."""
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """No request has been sent yet."""
+        """Create the tokens; no request has been sent yet."""
         self._clock = clock or WallClock()
         # Renewed tokens, by the refresh token in the file.
         self._renewed: dict[str, _Tokens] = {}
 
     async def token(self, config: Mapping[str, Any]) -> str:
-        """The id token; a new one if the last has expired.
+        """Return the id token; request a new one if the last has expired.
 
         Args:
             config: the ``config`` of the kubeconfig's ``auth-provider``.
 
         Raises:
-            InputError: there is none, and none can be obtained.
+            InputError: there is no token, and none can be obtained.
         """
         first = str(config.get("refresh-token") or "")
         renewed = self._renewed.get(first)
@@ -128,7 +128,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _trust(config: Mapping[str, Any]) -> ssl.SSLContext:
-    """TLS context for the issuer: the authority of the kubeconfig, or the system's."""
+    """TLS context for the issuer: the authority in the kubeconfig, or those of the system."""
     data, file = (config.get(f"idp-certificate-authority{end}") for end in ("-data", ""))
     try:
         text = base64.b64decode(str(data)).decode("ascii") if data else None
@@ -139,7 +139,7 @@ def _trust(config: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def _must_be_safe(where: str, address: str) -> None:
-    expected = "an https address, because tokens travel along"
+    expected = "an https address, because the request contains tokens"
     try:
         parts = urlsplit(address)
     except ValueError as error:

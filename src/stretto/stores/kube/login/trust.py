@@ -5,15 +5,16 @@ import tempfile
 from typing import Final
 
 NO_PASSPHRASE: Final = ""
-"""Passphrase for encrypted keys: without it OpenSSL prompts on the terminal and blocks."""
+"""Passphrase for encrypted keys; without it OpenSSL prompts on the terminal and blocks."""
 
 
 def verifying_context(cadata: str | None = None, cafile: str | None = None) -> ssl.SSLContext:
-    """A context that verifies a server's certificate and its name.
+    """Return a context that verifies a server's certificate and its name.
 
-    The authorities are the given ones, or the system's. Since Python 3.13 certificates must also
-    satisfy RFC 5280 strictly. Those of many clusters' own authorities do not (they lack a key
-    identifier or a usage) and kubectl accepts them, so the strict mode is turned off.
+    The authorities are the given ones, or those of the system. Since Python 3.13 certificates must
+    also satisfy RFC 5280 strictly. The certificates of many clusters' own authorities do not (they
+    lack a key identifier or a usage), and kubectl accepts them. Therefore the strict mode is
+    disabled.
 
     Raises:
         OSError, ValueError: the authorities are invalid.
@@ -26,10 +27,10 @@ def verifying_context(cadata: str | None = None, cafile: str | None = None) -> s
 def trusting_context(
     authority: bytes, cert: bytes, key: bytes, *, is_blind: bool
 ) -> ssl.SSLContext:
-    """A context from certificates in memory.
+    """Return a context from certificates in memory.
 
     Args:
-        authority: PEM of the server's authorities; empty for the system's.
+        authority: PEM of the server's authorities; empty for those of the system.
         cert: PEM of the client's certificate; empty for none.
         key: PEM of its key.
         is_blind: whether the server's certificate is not verified.

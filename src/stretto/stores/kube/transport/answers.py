@@ -1,4 +1,4 @@
-"""Answers of an API server as replies of the store."""
+"""Conversion of an API server's responses to replies of the store."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ from stretto.stores.kube.login.messages import HttpResponse
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 _SAID: Final = 300
-"""Characters kept for the message of an answer that is not a Status."""
+"""Number of characters kept for the message of a response that is not a Status."""
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class _Cause(msgspec.Struct, frozen=True):
 
     #: Type of the cause.
     reason: str = ""
-    #: The field concerned.
+    #: The affected field.
     field: str = ""
 
 
@@ -43,9 +43,9 @@ _NO_DETAILS: Final = _Details()
 
 
 class StatusBody(msgspec.Struct, frozen=True):
-    """Kubernetes' ``Status``: the body of every answer that is not an object."""
+    """Kubernetes' ``Status``: the body of every response that is not an object."""
 
-    #: Message for people.
+    #: Message for users.
     message: str = ""
     #: Reason, in one word.
     reason: str = ""
@@ -58,11 +58,11 @@ class StatusBody(msgspec.Struct, frozen=True):
 
     @property
     def more(self) -> _Details:
-        """The details, empty where there are none."""
+        """The details; empty if there are none."""
         return self.details or _NO_DETAILS
 
     def names(self, reason: str) -> bool:
-        """Return whether some cause has this reason."""
+        """Return whether any cause has this reason."""
         return any(cause.reason == reason for cause in self.more.causes)
 
 
@@ -70,7 +70,7 @@ _DECODER: Final = msgspec.json.Decoder(StatusBody)
 
 
 def status_of(answer: HttpResponse) -> StatusBody:
-    """The Status of an answer; any other body is converted. Its message is never empty."""
+    """Return the Status of a response; other bodies are converted. The message is never empty."""
     try:
         status = _DECODER.decode(answer.body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -83,10 +83,10 @@ def status_of(answer: HttpResponse) -> StatusBody:
 
 
 def refused_reply(answer: HttpResponse, what: str) -> Reply:
-    """The reply to a write that the server has certainly not done.
+    """Return the reply to a write that the server has certainly not executed.
 
     Args:
-        answer: the answer.
+        answer: the response.
         what: the write in words, such as ``create pods``.
     """
     status = status_of(answer)
@@ -116,13 +116,13 @@ def refused_reply(answer: HttpResponse, what: str) -> Reply:
 
 
 def unknown_reply(what: str, why: str) -> Reply:
-    """The reply to a write that may have been done."""
+    """Return the reply to a write that may have been executed."""
     text = f"{what}: the answer is lost ({why}); read the object back before deciding"
     return Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, text)
 
 
 def unsent_reply(what: str, why: str) -> Reply:
-    """The reply to a write that was not sent."""
+    """Return the reply to a write that was not sent."""
     text = f"{what}: nothing was sent ({why}); try again later"
     return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, text)
 
@@ -136,7 +136,7 @@ def forbidden(what: str, status: StatusBody) -> str:
 
 
 def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
-    """The error of a failed read."""
+    """Return the error of a failed read."""
     status = status_of(answer)
     what = f"{verb} {kind.resource}"
     match answer.status:
@@ -152,6 +152,6 @@ def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
 
 
 def _is_about_uid(status: StatusBody) -> bool:
-    """Return whether only the uid differed: the object is another one now."""
+    """Return whether only the uid differed: another object has this name now."""
     causes = status.more.causes
     return bool(causes) and all(cause.field == "metadata.uid" for cause in causes)

@@ -1,8 +1,8 @@
-"""Connections to the server: one request, one answer or a classified failure.
+"""Connections to the server: one request, one response or a classified failure.
 
 Three failures are distinguished, because they differ for a write: it was not sent; it may have been
-done; the server is not trusted. Redirects are not followed (they would leak the token), and answers
-are bounded.
+executed; the server is not trusted. Redirects are not followed (they would leak the token), and
+responses are bounded.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ _NO_TLS: Final = "does this address speak TLS, and a version of it that is not t
 """Remedy if the TLS handshake does not reach a certificate."""
 _CLOSE_ATTEMPTS: Final = 100
 _CLOSE_WAIT: Final = 0.01
-"""Attempts and seconds to wait until closed connections are gone."""
+"""Number of checks, and seconds between them, until closed connections are gone."""
 
 
 class HttpClient:
-    """Connections to one API server, kept alive; lives on the event loop."""
+    """Persistent connections to one API server; used only on the event loop."""
 
     def __init__(self, access: LoginSource, options: KubeOptions) -> None:
-        """A client that connects with its first request."""
+        """Create a client; it connects with its first request."""
         #: Timeouts and limits.
         self.options = options
         self._access = access
@@ -61,7 +61,7 @@ class HttpClient:
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def login(self, refused: Login | None = None) -> Login:
-        """The login to use; ``refused`` is the one that the server rejected."""
+        """Return the login to use; ``refused`` is the login that the server rejected."""
         loop = asyncio.get_running_loop()
         known = self._login
         if refused is None and known is not None and self._is_fresh(loop.time()):
@@ -85,13 +85,13 @@ class HttpClient:
     async def exchange(
         self, request: HttpRequest, may_send: Callable[[], bool] = lambda: True
     ) -> HttpResponse:
-        """Send a request and read its answer; a rejected token is renewed once.
+        """Send a request and read its response; renew a rejected token once.
 
-        ``may_send`` is called last, each time: a login may have taken long.
+        ``may_send`` is called immediately before each sending, because a login may take long.
 
         Raises:
             NotSentError: no connection could be made, or the request may not be sent any more.
-            LostError: the connection broke, or the answer did not arrive in time.
+            LostError: the connection broke, or the response did not arrive in time.
             DistrustedError: the server's certificate is not trusted.
         """
         login, answer = await self._trusted(lambda login: self._once(login, request, may_send))
@@ -113,7 +113,7 @@ class HttpClient:
         """Start to read a stream; the caller reads and closes it.
 
         Args:
-            path: what is read.
+            path: the path to read.
             idle: seconds without a byte after which the stream is dead.
 
         Raises:
@@ -144,11 +144,11 @@ class HttpClient:
             await asyncio.sleep(_CLOSE_WAIT)
 
     async def _trusted(self, send: Callable[[Login], Awaitable[T]]) -> tuple[Login, T]:
-        """The response to a request, and the login used.
+        """Return the response to a request, and the login used.
 
-        Authorities are rotated: if the server's certificate is not trusted, the authorities are
-        read again, and the request is repeated once if they have changed. It has not been sent at
-        that point.
+        Authorities are rotated. If the server's certificate is not trusted, the authorities are
+        read again, and the request is repeated once if they have changed. The request has not been
+        sent at that point.
         """
         login = await self.login()
         try:
@@ -171,7 +171,7 @@ class HttpClient:
         self, login: Login, request: HttpRequest, may_send: Callable[[], bool]
     ) -> HttpResponse:
         if not may_send():
-            raise NotSentError("it may not be sent any more")
+            raise NotSentError("the request may not be sent any more")
         if not login.proxy:
             try:
                 return await self._kept.exchange(login, request)
@@ -210,7 +210,7 @@ class HttpClient:
 
     def _sessions(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(  # without a limit: the gates bound them
+            connector = aiohttp.TCPConnector(  # without a limit: the gates limit connections
                 limit=0, keepalive_timeout=60.0, socket_factory=self._socket
             )
             self._session = aiohttp.ClientSession(
@@ -218,23 +218,24 @@ class HttpClient:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "stretto"},
             )
-            # A PUT or DELETE repeated by the library would meet its own first success.
+            # If the library repeated a PUT or DELETE, the repetition would conflict with its own
+            # first success.
             self._session._retry_connection = False  # noqa: SLF001
         return self._session
 
     def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        """A socket that is tracked, so that it is certainly closed."""
+        """Create a tracked socket, so that it is certainly closed."""
         family, kind, protocol, *_ = address
         made = socket.socket(family, kind, protocol)
         self._sockets.add(made)
         return made
 
     def _wrapped_error(self, error: Exception, login: Login) -> StrettoError:
-        """An error of the library as one of this module's."""
+        """Convert an error of the library to one of this module."""
         text = str(error) or type(error).__name__
         if isinstance(error, StrettoError):
             return error
-        if isinstance(error, aiohttp.ClientHttpProxyError):  # its own message contains the password
+        if isinstance(error, aiohttp.ClientHttpProxyError):  # its text contains the password
             text = f"its proxy answered {error.status} {error.message}".rstrip()
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             is_of_it = isinstance(error, ssl.CertificateError)

@@ -24,20 +24,20 @@ from stretto.stores.kube.transport.http1 import RequestTarget, ResponseReader, b
 from stretto.stores.kube.transport.options import KubeOptions
 
 _AT_ONCE: Final = 1 << 16
-"""Bytes read at once."""
+"""Maximum number of bytes per read."""
 _KEPT: Final = 60.0
-"""Seconds after which an idle connection is not reused: servers close them after a while."""
+"""Seconds after which an idle connection is not reused; servers close idle connections."""
 _NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Connection:
-    """One connection to one server; lives on the event loop."""
+    """One connection to one server; used only on the event loop."""
 
     def __init__(self, sock: socket.socket, most: int) -> None:
-        """A connection over a connected socket."""
+        """Use a connected socket."""
         #: Time of its last use.
         self.idle_since = 0.0
-        #: True if it is unusable.
+        #: True if the connection is unusable.
         self.is_closed = False
         self._sock = sock
         self._loop = asyncio.get_running_loop()
@@ -49,16 +49,16 @@ class Connection:
         self._poll.register(sock, select.POLLIN)
 
     def is_good(self) -> bool:
-        """Return whether it is usable; checks whether the server has just closed it.
+        """Return whether the connection is usable; detect that the server has just closed it.
 
-        A request on a closed connection would count as possibly processed.
+        A request on a closed connection would count as possibly executed.
         """
         if not self.is_closed and self._poll.poll(0):
             self._readable()
         return not self.is_closed
 
     async def exchange(self, data: bytes, seconds: float) -> HttpResponse:
-        """Send a request and read its answer.
+        """Send a request and read its response.
 
         Raises:
             LostError: the connection broke or was closed, or nothing arrived in time.
@@ -78,7 +78,7 @@ class Connection:
             self.idle_since = self._loop.time()
 
     def close(self) -> None:
-        """Close it; a pending request is lost."""
+        """Close the connection; a pending request is lost."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -88,7 +88,7 @@ class Connection:
         self._lost("the connection was closed")
 
     def _send(self, data: memoryview) -> None:
-        """Send what the socket accepts; the rest later."""
+        """Send as much as the socket accepts now, and the rest later."""
         while data:
             try:
                 data = data[self._sock.send(data) :]
@@ -106,7 +106,7 @@ class Connection:
         self._send(self._left)
 
     def _readable(self) -> None:
-        """Receive what is available."""
+        """Receive the available bytes."""
         while not self.is_closed:
             try:
                 data = self._sock.recv(_AT_ONCE)
@@ -120,7 +120,7 @@ class Connection:
                 return
 
     def _take(self, data: bytes) -> bool:
-        """Receive some bytes; whether more may be available."""
+        """Receive some bytes; return whether more may be available."""
         waiter = self._waiter
         if waiter is None or waiter.done():  # closed while idle, or unexpected data
             self.close()
@@ -144,7 +144,7 @@ class Connection:
         return False
 
     def _gone(self, answer: HttpResponse | None) -> None:
-        """The server has closed the connection."""
+        """Handle the end of the connection by the server."""
         if answer is not None and self._waiter is not None:
             self._waiter.set_result(answer)
         self._lost("the server closed the connection")
@@ -156,10 +156,10 @@ class Connection:
 
 
 class ConnectionPool:
-    """The connections of one client, as many as requests were in flight at once."""
+    """The connections of one client, as many as the maximum of concurrent requests so far."""
 
     def __init__(self, options: KubeOptions) -> None:
-        """None is open yet."""
+        """Create an empty pool."""
         self._options = options
         self._login: Login | None = None
         self._target: RequestTarget | None = None
@@ -171,7 +171,7 @@ class ConnectionPool:
 
         Raises:
             NotSentError: no connection could be made.
-            LostError: it broke, or the answer did not arrive in time.
+            LostError: the connection broke, or the response did not arrive in time.
             ssl.SSLError: the server is not trusted.
         """
         target, loop = self._target_of(login), asyncio.get_running_loop()
@@ -188,7 +188,7 @@ class ConnectionPool:
                 self._idle.append(connection)
 
     async def prepare(self, login: Login, count: int) -> None:
-        """Open so many connections; if that fails, the first request reports why."""
+        """Open ``count`` connections; if this fails, the first request reports why."""
         target = self._target_of(login)
         with contextlib.suppress(OSError, NotSentError):
             for _ in range(count - len(self._open)):
@@ -202,7 +202,7 @@ class ConnectionPool:
         self._idle.clear()
 
     def _target_of(self, login: Login) -> RequestTarget:
-        """Destination of requests; another login has its own connections."""
+        """Destination of the requests of a login; each login has its own connections."""
         if self._target is not None and login is self._login:
             return self._target
         target, known = target_of(login), self._login
@@ -252,7 +252,7 @@ class ConnectionPool:
 
 
 async def _connected_socket(target: RequestTarget, seconds: float) -> socket.socket:
-    """A socket connected to the first reachable address; the time is divided among addresses."""
+    """Connect a socket to the first reachable address; the time is divided among the addresses."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     wrong: OSError = OSError(f"{target.host} has no address")
@@ -275,7 +275,7 @@ async def _connected_socket(target: RequestTarget, seconds: float) -> socket.soc
 
 
 async def _trusted(sock: socket.socket, context: ssl.SSLContext, name: str) -> ssl.SSLSocket:
-    """The same socket under TLS, after the handshake."""
+    """Return the socket with TLS, after the handshake."""
     try:
         safe = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
     except BaseException:

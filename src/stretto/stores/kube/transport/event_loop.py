@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines for threads that cannot await."""
+    """Runner of coroutines for threads that cannot await."""
 
     def __init__(self, name: str) -> None:
         self._loop = uvloop.new_event_loop()
@@ -23,7 +23,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run to the end and return the result; an interrupt of the caller cancels the work."""
+        """Run a coroutine and return its result; an interrupt of the caller cancels it."""
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -60,7 +60,7 @@ class LoopThread:
 
 
 def _note(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Note an error that no caller waits for, such as that of a connection that is closed already.
+    """Log an error that no caller waits for, such as that of a closed connection.
 
     The request that used the connection has its own error.
     """

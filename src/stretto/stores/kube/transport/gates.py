@@ -1,7 +1,7 @@
 """Gates: requests of one purpose share a bounded number of connections.
 
-Requests wait only for others of their purpose: a flood of events or status patches, or a server
-that throttles them, does not delay binds, and the lease, whose loss is fatal, never queues.
+A request waits only for requests of its purpose. A flood of events or status patches, or a server
+that throttles them, does not delay binds. The lease, whose loss is fatal, never queues.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from stretto.api.wire.kinds import EVENT, LEASE, Kind
 
 
 class RequestPurpose(Enum):
-    """What a request is for."""
+    """Purpose of a request."""
 
     LEASE = "lease"
     #: Authentication and authorization of callers.
@@ -37,13 +37,15 @@ WIDTH: Final[dict[RequestPurpose, int]] = {
     RequestPurpose.WRITE: 16,
     RequestPurpose.READ: 8,
 }
-"""Requests of each purpose in flight at once. etcd commits concurrent writes together, so a bind
-costs half as much at 128 than at 32; a server without fair queueing sheds beyond 200 writes by
-default."""
+"""Maximum number of requests of each purpose in flight.
+
+Etcd commits concurrent writes together, so a bind costs half as much at 128 as at 32. A server
+without fair queueing rejects more than 200 concurrent writes by default.
+"""
 
 
 UNFENCED: Final = frozenset({RequestPurpose.LEASE, RequestPurpose.REVIEW})
-"""Purposes that a standby may use: they change nothing that a leader decides."""
+"""Purposes that a standby may use: their requests change nothing that a leader decides."""
 
 
 def purpose_of(kind: Kind, otherwise: RequestPurpose) -> RequestPurpose:
@@ -54,21 +56,21 @@ def purpose_of(kind: Kind, otherwise: RequestPurpose) -> RequestPurpose:
 
 
 _STEADY: Final = 8
-"""Answers for each concurrent request before one more is admitted."""
+"""Number of responses per concurrent request before one more is admitted."""
 
 
 class RequestGate:
-    """Limits concurrent requests of one purpose, and fewer of them while the server is overloaded.
+    """Limit of concurrent requests of one purpose, lower while the server is overloaded.
 
-    A refused request halves the limit, and each round of answers raises it by one (additive
+    A refused request halves the limit, and each round of responses raises it by one (additive
     increase, multiplicative decrease, as in TCP): at the old limit the requests would be refused
     together again.
     """
 
     def __init__(self, width: int) -> None:
-        #: Requests at once without overload.
+        #: Maximum number of concurrent requests without overload.
         self.width = width
-        #: When the server last answered, by the loop's clock.
+        #: Time of the server's last response, by the loop's clock.
         self.answered_at = float("-inf")
         self._limit = float(width)
         self._inside = 0
@@ -78,14 +80,14 @@ class RequestGate:
 
     @property
     def limit(self) -> int:
-        """Requests admitted at once now."""
+        """Current maximum number of concurrent requests."""
         return int(self._limit)
 
     def hold(self, seconds: float, entered: int) -> None:
-        """Admit nothing for a while, and fewer at once afterwards: the server is overloaded.
+        """Admit no request for a while, and fewer afterwards, because the server is overloaded.
 
         Args:
-            seconds: for how long.
+            seconds: duration of the pause.
             entered: the number that the refused request got on entering; requests refused together
                 count as one sign of load.
         """
@@ -96,14 +98,14 @@ class RequestGate:
             self._limit = max(1.0, self._limit / 2)
 
     def answered(self) -> None:
-        """The server has answered a request."""
+        """Record a response of the server."""
         self.answered_at = asyncio.get_running_loop().time()
         if self._limit < self.width:
             self._limit = min(self.width, self._limit + 1 / (_STEADY * self._limit))
             self._next()
 
     async def __aenter__(self) -> int:
-        """Wait for admission; returns how often the limit was halved before."""
+        """Wait for admission; return the number of halvings of the limit so far."""
         loop = asyncio.get_running_loop()
         while True:
             if (pause := self._closed_until - loop.time()) > 0:
@@ -125,11 +127,11 @@ class RequestGate:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                self._next()  # this turn passes to the next one
+                self._next()  # the next request gets this turn
             raise
 
     def _next(self) -> None:
-        """Admit as many as the limit allows."""
+        """Admit as many requests as the limit allows."""
         free = self.limit - self._inside
         while self._waiting and free > 0:
             turn = self._waiting.popleft()

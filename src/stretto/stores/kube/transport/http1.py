@@ -1,7 +1,7 @@
-"""HTTP/1.1 for single requests: bytes of a request, and bytes as an answer.
+"""HTTP/1.1 for single requests: encoding of requests, decoding of responses.
 
 No compression is requested or supported. Anything that an API server never sends (meaningful
-trailers, pipelined answers) counts as a broken connection.
+trailers, pipelined responses) counts as a broken connection.
 """
 
 from typing import Final, NamedTuple
@@ -11,13 +11,13 @@ from stretto.stores.kube.login.access import Login
 from stretto.stores.kube.login.messages import JSON, HttpRequest, HttpResponse, LostError
 
 _MOST_HEAD: Final = 1 << 16
-"""Maximum bytes of an answer's head."""
+"""Maximum bytes of a response head."""
 _DIGITS: Final = 20
 """Maximum characters of a length."""
 _END: Final = b"\r\n\r\n"
 _PORTS: Final = {"https": 443, "http": 80}
 _EMPTY: Final = (204, 304)
-"""Answers without a body."""
+"""Statuses of responses without a body."""
 
 
 class RequestTarget(NamedTuple):
@@ -45,7 +45,7 @@ def target_of(login: Login) -> RequestTarget:
 
 
 def bytes_of(request: HttpRequest, target: RequestTarget) -> bytes:
-    """A request as it is sent; paths are quoted already."""
+    """Encode a request; its path is already quoted."""
     start = f"{request.method} {target.base}{request.path} HTTP/1.1{target.headers}"
     if not request.body:
         none = "" if request.method == "GET" else "\r\nContent-Length: 0"
@@ -56,20 +56,20 @@ def bytes_of(request: HttpRequest, target: RequestTarget) -> bytes:
 
 
 class ResponseReader:
-    """Bytes of one connection as answers, one at a time."""
+    """Decoder of the responses of one connection, one at a time."""
 
     def __init__(self, most: int) -> None:
-        """Nothing was received; ``most`` is the longest body."""
+        """Create the decoder; ``most`` is the maximum length of a body in bytes."""
         self._most = most
         self._data = bytearray()
         self._body = bytearray()
         self._head: _ResponseHead | None = None
 
     def feed(self, data: bytes) -> tuple[HttpResponse, bool] | None:
-        """Process received bytes; once complete, the answer and whether the connection persists.
+        """Process received bytes; return a complete response and whether the connection persists.
 
         Raises:
-            LostError: it is not an answer, or longer than the limit.
+            LostError: the bytes are not a response, or longer than the limit.
         """
         self._data += data
         if self._head is None and not self._begin():
@@ -87,7 +87,7 @@ class ResponseReader:
         return self._ended(head, self._data)
 
     def end(self) -> HttpResponse | None:
-        """The server has closed the connection: the answer, if that is how it ends."""
+        """Handle the end of the connection; return the response if it ends this way."""
         head = self._head
         if head is None or head.chunked or head.length is not None:
             return None
@@ -115,7 +115,7 @@ class ResponseReader:
                 return True
 
     def _chunks(self) -> bool:
-        """Process the available chunks; whether the last one was read."""
+        """Process the available chunks; return whether the last one was read."""
         data = self._data
         while (line := data.find(b"\r\n")) >= 0:
             try:
@@ -142,11 +142,11 @@ class ResponseReader:
 
 
 class _ResponseHead(NamedTuple):
-    """The head of an answer."""
+    """The head of a response."""
 
     #: HTTP status.
     status: int
-    #: Bytes of the body; ``None`` if it is chunked or ends with the connection.
+    #: Bytes of the body; ``None`` if the body is chunked or ends with the connection.
     length: int | None
     #: True if the body is chunked.
     chunked: bool

@@ -10,40 +10,40 @@ _MIB: Final = 1 << 20
 
 
 class KubeOptions(msgspec.Struct, frozen=True):
-    """Times in seconds, sizes in bytes."""
+    """Timeouts, limits and back-off; times in seconds, sizes in bytes."""
 
-    #: How long one write is retried before it is answered without success, and how long a gate
-    #: goes without an answer before the rest of a batch is not sent.
+    #: Retry time of one write, after which it is answered without success; also the time without a
+    #: response after which the rest of a batch is not sent.
     write_timeout: float = 5.0
-    #: How long one read is retried before it is an error.
+    #: Retry time of one read, after which it is an error.
     read_timeout: float = 15.0
-    #: Longest wait for a connection.
+    #: Timeout of a connection.
     connect: float = 3.0
-    #: Longest wait for the answer to one request. Writes tell the server to give up a second
-    #: earlier, so that an unanswered write has landed by then or never will.
+    #: Timeout of the response to one request. Writes tell the server to give up a second earlier,
+    #: so that an unanswered write has taken effect by then or never will.
     answer: float = 8.0
-    #: First wait before a retry; each further one is twice as long.
+    #: First wait before a retry; each further wait is twice as long.
     first_wait: float = 0.1
-    #: Longest wait before a retry, and longest ``Retry-After`` that is obeyed.
+    #: Longest wait before a retry, and longest ``Retry-After`` that is respected.
     longest_wait: float = 8.0
-    #: A watch without a byte for so long is dead: servers send a bookmark every minute.
+    #: Time without a byte after which a watch is dead; servers send a bookmark every minute.
     watch_idle: float = 90.0
-    #: How long the server keeps a watch open; drawn from here up to twice as much, so that the
-    #: watches of many clients do not end together.
+    #: Minimum time that the server keeps a watch open. The time is drawn from here to twice as
+    #: much, so that the watches of many clients do not end together.
     watch_for: float = 300.0
     #: Seconds between checks for a kind that the server does not serve (its CRD is missing).
     absent_every: float = 15.0
-    #: Objects of a page, if lists are not streamed.
+    #: Number of objects per page, if lists are not streamed.
     page: int = 500
-    #: Events that a watch queues for its reader; beyond them it stops reading.
+    #: Maximum number of queued events of a watch; beyond it, the watch stops reading.
     held_events: int = 1 << 16
     #: Seconds between reads of a token file.
     token_every: float = 60.0
-    #: Name under which the server notes the fields that are written; empty for its default.
+    #: Field manager of the written fields; empty for the server's default.
     field_manager: str = ""
-    #: Longest answer to a single request, and longest page of a list.
+    #: Maximum size of a response to a single request, and of a page of a list.
     most_bytes: int = 64 * _MIB
-    #: Longest line of a stream: one event with the largest object that etcd takes.
+    #: Maximum length of a line of a stream: one event with the largest object that etcd accepts.
     most_line: int = 4 * _MIB
 
 
@@ -56,7 +56,7 @@ class Backoff:
         self._tries = 0
 
     def next(self, retry_after: float | None = None) -> float:
-        """Seconds to wait now; at least what the server requested, within bounds."""
+        """Return the seconds to wait now, at least the requested ones, within bounds."""
         options = self._options
         step = min(options.longest_wait, options.first_wait * 2.0 ** min(self._tries, 30))
         self._tries += 1
@@ -66,5 +66,5 @@ class Backoff:
         return wait
 
     def reset(self) -> None:
-        """Success: the next wait is the first again."""
+        """Reset after a success: the next wait is the first one again."""
         self._tries = 0

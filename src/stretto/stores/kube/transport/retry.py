@@ -1,9 +1,9 @@
-"""Requests with retries where that is safe.
+"""Requests with retries where retries are safe.
 
-A request that was not sent, or was refused for now (429), is always retried. One whose answer is
-lost is retried only if repeating is idempotent; otherwise its outcome is *unknown*. A purpose has
-one retry budget: if the server is down or refuses everything, the rest of a batch is not sent,
-instead of waiting for each of a thousand pods.
+A request that was not sent, or was temporarily refused (429), is always retried. A request whose
+response is lost is retried only if it is idempotent; otherwise its outcome is *unknown*. Each
+purpose has one retry budget: if the server is down or refuses everything, the rest of a batch is
+not sent, instead of a wait for each of a thousand pods.
 """
 
 import asyncio
@@ -32,33 +32,34 @@ T = TypeVar("T")
 _BUDGET: Final = "DisruptionBudget"
 """The cause of a 429 by a disruption budget, which is not a sign of load."""
 _OF_THE_CALLER: Final = (401, 403)
-"""Statuses that concern the caller's rights, and not an earlier attempt that may have succeeded."""
+"""Statuses about the caller's rights, not about an earlier attempt that may have succeeded."""
 
 
 class WriteBatch:
     """One write call: its remaining retry time, and whether it has given up."""
 
     def __init__(self, timeout: float, leadership: int = 0) -> None:
-        #: The number of changes of leadership when it began.
+        #: Number of leadership changes when the call began.
         self.leadership = leadership
         self._timeout = timeout
         self._began = asyncio.get_running_loop().time()
-        #: Why nothing more is sent; ``None`` while the server answers.
+        #: Reason why no further item is sent; ``None`` while the server answers.
         self.gone: str | None = None
 
     def may_wait(self, seconds: float, since: float = float("-inf")) -> bool:
-        """Return whether there is time for another attempt after a wait.
+        """Return whether the time allows another attempt after a wait.
 
         Args:
             seconds: the wait.
-            since: when the retry time started again, by the loop's clock, if that was later.
+            since: time at which the retry time restarted, by the loop's clock, if later than the
+                start.
         """
         now = asyncio.get_running_loop().time()
         return now + seconds < max(self._began, since) + self._timeout
 
 
 class RetryDeadline:
-    """One read: its remaining retry time and its waits."""
+    """Remaining retry time and waits of one read."""
 
     def __init__(self, line: HttpClient, rng: Rng) -> None:
         self._line = line
@@ -74,7 +75,7 @@ class RetryDeadline:
         pause = self._backoff.next(retry_after)
         if not self._batch.may_wait(pause):
             server = (await self._line.login()).server
-            raise UnreachableError(server, why, "try again when it answers")
+            raise UnreachableError(server, why, "try again when the server answers")
         await asyncio.sleep(pause)
 
 
@@ -87,25 +88,25 @@ class WriteInFlight(msgspec.Struct, frozen=True):
     request: HttpRequest
     #: WriteVerb and resource for messages, such as ``create pods/binding``.
     what: str
-    #: True if it is idempotent, so that a lost answer may be requested again.
+    #: True if the write is idempotent, so that it may be repeated after a lost response.
     repeatable: bool = False
 
 
 class RequestSender:
-    """Sends requests through the gates of one client."""
+    """Sender of requests through the gates of one client."""
 
     def __init__(self, line: HttpClient, rng: Rng) -> None:
         #: The connections.
         self.line = line
         self._rng = rng
         self._gates = {purpose: RequestGate(width) for purpose, width in WIDTH.items()}
-        #: Places of batches: one begins when the previous one has nothing left to send.
+        #: Order of batches: a batch begins when the previous one has no unsent items left.
         self._places = {purpose: asyncio.Semaphore(width) for purpose, width in WIDTH.items()}
-        #: True if writes may be started now, leases and reviews aside: only a leader's may.
+        #: Returns whether a write may start now; not called for leases and reviews.
         self.may_write: Callable[[], bool] = lambda: True
-        #: Unanswered writes, leases and reviews aside.
+        #: Number of unanswered writes, except leases and reviews.
         self.under_way = 0
-        #: Number of changes of leadership.
+        #: Number of leadership changes.
         self._leaderships = 0
 
     def fence(self, may_write: Callable[[], bool]) -> None:
@@ -113,7 +114,7 @@ class RequestSender:
         self.may_write = may_write
 
     async def abandon(self) -> None:
-        """Stop sending the batches that have begun: their sender is gone."""
+        """Stop sending the batches that have begun, because their leadership has ended."""
         self._leaderships += 1
 
     @property
@@ -124,10 +125,10 @@ class RequestSender:
     # ------------------------------------------------------------ reads
 
     async def read(self, path: str, purpose: RequestPurpose = RequestPurpose.READ) -> HttpResponse:
-        """The answer to a GET that is no sign of load or failure; a 4xx is an answer.
+        """Return the response to a GET that is not a sign of load or failure; a 4xx is a response.
 
         Raises:
-            UnreachableError: there was none within the retry time.
+            UnreachableError: there was no such response within the retry time.
         """
         deadline, gate = self.retry_deadline(), self._gates[purpose]
         while True:
@@ -149,12 +150,12 @@ class RequestSender:
     # ------------------------------------------------------------ writes
 
     async def write(self, write: WriteInFlight, batch: WriteBatch) -> HttpResponse | Reply:
-        """The server's answer to a write, or the reply if there is none."""
+        """Send a write; return the server's response, or the reply if there is no response."""
         backoff, gate = Backoff(self.options, self._rng), self._gates[write.purpose]
         maybe, may_send = "", self._fence_of(write.purpose, batch)
         while True:
             if not may_send():
-                return self._without(write, maybe, "we do not lead")
+                return self._without(write, maybe, "this process does not lead")
             retry_after = None
             try:
                 async with gate as entered:
@@ -182,7 +183,7 @@ class RequestSender:
                 continue
             pause = backoff.next(retry_after)
             if not batch.may_wait(pause, gate.answered_at):
-                batch.gone = why  # it refuses everything of this purpose
+                batch.gone = why  # the server refuses everything of this purpose
             if (maybe and not write.repeatable) or not batch.may_wait(pause):
                 return self._given_up(write, maybe, answer, why)
             await asyncio.sleep(pause)
@@ -225,10 +226,10 @@ class RequestSender:
         key: Callable[[T], Hashable],
         send: Callable[[T, WriteBatch], Awaitable[Reply]],
     ) -> Replies:
-        """Send a batch, as many at once as its gate admits, and answer it in its order.
+        """Send a batch, as many items at once as its gate admits; reply in its order.
 
         Items with the same key (the same object) are sent one after another. A batch that follows
-        another begins once that one has fewer items left than the gate is wide.
+        another begins once the earlier one has fewer unsent items than the width of the gate.
         """
         batch, places = (
             WriteBatch(self.options.write_timeout, self._leaderships),

@@ -1,4 +1,4 @@
-"""Watch streams: received bytes as changes, one JSON object a line."""
+"""Watch streams: decoding of changes, one JSON object per line."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,14 +29,14 @@ class WatchLine(msgspec.Struct, frozen=True, gc=False):
 
 _DECODER: Final = msgspec.json.Decoder(WatchLine)
 _REFUSAL: Final = 4096
-"""Bytes read of an answer that refuses a stream."""
+"""Maximum bytes read of a response that refuses a stream."""
 
 
 async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> HttpResponse:
-    """The answer received instead of a stream, up to a limit.
+    """Read the response received instead of a stream, up to a limit.
 
     Raises:
-        LostError: it did not arrive completely in time.
+        LostError: the response did not arrive completely in time.
     """
     body = b""
     try:
@@ -54,7 +54,7 @@ async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> HttpRe
 async def changes_of(
     response: aiohttp.ClientResponse, most_line: int
 ) -> AsyncIterator[list[WatchLine]]:
-    """The changes of a stream as they arrive, in batches; ends when the server ends it.
+    """Yield the changes of a stream in batches as they arrive, until the server ends it.
 
     Raises:
         SilentError: nothing arrived for too long.
@@ -77,7 +77,7 @@ async def changes_of(
 
 
 def _change_of(line: bytes) -> WatchLine | None:
-    """The change of a line; ``None`` for an object nested too deeply to decode.
+    """Decode the change in a line; ``None`` for an object nested too deeply to decode.
 
     A server accepts ten thousand levels in free-form fields. Such an object is skipped; otherwise
     the stream would end there every time.
