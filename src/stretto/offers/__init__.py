@@ -1,4 +1,5 @@
 """Resource offers: Mesos' two-level scheduling over the same pool.
 
-Here: the allocator, the messages of Mesos' API and the master. Not here: pods and their scheduling.
+This package contains the allocator, the messages of Mesos' API and the master. It does not contain
+pods and their scheduling.
 """

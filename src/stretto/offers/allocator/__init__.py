@@ -1,1 +1,1 @@
-"""The allocator: which framework is offered which capacity. No I/O; time is an argument."""
+"""The allocator, which decides about the offers of frameworks. No I/O; time is an argument."""

@@ -20,13 +20,13 @@ NOTHING_GRANTED = CycleResult((), (), ())
 
 
 class Allocator:
-    """Agents, frameworks and roles in; offers out. `OfferAllocator` describes the methods."""
+    """Maps agents, frameworks and roles to offers; `OfferAllocator` describes the methods."""
 
     def __init__(
         self, pool: OfferPool, triggers: Triggers, ledger: HoldingLedger, rounds: Round
     ) -> None:
-        """Join the parts; `build.make_allocator` makes them."""
-        #: The state, for views of it.
+        """Combine the parts, which `build.make_allocator` creates."""
+        #: The state, which read-only views use.
         self.pool = pool
         self._triggers = triggers
         self._ledger = ledger
@@ -41,7 +41,7 @@ class Allocator:
         self._triggers.call(agent.id)
 
     def update_agent(self, agent: AgentInfo) -> bool:
-        """Replace the registration of an agent; whether anything changed."""
+        """Replace the registration of an agent; true if anything changed."""
         changed = self.pool.update(agent)
         if changed:
             self._triggers.call(agent.id)
@@ -53,7 +53,7 @@ class Allocator:
         self.pool.contests.forget(agent)
 
     def set_agent_active(self, agent: str, active: bool) -> None:
-        """Offer an agent, or no longer."""
+        """Start or stop offering an agent."""
         found = self.pool.agents.find(agent)
         if found is not None:
             self.pool.agents.set_active(found, active)
@@ -127,12 +127,12 @@ class Allocator:
         self.pool.set_quota(role, quota)
 
     def add_outside(self, role: str, amounts: Mapping[str, int]) -> None:
-        """Add to what a role consumes outside the pool."""
+        """Add to the consumption of a role outside the pool."""
         self.pool.roles.add_outside(role, amounts)
         self.pool.reopen()
 
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
-        """Decide which outstanding offers the new quotas of these roles end."""
+        """Predicate of the outstanding offers that the new quotas of these roles end."""
         return self._ledger.quota_rescinds(roles)
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
@@ -152,29 +152,29 @@ class Allocator:
         return self.pool.agents.take_changed()
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[AgentOffer, ...]:
-        """A framework accepts an offer; return the offers of the same capacity, which end."""
+        """Accept an offer; return the other offers of the same capacity, which end."""
         return self._ledger.claim(holding, resources)
 
     def use(self, holding: Holding, resources: Resources) -> None:
-        """Held capacity is now used by tasks."""
+        """Record that tasks use held capacity."""
         self._ledger.use(holding, resources)
 
     def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
-        """An operation turns held capacity into another form."""
+        """Convert held capacity to another form by an operation."""
         self._ledger.convert(holding, before, after)
 
     def convert_available(self, agent: str, before: Resources, after: Resources) -> bool:
-        """An operator's operation on free capacity; false if it is not free now."""
+        """Convert free capacity by an operator's operation; false if it is not free."""
         return self._ledger.convert_available(agent, before, after)
 
     def recover(
         self, holding: Holding, resources: Resources, now: float, refuse: float | None = None
     ) -> None:
-        """Offered capacity is free again."""
+        """Free offered capacity."""
         self._ledger.recover(holding, resources, now, refuse)
 
     def finish(self, holding: Holding, resources: Resources) -> None:
-        """Capacity that tasks used is free again."""
+        """Free capacity that tasks used."""
         self._ledger.finish(holding, resources)
 
     # ------------------------------------------------------------ maintenance
@@ -187,7 +187,7 @@ class Allocator:
     def answer_inverse_offer(
         self, holding: Holding, accepted: bool, now: float, refuse: float | None = None
     ) -> None:
-        """A framework answers an inverse offer."""
+        """Record the answer of a framework to an inverse offer."""
         status = InverseOfferStatus(accepted, now)
         maintenance.note_answer(self.pool, holding, status, refuse)
 
@@ -196,7 +196,7 @@ class Allocator:
         return maintenance.statuses(self.pool, agent)
 
     def active_filters(self, now: float) -> Mapping[str, int]:
-        """Number of filters that still last, by role."""
+        """Number of active filters, by role."""
         counts: dict[str, int] = {}
         for framework in self.pool.frameworks.values():
             for each in framework.chosen(()):
@@ -204,7 +204,7 @@ class Allocator:
         return counts
 
     def filter_end(self, holding: Holding, now: float) -> float | None:
-        """When the last filter of a framework in a role on an agent ends."""
+        """End of the last filter of a framework in a role on an agent; ``None`` without one."""
         framework, agent = (
             self.pool.frameworks.get(holding.framework),
             self.pool.agents.find(holding.agent),
@@ -218,7 +218,7 @@ class Allocator:
     # ------------------------------------------------------------ cycles
 
     def begin_recovery(self, expected_agents: int, now: float) -> None:
-        """After a restart with quota, wait until most agents have registered again."""
+        """Wait, after a restart with quota, until most agents have registered again."""
         settings = self.pool.settings
         if self.pool.roles.table and expected_agents:
             needed = settings.recovery_factor * expected_agents
@@ -226,7 +226,7 @@ class Allocator:
 
     @property
     def is_due(self) -> bool:
-        """True if an event since the last cycle calls for one."""
+        """True if an event since the last cycle requires one."""
         return self._triggers.is_due
 
     def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:

@@ -16,7 +16,7 @@ def make_allocator(
     """An empty allocator.
 
     Args:
-        rng: source of random numbers; equal seeds give equal offers.
+        rng: source of random numbers; equal seeds result in equal offers.
         settings: `DEFAULTS`, `MESOS`, or any other.
         order: the order in which a stage visits agents; random by default.
     """

@@ -1,8 +1,8 @@
 """The interface between a master of frameworks and the allocator.
 
-The allocator does no I/O and reads no clock. A master reports what happened, runs a cycle when one
-is due, and sends what the cycle returns. Every offered capacity stays charged to its holder until
-the master recovers it.
+The allocator does no I/O and reads no clock. A master reports events, runs a cycle when one is due,
+and sends the results of the cycle. Every offered capacity stays charged to its holder until the
+master recovers it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,22 +28,22 @@ class Holding(NamedTuple):
 
 
 OfferJudge: TypeAlias = Callable[[Holding, Resources], bool]
-"""Whether an outstanding offer, its holder and its capacity, must end."""
+"""Predicate over the holder and the capacity of an outstanding offer; true if it must end."""
 
 
 class OfferAllocator(Protocol):
-    """The calls of a master. Times are seconds of one monotonic clock."""
+    """Methods that a master calls. Times are seconds of one monotonic clock."""
 
     # ------------------------------------------------------------ agents
 
     def add_agent(self, agent: AgentInfo, used: Mapping[Holding, Resources]) -> None:
         """Add an agent with the use of its running tasks; a cycle for it is due.
 
-        The frameworks of ``used`` may be unknown yet: their use counts once they are added.
+        The frameworks of ``used`` may be unknown yet: their use counts after they are added.
         """
 
     def update_agent(self, agent: AgentInfo) -> bool:
-        """Replace an agent's total, attributes, domain and capabilities; whether any changed.
+        """Replace an agent's total, attributes, domain and capabilities; true if any changed.
 
         The total may fall below the held amounts; the rest is offered after recovery. Changed
         attributes remove the filters on this agent.
@@ -53,7 +53,7 @@ class OfferAllocator(Protocol):
         """Remove an agent and everything that was held there."""
 
     def set_agent_active(self, agent: str, active: bool) -> None:
-        """An inactive agent is not offered; held amounts stay held."""
+        """Activate or deactivate an agent; an inactive agent is not offered, but stays held."""
 
     def set_whitelist(self, hostnames: Collection[str] | None) -> None:
         """Offer only agents with these host names; ``None`` for all."""
@@ -83,7 +83,7 @@ class OfferAllocator(Protocol):
         """Deactivation removes its filters; activation makes a cycle over all agents due."""
 
     def suppress(self, framework: str, roles: Collection[str] = ()) -> None:
-        """Send no offers for these roles, or for all roles if there are none."""
+        """Stop offers for these roles; an empty collection means all roles."""
 
     def revive(self, framework: str, roles: Collection[str] = ()) -> None:
         """Remove suppression and filters of these roles, or of all; a cycle is due."""
@@ -97,14 +97,14 @@ class OfferAllocator(Protocol):
         """Set guarantee and limit of a role; the default quota removes both.
 
         Raises:
-            InputError: the role is not at the top level and the settings do not allow that.
+            InputError: the role is not at the top level and the settings do not allow nested quota.
         """
 
     def add_outside(self, role: str, amounts: Quantities) -> None:
-        """Add to what a role consumes outside the pool, in thousandths; quota counts it."""
+        """Add to the consumption of a role outside the pool, in thousandths; quota counts it."""
 
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
-        """Check offers after the quotas of these roles were set: true if an offer must end.
+        """Predicate of offers after the quotas of these roles were set; true if an offer must end.
 
         The master recovers an offer that must end before it checks the next one.
         """
@@ -121,25 +121,27 @@ class OfferAllocator(Protocol):
         """Agents whose total or holdings have changed since the last call."""
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[AgentOffer, ...]:
-        """A framework accepts an offer, which must be outstanding.
+        """Accept an outstanding offer for a framework.
 
-        If the capacity was also offered to others, it is now charged to this holder. Returned are
-        the offers of the others: they have ended, and must not be recovered.
+        If the capacity was also offered to others, it is now charged to this holder.
+
+        Returns:
+            The offers of the others, which have ended and must not be recovered.
         """
 
     def use(self, holding: Holding, resources: Resources) -> None:
-        """Held capacity is now used by tasks; each task adds its own copy of a shared item."""
+        """Record that tasks use held capacity; each task adds its own copy of a shared item."""
 
     def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
-        """An operation turns held capacity into another form: RESERVE, CREATE and the like."""
+        """Convert held capacity to another form by an operation such as RESERVE or CREATE."""
 
     def convert_available(self, agent: str, before: Resources, after: Resources) -> bool:
-        """An operator's operation on free capacity; false if it is not free now."""
+        """Convert free capacity by an operator's operation; false if it is not free."""
 
     def recover(
         self, holding: Holding, resources: Resources, now: float, refuse: float | None = None
     ) -> None:
-        """Capacity is free again: decline, rescind, time-out, or the rest of an ACCEPT.
+        """Free offered capacity after a decline, a rescind, a time-out, or the rest of an ACCEPT.
 
         An offer that was not accepted is recovered as a whole.
 
@@ -148,11 +150,11 @@ class OfferAllocator(Protocol):
             resources: the capacity.
             now: seconds.
             refuse: lifetime in seconds of the filter that DECLINE or ACCEPT install; ``None`` or 0
-                for no filter. Negative and NaN mean Mesos' default of 5 s.
+                for no filter. Negative values and NaN select Mesos' default of 5 s.
         """
 
     def finish(self, holding: Holding, resources: Resources) -> None:
-        """Capacity that tasks used is free again."""
+        """Free capacity that tasks used."""
 
     # ------------------------------------------------------------ maintenance
 
@@ -162,33 +164,33 @@ class OfferAllocator(Protocol):
     def answer_inverse_offer(
         self, holding: Holding, accepted: bool, now: float, refuse: float | None = None
     ) -> None:
-        """A framework answers an inverse offer (the role of the holding is ignored)."""
+        """Record the answer of a framework to an inverse offer; the holding's role is ignored."""
 
     def inverse_statuses(self, agent: str) -> Mapping[str, InverseOfferStatus]:
         """Last answers of frameworks to inverse offers of an agent."""
 
     def active_filters(self, now: float) -> Mapping[str, int]:
-        """Number of filters that still last, by role."""
+        """Number of active filters, by role."""
 
     def filter_end(self, holding: Holding, now: float) -> float | None:
-        """When the last filter of a framework in a role on an agent ends; ``None`` without one."""
+        """End of the last filter of a framework in a role on an agent; ``None`` without one."""
 
     # ------------------------------------------------------------ cycles
 
     def begin_recovery(self, expected_agents: int, now: float) -> None:
-        """After a restart with quota, offer nothing until most agents have registered again.
+        """Wait, after a restart with quota, until most agents have registered again.
 
-        Without them, other roles would get free capacity that guarantees need.
+        Without these agents, other roles would receive free capacity that guarantees need.
         """
 
     @property
     def is_due(self) -> bool:
-        """True if an event since the last cycle calls for one; several events call for one."""
+        """True if an event since the last cycle requires one; several events cause one cycle."""
 
     def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:
         """Decide about the agents that events named; a batch cycle decides about all.
 
-        With ``most``, this cycle decides about so many of them, drawn at random, and the next one,
-        which is due, about the others. It decides about more of them if the whole cycle would have
-        too many parts, each with the costs of its own sums.
+        ``most`` limits the number of agents, which are drawn at random; the next cycle, which is
+        due, decides about the others. The number is exceeded if the whole cycle would have too many
+        parts, because each part computes its own sums.
         """

@@ -15,18 +15,18 @@ from stretto.offers.allocator.values.resources import NOTHING, Resources
 
 
 class HoldingLedger:
-    """Changes of holdings by the answers of frameworks and the ends of tasks."""
+    """Changes holdings after answers of frameworks and ends of tasks."""
 
     def __init__(self, pool: OfferPool, triggers: Triggers) -> None:
-        """Work on a pool; `triggers` collect the agents with capacity to offer."""
+        """Initialize with a pool; `triggers` collects the agents with capacity to offer."""
         self._pool = pool
         self._triggers = triggers
         self._last_end = 0.0
-        #: Frameworks that come after their siblings.
+        #: Frameworks that are sorted after their siblings.
         self.lateness = Lateness(pool)
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[AgentOffer, ...]:
-        """Charge accepted offers to their holder; return the offers of its rivals, which end.
+        """Charge accepted offers to their holder; return the competing offers, which end.
 
         ``resources`` may be the sum of several offers of the same agent and role.
         """
@@ -61,7 +61,7 @@ class HoldingLedger:
         return {Holding(*key, name): resources for key, resources in held}
 
     def use(self, holding: Holding, resources: Resources) -> None:
-        """Tasks use held capacity; a copy of a shared item beyond the held ones is added."""
+        """Record that tasks use held capacity; each further copy of a shared item is added."""
         agent = self._pool.agents.find(holding.agent)
         key = (holding.framework, holding.role)
         if agent is None or key not in agent.held:
@@ -73,14 +73,14 @@ class HoldingLedger:
             self._pool.hold(agent, subscription, missing)
 
     def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
-        """Turn held capacity into another form."""
+        """Convert held capacity to another form."""
         agent = self._pool.agents.find(holding.agent)
         key = (holding.framework, holding.role)
         if agent is not None and agent.held.get(key, NOTHING).contains(before):
             self._pool.swap(agent, key, before, after)
 
     def convert_available(self, name: str, before: Resources, after: Resources) -> bool:
-        """Turn free capacity into another form; false if it is not free."""
+        """Convert free capacity to another form; false if it is not free."""
         agent = self._pool.agents.find(name)
         if agent is None or not agent.available.contains(before):
             return False
@@ -118,7 +118,7 @@ class HoldingLedger:
             self._call(holding.agent)
 
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
-        """Decide which outstanding offers the new quotas of these roles end."""
+        """Predicate of the outstanding offers that the new quotas of these roles end."""
         return QuotaRescinds(self._pool, roles).ends
 
     def _call(self, agent: str) -> None:
@@ -130,10 +130,10 @@ class HoldingLedger:
     ) -> None:
         """Install a filter for a period: its start, and its length in seconds.
 
-        A filter lasts at least one interval. One that lasts exactly an interval still holds in the
-        batch cycle at its end, as in Mesos, where the timer of the cycle fires first. A framework
-        that refuses all that it holds on the agent comes after its siblings meanwhile; one that
-        returns the rest of an ACCEPT does not.
+        A filter lasts at least one interval. A filter of exactly one interval still applies in the
+        batch cycle at its end, as in Mesos, where the timer of the cycle fires first. While the
+        filter lasts, a framework that refused everything it holds on the agent is sorted after its
+        siblings; a framework that returned the rest of an ACCEPT is not.
         """
         key = (holding.framework, holding.role)
         framework = self._pool.frameworks.get(holding.framework)
@@ -143,7 +143,7 @@ class HoldingLedger:
         start, length = period
         interval = self._pool.settings.interval
         end = start + length if length > interval else nextafter(start + interval, inf)
-        #: Equal ends share one object: a quiet pool has millions of filters.
+        #: Equal ends share one object, because an idle pool has millions of filters.
         end = self._last_end = self._last_end if self._last_end == end else end
         agent.filters.purge(start, self._pool.revives)
         agent.filters.add(subscription.filters, refused, end)

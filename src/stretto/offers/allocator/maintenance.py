@@ -10,7 +10,7 @@ from stretto.offers.allocator.subjects.grants import InverseOfferStatus
 
 
 def set_unavailability(pool: OfferPool, name: str, planned: Unavailability | None) -> None:
-    """Plan or cancel the maintenance of an agent: earlier inverse offers and answers are void."""
+    """Plan or cancel the maintenance of an agent; earlier inverse offers and answers end."""
     agent = pool.agents.find(name)
     if agent is None:
         return
@@ -23,7 +23,7 @@ def set_unavailability(pool: OfferPool, name: str, planned: Unavailability | Non
 def note_answer(
     pool: OfferPool, holding: Holding, status: InverseOfferStatus, refuse: float | None
 ) -> None:
-    """Record an answer to an inverse offer; a filter delays the next one, also after a yes."""
+    """Record an answer to an inverse offer; its filter delays the next one, even after a yes."""
     framework = pool.frameworks.get(holding.framework)
     agent = pool.agents.find(holding.agent)
     if framework is None or agent is None or agent.unavailability is None:

@@ -13,7 +13,7 @@ class Round:
     """Runs cycles over a pool."""
 
     def __init__(self, pool: OfferPool, ledger: HoldingLedger, order: AgentOrder) -> None:
-        """Visit agents in the given order."""
+        """Initialize with the order in which agents are visited."""
         self._pool = pool
         self._ledger = ledger
         self._order = order

@@ -6,14 +6,14 @@ from typing import Final
 from stretto.base.rng import Rng
 
 MOST_PARTS: Final = 64
-"""Most parts of a cycle: each of them sums up roles and quota again."""
+"""Maximum number of parts of a cycle; each part computes the sums of roles and quota again."""
 
 
 class Triggers:
-    """Agents that the next cycle must look at."""
+    """Agents that the next cycle must evaluate."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without agents."""
         self._is_all = False
         self._agents: list[str] = []
         self._known: set[str] = set()
@@ -21,32 +21,32 @@ class Triggers:
 
     @property
     def is_due(self) -> bool:
-        """True if an event since the last cycle calls for one."""
+        """True if an event since the last cycle requires one."""
         return self._is_all or bool(self._agents)
 
     @property
     def is_all(self) -> bool:
-        """True if an event calls for a cycle over all agents."""
+        """True if an event requires a cycle over all agents."""
         return self._is_all
 
     def call_all(self) -> None:
-        """Any agent may be offered now."""
+        """Request a cycle over all agents."""
         self._is_all = True
 
     def call(self, agent: str) -> None:
-        """An agent may be offered now."""
+        """Request a cycle over an agent."""
         if agent not in self._known:
             self._known.add(agent)
             self._agents.append(agent)
 
     def call_each(self, agents: Iterable[str]) -> None:
-        """These are all agents that may be offered now."""
+        """Replace the requests by one cycle over exactly these agents."""
         self._is_all = False
         for each in agents:
             self.call(each)
 
     def take(self) -> list[str] | None:
-        """The named agents, or ``None`` for all; nothing is due afterwards."""
+        """The named agents, or ``None`` for all; no cycle is due afterwards."""
         named = None if self._is_all else self._agents
         self._is_all, self._agents, self._known, self._whole = False, [], set(), 0
         return named
@@ -55,8 +55,8 @@ class Triggers:
         """Some of the named agents at random, for one part of a cycle; the others remain.
 
         Args:
-            rng: draws them.
-            most: number of agents; more if the cycle would have more than `MOST_PARTS` parts.
+            rng: source of random numbers.
+            most: number of agents; exceeded if the cycle would have more than `MOST_PARTS` parts.
         """
         agents = self._agents
         self._whole = max(self._whole, len(agents))

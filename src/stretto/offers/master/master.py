@@ -1,4 +1,4 @@
-"""One master: requests, agent messages and time go in, answers and effects come out."""
+"""One master: requests, agent messages and time are inputs; answers and effects are outputs."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -17,18 +17,18 @@ from stretto.offers.messages.schema import Message
 
 
 class CycleTime(Enum):
-    """When a master runs the cycles of its allocator that are due."""
+    """Time at which a master runs due cycles of its allocator."""
 
     #: At the end of the step that made them due.
     AT_ONCE = "at once"
-    #: When `Master.cycle` is called: requests that wait are answered before.
+    #: When `Master.cycle` is called; pending requests are answered before.
     ON_CALL = "on call"
 
 
 class Master:
     """A Mesos master as a state machine without I/O.
 
-    Each method is one step. After a step, `effects` are to be sent in their order.
+    Each method is one step. After a step, the caller must send `effects` in their order.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class Master:
 
         Args:
             settings: addresses and intervals.
-            allocator: decides which capacity is offered to which framework.
-            clock: all times.
-            rng: ids of streams.
-            cycles: when cycles run.
+            allocator: decides about the offers of frameworks.
+            clock: source of all times.
+            rng: source of stream ids.
+            cycles: time at which cycles run.
         """
         #: The state of the master.
         self.state = MasterState(settings, allocator, clock, rng)
@@ -61,43 +61,43 @@ class Master:
         return answered
 
     def receive(self, pid: str, name: str, message: Message) -> bool:
-        """Take a message of an agent; whether its name is known."""
+        """Handle a message of an agent; true if its name is known."""
         known = reports.receive(self.state, pid, name, message)
         self._settle()
         return known
 
     def closed(self, stream: ClientStream) -> None:
-        """A client has closed its stream."""
+        """Handle a stream that its client has closed."""
         connections.closed(self.state, stream)
         self._settle()
 
     def agent_lost(self, pid: str) -> None:
-        """The connection to an agent is lost."""
+        """Handle a lost connection to an agent."""
         connections.agent_lost(self.state, pid)
 
     def run_timers(self) -> None:
-        """Run the work that is due."""
+        """Run due timers."""
         self.state.timers.run(self.state.now)
         self._settle()
 
     @property
     def is_cycle_due(self) -> bool:
-        """True if a cycle waits for a call of `cycle`."""
+        """True if a due cycle requires a call of `cycle`."""
         is_due = self._is_batch_due or self.state.allocator.is_due
         return is_due and self._cycles is CycleTime.ON_CALL
 
     def cycle(self, most: int) -> None:
-        """Run the cycle that is due for at most so many agents; the rest remains due."""
+        """Run the due cycle for at most that many agents; the rest stays due."""
         batch, self._is_batch_due = self._is_batch_due, False
         offering.run(self.state, batch=batch, most=most)
 
     @property
     def next_due(self) -> float | None:
-        """When the next timer ends."""
+        """Time of the next timer, in monotonic seconds; ``None`` without one."""
         return self.state.timers.next_due
 
     def effects(self) -> Iterator[Effect]:
-        """Take everything that is to be sent."""
+        """Take all unsent effects."""
         return self.state.outbox.drain()
 
     def _settle(self) -> None:

@@ -1,4 +1,4 @@
-"""Names of roles: which are valid, and how they nest."""
+"""Validity and hierarchy of role names."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ _SPACES = frozenset("\t\n\v\f\r \x7f")
 
 
 def role_error(role: str) -> str | None:
-    """Why a name is no role, in Mesos' words; None if it is one."""
+    """Mesos' error for an invalid role name; ``None`` if it is valid."""
     if role == "*":
         return None
     if not role:
@@ -26,7 +26,7 @@ def is_below(role: str, ancestor: str) -> bool:
 
 
 def ancestors(role: str) -> Iterator[str]:
-    """The roles above a role, nearest first."""
+    """The ancestors of a role, nearest first."""
     while "/" in role:
         role = role.rpartition("/")[0]
         yield role

@@ -1,4 +1,4 @@
-"""Events as they go over a stream."""
+"""Encoding of events on a stream."""
 
 from stretto.offers.master.api.forms import json_form
 from stretto.offers.master.state.outbox import ClientStream
@@ -8,7 +8,7 @@ from stretto.offers.messages.schema import Message
 
 
 def event_value(stream: ClientStream, event: Message) -> Message:
-    """An event in the form that the client of a stream reads."""
+    """An event in the format that the client of a stream reads."""
     return event if stream.protobuf else json_form(stream.kind.value, event)
 
 

@@ -1,4 +1,4 @@
-"""Messages of Mesos' v1 API: one table of fields drives JSON and protobuf.
+"""Messages of Mesos' v1 API: one table of fields defines JSON and protobuf.
 
-Here: field tables, codecs and framing. Not here: the meaning of messages.
+This package contains field tables, codecs and framing. It does not contain the meaning of messages.
 """

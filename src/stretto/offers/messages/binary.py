@@ -1,4 +1,4 @@
-"""Protobuf of Mesos' messages: descriptors are built at run time from the table of fields."""
+"""Protobuf of Mesos' messages: descriptors are created at run time from the table of fields."""
 
 import base64
 from functools import cache
@@ -33,10 +33,10 @@ _LABELS: Final = {
 
 
 def read(name: str, data: bytes) -> Message:
-    """The message ``name`` of its protobuf bytes.
+    """Decode the message ``name`` from its protobuf bytes.
 
     Raises:
-        MessageError: the bytes are no such message, or lack a required field.
+        MessageError: the bytes are not such a message, or a required field is missing.
     """
     wire = _class(name)()
     try:
@@ -51,7 +51,7 @@ def read(name: str, data: bytes) -> Message:
 
 
 def write(name: str, message: Message) -> bytes:
-    """The protobuf bytes of a message; fields that the table lacks are left out."""
+    """The protobuf bytes of a message; fields that are not in the table are omitted."""
     wire = _class(name)()
     _fill(name, wire, message)
     return wire.SerializePartialToString()
@@ -137,7 +137,7 @@ def _full(name: str) -> str:
 
 @cache
 def _pool() -> descriptor_pool.DescriptorPool:
-    """All messages as flat names: ``Offer.Operation`` is ``Offer_Operation``."""
+    """All messages with flat names: ``Offer.Operation`` is ``Offer_Operation``."""
     file = descriptor_pb2.FileDescriptorProto(name="offers", package=_PACKAGE, syntax="proto2")
     for enum, numbers in schema().enums.items():
         target = file.enum_type.add(name=enum.replace(".", "_"))

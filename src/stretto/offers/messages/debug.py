@@ -1,4 +1,4 @@
-"""The text form of protobuf messages, as Mesos shows them in errors."""
+"""The text form of protobuf messages, as Mesos prints them in errors."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 MAX_RECORD: Final = 1 << 26
-"""Bytes of the longest record that a reader accepts."""
+"""Maximum size in bytes of a record that a reader accepts."""
 _MAX_DIGITS: Final = len(str(MAX_RECORD))
 
 
 def frame(record: bytes) -> bytes:
-    """One record with its length, to be sent as one chunk."""
+    """One record with its length, for sending as one chunk."""
     return b"%d\n%b" % (len(record), record)
 
 
@@ -20,7 +20,7 @@ class RecordReader:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The records that are complete with these bytes.
+        """The records that these bytes complete.
 
         Raises:
             ValueError: a length is not a number, or is too large.

@@ -1,7 +1,7 @@
 """The table of messages: names, numbers and types of all fields, read from ``tables/*.fields``.
 
-Both codecs, JSON and protobuf, are driven by this table. A message is a plain mapping from field
-names to values: enums are their names, bytes are base64 text, 64-bit integers are integers.
+Both codecs, JSON and protobuf, use this table. A message is a plain mapping from field names to
+values: enums are their names, bytes are base64 text, 64-bit integers are integers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 Message: TypeAlias = dict[str, Any]
-"""A decoded message: values by field name; a field that is unset is absent."""
+"""A decoded message: values by field name; an unset field is absent."""
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     "string": "",
@@ -30,7 +30,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 
 
 class Label(Enum):
-    """How often a field occurs."""
+    """Cardinality of a field."""
 
     #: At most once.
     OPTIONAL = ""
@@ -51,9 +51,9 @@ class Field(msgspec.Struct, frozen=True):
     name: str
     #: A plain type, or the name of a message or an enum.
     type: str
-    #: How often it occurs.
+    #: Cardinality.
     label: Label
-    #: The written default; None without one.
+    #: The default in the table; ``None`` without one.
     default: str | None = None
 
     @property
@@ -102,7 +102,7 @@ def message_type(name: str) -> MessageType:
     """The message with this name.
 
     Raises:
-        KeyError: the table has none.
+        KeyError: the table has no such message.
     """
     return schema().messages[name]
 

@@ -1,7 +1,7 @@
-"""JSON of Mesos' messages: which values a field accepts, and the errors of those it rejects.
+"""JSON of Mesos' messages: accepted values of fields, and errors for others.
 
 Unknown fields and unknown values of optional enums are ignored, null is unset, numbers may be
-strings. The texts of the errors are Mesos', because clients show and compare them.
+strings. The texts of the errors are those of Mesos, because clients show and compare them.
 """
 
 import base64
@@ -27,14 +27,14 @@ _MAX_DEPTH: Final = 64
 
 
 class MessageError(ValueError):
-    """A text that is not the expected message; its text is the answer of Mesos."""
+    """Error for a text that is not the expected message, with Mesos' text."""
 
 
 def parse(body: bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        MessageError: it is not JSON; the text names the line and the characters after the error.
+        MessageError: the text is not JSON; the error contains the line and the characters after it.
     """
     try:
         return msgspec.json.decode(body)
@@ -53,21 +53,22 @@ def parse(body: bytes) -> Any:
 
 
 def decode(name: str, body: bytes) -> Message:
-    """The message ``name`` of a JSON text.
+    """Decode the message ``name`` from a JSON text.
 
     Raises:
         KeyError: there is no such message.
-        MessageError: it is not JSON, or not that message.
+        MessageError: the text is not JSON, or not that message.
     """
     usual = typed.decode(name, body)
     return read(name, parse(body)) if usual is None else usual
 
 
 def read(name: str, value: object) -> Message:
-    """The message ``name`` of a JSON value.
+    """Decode the message ``name`` from a JSON value.
 
     Raises:
-        MessageError: a field has a wrong type, a required field is missing, or it is no object.
+        MessageError: a field has a wrong type, a required field is missing, or the value is not an
+            object.
     """
     if not isinstance(value, dict):
         raise MessageError("Expecting a JSON object")
@@ -84,9 +85,9 @@ def missing_fields(name: str, message: Message) -> list[str]:
 
 
 def with_defaults(name: str, message: Message) -> Message:
-    """The message with the written defaults of unset fields, as Mesos shows them in JSON.
+    """The message with the table's defaults of unset fields, as Mesos shows them in JSON.
 
-    The deprecated ``role`` of resources and frameworks is left out.
+    The deprecated ``role`` of resources and frameworks is omitted.
     """
     shown_fields = _shown_fields(name)
     if shown_fields is None:
@@ -112,7 +113,7 @@ def with_defaults(name: str, message: Message) -> Message:
 
 @cache
 def _shown_fields(name: str) -> tuple[tuple[tuple[str, Any], ...], dict[str, Field]] | None:
-    """Fields of a message that are shown with a default, and those whose parts may be.
+    """Fields of a message that are shown with a default, and fields whose parts may be.
 
     ``None`` for a message without such fields.
     """
@@ -126,7 +127,7 @@ def _shown_fields(name: str) -> tuple[tuple[tuple[str, Any], ...], dict[str, Fie
 
 @cache
 def _with_defaults() -> frozenset[str]:
-    """Messages that have a field with a default, or a part that has one."""
+    """Messages with a field that has a default, at any depth."""
     messages = schema().messages
     found = {
         name
@@ -175,7 +176,7 @@ def _object(name: str, value: dict[str, Any], depth: int) -> Message:
 
 
 def _set(message: Message, field: Field, value: object, depth: int) -> None:
-    """Store the value of one field, as far as it has one."""
+    """Store the value of one field, if it has one."""
     if field.label is Label.MAP:
         if not isinstance(value, dict):
             raise _unexpected(field, value)
@@ -196,7 +197,7 @@ def _set(message: Message, field: Field, value: object, depth: int) -> None:
 
 
 def _value(field: Field, value: object, depth: int) -> Any:
-    """The value of a field; None for an unknown value of an optional enum."""
+    """The value of a field; ``None`` for an unknown value of an optional enum."""
     kind = field.type
     if not field.plain:
         if kind in schema().enums:
@@ -265,7 +266,7 @@ def _number(field: Field, value: object) -> float | int:
 
 
 def _spelled(field: Field, value: str) -> float | int:
-    """The number that a string spells."""
+    """The number in a string."""
     if field.type in FLOATS and value in ("Infinity", "-Infinity"):
         return math.inf if value == "Infinity" else -math.inf
     try:
@@ -287,7 +288,7 @@ def _unexpected(field: Field, value: object) -> MessageError:
 
 
 def _missing(name: str, message: Message, prefix: str) -> Iterator[str]:
-    """Required fields that are unset: those of the message first, then those of its parts."""
+    """Unset required fields: those of the message first, then those of its parts."""
     fields = message_type(name).fields
     for field in fields.values():
         if field.label is Label.REQUIRED and field.name not in message:

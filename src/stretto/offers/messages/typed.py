@@ -1,8 +1,8 @@
 """JSON messages in their usual form, decoded and checked in one pass.
 
-The table of fields gives a type for each message. A body in which every value has the type of its
-field decodes to the mapping that `stretto.offers.messages.text` reads from it. Any other body
-is left to that reader, which converts values and states errors as Mesos does.
+The table of fields defines a type for each message. A body in which every value has the type of its
+field decodes to the same mapping as with `stretto.offers.messages.text`. All other bodies are left
+to that module, which converts values and reports errors as Mesos does.
 """
 
 from functools import cache
@@ -31,11 +31,11 @@ _PLAIN: Final[dict[str, Any]] = {
 }
 """Types of plain values; bytes are canonical base64."""
 _NEVER: Final = Annotated[int, msgspec.Meta(ge=1, le=0)]
-"""The type of a field that no body in its usual form has."""
+"""The type of a field that is never set in a body of the usual form."""
 
 
 def decode(name: str, body: bytes) -> Message | None:
-    """The message ``name`` of a body in its usual form, else ``None``.
+    """Decode the message ``name`` from a body in its usual form; ``None`` for other bodies.
 
     Raises:
         KeyError: the table has no such message.

@@ -1,4 +1,5 @@
 """Nodes of a Kubernetes store as the agents of a master: one pool for pods, gangs and offers.
 
-Here: agents, pods of tasks, claims in the ledger, queues as roles. Not here: the master.
+This package contains agents, pods of tasks, claims in the ledger, and queues as roles. It does not
+contain the master.
 """

@@ -1,4 +1,4 @@
-"""The agent of a node: address, attributes, fault domain, and the resources to offer."""
+"""The agent of a node: address, attributes, fault domain, and offered resources."""
 
 import ipaddress
 from typing import Final
@@ -14,7 +14,7 @@ CAPABILITIES: Final = (
 )
 """Capabilities of the agents of nodes."""
 VERSION: Final = "1.11.0"
-"""The version of Mesos that they report."""
+"""The version of Mesos that these agents report."""
 KUBELET_PORT: Final = 10250
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -22,7 +22,7 @@ _BARRING: Final = ("NoSchedule", "NoExecute")
 
 
 def node_pid(name: str, ip: str) -> str:
-    """The address under which the master knows the agent of a node."""
+    """The address that identifies the agent of a node to the master."""
     return f"node({name})@{ip}:{KUBELET_PORT}"
 
 
@@ -33,12 +33,12 @@ def node_of(pid: str) -> str | None:
 
 
 def agent_id(node: StoredObject) -> str:
-    """The id of the agent of a node: the same for every master, new for a new node."""
+    """The id of the agent of a node: equal for every master, new for a new node."""
     return f"node-{node.record.uid}"
 
 
 def ip_of(node: StoredObject) -> str:
-    """The internal IPv4 address of a node; that of this machine if it has none."""
+    """The internal IPv4 address of a node; the address of this machine if it has none."""
     for each in node.status.get("addresses") or ():
         if each.get("type") == "InternalIP" and _is_ipv4(str(each.get("address"))):
             return str(each["address"])
@@ -46,7 +46,7 @@ def ip_of(node: StoredObject) -> str:
 
 
 def is_ready(node: StoredObject) -> bool:
-    """True if the kubelet answers: the condition Ready is True, or not maintained."""
+    """True if the condition Ready is ``True`` or absent, and the node is not being deleted."""
     conditions = {
         each.get("type"): each.get("status") for each in node.status.get("conditions") or ()
     }

@@ -1,7 +1,7 @@
-"""Amounts between Mesos and the ledger.
+"""Conversion of amounts between Mesos and the ledger.
 
 Mesos counts CPUs, GPUs, and megabytes (2^20 bytes) of memory and disk, in thousandths. The ledger
-counts thousandths of a CPU, bytes, and devices in thousandths, in columns of their own.
+counts thousandths of a CPU, bytes, and thousandths of devices, in separate columns.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,13 +25,13 @@ _EXPECTED_PORTS: Final = f"ranges of ports from 1 to {LAST_PORT}, such as 20000-
 
 
 class Correspondence(NamedTuple):
-    """One resource under both names."""
+    """Names and unit of one resource in Mesos and in Kubernetes."""
 
     #: Its name in offers.
     offered: str
     #: Its name in Kubernetes.
     resource: str
-    #: Units of Kubernetes (thousandths of a CPU, bytes, devices) in one of Mesos' units.
+    #: Number of Kubernetes' units (thousandths of a CPU, bytes, devices) in one unit of Mesos.
     unit: int
 
 
@@ -123,5 +123,5 @@ def _column(each: Correspondence, ledger: Ledger) -> int:
 
 
 def _scale(each: Correspondence) -> int:
-    """Units of the ledger in one of Mesos' units: devices count in thousandths."""
+    """Number of the ledger's units in one of Mesos' units; devices count in thousandths."""
     return MILLI if each.resource == GPU else each.unit

@@ -2,9 +2,9 @@
 
 In one direction, the capacity that offers and tasks hold on a node, without the pods of these
 tasks, is one claim in the cluster's ledger, and counts for the queues of their roles. In the other
-direction, the capacity without that of pods is the total of the node's agent, and the use of the
-pods of a queue counts for the quota of its role. One step of one thread updates both sides, so no
-capacity is promised twice.
+direction, the capacity without the requests of pods is the total of the node's agent, and the usage
+of the pods of a queue counts for the quota of its role. One step of one thread updates both sides,
+so no capacity is assigned twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,12 +62,12 @@ class ClaimedNode(NamedTuple):
 class NodeBalance(NamedTuple):
     """The amounts of one node for frameworks."""
 
-    #: What they hold and what is free besides it, in thousandths by offered name, without what is
-    #: reserved and not held.
+    #: Held and free amounts in thousandths by offered name, without reserved amounts that are not
+    #: held.
     total: Mapping[str, int]
-    #: The same of port numbers.
+    #: Held and free port numbers.
     ports: ranges.Ranges
-    #: Offered names of which pods and frameworks together have more than the node has.
+    #: Offered names of which pods and frameworks together use more than the node has.
     short: frozenset[str]
 
 
@@ -103,7 +103,7 @@ class QueueSums:
 
 
 class SharedLedger:
-    """Claims of frameworks in the cluster, and use by pods in the allocator."""
+    """Keeps claims of frameworks in the cluster, and usage by pods in the allocator."""
 
     def __init__(
         self,
@@ -112,12 +112,12 @@ class SharedLedger:
         usage: Callable[[], QueueUsage | None],
         ports: ranges.Ranges = (),
     ) -> None:
-        """Join a cluster and an allocator.
+        """Initialize with a cluster and an allocator.
 
         Args:
             cluster: the ledger of pods.
             allocator: the ledger of offers and tasks.
-            usage: the usage of queues; ``None`` while no queue needs it.
+            usage: returns the usage of queues; ``None`` while no queue needs it.
             ports: numbers of the host ports that every node offers.
         """
         #: The role of each queue, by name.
@@ -136,16 +136,16 @@ class SharedLedger:
         return queue_of(role, self.roles)
 
     def set_roles(self, roles: Mapping[str, str]) -> None:
-        """Replace the roles of queues; every node must be claimed again."""
+        """Replace the roles of queues; every node must be claimed again afterwards."""
         self.roles = roles
         self._counted = None
 
     # ------------------------------------------------------------ frameworks to pods
 
     def claim(self, node: ClaimedNode) -> bool:
-        """Claim the holdings and reservations of frameworks on a node; whether the claim shrank.
+        """Claim the holdings and reservations of frameworks on a node; true if the claim shrank.
 
-        A reservation counts for the queue of its role also while it is unused.
+        A reservation counts for the queue of its role even while it is unused.
         """
         ledger, slot = self._cluster.ledger, node.slot
         name = self._cluster.nodes.names[slot]
@@ -185,18 +185,18 @@ class SharedLedger:
         self._cluster.offers.replace(slot, NOTHING)
 
     def forget(self, name: str) -> None:
-        """Remove the amounts of a node that was deleted from the cluster."""
+        """Drop the amounts of a node that was deleted from the cluster."""
         self._claims.replace(name, {})
         self._tasks.replace(name, {})
 
     def _claim_of(self, total: Columns, ports: ranges.Ranges) -> OfferClaim:
-        """A claim on a node; a part of a device counts as a whole one."""
+        """A claim on a node; a part of a device counts as a whole device."""
         gpus = total.pop(gpu_column(self._cluster.ledger), 0)
         amounts = {column: amount for column, amount in total.items() if amount > 0}
         return OfferClaim(amounts, {GPU: -(-gpus // WHOLE)} if gpus > 0 else {}, ports)
 
     def charge_queues(self) -> None:
-        """Count the claims of all nodes for their queues."""
+        """Charge the claims of all nodes to their queues."""
         usage = self._usage()
         if usage is None:
             return
@@ -214,7 +214,7 @@ class SharedLedger:
         Args:
             agent_id: its agent.
             slot: its slot.
-            is_offered: whether free capacity of the node may be offered.
+            is_offered: true if free capacity of the node may be offered.
         """
         ledger = self._cluster.ledger
         ledger.widen()
@@ -236,7 +236,7 @@ class SharedLedger:
         return NodeBalance(total, ports, self._short(slot, more))
 
     def _short(self, slot: int, free: Mapping[str, int]) -> frozenset[str]:
-        """Names of which a node has less than is held there."""
+        """Names of resources that are over-committed on a node."""
         short = {name for name, milli in free.items() if milli < 0}
         if self._cluster.offers.is_short(slot):
             short.add(GPUS)
@@ -251,13 +251,13 @@ class SharedLedger:
         return int(free.min()) if (free < 0).any() else WHOLE * int((free == WHOLE).sum())
 
     def _free_ports(self, slot: int) -> ranges.Ranges:
-        """The unused ones of the offered port numbers."""
+        """The unused port numbers among the offered ones."""
         used = self._cluster.ledger.ports.numbers_on(slot, self._ports)
         taken = ranges.normalize((number, number) for number in used)
         return ranges.difference(self._ports, taken)
 
     def count_pods(self) -> None:
-        """Count the use of the pods of queues for the quota of their roles."""
+        """Count the usage of the pods of queues for the quota of their roles."""
         usage, ledger = self._usage(), self._cluster.ledger
         if usage is None:
             return
@@ -274,7 +274,7 @@ class SharedLedger:
                 self._outside[role] = rest
 
     def _uncounted(self, usage: QueueUsage) -> Iterable[str]:
-        """Queues with roles whose use has changed since it was counted."""
+        """Queues with roles whose usage has changed since the last count."""
         shares = (self._tasks, usage.claims, usage.promises)
         changed = set[str]().union(*(each.take_changed() for each in shares))
         is_known, self._counted = self._counted is usage, usage

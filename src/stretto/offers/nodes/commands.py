@@ -1,4 +1,4 @@
-"""Messages of the master to the agents of nodes, carried out on pods."""
+"""Messages of the master to the agents of nodes, applied to pods."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,7 +11,7 @@ from stretto.offers.nodes.tasks import TaskPods
 
 
 class NodeCommands:
-    """Carries out the messages to the agents of nodes."""
+    """Applies the messages for the agents of nodes to pods."""
 
     def __init__(
         self,
@@ -19,19 +19,19 @@ class NodeCommands:
         queue_of: Callable[[str], str],
         refusal: Callable[[str, int], str],
     ) -> None:
-        """Act on the pods of tasks.
+        """Initialize with the pods of tasks.
 
         Args:
             tasks: the pods.
-            queue_of: the queue of a role.
-            refusal: why a node cannot take so many more pods; empty if it can.
+            queue_of: returns the queue of a role.
+            refusal: returns the reason why a node cannot run that many more pods; empty if it can.
         """
         self._tasks = tasks
         self._queue_of = queue_of
         self._refusal = refusal
 
     def carry_out(self, messages: list[AgentMessage], now: float) -> None:
-        """Carry out messages in their order; messages without an effect on a node are ignored."""
+        """Apply messages in their order; messages without an effect on a node are ignored."""
         launched: dict[str, int] = {}
         for each in messages:
             node = node_of(each.pid)
@@ -83,7 +83,7 @@ def _end_framework(tasks: TaskPods, message: Message, node: str, now: float) -> 
 
 
 def _end_executor(tasks: TaskPods, message: Message, node: str, now: float) -> None:
-    """A command task is its own executor."""
+    """End an executor; the executor of a command task is the task itself."""
     del node
     tasks.kill((message["framework_id"]["value"], message["executor_id"]["value"]), now)
 
@@ -106,4 +106,4 @@ HANDLERS: Final[dict[str, Callable[[TaskPods, Message, str, float], None]]] = {
     "UpdateFrameworkMessage": _framework_returned,
     "DrainSlaveMessage": _drain,
 }
-"""Messages that act on pods, launches apart."""
+"""Functions that apply messages to pods, without launches."""

@@ -26,10 +26,10 @@ class AgentPart(NamedTuple):
 
 
 def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> AgentPart:
-    """Resources of tasks whose pods have ended and whose update is not acknowledged: free.
+    """Resources of tasks whose pods have ended and whose update is not acknowledged; they are free.
 
-    Reserved resources are not free: they are reserved again. A task without any update has just
-    been launched, although the pod of an ended one may still have its id.
+    Reserved resources are excluded, because they become reserved again. A task without an update
+    has just been launched, although the pod of a former task may still have its id.
     """
     found: dict[str, dict[str, int]] = {}
     ports: ranges.Ranges = ()
@@ -56,7 +56,7 @@ def unheld_reservations(agent: Agent, held: Mapping[Holding, Resources]) -> Agen
 
 
 def offers_with(names: Set[str], offers: Iterable[Offer]) -> list[Offer]:
-    """Offers that hold something with these names without a reservation."""
+    """Offers with unreserved resources of these names."""
     return [
         offer
         for offer in offers
@@ -74,7 +74,7 @@ def total_of(
     Args:
         agent: the agent.
         held: the amounts that frameworks hold.
-        balance: what is held or free, without reservations that are not held: thousandths by name,
+        balance: held and free amounts, without reservations that are not held: thousandths by name,
             and port numbers.
     """
     kept = _held_reservations(held)

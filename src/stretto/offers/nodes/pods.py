@@ -1,7 +1,7 @@
 """Pods of tasks: one pod for a task, or for a group of tasks, bound to the node of the offer.
 
 A pod contains the data for a restarted master: the tasks and the framework's description. Its name
-follows from the ids of framework and tasks, so a repeated creation finds the first pod.
+is derived from the ids of framework and tasks, so a repeated creation finds the first pod.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU
 
 FINALIZER: Final = "stretto.dev/task"
-"""Finalizer of the pods of tasks: a deleted pod stays until the master has read it."""
+"""Finalizer of the pods of tasks: it keeps a deleted pod until the master has read it."""
 FRAMEWORK: Final = "stretto.dev/framework"
 """Label of the pods of tasks: the id of the framework."""
 TASKS: Final = "stretto.dev/tasks"
@@ -31,7 +31,7 @@ FRAMEWORK_INFO: Final = "stretto.dev/framework-info"
 ROLE: Final = "stretto.dev/role"
 """Annotation: the role whose capacity the tasks use."""
 QUEUE: Final = "stretto.dev/queue"
-"""Label: the queue that the pod counts for."""
+"""Label: the queue of the pod."""
 GRACE: Final = 3
 """Seconds between SIGTERM and SIGKILL without a kill policy, as in Mesos."""
 CONTAINER: Final = "task-{}"
@@ -39,17 +39,17 @@ CONTAINER: Final = "task-{}"
 
 
 class PodSettings(msgspec.Struct, frozen=True):
-    """How tasks become pods."""
+    """Settings for the conversion of tasks to pods."""
 
     #: Namespace of the pods.
     namespace: str = "default"
     #: Image of tasks without an image.
     image: str = "busybox"
-    #: Scheduler name, which decides who may preempt the pods.
+    #: Scheduler name, which determines the pods that may preempt these pods.
     scheduler: str = "stretto-scheduler"
     #: PriorityClass of the pods; empty for the default.
     priority_class: str = ""
-    #: Priority of the pods: offers are rescinded for pods of a higher one.
+    #: Priority of the pods; offers are rescinded for pods with a higher priority.
     priority: int = 0
     #: Numbers of the host ports that every node offers, as inclusive ranges.
     ports: Ranges = ()
@@ -64,7 +64,7 @@ class TaskLaunch(msgspec.Struct, frozen=True):
     tasks: tuple[Message, ...]
     #: Name of the node.
     node: str
-    #: The role whose capacity they use.
+    #: The role whose capacity the tasks use.
     role: str
     #: The queue of the role.
     queue: str
@@ -87,7 +87,7 @@ class TaskLaunch(msgspec.Struct, frozen=True):
 
 
 def pod_name(framework_id: str, task_ids: Sequence[str]) -> str:
-    """The name of the pod of tasks: readable, unique, and always the same."""
+    """The name of the pod of tasks: readable, unique and reproducible."""
     digest = hashlib.sha256("\n".join((framework_id, *task_ids)).encode()).hexdigest()[:16]
     words = re.sub(r"[^a-z0-9]+", "-", task_ids[0].lower()).strip("-")[:40].strip("-")
     return f"{words}-{digest}" if words else f"task-{digest}"
@@ -97,7 +97,7 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
     """The pod of a launch, as JSON.
 
     Raises:
-        InputError: a task needs something that pods of tasks do not have.
+        InputError: a task needs a feature that pods of tasks do not support.
     """
     labels = {FRAMEWORK: launch.framework_id, QUEUE: launch.queue}
     notes = {
@@ -140,7 +140,7 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
 def _uses_reservation(task: Message) -> bool:
     """True if a task uses reserved resources.
 
-    They stay reserved after its end, so its eviction does not free them for another pod.
+    They stay reserved after the task ends, so evicting the task does not free them for another pod.
     """
     return any(item.kind.reservations for item in formats.read(task.get("resources", ())))
 
@@ -190,10 +190,10 @@ def _process(command: Message) -> dict[str, Any]:
 
 
 def _user(task_id: str, command: Message) -> int | None:
-    """The id of the user of a command; ``None`` for that of the image.
+    """The id of the user of a command; ``None`` for the user of the image.
 
     Raises:
-        InputError: it is a name, which only the image knows.
+        InputError: the user is a name, which only the image defines.
     """
     user = command.get("user")
     if not user:
@@ -205,9 +205,9 @@ def _user(task_id: str, command: Message) -> int | None:
 
 
 def _completion_limit(task: Message) -> int:
-    """Whole seconds after which a task ends, rounded up; 0 for no limit.
+    """Whole seconds after which a task is ended, rounded up; 0 for no limit.
 
-    The limit of one task of a group ends the group, as its failure would.
+    The limit of one task of a group ends the group, like a failure of the task.
     """
     return -(-int(task.get("max_completion_time", {}).get("nanoseconds", 0)) // 10**9)
 
@@ -218,10 +218,10 @@ def _environment(command: Message) -> list[dict[str, str]]:
 
 
 def _ports(task: Message) -> list[dict[str, Any]]:
-    """The host ports of a task, each of which a port mapping may lead to another one inside.
+    """The host ports of a task; a port mapping may lead to a different container port.
 
     Raises:
-        InputError: a port mapping names a port that is not among the resources of the task.
+        InputError: a port mapping contains a port that is not among the resources of the task.
     """
     task_id = task["task_id"]["value"]
     listed = formats.read(task.get("resources", ()))
@@ -249,7 +249,7 @@ def _ports(task: Message) -> list[dict[str, Any]]:
 
 
 def _resources(task_id: str, listed: Sequence[Message]) -> dict[str, Any]:
-    """Requests of the resources of a task, and limits of memory and GPUs."""
+    """Requests for the resources of a task, and limits of memory and GPUs."""
     requests: dict[str, int] = {}
     for item in formats.read(listed):
         if item.kind.name == PORTS:

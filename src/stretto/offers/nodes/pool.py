@@ -1,9 +1,9 @@
 """One pool: the nodes of a store are agents of a master, and offers are claims in its ledger.
 
-The plane of a scheduler and the master run in one thread. A step reads the changes of the
-store, reports it to the master, runs the cycles that are due, and claims the offered capacity, all
-before the scheduler decides. `claim` follows every other step of the master before its effects are
-sent, so an offer is charged before a framework receives it.
+The plane of a scheduler and the master run in one thread. A step reads the changes of the store,
+reports them to the master, runs the due cycles, and claims the offered capacity, all before the
+scheduler decides. `claim` follows every other step of the master before its effects are sent, so an
+offer is charged before a framework receives it.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,9 +38,9 @@ class OfferedNodes:
         """Offer the nodes of a cluster.
 
         Args:
-            master: offers them; the thread that drives it drives the scheduler too.
+            master: the master that offers them; its thread also runs the scheduler.
             cluster: the ledger of the scheduler over the same store.
-            usage: the scheduler's usage of queues; ``None`` while no queue needs it.
+            usage: returns the scheduler's usage of queues; ``None`` while no queue needs it.
             tasks: the pods of tasks in the same store.
         """
         #: The pods of tasks.
@@ -73,7 +73,7 @@ class OfferedNodes:
     # ------------------------------------------------------------ steps
 
     def step(self, now: float) -> bool:
-        """Update master, store and ledger; whether anything was done."""
+        """Update master, store and ledger; true if anything was done."""
         inbox, self._inbox = self._inbox, []
         self._commands.carry_out(inbox, now)
         changed = self.nodes.step()
@@ -88,16 +88,16 @@ class OfferedNodes:
         return bool(inbox or changed or touched)
 
     def claim(self) -> None:
-        """Claim on nodes the amounts of frameworks, and set the totals of agents."""
+        """Update the claims of frameworks on nodes, and the totals of agents."""
         self._totals.settle()
 
     def rescind(self, names: Iterable[str] | None = None) -> bool:
         """Rescind the offers of some nodes, or of all, for pods that need their capacity.
 
-        The claims are released, and the capacity is not offered again for a while.
+        The claims are released, and the capacity is not offered again for some seconds.
 
         Returns:
-            Whether there were any offers.
+            True if there were any offers.
         """
         offers = list(self._master.offers)
         if names is not None:
@@ -117,5 +117,5 @@ class OfferedNodes:
 
     @property
     def next_due(self) -> float:
-        """Clock time of the next work without an event."""
+        """Clock time of the next work that does not depend on an event."""
         return min(self.tasks.next_due, self._totals.next_due)

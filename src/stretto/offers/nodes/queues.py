@@ -16,16 +16,16 @@ from stretto.state.work.units import DEFAULT_QUEUE
 
 ANY_ROLE: Final = "*"
 _DEEPEST: Final = 64
-"""Levels of a tree of queues; a cycle of parents ends here."""
+"""Maximum depth of a tree of queues, at which a cycle of parents ends."""
 
 
 def roles_of(queues: Mapping[str, Queue]) -> dict[str, str]:
-    """The role of each queue by its name."""
+    """The role of each queue, by the name of the queue."""
     return {name: _path(queues, name) for name in queues}
 
 
 def queue_of(role: str, roles: Mapping[str, str]) -> str:
-    """The queue that a role charges; a role without a Queue has one of its own."""
+    """The queue that a role charges; a role without a Queue has its own queue name."""
     if role == ANY_ROLE:
         return DEFAULT_QUEUE
     named = role.rpartition("/")[2]

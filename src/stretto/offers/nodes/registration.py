@@ -1,4 +1,4 @@
-"""The agents of nodes: they register, lose their connection, return and go with their nodes."""
+"""The agents of nodes: registration, loss of the connection, return, and removal."""
 
 from stretto.api.wire.kinds import NODE
 from stretto.offers.master.core.agents import departure, reports
@@ -16,7 +16,7 @@ class NodeAgents:
     """One agent per node of a store."""
 
     def __init__(self, master: MasterState, tasks: TaskPods) -> None:
-        """Register nodes with a master; ``tasks`` runs their tasks."""
+        """Initialize with the master; ``tasks`` runs the tasks of these nodes."""
         #: All nodes.
         self.cache = ObjectCache(NODE, "", self._note)
         #: The master.
@@ -44,9 +44,9 @@ class NodeAgents:
         return found is not None and agents.is_ready(found)
 
     def step(self) -> list[str]:
-        """Bring the agents of changed nodes up to date; return the names of these nodes.
+        """Update the agents of changed nodes; return the names of these nodes.
 
-        All nodes have been read before the first step.
+        All nodes must have been read before the first step.
         """
         if not self._knows_gone:
             self._remove_gone()
@@ -60,17 +60,17 @@ class NodeAgents:
         self._changed[change.object.record.name] = None
 
     def _remove_gone(self) -> None:
-        """Remove the agents of a former master whose nodes were deleted before this one started."""
+        """Remove agents of a former master whose nodes were deleted before this one started."""
         present = {agents.agent_id(node) for node in self.cache}
         for agent in list(self.master.agents):
             if agents.node_of(agent.pid) is not None and agent.id not in present:
                 self._unregister(agent.id, agent.pid)
 
     def _settle(self, name: str) -> None:
-        """Bring the agent of one node up to date.
+        """Update the agent of one node.
 
-        The tasks of a node that a former master knew are read from the store at once, also while
-        its kubelet does not answer.
+        If a former master knew the node, its tasks are read from the store at once, even while its
+        kubelet does not answer.
         """
         node, known = self.cache.get("", name), self._registered.get(name)
         if known is not None and (node is None or agents.agent_id(node) != known):
@@ -117,7 +117,7 @@ class NodeAgents:
         reports.receive(self.master, pid, "UnregisterSlaveMessage", message)
 
     def _plan(self, agent: Agent, node: StoredObject) -> None:
-        """A cordon is maintenance that starts now; its end cancels it."""
+        """Plan maintenance from now for a cordoned node; cancel it after the cordon."""
         is_cordoned = agents.is_cordoned(node)
         if is_cordoned == (agent.id in self._cordoned):
             return
@@ -134,6 +134,6 @@ class NodeAgents:
 
 
 def _is_changed(agent: Agent, node: StoredObject) -> bool:
-    """True if the labels of a node differ from those that its agent registered."""
+    """True if the labels of a node differ from those of its agent's registration."""
     info = agents.agent_info(node)
     return any(info.get(key) != agent.info.get(key) for key in ("attributes", "domain"))

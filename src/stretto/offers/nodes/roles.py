@@ -1,4 +1,4 @@
-"""Roles follow the Queues of the store: quota and weights of the master are those of the queues."""
+"""Synchronization of roles with Queues: the master's quota and weights are those of the queues."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ class QueueRoles:
         self._specs: dict[str, QueueSpec] = {}
 
     def settle(self, queues: Mapping[str, Queue]) -> bool:
-        """Apply the present queues; whether any has changed."""
+        """Apply the present queues; true if any has changed."""
         specs = {name: queue.spec for name, queue in queues.items()}
         if specs == self._specs:
             return False
@@ -35,7 +35,7 @@ class QueueRoles:
             try:
                 config = quota_config(role, queues[name])
             except InputError:
-                continue  # the dispatcher reports an amount that is no quantity
+                continue  # the dispatcher reports a malformed quantity
             if config["guarantees"] or config["limits"] or role in self._master.quotas:
                 self._set_quota(config)
                 changed.append(role)
@@ -43,7 +43,7 @@ class QueueRoles:
         return True
 
     def _set_weights(self, weights: dict[str, float], specs: Mapping[str, QueueSpec]) -> None:
-        """Set weights; if one of a role with frameworks changes, all offers are rescinded."""
+        """Set weights; a changed weight of a role with frameworks rescinds all offers."""
         weights |= {role: float(specs[name].weight) for name, role in self.roles.items()}
         known = self._master.weights
         changed = {role: w for role, w in weights.items() if known.get(role, 1.0) != w}

@@ -10,7 +10,7 @@ from stretto.offers.nodes.pods import CONTAINER, FRAMEWORK, FRAMEWORK_INFO, ROLE
 from stretto.reconcile.cache import Fields, StoredObject
 
 ENDED: Final = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED"})
-"""States after which the pod reports no further one."""
+"""Final states of the tasks in pods."""
 _OUT_OF_MEMORY: Final = "OOMKilled"
 _DEADLINE: Final = "DeadlineExceeded"
 
@@ -34,7 +34,7 @@ class TaskReport(NamedTuple):
 
     #: State of the task.
     state: str
-    #: Why, for people.
+    #: Reason, for people.
     message: str = ""
     #: Mesos' reason; empty for none.
     reason: str = ""
@@ -59,7 +59,7 @@ class PodIdentity(NamedTuple):
 
 
 def identity_of(pod: StoredObject) -> PodIdentity | None:
-    """The tasks of a pod; ``None`` if the pod is of another origin or its marks are damaged."""
+    """The tasks of a pod; ``None`` if the pod has no task annotations or damaged ones."""
     framework_id, listed = pod.labels.get(FRAMEWORK), pod.annotations.get(TASKS)
     if not framework_id or not listed:
         return None
@@ -78,7 +78,7 @@ def report_of(pod: StoredObject, number: int, *, killed: bool) -> TaskReport:
     Args:
         pod: the pod.
         number: position of the task.
-        killed: whether the framework has killed the task.
+        killed: true if the framework has killed the task.
     """
     state = _container_state(pod, CONTAINER.format(number))
     phase = pod.status.get("phase")

@@ -1,4 +1,4 @@
-"""Tasks in pods: launched, killed, followed until their framework has acknowledged their end."""
+"""Tasks in pods: launched, killed and observed until their framework has acknowledged the end."""
 
 from collections.abc import Iterable, Set
 from typing import Final, NamedTuple
@@ -21,12 +21,12 @@ BY_NODE: Final = "node"
 BY_TASK: Final = "task"
 """Index of the pods of tasks by framework and task."""
 REFUSED: Final = "stretto/refused_pod_writes"
-"""Metric: pods of tasks that the store does not let the master delete or release."""
+"""Metric: pods of tasks that the store forbids to delete or release."""
 _LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
 
 
 class _HeldLaunch(NamedTuple):
-    """A launch of tasks whose ids former tasks had, until the pods of these are gone."""
+    """A launch that waits until the pods of former tasks with the same ids are gone."""
 
     #: The launch.
     launch: pods.TaskLaunch
@@ -40,20 +40,20 @@ class TaskPods:
     def __init__(
         self, writes: PodWrites, master: MasterState, settings: pods.PodSettings, rng: Rng
     ) -> None:
-        """Follow the tasks of a master.
+        """Initialize with a master.
 
         Args:
             writes: writes the pods.
             master: the master.
-            settings: how tasks become pods.
-            rng: gives ids of status updates.
+            settings: settings of the pods.
+            rng: source of the ids of status updates.
         """
         #: All pods of tasks.
         self.cache = ObjectCache(POD, "", self._changed)
         self.cache.add_index(BY_NODE, lambda pod: [pod.record.node] if pod.record.node else [])
         self.cache.add_index(BY_TASK, _task_keys)
         self._master = master
-        #: How tasks become pods.
+        #: Settings of the pods.
         self.settings = settings
         self._streams = UpdateStreams(rng)
         self._changes: list[Change] = []
@@ -66,8 +66,8 @@ class TaskPods:
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
         """Create the pod of tasks; a setting that pods do not support fails the tasks.
 
-        Nothing more is sent about former tasks with the same ids, and the launch waits until their
-        pods are gone.
+        Updates of former tasks with the same ids are dropped, and the launch waits until their pods
+        are gone.
         """
         for key in launch.keys:
             self._forget(key)
@@ -88,7 +88,7 @@ class TaskPods:
         self._writes.create(launch, body, now)
 
     def refuse(self, launch: pods.TaskLaunch, text: str) -> None:
-        """Fail tasks that a node cannot take."""
+        """Fail tasks that a node cannot run."""
         self._report_all(launch, TaskReport("TASK_FAILED", text, _LAUNCH_FAILED))
 
     def kill(self, key: TaskKey, now: float) -> None:
@@ -106,7 +106,7 @@ class TaskPods:
                 self._writes.delete_unseen(name, now)
 
     def kill_framework(self, framework_id: str, now: float) -> None:
-        """Delete all pods of a framework that has ended; nothing is reported."""
+        """Delete all pods of a framework that has ended, without reports."""
         for pod in list(self.cache):
             identity = states.identity_of(pod)
             if identity is not None and identity.framework_id == framework_id:
@@ -121,7 +121,7 @@ class TaskPods:
             self._writes.delete(pod, now)
 
     def acknowledge(self, key: TaskKey, uuid: str, now: float) -> None:
-        """The framework has an update; after the last one the pod is deleted."""
+        """Record an acknowledged update; after the last one the pod is deleted."""
         if not self._streams.acknowledge(key, uuid, now):
             return
         for pod in list(self.cache.indexed(BY_TASK, "\n".join(key))):
@@ -146,13 +146,13 @@ class TaskPods:
         return list(self.cache.indexed(BY_NODE, node))
 
     def has_ended(self, key: TaskKey) -> bool:
-        """True if the pod of a task has ended, although its framework may not know it yet."""
+        """True if the pod of a task has ended, perhaps before the framework is informed."""
         return self._streams.has_ended(key)
 
     def reported(self, node: str, agent_id: str) -> tuple[list[Message], list[Message]]:
         """The frameworks and tasks that the agent of a node reports when it registers.
 
-        Tasks of another node that had the same name are lost, although their pods may run on.
+        Tasks of a former node with the same name are lost, although their pods may still run.
         """
         frameworks: dict[str, Message] = {}
         tasks: list[Message] = []
@@ -174,12 +174,12 @@ class TaskPods:
 
     @property
     def next_due(self) -> float:
-        """When a write or an update is due; infinity for none."""
+        """Time of the next write or update; infinity for none."""
         return min(self._streams.next_due, self._writes.next_due)
 
     @property
     def trouble(self) -> str:
-        """Why pods of tasks cannot be deleted or released; empty without trouble."""
+        """Reason why pods of tasks cannot be deleted or released; empty without one."""
         refusals = self._writes.refusals
         if not refusals:
             return ""
@@ -213,11 +213,11 @@ class TaskPods:
             self.launch(displaced, self._master.now)
 
     def _unseen(self) -> list[pods.TaskLaunch]:
-        """Launches whose pod is not visible: each visible pod with their ids ran former tasks."""
+        """Launches whose pod is not visible; a visible pod with their ids ran former tasks."""
         return [*self._writes.launched.values(), *(each.launch for each in self._held)]
 
     def _follow(self, change: Change, unseen: Set[TaskKey], now: float) -> None:
-        """Report the states of the tasks of one pod, but for tasks whose own pod is unseen."""
+        """Report the states of the tasks of one pod, except tasks whose own pod is not visible."""
         pod = change.object
         identity = states.identity_of(pod)
         if identity is None:
@@ -247,7 +247,7 @@ class TaskPods:
     def _end(
         self, pod: StoredObject, identity: states.PodIdentity, change: Change, now: float
     ) -> None:
-        """Delete a pod of a framework that has ended; once it is gone, nothing more is sent."""
+        """Delete a pod of a framework that has ended; after its deletion nothing is sent."""
         if change.new is not None:
             self._writes.delete(pod, now)
             return
@@ -255,7 +255,7 @@ class TaskPods:
             self._forget(key)
 
     def _end_executor(self, identity: states.PodIdentity) -> None:
-        """The pod of a group is gone, and with it what stands for its executor."""
+        """End the executor of a group whose pod is gone."""
         first = identity.tasks[0]
         if "executor_id" in first:
             message = {

@@ -16,7 +16,7 @@ from stretto.state.rows.resources import PODS
 from stretto.state.work.units import Cure
 
 SPARED: Final = 5.0
-"""Seconds for which capacity of rescinded offers is left to the pod that needs it."""
+"""Seconds for which capacity of rescinded offers is reserved for the pod that needs it."""
 
 
 class NodeTotals:
@@ -25,7 +25,7 @@ class NodeTotals:
     def __init__(
         self, nodes: NodeAgents, tasks: TaskPods, shared: SharedLedger, cluster: Cluster
     ) -> None:
-        """Keep the agents of nodes and the ledger of a cluster in agreement."""
+        """Initialize with the agents of nodes and the ledger of a cluster."""
         self._nodes = nodes
         self._master = nodes.master
         self._tasks = tasks
@@ -36,11 +36,11 @@ class NodeTotals:
         self._position = -1
 
     def note(self, names: Iterable[str]) -> None:
-        """Something about these nodes has changed."""
+        """Record a change of these nodes."""
         self._stale.update(names)
 
     def note_all(self) -> None:
-        """Every node is to be claimed again."""
+        """Mark every node to be claimed again."""
         self._position = -1
 
     def spare(self, names: Iterable[str]) -> None:
@@ -55,11 +55,11 @@ class NodeTotals:
 
     @property
     def next_due(self) -> float:
-        """When a spared node is offered again; infinity for none."""
+        """Time at which the next spared node is offered again; infinity for none."""
         return min(self._spared.values(), default=inf)
 
     def settle(self) -> None:
-        """Bring the claims and totals of all changed nodes up to date."""
+        """Update the claims and totals of all changed nodes."""
         for name in [n for n, until in self._spared.items() if until <= self._master.now]:
             del self._spared[name]
             self._stale.add(name)
@@ -74,7 +74,7 @@ class NodeTotals:
         self._shared.count_pods()
 
     def refusal(self, name: str, count: int) -> str:
-        """Why a node cannot take so many more pods; empty if it can."""
+        """Reason why a node cannot run that many more pods; empty if it can."""
         slot = self._cluster.nodes.by_name.get(name)
         if slot is None:
             return f"Node {name} does not exist any more"
@@ -84,7 +84,7 @@ class NodeTotals:
         return "" if count <= free else f"Node {name} has no pod slot left"
 
     def _changed(self) -> set[str]:
-        """Nodes of which the ledger or the holdings have changed since the last call."""
+        """Nodes whose ledger or holdings have changed since the last call."""
         ledger, names = self._cluster.ledger, self._cluster.nodes.names
         slots = ledger.changes_since(self._position) if self._position >= 0 else None
         if slots is None:
@@ -94,13 +94,13 @@ class NodeTotals:
         return {name for name in (*changed, *held) if name}
 
     def _settle(self, name: str) -> None:
-        """Bring one node up to date."""
+        """Update one node."""
         agent, node = self._nodes.agent_of(name), self._nodes.cache.get("", name)
         slot = self._cluster.nodes.by_name.get(name)
         if slot is None:
             self._shared.forget(name)
             if node is not None:
-                self._stale.add(name)  # the cluster has not read it yet
+                self._stale.add(name)  # the cluster has not read the node yet
         elif agent is None or node is None:
             self._shared.release(slot)
         else:
@@ -122,8 +122,8 @@ class NodeTotals:
     ) -> None:
         """Claim the holdings of an agent, then set its total.
 
-        Rescinds only the offers that hold a resource of which pods and frameworks hold more than
-        the node has: the next cycle would make all others again. Reservations stay.
+        This rescinds only offers with a resource of which pods and frameworks use more than the
+        node has. The next cycle would make all other offers again. Reservations stay.
         """
         balance = self._claim(agent, slot, tasks, is_offered=is_offered)
         offers = offers_with(balance.short, self._master.offers.of_agent(agent.id))

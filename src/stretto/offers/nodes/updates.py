@@ -1,7 +1,7 @@
 """Status updates of tasks in pods: in order, one at a time, until the framework acknowledges them.
 
-A pod keeps its last state until that is acknowledged, so the updates need no storage: after a
-restart the present state of each pod is sent again.
+A pod keeps its last state until the framework has acknowledged it, so the updates need no storage:
+after a restart the present state of each pod is sent again.
 """
 
 import base64
@@ -17,17 +17,17 @@ from stretto.offers.nodes.states import ENDED, TaskKey, TaskReport
 FIRST_RETRY: Final = 10.0
 """Seconds until an update without an acknowledgement is sent again."""
 LONGEST_RETRY: Final = 600.0
-"""Seconds between two attempts at most; the time doubles after each."""
+"""Maximum seconds between two attempts; the delay doubles after each attempt."""
 
 
 class TaskUpdates:
-    """The updates of one task that are not acknowledged, oldest first."""
+    """The unacknowledged updates of one task, oldest first."""
 
     def __init__(self) -> None:
         """Start without updates."""
         #: The last report that was added.
         self.last: TaskReport | None = None
-        #: When the first update is due.
+        #: Time at which the first update is due, in monotonic seconds.
         self.due = inf
         self._updates: list[Message] = []
         self._delay = FIRST_RETRY
@@ -40,7 +40,7 @@ class TaskUpdates:
             self.due = now
 
     def acknowledge(self, identity: str, now: float) -> bool:
-        """The framework has an update; whether the task has ended and nothing is left to send."""
+        """Remove an acknowledged update; true if the task has ended and no update is left."""
         if self._updates and self._updates[0]["uuid"] == identity:
             self._updates.pop(0)
             self.due, self._delay = (now if self._updates else inf), FIRST_RETRY
@@ -52,12 +52,12 @@ class TaskUpdates:
         return not self._updates and self.last is not None and self.last.state in ENDED
 
     def send(self, now: float) -> Message:
-        """The first update, which is due; its next attempt waits longer."""
+        """The first update, which is due; the delay before its next attempt doubles."""
         self.due, self._delay = now + self._delay, min(2 * self._delay, LONGEST_RETRY)
         return self._updates[0]
 
     def resend(self, now: float) -> None:
-        """Send the first update again at once: the way to the framework is open again."""
+        """Send the first update again at once, because the framework can be reached again."""
         if self._updates:
             self.due, self._delay = now, FIRST_RETRY
 
@@ -70,7 +70,7 @@ class UpdateStreams:
     """The updates of all tasks in pods."""
 
     def __init__(self, rng: Rng) -> None:
-        """Take ids of updates from ``rng``."""
+        """Initialize with the source of update ids."""
         self._rng = rng
         self._streams: dict[TaskKey, TaskUpdates] = {}
         self._waiting: dict[TaskKey, TaskUpdates] = {}
@@ -105,7 +105,7 @@ class UpdateStreams:
         self._waiting[key] = stream
 
     def acknowledge(self, key: TaskKey, identity: str, now: float) -> bool:
-        """An acknowledgement; whether the task has ended and the framework has its last update."""
+        """Remove an acknowledged update; true if the task has ended and no update is left."""
         stream = self._streams.get(key)
         if stream is None:
             return False
@@ -125,7 +125,7 @@ class UpdateStreams:
         return stream is not None and stream.last is not None and stream.last.state in ENDED
 
     def forget(self, key: TaskKey) -> None:
-        """Send nothing more about a task."""
+        """Drop the updates of a task."""
         self._streams.pop(key, None)
         self._waiting.pop(key, None)
 
@@ -138,7 +138,7 @@ class UpdateStreams:
     def resend_from(self, agent_id: str, now: float) -> None:
         """Send the unacknowledged updates of an agent that has returned.
 
-        Acknowledgements did not reach it, so the next attempt may be far away.
+        Acknowledgements could not reach the agent, so the next attempt may be far away.
         """
         for stream in self._waiting.values():
             if stream.is_from(agent_id):
@@ -152,5 +152,5 @@ class UpdateStreams:
 
     @property
     def next_due(self) -> float:
-        """When the next update is due; infinity for none."""
+        """Time at which the next update is due; infinity for none."""
         return min((each.due for each in self._waiting.values()), default=inf)

@@ -1,8 +1,9 @@
-"""Writes of pods of tasks: repeated until they have an answer, and no task starts twice.
+"""Writes of pods of tasks: repeated until they are answered, and no task starts twice.
 
-A creation is repeated under the same name, and the pod has a finalizer: it stays in the store until
-the master has read it, so a repetition always finds the pod of the first attempt, also if another
-client has deleted it meanwhile. The master removes the finalizer of pods that are being deleted.
+A creation is repeated under the same name, and the pod has a finalizer. The pod stays in the store
+until the master has read it, so a repetition always finds the pod of the first attempt, even if
+another client has deleted it meanwhile. The master removes the finalizer of pods that are being
+deleted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,11 +29,11 @@ from stretto.stores.store import (
 )
 
 RETRY: Final = 1.0
-"""Seconds before a write with an unknown or temporary answer is repeated."""
+"""Seconds before a write with an unknown or temporary result is repeated."""
 LONGEST_RETRY: Final = 60.0
-"""Most seconds before a deletion or a release that the store refuses is repeated.
+"""Maximum seconds before a refused deletion or release is repeated.
 
-The time doubles after each refusal: the right may be granted later.
+The delay doubles after each refusal, because the right may be granted later.
 """
 _GONE: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.CONFLICT})
 _RELEASED: Final = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
@@ -40,16 +41,16 @@ _T = TypeVar("_T")
 
 
 class RefusedLaunch(NamedTuple):
-    """A launch whose pod the store does not take."""
+    """A launch whose pod the store rejects."""
 
     #: The launch.
     launch: TaskLaunch
-    #: Why.
+    #: Reason.
     text: str
 
 
 class _Creation(NamedTuple):
-    """A pod that is to be created."""
+    """A pod to create."""
 
     #: The launch.
     launch: TaskLaunch
@@ -58,7 +59,7 @@ class _Creation(NamedTuple):
 
 
 class _PodName(NamedTuple):
-    """A pod that is to be deleted or released."""
+    """A pod to delete or release."""
 
     #: Namespace.
     namespace: str
@@ -74,13 +75,13 @@ class _PodName(NamedTuple):
 
 
 def release_all(store: Store, namespace: str) -> int:
-    """Remove the finalizer from all pods of tasks, because no master follows them any more.
+    """Remove the finalizer from all pods of tasks, because no master tracks them any more.
 
     Returns:
         The number of these pods.
 
     Raises:
-        NotAllowedError: the store refuses it for a pod.
+        NotAllowedError: the store refuses the write of a pod.
     """
     listed = store.list(POD, ListOptions(namespace=namespace, labels=FRAMEWORK)).records
     pods = [StoredObject(each) for each in listed]
@@ -98,7 +99,7 @@ def _release_of(pod: _PodName) -> Patch:
 
 
 class _DueWrites(Generic[_T]):
-    """Writes of one kind by namespace and name of the pod, which are sent together."""
+    """Writes of one kind by namespace and name of the pod; all are sent together."""
 
     def __init__(self) -> None:
         self.items: dict[Name, _T] = {}
@@ -107,25 +108,25 @@ class _DueWrites(Generic[_T]):
         self._delay = RETRY
 
     def add(self, name: Name, item: _T, at: float) -> None:
-        """Send a write at a time, and the others with it."""
+        """Send a write at a time, and all other waiting writes with it."""
         self.items[name] = item
         self.due = min(self.due, at)
 
     def take(self, now: float) -> dict[Name, _T]:
-        """Writes to send now; a write without an answer must be added again."""
+        """Writes to send now; an unanswered write must be added again."""
         if self.due > now:
             return {}
         taken, self.items, self.due = self.items, {}, inf
         return taken
 
     def repeat(self, sent: Mapping[Name, _T], replies: Replies, at: float) -> None:
-        """Send the writes again whose answers are unknown or temporary."""
+        """Send the writes with unknown or temporary results again."""
         for (name, item), reply in zip(sent.items(), replies, strict=True):
             if is_temporary(reply):
                 self.add(name, item, at)
 
     def insist(self, sent: Mapping[Name, _T], replies: Replies, now: float) -> None:
-        """Send also the writes again that the store refuses, later after each refusal."""
+        """Send refused writes again as well, with a longer delay after each refusal."""
         self.repeat(sent, replies, now + RETRY)
         pairs = zip(sent.items(), replies, strict=True)
         refused = [(name, item, each.message) for (name, item), each in pairs if _is_refused(each)]
@@ -136,15 +137,15 @@ class _DueWrites(Generic[_T]):
 
     @property
     def refusals(self) -> dict[Name, str]:
-        """Why the store refuses writes that will be sent again."""
+        """Reasons why the store refuses writes that will be sent again."""
         return {name: text for name, text in self._refusals.items() if name in self.items}
 
 
 class PodWrites:
-    """The writes of pods of tasks that have no answer yet."""
+    """The unanswered writes of pods of tasks."""
 
     def __init__(self, store: Store, namespace: str) -> None:
-        """Write pods of a namespace of a store."""
+        """Initialize with the store and the namespace of the pods."""
         #: Launches whose pods have not been read yet, by namespace and name of the pod.
         self.launched: dict[Name, TaskLaunch] = {}
         self._store = store
@@ -155,19 +156,19 @@ class PodWrites:
 
     @property
     def next_due(self) -> float:
-        """When a write is due; infinity for none."""
+        """Time at which the next write is due; infinity for none."""
         return min(self._creations.due, self._deletions.due, self._releases.due)
 
     @property
     def refusals(self) -> dict[Name, str]:
-        """Pods that the store does not let the master delete or release, and why."""
+        """Pods that the store forbids to delete or release, with the reasons."""
         return self._deletions.refusals | self._releases.refusals
 
     def create(self, launch: TaskLaunch, body: bytes, now: float) -> None:
         """Create the pod of a launch."""
         name = self._namespace, pod_name(launch.framework_id, launch.task_ids)
         self.launched[name] = launch
-        self._deletions.items.pop(name, None)  # of a former pod
+        self._deletions.items.pop(name, None)  # a deletion of a former pod
         self._creations.add(name, _Creation(launch, body), now)
 
     def delete(self, pod: StoredObject, now: float) -> None:
@@ -176,11 +177,11 @@ class PodWrites:
             self._deletions.add(pod.name, _PodName.of(pod), now)
 
     def delete_unseen(self, name: Name, now: float) -> None:
-        """Delete the pod of a launch once its creation has an answer."""
+        """Delete the pod of a launch after its creation is answered."""
         self._deletions.add(name, _PodName(*name), now)
 
     def note(self, change: Change, now: float) -> TaskLaunch | None:
-        """A pod has been read: its creation has taken effect, and its deletion may finish.
+        """Record a pod that has been read: its creation is done, and its deletion may finish.
 
         Returns:
             A launch whose pod cannot be created, because this pod of a former task has its name.
@@ -200,7 +201,7 @@ class PodWrites:
 
         Args:
             now: clock time.
-            is_wanted: whether a launch has tasks that have not ended.
+            is_wanted: returns true if a launch has tasks that have not ended.
         """
         yield from self._create(now, is_wanted)
         self._delete(now)
@@ -209,7 +210,7 @@ class PodWrites:
     def _create(
         self, now: float, is_wanted: Callable[[TaskLaunch], bool]
     ) -> Iterator[RefusedLaunch]:
-        """Create pods; nothing is created for tasks that have ended meanwhile."""
+        """Create pods, except for tasks that have ended meanwhile."""
         wanted = self._creations.take(now)
         for name in [name for name, each in wanted.items() if not is_wanted(each.launch)]:
             del wanted[name], self.launched[name]
@@ -224,7 +225,7 @@ class PodWrites:
                 yield RefusedLaunch(creation.launch, text)
 
     def _delete(self, now: float) -> None:
-        """Delete pods; one whose creation has no answer yet waits for it."""
+        """Delete pods, after their creation is answered."""
         taken, creating = self._deletions.take(now), self._creations.items
         for name in taken.keys() & creating.keys():
             self._deletions.add(name, taken.pop(name), now + RETRY)
@@ -241,16 +242,16 @@ class PodWrites:
 
 
 def _is_of(pod: StoredObject, launch: TaskLaunch) -> bool:
-    """True if a pod runs the tasks of a launch on its agent; a damaged pod counts as such."""
+    """True if a pod runs the tasks of a launch on its agent; a damaged pod counts as one."""
     identity = identity_of(pod)
     return identity is None or identity.tasks[0]["agent_id"] == launch.tasks[0]["agent_id"]
 
 
 def _is_done(reply: Reply) -> bool:
-    """True if a pod exists after its creation."""
+    """True if the pod exists after the creation."""
     return reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS
 
 
 def _is_refused(reply: Reply) -> bool:
-    """True if a pod stays as it is, until rights or rules change."""
+    """True if the write is refused until rights or rules change."""
     return not (reply.outcome is WriteOutcome.OK or reply.code in _GONE or is_temporary(reply))

@@ -6,10 +6,10 @@ from stretto.offers.allocator.values.scalars import add_to
 
 
 class Consumption:
-    """Lacks and rests of roles.
+    """Unsatisfied guarantees and remaining limits of roles.
 
-    With nested quota, a role counts for all roles above it at once. Without, as in Mesos, only its
-    own quota binds it, and grants to the roles below it count from the next cycle.
+    With nested quota, a role counts at once for all roles above it. Without it, as in Mesos, only
+    the role's own quota applies, and grants to the roles below it count from the next cycle.
     """
 
     def __init__(self, is_nested: bool) -> None:

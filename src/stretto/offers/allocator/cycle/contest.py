@@ -1,4 +1,4 @@
-"""Further holders for the offers of a cycle: optimistic offers.
+"""Additional holders for the offers of a cycle: optimistic offers.
 
 An offer from the surplus stage is repeated to the next frameworks that could have received it. They
 are not charged; the first ACCEPT wins. Offers that satisfy a guarantee are not repeated.
@@ -51,7 +51,7 @@ def contested_offers(
 
 
 def _further(pool: OfferPool, visitor: Visitor, offer: AgentOffer) -> Iterator[tuple[str, str]]:
-    """Further holders, at most as many as the settings allow, the next ones first."""
+    """Additional holders, the next ones first, up to the limit of the settings."""
     missing = pool.settings.holders - 1
     agent = pool.agents.find(offer.agent)
     if agent is None:
@@ -72,6 +72,6 @@ def _further(pool: OfferPool, visitor: Visitor, offer: AgentOffer) -> Iterator[t
 
 
 def _may_hold(pool: OfferPool, role: RoleNode, resources: Resources) -> bool:
-    """True if a role can hold a capacity without a charge: no limit counts, nothing is cut off."""
+    """True if a role can hold a capacity without a charge: no limit applies, nothing is cut off."""
     is_unlimited = not Consumption(pool.settings.nested_quota).left(role)
     return is_unlimited and resources.allocatable_to(role.name) is resources

@@ -25,7 +25,7 @@ class ShuffledAgents:
     """A new random order for each stage of each cycle."""
 
     def __init__(self, pool: OfferPool) -> None:
-        """Draw from the pool's source of chance."""
+        """Initialize with the pool's source of random numbers."""
         self._draws = pool.rng.child("agents").numpy()
 
     def arrange(self, stage: CycleStage, agents: list[AgentState]) -> list[AgentState]:

@@ -13,13 +13,13 @@ from stretto.offers.allocator.values.resources import NOTHING, Resources
 
 
 class GuaranteePortion:
-    """Enough for the guarantee, all that quota does not count, and extra up to the limit."""
+    """The guaranteed part, all resources that quota does not count, and more up to the limit."""
 
     stage = CycleStage.GUARANTEES
     takes_all = False
 
     def __init__(self, pool: OfferPool, headroom: CycleHeadroom, consumption: Consumption) -> None:
-        """Start with the lacks of all roles."""
+        """Initialize with the unsatisfied guarantees of all roles."""
         self._pool = pool
         self._headroom = headroom
         self._consumption = consumption

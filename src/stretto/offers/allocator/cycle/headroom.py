@@ -12,7 +12,7 @@ class CycleHeadroom:
     """Required and available amounts, updated with each grant."""
 
     def __init__(self, pool: OfferPool) -> None:
-        """Compute both from the present state."""
+        """Compute both amounts from the present state."""
         self._pool = pool
         self._is_nested = pool.settings.nested_quota and any(
             "/" in role.name for role in pool.roles if role.row >= 0

@@ -10,9 +10,10 @@ from stretto.offers.allocator.subjects.grants import InverseOffer
 def inverse_offers(
     pool: OfferPool, agents: Iterable[AgentState], now: float
 ) -> Iterator[InverseOffer]:
-    """One inverse offer to each active framework that holds something on an agent.
+    """One inverse offer to each active framework that holds resources on an agent.
 
-    A framework has at most one unanswered inverse offer per agent, and none while its filter lasts.
+    A framework has at most one unanswered inverse offer per agent, and none while its filter is
+    active.
     """
     for agent in agents:
         planned, name = agent.unavailability, agent.info.id

@@ -12,10 +12,10 @@ Place = tuple[tuple[Any, ...], str, RoleNode]
 
 
 class Shortlist:
-    """Roles that a stage evaluates; the others cost no time.
+    """Roles that a stage evaluates; other roles cause no cost.
 
     The sorter's tree is walked in order of the keys on each path, so sorting the paths of the
-    chosen roles gives the same order. A grant moves the role and those that share its top role.
+    chosen roles gives the same order. A grant moves the role and the roles with the same top role.
     """
 
     def __init__(self, sorter: ClientSorter, roles: Iterable[RoleNode]) -> None:
@@ -36,14 +36,14 @@ class Shortlist:
         return bool(self._chosen)
 
     def __iter__(self) -> Iterator[RoleNode]:
-        """The roles, next first; a grant shows in the next iteration."""
+        """The roles, the next one first; a grant takes effect in the next iteration."""
         if self._sorter.is_random:
             chosen = self._chosen
             return (role for role in self._sorter.order() if role.name in chosen)
         return (place[2] for place in list(self._order))
 
     def move(self, role: RoleNode, keeps: Callable[[RoleNode], bool]) -> None:
-        """Put a role that received a grant to its new place; drop roles that are not kept."""
+        """Move a role that received a grant to its new place; drop roles that ``keeps`` rejects."""
         if self._sorter.is_random:
             if role.name in self._chosen and not keeps(role):
                 del self._chosen[role.name]

@@ -1,4 +1,4 @@
-"""The second stage: everything that is left, up to limits and headroom."""
+"""The second stage: the remaining capacity, up to limits and headroom."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,27 +16,27 @@ from stretto.offers.allocator.values.scalars import Quantities
 
 
 class SurplusPortion:
-    """All that quota does not count, and the rest up to the limit and the headroom."""
+    """All resources that quota does not count, and the rest up to the limit and the headroom."""
 
     stage = CycleStage.SURPLUS
 
     def __init__(self, pool: OfferPool, headroom: CycleHeadroom, consumption: Consumption) -> None:
-        """Start after the first stage."""
+        """Initialize after the first stage."""
         self._pool = pool
         self._headroom = headroom
         self._consumption = consumption
         self._rng = pool.item_choice
-        #: True if no quota counts.
+        #: True if no quota applies.
         self.takes_all = not pool.roles.has_quota
         self._open = None if self.takes_all else Shortlist(pool.role_sorter, self._usable())
         self._leasts = self._all_leasts() if headroom.required else []
 
     def roles(self, agent: AgentState) -> Iterable[RoleNode]:
-        """Roles in their order; those that quota excludes from plain resources are left out."""
+        """Roles in their order, without those that quota excludes from plain resources."""
         if self._open is None:
             return self._pool.role_sorter.order()
         if not agent.available.is_plain:
-            # A grant moves roles in the sorter: this agent's order stays that of its beginning.
+            # A grant moves roles in the sorter; the order of this agent stays the initial one.
             return list(self._pool.role_sorter.order())
         return self._open if self._has_surplus() else ()
 

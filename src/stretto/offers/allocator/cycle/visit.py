@@ -1,4 +1,4 @@
-"""One agent and one role: which of the role's frameworks receives an offer."""
+"""One agent and one role: the frameworks of the role that receive an offer."""
 
 from collections.abc import Iterable
 from math import inf, nextafter
@@ -26,7 +26,7 @@ class Portion(Protocol):
 
     @property
     def takes_all(self) -> bool:
-        """True if no quota counts: every readable resource may be offered, nothing is charged."""
+        """True if no quota applies: every readable resource may be offered without a charge."""
         ...
 
     def of(self, role: RoleNode, readable: Resources) -> Resources:
@@ -39,7 +39,7 @@ class Portion(Protocol):
 
 
 class Visitor:
-    """The frameworks of one role on one agent; collects the grants of a cycle."""
+    """Offers one agent to the frameworks of one role, and collects the grants of a cycle."""
 
     def __init__(self, pool: OfferPool, now: float, batch: bool) -> None:
         """Start a cycle at ``now``; filters of at most one interval outlive a batch cycle."""
@@ -47,21 +47,21 @@ class Visitor:
         self._settings = pool.settings
         self._now = now if batch else nextafter(now, inf)
         self._offered_shared: dict[str, Resources] = {}
-        #: Number of changes of holdings before the cycle: headroom of a cycle with grants does not
-        #: determine that of the next one.
+        #: Number of changes of holdings before the cycle. The headroom of a cycle with grants does
+        #: not determine the headroom of the next one.
         self.holdings = pool.holdings
         #: Grants in their order.
         self.grants: list[OfferGrant] = []
-        #: First end of a filter that prevented an offer of the present agent.
+        #: Earliest end of a filter that prevented an offer of the present agent.
         self.blocked_until = inf
 
     @property
     def filter_time(self) -> float:
-        """Filters that end at or before this time do not apply."""
+        """Time in seconds; filters that end at or before it do not apply."""
         return self._now
 
     def offered_shared(self, agent: AgentState) -> bool:
-        """True if a shared item of an agent is offered in this cycle; it is not offered again."""
+        """True if this cycle has offered a shared item of an agent, which is not offered twice."""
         return agent.info.id in self._offered_shared
 
     def visit(self, agent: AgentState, role: RoleNode, portion: Portion) -> None:
@@ -124,7 +124,7 @@ class Visitor:
     def would_receive(
         self, subscription: Subscription, agent: AgentState, offer: Resources
     ) -> bool:
-        """True if a framework could receive exactly this offer, now that another one has it."""
+        """True if a framework could receive exactly this offer, which another framework has."""
         return (
             self._may_see(subscription, agent)
             and subscription.framework.readable(offer) is offer
@@ -173,7 +173,7 @@ class Visitor:
         return not requests or meets(requests, agent.info.id, offered)
 
     def all_refuse(self, agent: AgentState) -> bool:
-        """True if every subscription refuses all that is free on an agent."""
+        """True if every subscription refuses all free resources of an agent."""
         refusals: list[RefusedOffers] = agent.filters.covering(agent.available)
         owners, revives = self._pool.subscribed, self._pool.revives
         for refusal in refusals:
@@ -192,5 +192,5 @@ def meets(requests: Iterable[ResourceRequest], agent: str, offered: Resources) -
 
 
 def is_useful(least: tuple[Quantities, ...], amounts: Quantities) -> bool:
-    """True if amounts meet one of the alternatives; no alternatives accept anything."""
+    """True if amounts meet one of the alternatives; without alternatives all amounts do."""
     return not least or any(covers(amounts, each) for each in least)

@@ -1,4 +1,4 @@
-"""Agents: free amounts of each, and the columns from which a cycle takes its candidates."""
+"""Agents: free amounts of each, and the columns that select the candidates of a cycle."""
 
 from collections.abc import Iterator
 from math import inf
@@ -17,17 +17,17 @@ HolderKey = tuple[str, str]
 """Framework and role."""
 
 SETTLED: int = -1
-"""In a closing: a state that no event changes."""
+"""Value of ``Closing.held``: no change of holdings opens the agent."""
 
 
 class Closing(NamedTuple):
-    """Why an agent is skipped: it has nothing to offer until one of these changes."""
+    """Condition for skipping an agent: it has nothing to offer until one of these changes."""
 
-    #: Number of events that may open any agent.
+    #: Number of events that may open all agents.
     opened: int
-    #: Number of changes of the pool's holdings; `SETTLED` if quota was no reason.
+    #: Number of changes of the pool's holdings; `SETTLED` if quota was not a reason.
     held: int
-    #: The first end of a filter that was a reason.
+    #: Earliest end of a filter that was a reason.
     until: float
 
 
@@ -52,14 +52,14 @@ class AgentState:
     )
 
     def __init__(self, info: AgentInfo, slot: int) -> None:
-        """Start with everything free."""
+        """Start with all resources free."""
         #: Its row in the columns.
         self.slot = slot
         #: Held amounts, by framework and role; shared items are counted per holder.
         self.held: dict[HolderKey, Resources] = {}
-        #: The part of it that tasks use.
+        #: The used part of the held amounts.
         self.used: dict[HolderKey, Resources] = {}
-        #: Holders whose framework is not registered yet: no sorter counts them.
+        #: Holders whose framework is not registered yet; no sorter counts them.
         self.unknown: set[HolderKey] = set()
         #: Free resources, and all shared items.
         self.available: Resources = info.resources
@@ -73,7 +73,7 @@ class AgentState:
         self.unavailability: Unavailability | None = None
         #: Last answers to inverse offers, by framework.
         self.inverse_statuses: dict[str, InverseOfferStatus] = {}
-        #: True if more is held than it has.
+        #: True if the held amounts exceed the total.
         self.is_overcommitted = False
         self.set_info(info)
 
@@ -83,7 +83,7 @@ class AgentState:
         self.info = info
         #: True if it has GPUs.
         self.has_gpus = any(name == "gpus" and n for name, n in info.resources.quantities)
-        #: True if some frameworks or roles cannot use it, apart from constraints.
+        #: True if some frameworks or roles cannot use the agent, apart from constraints.
         self.is_special = (
             self.has_gpus
             or info.domain is not None
@@ -92,7 +92,7 @@ class AgentState:
 
     @property
     def is_offerable(self) -> bool:
-        """True if it may be offered and has something free."""
+        """True if the agent may be offered and has free resources."""
         return self.is_active and self.is_listed and bool(self.available.entries)
 
     def plan(self, unavailability: Unavailability | None) -> None:
@@ -101,11 +101,11 @@ class AgentState:
         self.inverse_statuses.clear()
 
     def show(self, active: bool, listed: bool) -> None:
-        """Offer it, or no longer."""
+        """Set the flags ``is_active`` and ``is_listed``."""
         self.is_active, self.is_listed = active, listed
 
     def replace_total(self, total: Resources) -> None:
-        """Replace everything it has; `recount` follows."""
+        """Replace the total; `recount` must follow."""
         self.set_info(msgspec.structs.replace(self.info, resources=total))
 
     def recount(self) -> None:
@@ -135,7 +135,7 @@ class AgentState:
             self.recount()
 
     def give_back(self, key: HolderKey, resources: Resources) -> bool:
-        """Free resources of a holder; false if it does not hold them."""
+        """Free resources of a holder; false if the holder does not have them."""
         held = self.held.get(key)
         if held is None or not held.contains(resources):
             return False
@@ -181,7 +181,7 @@ class AgentTable:
         return self._by_id.get(agent)
 
     def add(self, info: AgentInfo) -> AgentState:
-        """Add an agent with everything free."""
+        """Add an agent with all resources free."""
         if self._free_slots:
             slot = self._free_slots.pop()
         else:
@@ -197,7 +197,7 @@ class AgentTable:
         return sum(agent.is_active for agent in self)
 
     def set_active(self, agent: AgentState, active: bool) -> None:
-        """Offer an agent, or no longer."""
+        """Start or stop offering an agent."""
         self._show(agent, active)
 
     def set_whitelist(self, hostnames: frozenset[str] | None) -> None:
@@ -212,31 +212,31 @@ class AgentTable:
         self.note(agent)
 
     def remove(self, agent: AgentState) -> None:
-        """Remove an agent; its row is free again."""
+        """Remove an agent and free its row."""
         del self._by_id[agent.info.id]
         self._slots[agent.slot] = None
         self._offerable[agent.slot] = False
         self._free_slots.append(agent.slot)
 
     def note(self, agent: AgentState) -> None:
-        """Something about an agent changed: the next cycle looks at it."""
+        """Record a change of an agent, so that the next cycle evaluates it."""
         slot = agent.slot
         self._offerable[slot] = agent.is_offerable
         self._opened[slot] = SETTLED
         self._changed.add(agent.info.id)
 
     def take_changed(self) -> set[str]:
-        """Agents of which something has changed since the last call."""
+        """Names of the agents that have changed since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
     def close(self, agent: AgentState, closing: Closing) -> None:
-        """Nothing of an agent can be offered until one member of the closing changes."""
+        """Skip an agent until one member of the closing changes."""
         slot = agent.slot
         self._opened[slot], self._held[slot], self._until[slot] = closing
 
     def candidates(self, now: float, opened: int, held: int) -> list[AgentState]:
-        """Agents that have something free and are not closed."""
+        """Agents with free resources that are not closed."""
         same = (self._held == SETTLED) | (self._held == held)
         closed = (self._opened == opened) & same & (self._until > now)
         slots = np.flatnonzero(self._offerable & ~closed).tolist()

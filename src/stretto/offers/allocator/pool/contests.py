@@ -23,7 +23,7 @@ class Contest:
         self.holders = holders
 
     def without(self, key: HolderKey) -> HolderKey | None:
-        """Remove a holder; return the holder that the charge passes to, if it was charged."""
+        """Remove a holder; if it was charged, return the holder that is charged instead."""
         was_charged = self.holders[0] == key
         self.holders.remove(key)
         return self.holders[0] if was_charged else None
@@ -41,7 +41,7 @@ class ContestIndex:
         self._by_agent.setdefault(contest.agent, []).append(contest)
 
     def find(self, agent: str, key: HolderKey, resources: Resources) -> Contest | None:
-        """The contest in which a holder has exactly these resources."""
+        """The contest over exactly these resources of a holder."""
         for contest in self._by_agent.get(agent, ()):
             if key in contest.holders and contest.resources == resources:
                 return contest
@@ -60,14 +60,14 @@ class ContestIndex:
         return found
 
     def exactly(self, agent: str, key: HolderKey, resources: Resources) -> list[Contest]:
-        """The contests of a holder whose sum is these resources; none if there is a rest."""
+        """The contests of a holder whose sum is these resources; empty if there is a rest."""
         found, left = self.within(agent, key, resources), resources
         for contest in found:
             left -= contest.resources
         return [] if left else found
 
     def is_uncharged(self, agent: str, key: HolderKey, resources: Resources) -> bool:
-        """True if a holder is offered capacity that another one is charged for."""
+        """True if a holder is offered capacity that is charged to another holder."""
         found = self.find(agent, key, resources)
         return found is not None and found.holders[0] != key
 

@@ -1,8 +1,8 @@
 """Decline filters of one agent.
 
-A filter names a subscription and the refused resources; it matches an offer that the refused
+A filter contains a subscription and the refused resources. It matches an offer that the refused
 resources contain, so a larger offer passes. Frameworks that refused equal resources share one
-record, because in a quiet pool every framework refuses the same.
+record, because in an idle pool every framework refuses the same.
 """
 
 import heapq
@@ -17,7 +17,7 @@ DEFAULT_REFUSE: Final = 5.0
 LONGEST_REFUSE: Final = 365 * 24 * 3600.0
 """Longest lifetime in seconds."""
 CROWDED: Final = 8
-"""Distinct refused resources above which ended filters are removed."""
+"""Number of distinct refused resources above which ended filters are removed."""
 
 
 def lifetime(refuse: float) -> float:
@@ -33,7 +33,7 @@ class FilterOwner:
     __slots__ = ("_active", "_by_end", "_ends", "is_void")
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without filters."""
         self._by_end: dict[float, int] = {}
         self._ends: list[float] = []
         self._active = 0
@@ -55,13 +55,13 @@ class FilterOwner:
             self._active -= 1
 
     def active(self, now: float) -> int:
-        """Filters that end after ``now``."""
+        """Number of filters that end after ``now``."""
         while self._ends and self._ends[0] <= now:
             self._active -= self._by_end.pop(heapq.heappop(self._ends))
         return self._active
 
     def void(self) -> None:
-        """Remove all filters; they stay in the records of the agents until these are purged."""
+        """Remove all filters; the records of agents contain them until the next purge."""
         self.is_void = True
 
 
@@ -74,7 +74,7 @@ class RefusedOffers:
         """Start without filters."""
         #: The refused resources.
         self.resources = resources
-        #: Ends by owner; those of void owners do not count.
+        #: Ends by owner; the ends of void owners are ignored.
         self.ends: dict[FilterOwner, float] = {}
         #: A lower bound of the ends.
         self.earliest: float = inf
@@ -90,7 +90,7 @@ class RefusedOffers:
         self.checked = revives
 
     def refuses_all(self, owners: int, now: float, revives: int) -> bool:
-        """True if as many owners as there are subscriptions refuse at ``now``."""
+        """True if there are as many active filters as subscriptions."""
         if len(self.ends) < owners:
             return False
         if self.checked != revives or self.earliest <= now:

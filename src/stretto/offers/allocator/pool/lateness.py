@@ -1,4 +1,4 @@
-"""Decliners yield: a framework that declined is behind its siblings until its filter ends."""
+"""Lateness of decliners: a framework is sorted after its siblings until its filter ends."""
 
 import heapq
 from itertools import count
@@ -8,16 +8,16 @@ from stretto.offers.allocator.pool.pool import OfferPool
 
 
 class Lateness:
-    """The subscriptions that come after their siblings."""
+    """The subscriptions that are sorted after their siblings."""
 
     def __init__(self, pool: OfferPool) -> None:
-        """Start with none."""
+        """Start without late subscriptions."""
         self._pool = pool
         self._ends: list[tuple[float, int, Subscription]] = []
         self._numbers = count()
 
     def note(self, subscription: Subscription, end: float) -> None:
-        """A framework declined; its filter lasts until ``end``."""
+        """Sort a framework that declined after its siblings until ``end``, when its filter ends."""
         if end <= subscription.late_until:
             return
         subscription.set_late(end)
@@ -25,13 +25,13 @@ class Lateness:
         self._show(subscription)
 
     def clear(self, subscription: Subscription) -> None:
-        """A framework revived: it is in its place again."""
+        """Move a framework that revived back to its place."""
         if subscription.late_until:
             subscription.set_late(0.0)
             self._show(subscription)
 
     def expire(self, now: float) -> None:
-        """Put frameworks whose filters have ended back to their places."""
+        """Move frameworks whose filters have ended back to their places."""
         while self._ends and self._ends[0][0] <= now:
             end, _, subscription = heapq.heappop(self._ends)
             if subscription.late_until == end:

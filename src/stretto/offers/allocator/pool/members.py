@@ -35,7 +35,7 @@ class RoleNode:
     )
 
     def __init__(self, name: str, parent: "RoleNode | None") -> None:
-        """Start with nothing."""
+        """Start without amounts."""
         #: Full name; empty for the root.
         self.name = name
         #: The role above; ``None`` for the root.
@@ -50,14 +50,14 @@ class RoleNode:
         self.row: int = -1
         #: Reserved scalars of all agents for the subtree, held or not.
         self.reserved: dict[str, int] = {}
-        #: Unreserved, non-revocable scalars that the subtree is offered or uses; counted only while
-        #: the role has a quota.
+        #: Unreserved, non-revocable scalars that are offered to the subtree or used by it; counted
+        #: only while the role has a quota.
         self.held: dict[str, int] = {}
-        #: Consumption of the subtree outside the pool: the pods of its queue.
+        #: Consumption of the subtree outside the pool: the requests of the pods of its queue.
         self.outside: dict[str, int] = {}
         #: Unreserved, non-revocable scalars that the subtree uses.
         self.used: dict[str, int] = {}
-        #: Subscriptions, also inactive and former ones that still hold something.
+        #: Subscriptions, including inactive ones, and former ones with holdings.
         self.frameworks: dict[str, Subscription] = {}
         #: Order of the frameworks; ``None`` without frameworks.
         self.sorter: ClientSorter | None = None
@@ -72,16 +72,16 @@ class RoleNode:
         return {name: lack for name, lack in lacks if lack > 0}
 
     def set_sorter(self, sorter: ClientSorter | None) -> None:
-        """Start or end the order of its frameworks."""
+        """Set or remove the order of its frameworks."""
         self.sorter = sorter
 
     def set_quota(self, quota: RoleQuota, row: int, held: dict[str, int]) -> None:
-        """Replace its quota; ``row`` is -1 for none; ``held`` are the amounts of its subtree."""
+        """Replace its quota; ``row`` is -1 for none; ``held`` has the amounts of its subtree."""
         self.quota, self.row, self.held = quota, row, held
 
     @property
     def holds_nothing(self) -> bool:
-        """True if no framework in the subtree holds anything."""
+        """True if no framework in the subtree has holdings."""
         return not any(each.agents for each in self.frameworks.values()) and all(
             child.holds_nothing for child in self.children.values()
         )
@@ -114,24 +114,24 @@ class Subscription:
     )
 
     def __init__(self, framework: "FrameworkState", role: RoleNode) -> None:
-        """Start without filters; `configure` follows."""
+        """Start without filters; `configure` must follow."""
         #: The framework.
         self.framework = framework
         #: The role.
         self.role = role
-        #: Alternatives of the smallest useful offer; empty for anything.
+        #: Alternatives of the smallest useful offer; empty if any offer is useful.
         self.min_allocatable: tuple[Quantities, ...] = ()
         #: Test of its offer constraints; ``None`` for none.
         self.accepts: AgentTest | None = None
-        #: Number of agents on which it holds something.
+        #: Number of agents with holdings of the subscription.
         self.agents = 0
-        #: True if the framework is subscribed; a former subscription may still hold something.
+        #: True if the framework is subscribed; a former subscription may still have holdings.
         self.is_subscribed = True
         #: True if its offers are suppressed.
         self.is_suppressed = False
         #: Its filters since the last revive.
         self.filters = FilterOwner()
-        #: Until when it comes after its siblings.
+        #: Time until which it is sorted after its siblings, in seconds.
         self.late_until: float = 0.0
 
     @property
@@ -147,20 +147,20 @@ class Subscription:
         self.is_subscribed, self.is_suppressed = True, suppressed
 
     def end(self) -> None:
-        """The framework no longer subscribes to the role."""
+        """End the subscription; its filters are removed."""
         self.is_subscribed = False
         self.void_filters()
 
     def rejoin(self, framework: "FrameworkState") -> None:
-        """A framework returns under an id that still holds something."""
+        """Attach a framework that returns with an id whose former holdings remain."""
         self.framework = framework
 
     def set_late(self, until: float) -> None:
-        """Place it behind its siblings until a time; 0 to end this."""
+        """Sort it after its siblings until a time; 0 ends this."""
         self.late_until = until
 
     def count_agents(self, change: int) -> None:
-        """Count the agents on which it holds something."""
+        """Add to the number of agents with holdings of the subscription."""
         self.agents += change
 
     def set_suppressed(self, suppressed: bool) -> None:

@@ -1,4 +1,4 @@
-"""Frameworks come, change and go: their subscriptions, suppression and filters."""
+"""Registration, update and removal of frameworks: subscriptions, suppression and filters."""
 
 from collections.abc import Collection, Mapping
 from math import inf
@@ -53,7 +53,7 @@ def join(pool: OfferPool, info: FrameworkInfo, suppressed: Collection[str], acti
 
 
 def _count_earlier_holdings(pool: OfferPool, framework: FrameworkState) -> None:
-    """Count the use that agents reported before the framework registered."""
+    """Count the usage that agents reported before the framework registered."""
     name = framework.info.id
     for agent in pool.agents:
         for key in [each for each in agent.unknown if each[0] == name]:
@@ -61,7 +61,7 @@ def _count_earlier_holdings(pool: OfferPool, framework: FrameworkState) -> None:
 
 
 def _leave(pool: OfferPool, subscription: Subscription) -> None:
-    """End a subscription; its record stays while it holds resources."""
+    """End a subscription; its record stays while it has holdings."""
     subscription.end()
     pool.revives += 1
     pool.refresh(subscription)
@@ -100,8 +100,8 @@ def check_quota(pool: OfferPool, role: str, quota: RoleQuota) -> None:
     """Check a quota.
 
     Raises:
-        InputError: the role is invalid or below the top level where that is not supported, or a
-            guarantee exceeds its limit.
+        InputError: the role is invalid or is below the top level without support for nested quota,
+            or a guarantee exceeds its limit.
     """
     check_role(role)
     if "/" in role and not pool.settings.nested_quota:

@@ -29,9 +29,9 @@ class OfferPool:
         """Start empty."""
         #: Settings.
         self.settings = settings
-        #: Source of chance.
+        #: Source of random numbers.
         self.rng = rng
-        #: Chance between indivisible items that compete for one target.
+        #: Random choice between indivisible items that compete for one target.
         self.item_choice = rng.child("items")
         #: Agents.
         self.agents = AgentTable()
@@ -57,13 +57,13 @@ class OfferPool:
         self.holdings = 0
         #: Number of revives.
         self.revives = 0
-        #: Number of subscriptions, former ones that hold something included.
+        #: Number of subscriptions, including former ones with holdings.
         self.subscribed = 0
 
     # ------------------------------------------------------------ subscriptions
 
     def subscribe(self, framework: FrameworkState, role: str) -> Subscription:
-        """The subscription of a framework to a role; it is created if needed."""
+        """The subscription of a framework to a role; created if it does not exist."""
         found = framework.subscriptions.get(role)
         if found is not None:
             return found
@@ -79,7 +79,7 @@ class OfferPool:
         return subscription
 
     def subscribe_former(self, framework: FrameworkState, role: str) -> Subscription:
-        """The subscription to a role; one that is created here has ended already."""
+        """The subscription to a role; a created one has ended already."""
         if role not in framework.subscriptions:
             self.subscribe(framework, role).end()
         return framework.subscriptions[role]
@@ -102,7 +102,7 @@ class OfferPool:
         return ClientSorter(kind, rng, self.totals, weights)
 
     def untrack(self, subscription: Subscription) -> None:
-        """Remove a subscription that has ended and holds nothing."""
+        """Remove a subscription that has ended and has no holdings."""
         node, path = subscription.role, subscription.framework.info.id
         if subscription.is_subscribed or subscription.agents or node.sorter is None:
             return
@@ -124,7 +124,7 @@ class OfferPool:
         self.opened += 1
 
     def refresh_lateness(self, node: RoleNode) -> None:
-        """A role is late if all its active frameworks are."""
+        """Mark a role as late if all its active frameworks are late."""
         if not self.settings.decliners_yield or node.sorter is None:
             return
         active = [each for each in node.frameworks.values() if each.is_active]
@@ -135,12 +135,12 @@ class OfferPool:
     # ------------------------------------------------------------ charges
 
     def subscription_of(self, key: HolderKey) -> Subscription | None:
-        """The subscription of a holder, also a former one."""
+        """The subscription of a holder, including former ones."""
         node = self.roles.find(key[1])
         return None if node is None else node.frameworks.get(key[0])
 
     def hold(self, agent: AgentState, subscription: Subscription, resources: Resources) -> None:
-        """Charge free resources of an agent to a subscription: one grant."""
+        """Charge free resources of an agent to a subscription, as one grant."""
         node = subscription.role
         key = (subscription.framework.info.id, node.name)
         if key not in agent.held:
@@ -150,7 +150,7 @@ class OfferPool:
         self._count(subscription, agent.info.id, resources)
 
     def count_known(self, agent: AgentState, subscription: Subscription) -> None:
-        """Count what a subscription held on an agent before its framework registered."""
+        """Count the holdings of a subscription on an agent from before its framework registered."""
         key = (subscription.framework.info.id, subscription.role.name)
         agent.unknown.discard(key)
         subscription.count_agents(1)
@@ -168,7 +168,7 @@ class OfferPool:
         node.sorter.allocate(subscription.framework.info.id, agent, resources)
 
     def release(self, agent: AgentState, key: HolderKey, resources: Resources) -> bool:
-        """Free resources of a holder; false if it does not hold them."""
+        """Free resources of a holder; false if the holder does not have them."""
         if not agent.give_back(key, resources):
             return False
         self.agents.note(agent)
@@ -205,7 +205,7 @@ class OfferPool:
     def swap(
         self, agent: AgentState, key: HolderKey | None, before: Resources, after: Resources
     ) -> None:
-        """Turn resources of an agent into another form, in its total and at their holder."""
+        """Convert resources of an agent to another form, in its total and at their holder."""
         total = agent.info.resources - before + after
         self._replace_total(agent, total)
         if key is not None:
@@ -251,11 +251,11 @@ class OfferPool:
 
     @property
     def maintained(self) -> bool:
-        """True if maintenance of an agent is planned."""
+        """True if maintenance of any agent is planned."""
         return any(agent.unavailability is not None for agent in self.agents)
 
     def reopen(self) -> None:
-        """Something changed by which any agent may be offered again."""
+        """Record an event after which any agent may be offered again."""
         self.opened += 1
 
     def enter(self, info: AgentInfo, used: Mapping[HolderKey, Resources]) -> None:
@@ -278,7 +278,7 @@ class OfferPool:
         self.agents.note(agent)
 
     def update(self, info: AgentInfo) -> bool:
-        """Replace the registration of an agent; whether anything changed."""
+        """Replace the registration of an agent; true if anything changed."""
         agent = self.agents.find(info.id)
         if agent is None or agent.info == info:
             return False

@@ -1,7 +1,7 @@
 """Quota as arrays: guarantees, limits and consumption of all roles that have a quota.
 
 One row is a role, one column a resource, int64 in thousandths. A cycle starts from these arrays;
-its single decisions read the role.
+its decisions about single roles read the role.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ class QuotaTable:
     """The arrays, with free rows."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without rows."""
         self._columns: dict[str, int] = {}
         self._free: list[int] = []
         self._rows = 0
@@ -70,7 +70,7 @@ class QuotaTable:
         self.add(row, amounts, 1)
 
     def add(self, row: int, amounts: Iterable[tuple[str, int]], sign: int) -> None:
-        """Change the consumption of a row; resources that no quota names are ignored."""
+        """Change the consumption of a row; resources without any quota are ignored."""
         consumed, columns = self.consumed[row], self._columns
         for name, amount in amounts:
             column = columns.get(name)

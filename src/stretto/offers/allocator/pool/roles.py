@@ -27,11 +27,11 @@ class RoleTree:
         return iter(self._nodes.values())
 
     def find(self, role: str) -> RoleNode | None:
-        """A role that exists, or ``None``."""
+        """An existing role, or ``None``."""
         return self._nodes.get(role)
 
     def get(self, role: str) -> RoleNode:
-        """A role; it is created if needed."""
+        """A role; created if it does not exist."""
         found = self._nodes.get(role)
         if found is None:
             above, _, _ = role.rpartition("/")
@@ -40,13 +40,13 @@ class RoleTree:
         return found
 
     def trim(self, node: RoleNode) -> None:
-        """Remove a role that has become empty, and its ancestors likewise."""
+        """Remove a role that is no longer needed, and then its ancestors."""
         while node.parent is not None and not node.is_needed:
             del self._nodes[node.name], node.parent.children[node.name]
             node = node.parent
 
     def set_quota(self, role: str, quota: RoleQuota, held: dict[str, int]) -> None:
-        """Set or remove the quota of a role; ``held`` are the holdings of its subtree."""
+        """Set or remove the quota of a role; ``held`` contains the holdings of its subtree."""
         node = self.get(role)
         if quota.is_default:
             if node.row >= 0:
@@ -69,7 +69,7 @@ class RoleTree:
     # ------------------------------------------------------------ amounts
 
     def add_outside(self, role: str, amounts: Quantities) -> None:
-        """Add (or with negative amounts remove) what a role consumes outside the pool."""
+        """Add to the consumption of a role outside the pool; negative amounts subtract."""
         leaf = self.get(role)
         for node in leaf.path:
             add_to(node.outside, amounts.items())
@@ -93,7 +93,7 @@ class RoleTree:
                 self.get(kind.reserved_to)
 
     def hold(self, node: RoleNode, resources: Resources, sign: int) -> None:
-        """Add (+1) or remove (-1) offered or used amounts of a role that a quota counts."""
+        """Add (+1) or remove (-1) offered or used amounts of a role that quota counts."""
         if not self.has_quota:
             return
         free = resources.free

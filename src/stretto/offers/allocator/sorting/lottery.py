@@ -19,7 +19,7 @@ def draw(root: SorterNode, rng: Rng) -> list[SorterNode]:
 
 
 def chances(node: SorterNode, chance: float) -> Iterator[tuple[SorterNode, float]]:
-    """Active leaves below a node, each with its part of ``chance``."""
+    """Active leaves below a node, each with its share of ``chance``."""
     living = [child for child in node.children.values() if _is_active(child)]
     total = sum(child.weight for child in living)
     for child in living:

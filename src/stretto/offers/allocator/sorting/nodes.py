@@ -16,18 +16,18 @@ SELF: Final = "."
 
 
 class ClientKind(Enum):
-    """The meaning of a node."""
+    """Kinds of nodes."""
 
-    #: A part of a path that has children.
+    #: A part of a path with children.
     INTERNAL = "internal"
     #: A client that receives offers.
     ACTIVE = "active"
-    #: A client that receives none; its allocation counts.
+    #: A client without offers; its allocation counts.
     INACTIVE = "inactive"
 
 
 SortKey = tuple[bool, float, int, str, "SorterNode"]
-"""Late or not, weighted share, number of grants, path."""
+"""Lateness, weighted share, number of grants, path, node."""
 
 
 class SorterNode:
@@ -51,14 +51,14 @@ class SorterNode:
     )
 
     def __init__(self, name: str, parent: "SorterNode | None", kind: ClientKind) -> None:
-        """Start with nothing allocated."""
+        """Start without allocations."""
         #: Last component of the path.
         self.name = name
         #: The node above; ``None`` for the root.
         self.parent = parent
         #: Path from the root.
         self.path: str = f"{parent.path}/{name}" if parent and parent.path else name
-        #: Its meaning.
+        #: Its kind.
         self.kind = kind
         #: The client of a leaf.
         self.client: Any = None
@@ -74,7 +74,7 @@ class SorterNode:
         self.weight: float = 1.0
         #: Dominant share divided by the weight.
         self.share: float = 0.0
-        #: True if it comes after its siblings, because it declined.
+        #: True if it is sorted after its siblings because it declined.
         self.is_late = False
         #: Its key in the order of its parent.
         self.key: SortKey = (False, 0.0, 0, self.path, self)
@@ -143,7 +143,7 @@ class ClientTree:
         return node
 
     def _push_down(self, node: SorterNode) -> SorterNode:
-        """Turn a leaf into an internal node with a leaf ``.`` that keeps its allocation."""
+        """Convert a leaf to an internal node with a leaf ``.`` that keeps its allocation."""
         leaf = self._make(SELF, node, node.kind)
         leaf.client, leaf.count, leaf.is_late = node.client, node.count, node.is_late
         leaf.amounts, leaf.shared = dict(node.amounts), dict(node.shared)
@@ -152,7 +152,7 @@ class ClientTree:
         return node
 
     def remove(self, path: str) -> None:
-        """Remove a client without allocation, and the internal nodes that this leaves empty."""
+        """Remove a client without allocation, and internal nodes that become empty."""
         node = self.leaves.pop(path)
         while node is not self.root and not node.children:
             assert node.parent is not None

@@ -1,7 +1,7 @@
 """A sorter: clients in the order in which they are offered capacity.
 
-The order is kept, not computed: a grant or a recovery marks the nodes on one path, and the next
-reading moves only these. A change of the totals or of many clients sorts the tree once.
+The order is maintained incrementally: a grant or a recovery marks the nodes on one path, and the
+next reading moves only these. A change of the totals or of many clients sorts the tree once.
 """
 
 from bisect import bisect_left, insort
@@ -21,22 +21,22 @@ from stretto.offers.allocator.values.resources import Resources
 from stretto.offers.allocator.values.scalars import MILLI, add_to, from_milli
 
 FEW = 8
-"""So many moved nodes are always placed one by one."""
+"""Number of moved nodes up to which they are always placed one by one."""
 MANY = 4
-"""When more than one node in so many has moved, sorting the whole tree is cheaper."""
+"""Ratio of nodes to moved nodes below which sorting the whole tree is cheaper."""
 
 
 class PoolTotals:
     """Scalar totals of all agents, shared by all sorters of a pool."""
 
     def __init__(self, excluded: frozenset[str]) -> None:
-        """Start empty; ``excluded`` names do not count for fairness."""
+        """Start empty; ``excluded`` lists names that do not count for fairness."""
         self._excluded = excluded
         #: Thousandths by name.
         self.amounts: dict[str, int] = {}
         #: Amounts in units that count for fairness, without zeros.
         self.fair: dict[str, float] = {}
-        #: Number of changes: a sorter with another number sorts again.
+        #: Number of changes; a sorter with another number sorts again.
         self.epoch = 0
 
     def change(self, amounts: Iterable[tuple[str, int]], sign: int) -> None:
@@ -81,13 +81,13 @@ class ClientSorter:
         self._epoch = -1
 
     def remove(self, path: str) -> None:
-        """Remove a client that holds nothing."""
+        """Remove a client without holdings."""
         self._tree.remove(path)
         self._lineages.clear()
         self._epoch = -1
 
     def set_active(self, path: str, active: bool) -> None:
-        """Offer to a client, or no longer."""
+        """Start or stop offering to a client."""
         kind = ClientKind.ACTIVE if active else ClientKind.INACTIVE
         leaf = self._tree.leaves[path]
         if leaf.kind is not kind:
@@ -95,7 +95,7 @@ class ClientSorter:
             self._epoch = -1
 
     def set_late(self, path: str, late: bool) -> None:
-        """Put a client after its siblings, or back to its place."""
+        """Sort a client after its siblings, or move it back to its place."""
         leaf = self._tree.leaves[path]
         if leaf.is_late != late:
             leaf.is_late = late
@@ -135,16 +135,16 @@ class ClientSorter:
         return self._share(leaf)
 
     def amounts(self, path: str) -> Mapping[str, int]:
-        """Scalars that a client itself holds, in thousandths; empty for an unknown client."""
+        """Scalars of a client itself, in thousandths; empty for an unknown client."""
         leaf = self._tree.leaves.get(path)
         return {} if leaf is None else leaf.amounts
 
     # ------------------------------------------------------------ order
 
     def order(self) -> Iterator[Any]:
-        """Active clients, next first.
+        """Active clients, the next one first.
 
-        The order is that of the call: allocations made during the iteration show in the next one.
+        The order is that of the call: allocations during the iteration take effect in the next one.
         """
         if self._kind is SorterKind.RANDOM:
             return iter([leaf.client for leaf in lottery.draw(self._tree.root, self._rng)])
@@ -152,7 +152,7 @@ class ClientSorter:
         return _walk(self._tree.root)
 
     def position(self, path: str) -> tuple[Any, ...]:
-        """A key that orders clients as `order` does; `settle` first."""
+        """A key that sorts clients like `order`; call `settle` first."""
         nodes = list(self._tree.path_of(path))
         return tuple(node.key[:4] for node in reversed(nodes))
 
@@ -177,14 +177,14 @@ class ClientSorter:
         if len(moved) > FEW and len(moved) * MANY > clients:
             self._sort()
             return
-        if clients > 1:  # a single client is always next, whatever its key
+        if clients > 1:  # a single client is always the next one, independent of its key
             for node in moved:
                 if node.parent is not None and node.kind is not ClientKind.INACTIVE:
                     self._place(node, node.parent.order)
         moved.clear()
 
     def _place(self, node: SorterNode, order: list[SortKey]) -> None:
-        """Move a node to its place: after a grant mostly from the front to the end."""
+        """Move a node to its place; after a grant mostly from the front to the end."""
         if order[0] is node.key:
             del order[0]
         else:

@@ -19,7 +19,7 @@ class AgentCapability(Enum):
 
 
 ALL_AGENT_CAPABILITIES = frozenset(AgentCapability)
-"""A current agent."""
+"""Capabilities of a current agent."""
 
 
 class FaultDomain(msgspec.Struct, frozen=True):
@@ -61,11 +61,11 @@ class AgentInfo(msgspec.Struct, frozen=True):
     id: str
     #: Host name, as in the whitelist.
     hostname: str
-    #: Everything it has, with its reservations, volumes and revocable resources.
+    #: All resources, including reservations, volumes and revocable resources.
     resources: Resources
     #: Properties, in their given order.
     attributes: tuple[AgentAttribute, ...] = ()
-    #: Region and zone, if they are known.
+    #: Region and zone, if known.
     domain: FaultDomain | None = None
     #: Capabilities.
     capabilities: frozenset[AgentCapability] = ALL_AGENT_CAPABILITIES

@@ -14,9 +14,9 @@ from stretto.base.errors import InputError, MissingExtraError
 from stretto.offers.allocator.subjects.agents import AgentInfo
 
 REGEX_MEMORY: Final = 4096
-"""Bytes of memory that the program of an expression may take."""
+"""Maximum memory of the program of an expression, in bytes."""
 REGEX_PROGRAM: Final = 100
-"""Instructions that the program of an expression may have."""
+"""Maximum number of instructions of the program of an expression."""
 
 
 class PseudoAttribute(Enum):
@@ -28,9 +28,9 @@ class PseudoAttribute(Enum):
 
 
 class AttributeSelector(msgspec.Struct, frozen=True):
-    """The property that a predicate reads: exactly one member is set."""
+    """The property that a predicate reads; exactly one member is set."""
 
-    #: Name of an attribute; the first one of that name counts.
+    #: Name of an attribute; the first attribute of that name is read.
     attribute_name: str | None = None
     #: A property that is not an attribute.
     pseudoattribute_type: PseudoAttribute | None = None
@@ -51,19 +51,19 @@ class ComparedPattern(msgspec.Struct, frozen=True):
 
 
 class AttributePredicate(msgspec.Struct, frozen=True):
-    """A predicate: exactly one member is set."""
+    """A predicate; exactly one member is set."""
 
     #: The property exists.
     exists: Mapping[str, Any] | None = None
     #: The property is missing.
     not_exists: Mapping[str, Any] | None = None
-    #: It is equal, or not a text.
+    #: The property is equal to the text, or is not a text.
     text_equals: ComparedText | None = None
-    #: It differs, is missing, or is not a text.
+    #: The property differs from the text, is missing, or is not a text.
     text_not_equals: ComparedText | None = None
-    #: It matches, or is not a text.
+    #: The property matches, or is not a text.
     text_matches: ComparedPattern | None = None
-    #: It does not match, is missing, or is not a text.
+    #: The property does not match, is missing, or is not a text.
     text_not_matches: ComparedPattern | None = None
 
 
@@ -77,14 +77,14 @@ class AttributeConstraint(msgspec.Struct, frozen=True):
 
 
 class ConstraintGroup(msgspec.Struct, frozen=True):
-    """Constraints that must all hold."""
+    """Constraints that must all be met."""
 
     #: The constraints.
     attribute_constraints: tuple[AttributeConstraint, ...] = ()
 
 
 class RoleConstraints(msgspec.Struct, frozen=True):
-    """Groups of which one must hold."""
+    """Groups of which one must be met."""
 
     #: The groups.
     groups: tuple[ConstraintGroup, ...] = ()
@@ -98,10 +98,10 @@ class OfferConstraints(msgspec.Struct, frozen=True):
 
 
 AgentTest: TypeAlias = Callable[[AgentInfo], bool]
-"""Whether an agent may be offered."""
+"""Predicate of an agent; true if it may be offered."""
 
 _Property: TypeAlias = tuple[bool, str | None]
-"""Whether a property exists, and its text if it is one."""
+"""True in first place if a property exists; its text, or ``None`` for other types."""
 
 
 def compile_constraints(
@@ -188,7 +188,7 @@ def _predicate(predicate: AttributePredicate, where: str) -> Callable[[_Property
 
 
 def _text(matches: Callable[[str], bool], is_positive: bool) -> Callable[[_Property], bool]:
-    """A predicate on texts: other types always meet it, a missing one meets its negation."""
+    """A predicate on texts; other types always meet it, a missing property meets its negation."""
 
     def holds(found: _Property) -> bool:
         exists, text = found

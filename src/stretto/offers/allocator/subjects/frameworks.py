@@ -10,13 +10,13 @@ from stretto.offers.allocator.values.scalars import Quantities
 
 
 class FrameworkCapability(Enum):
-    """Capabilities that decide which offers a framework receives."""
+    """Capabilities that determine the offers of a framework."""
 
     #: Several roles; resources carry the role that they are allocated to.
     MULTI_ROLE = "MULTI_ROLE"
     #: Agents with GPUs.
     GPU_RESOURCES = "GPU_RESOURCES"
-    #: Resources that the agent may take back.
+    #: Resources that the agent may revoke.
     REVOCABLE_RESOURCES = "REVOCABLE_RESOURCES"
     #: Volumes that several tasks use.
     SHARED_RESOURCES = "SHARED_RESOURCES"
@@ -31,12 +31,12 @@ class FrameworkInfo(msgspec.Struct, frozen=True):
 
     #: Id; ids in subscription order break ties between equal shares.
     id: str
-    #: Roles to which it is subscribed.
+    #: Subscribed roles.
     roles: frozenset[str]
     #: Capabilities.
     capabilities: frozenset[FrameworkCapability] = frozenset()
-    #: Smallest useful offers by role, as alternatives; an empty list accepts anything, an absent
-    #: role uses the setting of the allocator.
+    #: Smallest useful offers by role, as alternatives. With an empty list any offer is useful; an
+    #: absent role uses the setting of the allocator.
     min_allocatable: Mapping[str, tuple[Quantities, ...]] = {}
     #: Constraints on agents by role.
     constraints: OfferConstraints | None = None
@@ -45,7 +45,7 @@ class FrameworkInfo(msgspec.Struct, frozen=True):
 
 
 class ResourceRequest(msgspec.Struct, frozen=True):
-    """One item of REQUEST: the demand of a framework."""
+    """One item of REQUEST: a part of a framework's demand."""
 
     #: Requested amounts in thousandths.
     quantities: Quantities

@@ -19,11 +19,11 @@ class CycleStage(IntEnum):
 class OfferGrant(NamedTuple):
     """Capacity of one agent for one framework in one role, charged by one stage of a cycle."""
 
-    #: The pass that made it.
+    #: The stage of the cycle.
     stage: CycleStage
     #: Id of the agent.
     agent: str
-    #: The role that is charged.
+    #: The charged role.
     role: str
     #: Id of the framework.
     framework: str
@@ -36,7 +36,7 @@ class AgentOffer(NamedTuple):
 
     #: Id of the framework.
     framework: str
-    #: The role that is charged.
+    #: The charged role.
     role: str
     #: Id of the agent.
     agent: str
@@ -58,13 +58,13 @@ class InverseOffer(NamedTuple):
 
 
 class CycleResult(NamedTuple):
-    """Everything that a cycle decided."""
+    """All decisions of a cycle."""
 
     #: Offers, one per framework, role and agent.
     offers: tuple[AgentOffer, ...]
     #: Inverse offers.
     inverse_offers: tuple[InverseOffer, ...]
-    #: The grants behind the offers, in the order in which they were made.
+    #: The grants of the offers, in their order.
     grants: tuple[OfferGrant, ...]
 
 
@@ -73,5 +73,5 @@ class InverseOfferStatus(NamedTuple):
 
     #: True if it accepted.
     accepted: bool
-    #: When it answered, in seconds.
+    #: Time of the answer, in seconds.
     at: float

@@ -6,11 +6,11 @@ from stretto.offers.allocator.values.scalars import Quantities
 
 
 class RoleQuota(msgspec.Struct, frozen=True):
-    """Guarantee and limit of a role; empty mappings are the default: none."""
+    """Guarantee and limit of a role; empty mappings mean no guarantee and no limit."""
 
-    #: Amounts held back for the role, in thousandths by resource.
+    #: Amounts that are kept free for the role, in thousandths by resource.
     guarantees: Quantities = {}
-    #: Largest consumption, in thousandths by resource; an absent name has no limit.
+    #: Maximum consumption, in thousandths by resource; an absent name has no limit.
     limits: Quantities = {}
 
     @property
@@ -20,4 +20,4 @@ class RoleQuota(msgspec.Struct, frozen=True):
 
 
 DEFAULT_QUOTA = RoleQuota()
-"""No guarantee, no limit."""
+"""Neither guarantee nor limit."""

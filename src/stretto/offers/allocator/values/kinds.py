@@ -14,22 +14,22 @@ Labels = tuple[tuple[str, str | None], ...]
 
 
 class ReservationType(Enum):
-    """How a reservation is made."""
+    """Origin of a reservation."""
 
-    #: By the configuration of the agent.
+    #: The configuration of the agent.
     STATIC = "STATIC"
-    #: By a framework or an operator.
+    #: A framework or an operator.
     DYNAMIC = "DYNAMIC"
 
 
 class RoleReservation(msgspec.Struct, frozen=True):
-    """A reservation of resources to a role; a stack of them refines the role step by step."""
+    """A reservation of resources to a role; a stack of reservations refines the role."""
 
-    #: How it is made.
+    #: Its origin.
     type: ReservationType
     #: The role.
     role: str
-    #: The principal that made it.
+    #: The principal that created it.
     principal: str | None = None
     #: Labels of the principal.
     labels: Labels = ()
@@ -38,13 +38,13 @@ class RoleReservation(msgspec.Struct, frozen=True):
 class DiskSourceType(Enum):
     """The source of the space of a disk."""
 
-    #: A directory: any part of it can be used.
+    #: A directory; any part of it can be used.
     PATH = "PATH"
-    #: A mounted file system: used as a whole.
+    #: A mounted file system, which is used as a whole.
     MOUNT = "MOUNT"
-    #: A block device: used as a whole.
+    #: A block device, which is used as a whole.
     BLOCK = "BLOCK"
-    #: A storage pool, or with an id a device that exists already.
+    #: A storage pool, or with an id an existing device.
     RAW = "RAW"
 
 
@@ -89,18 +89,18 @@ class ResourceIdentity(msgspec.Struct, frozen=True):
     source: DiskSource | None = None
     #: Volume on the disk.
     volume: DiskVolume | None = None
-    #: True if the agent may take it back at any time (oversubscription).
+    #: True if the agent may revoke it at any time (oversubscription).
     revocable: bool = False
     #: True if several tasks may use it at once.
     shared: bool = False
     #: Id of its resource provider.
     provider: str | None = None
-    #: Size in thousandths of an item that is never divided; 0 for a divisible resource.
+    #: Size in thousandths of an indivisible item; 0 for a divisible resource.
     whole: int = 0
 
 
 class ResourceKind:
-    """An interned identity with the answers that sums and filters need."""
+    """An interned identity with precomputed properties for sums and filters."""
 
     __slots__ = (
         "__weakref__",
@@ -115,7 +115,7 @@ class ResourceKind:
     )
 
     def __init__(self, identity: ResourceIdentity) -> None:
-        """Use `kind_of`: kinds are compared by identity."""
+        """Use `kind_of` instead, because kinds are compared by identity."""
         #: All fields.
         self.identity: Final = identity
         #: Name of the resource.
@@ -124,13 +124,13 @@ class ResourceKind:
         self.reserved_to: Final = identity.reservations[-1].role if identity.reservations else ""
         #: True if a framework needs RESERVATION_REFINEMENT to read it.
         self.refined: Final = len(identity.reservations) > 1
-        #: True if the agent may take it back.
+        #: True if the agent may revoke it.
         self.revocable: Final = identity.revocable
         #: True if several tasks may use it at once.
         self.shared: Final = identity.shared
-        #: Size of an item that is never divided; 0 for a divisible resource.
+        #: Size of an indivisible item; 0 for a divisible resource.
         self.whole: Final = identity.whole
-        #: True if it is neither reserved nor revocable: quota counts it when it is allocated.
+        #: True if it is neither reserved nor revocable, so that quota counts its allocations.
         self.is_free: Final = not identity.reservations and not identity.revocable
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -144,7 +144,7 @@ _KINDS: Final[WeakValueDictionary[ResourceIdentity, ResourceKind]] = WeakValueDi
 
 
 def kind_of(identity: ResourceIdentity) -> ResourceKind:
-    """The kind with these fields; equal fields give one object."""
+    """The kind with these fields; equal fields return the same object."""
     found = _KINDS.get(identity)
     if found is None:
         found = _KINDS[identity] = ResourceKind(identity)

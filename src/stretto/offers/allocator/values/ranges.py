@@ -8,7 +8,7 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """Sort the pairs and join those that overlap or touch."""
+    """Sort the pairs and join overlapping and adjacent ones."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(pairs):
         if joined and first <= joined[-1][1] + 1:

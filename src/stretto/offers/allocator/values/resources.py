@@ -19,14 +19,14 @@ Entry: TypeAlias = tuple[ResourceKind, ResourceValue]
 class Resources:
     """An immutable sum of resources, one value per kind.
 
-    Indivisible items (volumes, mounted disks) are counted: they are whole or absent. A shared item
-    may be counted several times, but its amount counts once.
+    Indivisible items (volumes, mounted disks) are counted: an item is present or absent as a whole.
+    A shared item may be counted several times, but its amount counts once.
     """
 
     __slots__ = ("_free", "_has_shared", "_hash", "_judged", "_plain", "_quantities", "entries")
 
     def __init__(self, entries: Mapping[ResourceKind, ResourceValue]) -> None:
-        """Take normalized entries without empty values; use `resources_of` for other input."""
+        """Store normalized entries without empty values; use `resources_of` for other input."""
         #: Values by kind; never changed.
         self.entries: Final = entries
         self._hash: int | None = None
@@ -66,7 +66,7 @@ class Resources:
 
     @property
     def quantities(self) -> tuple[tuple[str, int], ...]:
-        """Thousandths of all scalars by name, reserved and revocable ones included."""
+        """Thousandths of all scalars by name, including reserved and revocable ones."""
         if self._quantities is None:
             self._quantities = _sum(self.entries.items())
         return self._quantities
@@ -96,7 +96,7 @@ class Resources:
         return self._has_shared
 
     def meets(self, alternatives: tuple[Quantities, ...]) -> bool:
-        """True if the amounts cover one of the alternatives; none accept anything."""
+        """True if the amounts cover one of the alternatives; without alternatives always true."""
         by, answer = self._judged
         if by is not alternatives:
             amounts = dict(self.quantities)
@@ -129,7 +129,7 @@ class Resources:
         return Resources(added)
 
     def __sub__(self, other: "Resources") -> "Resources":
-        """The rest after a removal; amounts that are not there are ignored."""
+        """The rest after a removal; absent amounts are ignored."""
         if self is other:
             return NOTHING
         if not other.entries or not self.entries:
@@ -149,7 +149,7 @@ class Resources:
     # ------------------------------------------------------------ selection
 
     def where(self, keeps: Callable[[ResourceKind], bool]) -> "Resources":
-        """The entries whose kind is kept; this object itself if all are."""
+        """The entries whose kind passes; the object itself if all pass."""
         kept = {kind: value for kind, value in self.entries.items() if keeps(kind)}
         if len(kept) == len(self.entries):
             return self
@@ -177,7 +177,7 @@ class Resources:
 
     @property
     def revocable(self) -> "Resources":
-        """Resources that the agent may take back."""
+        """Resources that the agent may revoke."""
         return NOTHING if self.is_plain else self.where(lambda kind: kind.revocable)
 
     @property
@@ -197,12 +197,12 @@ NOTHING: Final = Resources({})
 
 
 def resources_of(items: Iterable[tuple[ResourceIdentity, ResourceValue]]) -> Resources:
-    """A sum of items in any order; equal kinds are added and empty values dropped."""
+    """A sum of items in any order; equal kinds are added and empty values are dropped."""
     return sum_of((kind_of(identity), value) for identity, value in items)
 
 
 def sum_of(items: Iterable[Entry]) -> Resources:
-    """A sum of entries in any order; equal kinds are added and empty values dropped."""
+    """A sum of entries in any order; equal kinds are added and empty values are dropped."""
     entries: dict[ResourceKind, ResourceValue] = {}
     for kind, value in items:
         if value:
@@ -222,7 +222,7 @@ def is_scalar(entry: Entry) -> bool:
 
 
 def reaches(reserved_to: str, role: str) -> bool:
-    """True if a reservation may be offered to a role: its own, or one of an ancestor."""
+    """True if a reservation to the role itself, or to its ancestor, may be offered to a role."""
     return not reserved_to or reserved_to == role or role.startswith(reserved_to + "/")
 
 

@@ -1,7 +1,7 @@
 """Exact scalar amounts: integers that count thousandths.
 
-Mesos compares, adds and subtracts scalars with three decimals, so every amount is an integer here
-and no sum depends on its order.
+Mesos compares, adds and subtracts scalars with three decimals. Every amount is therefore an integer
+here, and no sum depends on its order.
 """
 
 import math
@@ -13,7 +13,7 @@ from stretto.base.errors import InputError
 MILLI: Final = 1000
 """Thousandths in one unit."""
 LARGEST: Final = 10**15
-"""Largest scalar in thousandths: 10^12 units, Mesos' limit for quota."""
+"""Maximum scalar in thousandths: 10^12 units, Mesos' limit for quota."""
 
 Quantities: TypeAlias = Mapping[str, int]
 """Thousandths by the name of the resource; an absent name is zero, or unlimited in a limit."""
@@ -24,7 +24,7 @@ def to_milli(value: float, field: str = "scalar") -> int:
 
     Args:
         value: the amount in units, such as CPUs or MB.
-        field: the field that an error names.
+        field: name of the field, for errors.
 
     Raises:
         InputError: the amount is negative, not finite or above 10^12.

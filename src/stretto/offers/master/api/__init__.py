@@ -1,4 +1,5 @@
-"""The HTTP interfaces as functions: a request in, an answer out, events in the outbox.
+"""The HTTP interfaces as functions from a request to an answer; events go to the outbox.
 
-Here: routes, media types, calls, legacy endpoints, metrics. Not here: sockets and decisions.
+This package contains routes, media types, calls, legacy endpoints and metrics. It contains no
+sockets and no decisions.
 """

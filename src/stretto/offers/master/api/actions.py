@@ -1,4 +1,4 @@
-"""Calls of operators that change something."""
+"""Calls of operators that change the state."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from stretto.offers.master.core.state import MasterState
 from stretto.offers.messages.schema import Message
 
 Action = Callable[[MasterState, Message, str | None], OperatorVerdict]
-"""Handles a body for a principal."""
+"""Function that handles a body for a principal."""
 
 
 def _set_level(master: MasterState, body: Message, principal: str | None) -> OperatorVerdict:
@@ -86,4 +86,4 @@ ACTIONS: Final[Mapping[str, Action]] = {
         master, body["agent_id"]["value"]
     ),
 }
-"""Calls that change something, by type."""
+"""Actions by type of the call."""

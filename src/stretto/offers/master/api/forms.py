@@ -1,4 +1,4 @@
-"""The form of messages in JSON answers and events."""
+"""Form of messages in JSON answers and events."""
 
 from stretto.offers.messages import text
 from stretto.offers.messages.schema import Message

@@ -38,7 +38,7 @@ class MasterRequest(msgspec.Struct, frozen=True):
     body: bytes = b""
     #: Parameters of the query.
     query: Mapping[str, str] = {}
-    #: The authenticated principal; None without authentication.
+    #: The authenticated principal; ``None`` without authentication.
     principal: str | None = None
 
     @property
@@ -53,13 +53,13 @@ class HttpAnswer(msgspec.Struct, frozen=True):
 
     #: Status.
     status: int
-    #: Body; of a stream empty.
+    #: Body; empty for a stream.
     body: bytes = b""
     #: Media type; empty for an answer without a body.
     content_type: str = ""
     #: Other headers.
     headers: Mapping[str, str] = {}
-    #: The stream that follows; None for a single answer.
+    #: The stream that follows; ``None`` for a single answer.
     stream: ClientStream | None = None
 
 
@@ -77,7 +77,7 @@ class RequestError(Exception):
 def plain(
     status: int, text: str | None = None, headers: Mapping[str, str] | None = None
 ) -> HttpAnswer:
-    """An answer with a text; by default the name of the status."""
+    """An answer with a text, by default the name of the status."""
     body = f"{status} {_NAMES[status]}." if text is None else text
     return HttpAnswer(status, body.encode(), PLAIN, headers or {})
 
@@ -118,7 +118,7 @@ def read_call(request: MasterRequest, name: str) -> Message:
     """The call in a body, JSON or protobuf; ``name`` is its message.
 
     Raises:
-        RequestError: the media type is wrong, or the body is no such call.
+        RequestError: the media type is wrong, or the body is not such a call.
     """
     media = request.headers.get("content-type")
     if media is None:

@@ -1,4 +1,4 @@
-"""The endpoints from before the v1 API: documents and forms."""
+"""The endpoints that preceded the v1 API: documents and forms."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ from stretto.offers.messages import text
 from stretto.offers.messages.schema import Message
 
 Endpoint = Callable[[MasterState, MasterRequest], HttpAnswer]
-"""Answers a request."""
+"""Function that answers a request."""
 View = Callable[[MasterState, Mapping[str, str]], Any]
-"""A document for the parameters of a query."""
+"""Function that creates a document from the parameters of a query."""
 
 
 def _get(view: View) -> Endpoint:
@@ -97,7 +97,7 @@ def _weights(master: MasterState, request: MasterRequest) -> HttpAnswer:
 
 
 def _form(call: str, kind: str, field: str) -> Endpoint:
-    """An operation in a form with ``slaveId`` and a JSON list of resources."""
+    """An endpoint for an operation in a form with ``slaveId`` and a JSON list of resources."""
 
     def answer(master: MasterState, request: MasterRequest) -> HttpAnswer:
         only(request, "POST")

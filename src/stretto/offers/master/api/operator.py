@@ -58,7 +58,7 @@ def handle(master: MasterState, request: MasterRequest) -> HttpAnswer:
 
 
 def call_error(call: Message) -> str | None:
-    """Why a call is invalid by itself."""
+    """Error in a call, independent of the state; ``None`` if it is valid."""
     kind = call.get("type")
     if kind is None:
         return "Expecting 'type' to be present"
@@ -77,7 +77,7 @@ def call_error(call: Message) -> str | None:
 
 
 def ended(master: MasterState, stream: ClientStream) -> None:
-    """A subscriber has closed its stream."""
+    """Remove a subscriber whose stream is closed."""
     master.subscribers.pop(stream.id, None)
 
 

@@ -1,4 +1,4 @@
-"""Which action of the access control lists a call of an operator is, and on which objects."""
+"""Actions and objects of operators' calls, for access control."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from stretto.offers.master.resources import formats
 from stretto.offers.messages.schema import Message
 
 Objects = Callable[[MasterState, Message], Iterable[str]]
-"""The objects in the body of a call."""
+"""Function that returns the objects in the body of a call."""
 
 
 def permitted(master: MasterState, kind: str, body: Message, principal: str | None) -> bool:

@@ -12,7 +12,7 @@ from stretto.offers.master.core.state import MasterState
 from stretto.offers.messages.schema import Message
 
 Query = Callable[[MasterState], Message]
-"""The body of an answer; empty if there is none."""
+"""Function that returns the body of an answer; empty without one."""
 
 
 def version_info() -> Message:
@@ -74,4 +74,4 @@ QUERIES: Final[Mapping[str, Query]] = {
     "GET_MAINTENANCE_STATUS": lambda master: {"status": maintenance.status(master)},
     "GET_MAINTENANCE_SCHEDULE": lambda master: {"schedule": maintenance.schedule_message(master)},
 }
-"""Calls that only read, by type."""
+"""Queries by type of the call."""

@@ -1,4 +1,4 @@
-"""Which interface answers a path: with or without ``/master``, with or without a final slash.
+"""Routing of paths to interfaces: with or without ``/master``, with or without a final slash.
 
 Paths below an interface belong to it, and the longest match wins, as in Mesos.
 """
@@ -21,7 +21,7 @@ ROUTES: Final[Mapping[str, Endpoint]] = {
 
 
 def route(path: str) -> str | None:
-    """The path of the interface that answers; None if no interface does."""
+    """The path of the interface that answers; ``None`` without one."""
     path = path.removeprefix("/master").rstrip("/")
     while path:
         if path in ROUTES:

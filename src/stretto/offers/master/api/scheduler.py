@@ -59,7 +59,7 @@ def handle(master: MasterState, request: MasterRequest) -> HttpAnswer:
 
 
 def call_error(call: Message, principal: str | None = None) -> str | None:
-    """Why a call is invalid by itself."""
+    """Error in a call, independent of the state; ``None`` if it is valid."""
     kind = call.get("type")
     if kind is None:
         return "Expecting 'type' to be present"
@@ -125,17 +125,17 @@ def _subscribe(master: MasterState, request: MasterRequest, call: Message) -> Ht
 def _roles_error(
     master: MasterState, wanted: SubscriptionTerms, principal: str | None
 ) -> str | None:
-    """Roles that the principal may not use."""
+    """Error about roles that the principal may not use; ``None`` without one."""
     acls, roles = master.settings.acls, roles_of(wanted.info)
     denied = [each for each in roles if not acls.allows("register_frameworks", principal, [each])]
     return f"Not authorized to use roles '{{ {', '.join(denied)} }}'" if denied else None
 
 
 def _framework(master: MasterState, request: MasterRequest, call: Message) -> Framework:
-    """The subscribed framework that calls.
+    """The subscribed framework that makes the call.
 
     Raises:
-        RequestError: it is unknown or not subscribed, or the stream is not its own.
+        RequestError: it is unknown or not subscribed, or the stream belongs to another framework.
     """
     framework_id = call["framework_id"]["value"]
     framework = master.frameworks.get(framework_id)

@@ -25,7 +25,7 @@ def handle(master: MasterState, request: MasterRequest) -> HttpAnswer:
 
 
 def offers(master: MasterState, query: Mapping[str, str]) -> Document:
-    """Everything, or with ``framework`` (id or name) one framework and its obstacles."""
+    """All offers, or with ``framework`` (id or name) one framework and its obstacles."""
     wanted = query.get("framework")
     found: Document = {
         "roles": [_role(master, each) for each in known_roles(master)],

@@ -1,4 +1,4 @@
-"""Documents of the endpoints from before the v1 API: plain numbers instead of messages."""
+"""Documents of the endpoints that preceded the v1 API: plain numbers instead of messages."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ STATES: Final = (
     "TASK_ERROR",
     "TASK_UNREACHABLE",
 )
-"""States that summaries count."""
+"""Task states that summaries count."""
 
 
 def state(master: MasterState) -> Document:
@@ -136,7 +136,7 @@ def weights(master: MasterState) -> list[Document]:
 
 
 def amounts(resources: ResourceList) -> Document:
-    """Scalars as numbers, ranges and sets as texts; the usual scalars always appear."""
+    """Scalars as numbers, ranges and sets as texts; the usual scalars are always present."""
     found: Document = dict.fromkeys(("disk", "mem", "gpus", "cpus"), 0.0)
     for name, amount in resources.scalars().items():
         found[name] = amount / MILLI
@@ -363,7 +363,7 @@ def _counts(tasks: Iterable[Task]) -> Document:
 
 
 def _first_time(task: Task) -> float:
-    """Time of the first status of a task, 0 if it has none yet."""
+    """Time of the first status of a task; 0 without a status."""
     return float(task.statuses[0].get("timestamp", 0.0)) if task.statuses else 0.0
 
 

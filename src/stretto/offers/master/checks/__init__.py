@@ -1,4 +1,5 @@
-"""Validation with the texts of Mesos: each check returns the error, or None.
+"""Validation with Mesos' texts; each check returns the error, or ``None``.
 
-Here: functions of messages and of the state of the master. Not here: the consequences of an error.
+This package contains functions of messages and of the master's state. It does not contain the
+consequences of an error.
 """

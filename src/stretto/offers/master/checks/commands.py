@@ -19,7 +19,7 @@ _DURATIONS: Final = ("delay_seconds", "grace_period_seconds", "interval_seconds"
 
 
 def command_error(command: Message) -> str | None:
-    """Why a CommandInfo is invalid."""
+    """Error in a CommandInfo; ``None`` if it is valid."""
     for variable in command.get("environment", {}).get("variables", ()):
         error = _variable_error(variable)
         if error:
@@ -28,7 +28,7 @@ def command_error(command: Message) -> str | None:
 
 
 def container_error(container: Message) -> str | None:
-    """Why a ContainerInfo is invalid."""
+    """Error in a ContainerInfo; ``None`` if it is valid."""
     for volume in container.get("volumes", ()):
         error = _volume_error(volume)
         if error:
@@ -42,7 +42,7 @@ def container_error(container: Message) -> str | None:
 
 
 def health_check_error(check: Message) -> str | None:
-    """Why a HealthCheck is invalid."""
+    """Error in a HealthCheck; ``None`` if it is valid."""
     if "type" not in check:
         return "HealthCheck must specify 'type'"
     return (
@@ -53,7 +53,7 @@ def health_check_error(check: Message) -> str | None:
 
 
 def check_error(check: Message) -> str | None:
-    """Why a CheckInfo is invalid."""
+    """Error in a CheckInfo; ``None`` if it is valid."""
     if "type" not in check:
         return "CheckInfo must specify 'type'"
     return (

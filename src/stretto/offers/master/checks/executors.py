@@ -10,7 +10,7 @@ _RULE = "-" * 60
 
 
 def executor_error(executor: Message, framework_id: str, agent: Agent) -> str | None:
-    """Why an executor cannot be used on an agent."""
+    """Error of an executor on an agent; ``None`` if it can be used."""
     return (
         info_error(executor)
         or _framework_error(executor, framework_id)
@@ -20,7 +20,7 @@ def executor_error(executor: Message, framework_id: str, agent: Agent) -> str | 
 
 
 def info_error(executor: Message) -> str | None:
-    """Why an ExecutorInfo is invalid by itself."""
+    """Error in an ExecutorInfo, independent of the state; ``None`` if it is valid."""
     return (
         _type_error(executor)
         or checks.id_error(executor["executor_id"]["value"])
@@ -31,7 +31,7 @@ def info_error(executor: Message) -> str | None:
 
 
 def shares_cgroups(part: Message) -> bool | None:
-    """The value of ``share_cgroups`` of a task or executor; None if it is unset."""
+    """The value of ``share_cgroups`` of a task or executor; ``None`` if it is unset."""
     found: bool | None = part.get("container", {}).get("linux_info", {}).get("share_cgroups")
     return found
 

@@ -9,11 +9,11 @@ from stretto.offers.master.state.frameworks import capabilities_of, roles_of
 from stretto.offers.messages.schema import Message
 
 LONGEST: Final = 2.0**63 / 1e9
-"""Seconds that a duration of 64-bit nanoseconds cannot hold."""
+"""Seconds; a duration of 64-bit nanoseconds is shorter."""
 
 
 def info_error(info: Message) -> str | None:
-    """Why a FrameworkInfo is invalid."""
+    """Error in a FrameworkInfo; ``None`` if it is valid."""
     return (
         _roles_error(info)
         or (id_error(info["id"]["value"]) if info.get("id", {}).get("value") else None)
@@ -25,19 +25,19 @@ def info_error(info: Message) -> str | None:
 def subscription_error(
     info: Message, suppressed: Iterable[str], constraints: Message
 ) -> str | None:
-    """Why a framework cannot subscribe."""
+    """Error that prevents a subscription; ``None`` if it is valid."""
     return info_error(info) or suppressed_error(info, suppressed) or constraints_error(constraints)
 
 
 def suppressed_error(info: Message, suppressed: Iterable[str]) -> str | None:
-    """A suppressed role is not subscribed."""
+    """Error about a suppressed role that is not subscribed; ``None`` without one."""
     roles = set(roles_of(info))
     wrong = next((role for role in sorted(suppressed) if role not in roles), None)
     return f"Suppressed role '{wrong}' is not contained in the list of roles" if wrong else None
 
 
 def update_error(old: Message, new: Message) -> str | None:
-    """A field changes that must not change."""
+    """Error about a changed field that is immutable; ``None`` without one."""
     if old.get("principal") != new.get("principal"):
         return "Changing framework's principal is not allowed."
     if old["user"] != new["user"]:
@@ -55,7 +55,7 @@ def update_error(old: Message, new: Message) -> str | None:
 
 
 def constraints_error(constraints: Message) -> str | None:
-    """Why OfferConstraints are invalid; expressions are compiled."""
+    """Error in OfferConstraints, whose expressions are compiled; ``None`` if they are valid."""
     for role, each in constraints.get("role_constraints", {}).items():
         groups = each.get("groups", [])
         if not groups:

@@ -12,18 +12,18 @@ from stretto.offers.messages.schema import Message
 
 
 class OperationContext(NamedTuple):
-    """Where an operation is applied, and by which client."""
+    """Agent and client of an operation."""
 
     #: The agent.
     agent: Agent
-    #: The framework; None for an operator.
+    #: The framework; ``None`` for an operator.
     framework: Framework | None = None
-    #: The principal of the client; None without authentication.
+    #: The principal of the client; ``None`` without authentication.
     principal: str | None = None
 
 
 def reserve_error(reserve: Message, on: OperationContext) -> str | None:
-    """Why a RESERVE is invalid; without a framework it is an operator's."""
+    """Error in a RESERVE, of an operator if there is no framework; ``None`` if it is valid."""
     messages = reserve.get("resources", [])
     error = _common_error(messages)
     if error:
@@ -44,7 +44,7 @@ def reserve_error(reserve: Message, on: OperationContext) -> str | None:
 
 
 def unreserve_error(unreserve: Message, on: OperationContext) -> str | None:
-    """Why an UNRESERVE is invalid."""
+    """Error in an UNRESERVE; ``None`` if it is valid."""
     del on
     messages = unreserve.get("resources", [])
     error = _common_error(messages)
@@ -64,7 +64,7 @@ def unreserve_error(unreserve: Message, on: OperationContext) -> str | None:
 
 
 def _volumes_error(volumes: list[Message]) -> str | None:
-    """Why the volumes of a CREATE or DESTROY are invalid by themselves."""
+    """Error in the volumes of a CREATE or DESTROY, independent of the state."""
     error = _common_error(volumes)
     if error:
         return error
@@ -73,7 +73,7 @@ def _volumes_error(volumes: list[Message]) -> str | None:
 
 
 def create_error(create: Message, on: OperationContext) -> str | None:
-    """Why a CREATE is invalid."""
+    """Error in a CREATE; ``None`` if it is valid."""
     volumes = create.get("volumes", [])
     error = _volumes_error(volumes)
     if error:
@@ -93,7 +93,7 @@ def create_error(create: Message, on: OperationContext) -> str | None:
 
 
 def destroy_error(destroy: Message, on: OperationContext) -> str | None:
-    """Why a DESTROY is invalid."""
+    """Error in a DESTROY; ``None`` if it is valid."""
     volumes = destroy.get("volumes", [])
     error = _volumes_error(volumes)
     if error:
@@ -111,7 +111,7 @@ def destroy_error(destroy: Message, on: OperationContext) -> str | None:
 
 
 def grow_error(grow: Message, on: OperationContext) -> str | None:
-    """Why a GROW_VOLUME is invalid."""
+    """Error in a GROW_VOLUME; ``None`` if it is valid."""
     volume, addition = grow["volume"], grow["addition"]
     for name, message in (("volume", volume), ("addition", addition)):
         error = checks.resource_error(message)
@@ -129,7 +129,7 @@ def grow_error(grow: Message, on: OperationContext) -> str | None:
 
 
 def shrink_error(shrink: Message, on: OperationContext) -> str | None:
-    """Why a SHRINK_VOLUME is invalid."""
+    """Error in a SHRINK_VOLUME; ``None`` if it is valid."""
     volume = shrink["volume"]
     error = checks.resource_error(volume)
     if error:

@@ -15,7 +15,7 @@ _FORMAT: Final = "Invalid resource format: "
 
 
 def list_error(resources: Iterable[Message]) -> str | None:
-    """The first invalid resource, with its text."""
+    """The first invalid resource, with its text; ``None`` without one."""
     for resource in resources:
         error = resource_error(resource)
         if error:
@@ -24,7 +24,7 @@ def list_error(resources: Iterable[Message]) -> str | None:
 
 
 def resource_error(resource: Message) -> str | None:
-    """Why one resource is invalid."""
+    """Error in one resource; ``None`` if it is valid."""
     if not resource["name"]:
         return "Empty resource name"
     return (
@@ -36,7 +36,7 @@ def resource_error(resource: Message) -> str | None:
 
 
 def use_error(resources: Sequence[Message]) -> str | None:
-    """Why resources cannot be used by a task, an executor or an operation."""
+    """Error in the resources of a task, an executor or an operation; ``None`` if valid."""
     error = list_error(resources)
     if error:
         return f"Invalid resources: {error}"
@@ -56,7 +56,7 @@ def use_error(resources: Sequence[Message]) -> str | None:
 
 
 def unique_volumes_error(resources: ResourceList) -> str | None:
-    """Two persistent volumes of one role have the same id."""
+    """Error about two persistent volumes of one role with the same id; ``None`` without one."""
     found: set[tuple[str, str]] = set()
     for item in resources:
         if item.kind.persistent:
@@ -68,7 +68,7 @@ def unique_volumes_error(resources: ResourceList) -> str | None:
 
 
 def single_role_error(resources: Iterable[Message]) -> str | None:
-    """Resources are not allocated to one role."""
+    """Error about resources that are not allocated to one role; ``None`` without one."""
     role: str | None = None
     for resource in resources:
         allocated = resource.get("allocation_info", {}).get("role")
@@ -84,7 +84,7 @@ def single_role_error(resources: Iterable[Message]) -> str | None:
 
 
 def mixed_revocable_error(resources: ResourceList) -> str | None:
-    """Revocable and other resources of one name are mixed."""
+    """Error about a mix of revocable and other resources of one name; ``None`` without one."""
     kinds: dict[str, set[bool]] = {}
     for item in resources:
         kinds.setdefault(item.kind.name, set()).add(item.kind.revocable)
@@ -95,7 +95,7 @@ def mixed_revocable_error(resources: ResourceList) -> str | None:
 
 
 def volumes_error(volumes: Iterable[Message]) -> str | None:
-    """A resource is no persistent volume."""
+    """Error about a resource that is not a persistent volume; ``None`` without one."""
     for volume in volumes:
         disk = volume.get("disk")
         if disk is None:
@@ -110,7 +110,7 @@ def volumes_error(volumes: Iterable[Message]) -> str | None:
 
 
 def providers_error(resources: Sequence[Message]) -> str | None:
-    """Resources do not come from one provider."""
+    """Error about resources of several providers; ``None`` without one."""
     ids = [each.get("provider_id", {}).get("value") for each in resources]
     if len(set(ids)) == 1:
         return None
@@ -130,7 +130,7 @@ def overlap(lists: Sequence[ResourceList]) -> bool:
 
 
 def id_error(value: str) -> str | None:
-    """Why a text is no id of a task, an executor or a volume."""
+    """Error in the id of a task, an executor or a volume; ``None`` if it is valid."""
     if not value:
         return "ID must not be empty"
     if len(value) > 255:
@@ -200,7 +200,7 @@ def _reservations_error(resource: Message) -> str | None:
 
 
 def _older_error(resource: Message) -> str | None:
-    """Errors of ``role`` and ``reservation``."""
+    """Error in ``role`` and ``reservation``; ``None`` if they are valid."""
     role = resource.get("role", "*")
     error = role_error(role)
     if error or "reservation" not in resource:
@@ -240,7 +240,7 @@ def _refinement_errors(stack: list[Message]) -> Iterator[str]:
 
 
 def _single_error(resource: Message, reservation: Message) -> str | None:
-    """Errors of a resource that has one reservation, perhaps in both formats."""
+    """Error in a resource with one reservation, perhaps in both formats."""
     if "role" in resource and resource["role"] != reservation["role"]:
         return (
             f"{_FORMAT}'Resource.role' field with '{resource['role']}' does not match the role"
@@ -302,7 +302,7 @@ def _disk_error(resource: Message) -> str | None:
 
 
 def used_by_error(user: str, messages: Sequence[Message]) -> str | None:
-    """Why a task or an executor, the capitalised ``user``, may not use resources."""
+    """Error in the resources of a task or an executor, the capitalised ``user``."""
     error = use_error(messages)
     if error:
         return f"{user} uses invalid resources: {error}"

@@ -22,7 +22,7 @@ MIN_MEM: Final = 32 * MILLI
 def task_error(
     task: Message, framework: Framework, agent: Agent, available: ResourceList
 ) -> str | None:
-    """Why a task of LAUNCH is rejected."""
+    """Error that rejects a task of LAUNCH; ``None`` if it is valid."""
     return (
         _single_task_error(task, framework, agent)
         or _task_executor_error(task, framework, agent, available)
@@ -33,7 +33,7 @@ def task_error(
 def group_error(
     launch: Message, framework: Framework, agent: Agent, available: ResourceList
 ) -> str | None:
-    """Why a LAUNCH_GROUP is rejected as a whole."""
+    """Error that rejects a LAUNCH_GROUP as a whole; ``None`` if it is valid."""
     tasks, executor = launch["task_group"].get("tasks", []), launch["executor"]
     for task in tasks:
         error = _group_task_error(task, framework, agent)
@@ -130,7 +130,7 @@ def _limits_error(task: Message, agent: Agent) -> str | None:
 def _task_executor_error(
     task: Message, framework: Framework, agent: Agent, available: ResourceList
 ) -> str | None:
-    """Errors of the executor of a task, and of both together."""
+    """Error in the executor of a task, or in both together; ``None`` if they are valid."""
     if ("executor" in task) == ("command" in task):
         return "Task should have at least one (but not both) of CommandInfo or ExecutorInfo present"
     own = needed = formats.read(task["resources"])
@@ -221,7 +221,7 @@ def _group_task_error(task: Message, framework: Framework, agent: Agent) -> str 
 
 
 def _group_executor_error(executor: Message, tasks: Sequence[Message]) -> str | None:
-    """Errors of the executor of a group."""
+    """Error in the executor of a group; ``None`` if it is valid."""
     kind = executor.get("type")
     if kind is None:
         return "'ExecutorInfo.type' must be set"

@@ -1,4 +1,5 @@
-"""The master's decisions: functions of its state that answer calls, messages and the passing time.
+"""The master's decisions: functions of its state that answer calls and messages, and timers.
 
-Here: subscriptions, offers, operations, tasks, agents, quota and maintenance. Not here: HTTP.
+This package contains subscriptions, offers, operations, tasks, agents, quota and maintenance. It
+does not contain HTTP.
 """

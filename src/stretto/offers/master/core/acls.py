@@ -1,6 +1,6 @@
 """Access control lists in Mesos' format: actions of principals on objects.
 
-The first entry that names both the principal and the object decides; without one, ``permissive``
+The first entry that matches both the principal and the object decides; without one, ``permissive``
 does.
 """
 
@@ -36,26 +36,26 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 class EntityType(Enum):
-    """The values that an entity matches."""
+    """Kinds of values that an entity matches."""
 
     #: The listed values.
     SOME = "SOME"
     #: Every value.
     ANY = "ANY"
-    #: Every value, and the action is refused.
+    #: Every value; the action is refused.
     NONE = "NONE"
 
 
 class AclEntity(msgspec.Struct, frozen=True):
     """Principals or objects of an entry."""
 
-    #: Which values.
+    #: Kind of the matched values.
     type: EntityType = EntityType.SOME
     #: The values of SOME.
     values: frozenset[str] = frozenset()
 
     def matches(self, value: str) -> bool:
-        """True if the entry is about this value."""
+        """True if the entity matches a value."""
         return self.type is not EntityType.SOME or value in self.values
 
 
@@ -77,7 +77,7 @@ class Acls(msgspec.Struct, frozen=True):
     entries: Mapping[str, tuple[AclEntry, ...]] = {}
 
     def allows(self, action: str, principal: str | None, objects: Iterable[str]) -> bool:
-        """True if a principal may do something to all objects; None is a client without one."""
+        """True if a principal may act on all objects; ``None`` for an unauthenticated client."""
         return all(self._allows(action, principal or "", each) for each in objects)
 
     def _allows(self, action: str, principal: str, value: str) -> bool:

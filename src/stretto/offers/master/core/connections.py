@@ -1,4 +1,4 @@
-"""Connections that end: streams of clients, and agents."""
+"""Handling of closed connections of clients and agents."""
 
 from stretto.offers.master.core.agents import departure
 from stretto.offers.master.core.frameworks import subscriptions
@@ -7,7 +7,7 @@ from stretto.offers.master.state.outbox import ClientStream, EventKind
 
 
 def closed(master: MasterState, stream: ClientStream) -> None:
-    """A client has closed its stream."""
+    """Handle a stream that its client has closed."""
     if stream.kind is EventKind.OPERATOR:
         master.subscribers.pop(stream.id, None)
     else:
@@ -15,7 +15,7 @@ def closed(master: MasterState, stream: ClientStream) -> None:
 
 
 def agent_lost(master: MasterState, pid: str) -> None:
-    """The connection to an agent is lost."""
+    """Handle a lost connection to an agent."""
     agent = master.agents.by_pid(pid)
     if agent is not None and agent.connected:
         departure.lost_connection(master, agent)

@@ -174,14 +174,14 @@ def known_roles(master: MasterState) -> list[str]:
 
 
 def held_by_role(master: MasterState, role: str) -> ResourceList:
-    """Amounts that frameworks use in a role, and those that are offered to them."""
+    """Amounts of a role that frameworks use, and offered amounts."""
     used = [each.used.where(lambda kind: kind.allocated == role) for each in master.frameworks]
     offers = [offer.resources for offer in master.offers if offer.role == role]
     return total([*used, *offers])
 
 
 def reserved_to(master: MasterState, role: str) -> ResourceList:
-    """Amounts that are reserved to a role or a descendant of it, on all agents."""
+    """Reserved amounts of a role and its descendants, on all agents."""
     return total(
         agent.total.where(
             lambda kind: (

@@ -60,7 +60,7 @@ DEFAULT_FLAGS: Final[Mapping[str, str]] = {
 
 
 def master_flags(changed: Mapping[str, str], region: str = "", zone: str = "") -> dict[str, str]:
-    """All flags, with those that differ from the defaults and the fault domain."""
+    """All flags: the defaults, the changed flags and the fault domain."""
     domain = {"fault_domain": {"region": {"name": region}, "zone": {"name": zone}}}
     placed = {"domain": json.dumps(domain, separators=(",", ":"))} if region else {}
     return {**DEFAULT_FLAGS, **placed, **changed}

@@ -1,4 +1,4 @@
-"""Held capacity: the allocator's charge and the master's own order of it, kept together."""
+"""Held capacity: the allocator's charge and the master's ordered list, updated together."""
 
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.master.core.accepting.conversions import Conversion
@@ -21,7 +21,7 @@ def recover(
     resources: ResourceList,
     refuse: float | None = None,
 ) -> None:
-    """Offered capacity is free again; ``refuse`` installs a filter of that many seconds."""
+    """Free offered capacity; ``refuse`` installs a filter of that many seconds."""
     if resources:
         _free(master, agent_id, resources)
         held = holding(framework_id, agent_id, resources)
@@ -29,7 +29,7 @@ def recover(
 
 
 def finish(master: MasterState, framework_id: str, agent_id: str, resources: ResourceList) -> None:
-    """Capacity that a task or an executor used is free again."""
+    """Free capacity that a task or an executor used."""
     if resources:
         _free(master, agent_id, resources)
         held = holding(framework_id, agent_id, resources)
@@ -37,7 +37,7 @@ def finish(master: MasterState, framework_id: str, agent_id: str, resources: Res
 
 
 def _free(master: MasterState, agent_id: str, resources: ResourceList) -> None:
-    """Resources of a registered agent are free again."""
+    """Free resources of a registered agent."""
     agent = master.agents.get(agent_id)
     if agent is not None:
         agent.free(resources)
@@ -46,7 +46,7 @@ def _free(master: MasterState, agent_id: str, resources: ResourceList) -> None:
 def convert_offered(
     master: MasterState, agent: Agent, framework_id: str, conversion: Conversion
 ) -> None:
-    """An operation changes the form of offered capacity, and of the agent's total."""
+    """Change the form of offered capacity, and of the agent's total, after an operation."""
     before, after = conversion
     agent.free(before)
     agent.hold(after)

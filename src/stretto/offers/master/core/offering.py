@@ -1,4 +1,4 @@
-"""Cycles of the allocator, and the life of offers: sent, rescinded, discarded, timed out.
+"""Cycles of the allocator, and the lifetime of offers: sent, rescinded, discarded, timed out.
 
 Offers are numbered in the order in which Mesos walks its tables: the newest grant first.
 """
@@ -36,7 +36,7 @@ def rescind(master: MasterState, offer: Offer, refuse: float | None = None) -> N
 
 
 def end_rival(master: MasterState, rival: AgentOffer) -> None:
-    """Another framework has accepted the same capacity first: the offer holds nothing."""
+    """End an offer whose capacity another framework has accepted; it is no longer charged."""
     holder = rival.framework, rival.role
     for offer in master.offers.of_agent(rival.agent):
         is_same = offer.contested and (offer.framework_id, offer.role) == holder
@@ -115,7 +115,7 @@ def _newest_first(result: CycleResult) -> list[AgentOffer]:
         agents.setdefault((grant.framework, grant.role, grant.agent), number)
 
     def rank(offer: AgentOffer) -> tuple[int, int, int]:
-        """Contested offers have no grant of their own; they come first."""
+        """Sort key: contested offers have no grant of their own, so they are first."""
         role = (offer.framework, offer.role)
         places = (
             frameworks.get(offer.framework),
@@ -145,7 +145,7 @@ def _send_to(master: MasterState, framework_id: str, offers: list[AgentOffer]) -
 
 
 def _offer(master: MasterState, framework: Framework, agent: Agent, granted: AgentOffer) -> Message:
-    """Record an offer and write its message."""
+    """Record an offer and create its message."""
     resources = offered(agent.available, granted.resources, granted.role)
     contested = granted.contested
     number = master.offers.next_id()
@@ -160,7 +160,7 @@ def _offer(master: MasterState, framework: Framework, agent: Agent, granted: Age
 
 
 def offer_message(master: MasterState, framework: Framework, agent: Agent, offer: Offer) -> Message:
-    """The Offer message, in the format that the framework understands."""
+    """The Offer message, in the format that the framework supports."""
     refined = "RESERVATION_REFINEMENT" in framework.capabilities
     form = ResourceFormat.STACK if refined else ResourceFormat.ROLE
     multi_role = "MULTI_ROLE" in framework.capabilities
@@ -195,7 +195,7 @@ def agent_url(agent: Agent) -> Message:
 
 
 def _inverse(master: MasterState, framework_id: str, agent_id: str) -> Message | None:
-    """Record an inverse offer and write its message; None if it is no longer meaningful."""
+    """Record an inverse offer and create its message; ``None`` if it is obsolete."""
     framework, agent = master.frameworks.get(framework_id), master.agents.get(agent_id)
     if framework is None or not framework.connected or agent is None or not agent.is_active:
         return None

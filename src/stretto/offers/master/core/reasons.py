@@ -1,4 +1,4 @@
-"""Why a framework has no offer of an agent: the first obstacle, in the order of the allocator."""
+"""Obstacles between a framework and an agent: the first one, in the order of the allocator."""
 
 from collections.abc import Iterator
 from functools import cache, partial
@@ -17,7 +17,7 @@ from stretto.offers.master.state.frameworks import Framework
 
 
 class Obstacle(NamedTuple):
-    """Reasons why a framework gets no offer."""
+    """Reason why a framework gets no offer."""
 
     #: Id of the agent.
     agent: str
@@ -25,12 +25,12 @@ class Obstacle(NamedTuple):
     role: str
     #: Short name, such as ``filter``.
     reason: str
-    #: The obstacle with its figures.
+    #: The obstacle as a sentence, with figures.
     text: str
 
 
 def obstacles(master: MasterState, framework: Framework) -> Iterator[Obstacle]:
-    """One obstacle for each role of a framework and each agent without an offer for it."""
+    """One obstacle for each role of a framework and each agent without an offer for the role."""
     offered = {(each.agent_id, each.role) for each in master.offers.of_framework(framework.id)}
     turn = cache(partial(_turn, master))
     for agent in master.agents:

@@ -8,7 +8,7 @@ import msgspec
 from stretto.offers.master.core.acls import Acls
 
 VERSION: Final = "1.11.0"
-"""The version of Mesos whose interfaces the master has; clients decide by it."""
+"""The version of Mesos that the master reports; clients adapt to it."""
 
 
 class MasterSettings(msgspec.Struct, frozen=True):
@@ -16,13 +16,13 @@ class MasterSettings(msgspec.Struct, frozen=True):
 
     #: Id: the prefix of all ids that it assigns.
     id: str
-    #: Address that it announces.
+    #: Announced address.
     ip: str = "127.0.0.1"
-    #: Port that it announces.
+    #: Announced port.
     port: int = 5050
-    #: Host name that it announces.
+    #: Announced host name.
     hostname: str = "localhost"
-    #: Region; empty if it has no fault domain.
+    #: Region; empty without a fault domain.
     region: str = ""
     #: Zone in the region.
     zone: str = ""
@@ -30,21 +30,22 @@ class MasterSettings(msgspec.Struct, frozen=True):
     allocation_interval: float = 1.0
     #: Seconds between heartbeats on event streams.
     heartbeat_interval: float = 15.0
-    #: Seconds after which an unanswered offer is rescinded; None for never.
+    #: Seconds after which an unanswered offer is rescinded; ``None`` for never.
     offer_timeout: float | None = None
-    #: Seconds of the filter after such a rescinded offer; None for no filter, as in Mesos.
+    #: Lifetime of the filter after such a rescinded offer, in seconds; ``None`` for no filter, as
+    #: in Mesos.
     timed_out_refuse: float | None = None
-    #: Seconds for which a disconnected agent may return.
+    #: Seconds within which a disconnected agent may return.
     agent_reregister_timeout: float = 600.0
     #: Seconds between two pings of an agent.
     agent_ping_timeout: float = 15.0
-    #: Unanswered pings after which an agent is unreachable.
+    #: Number of unanswered pings after which an agent is unreachable.
     max_agent_ping_timeouts: int = 5
-    #: Streams of operator events at a time.
+    #: Maximum number of streams of operator events.
     max_subscribers: int = 1000
     #: Rights of principals.
     acls: Acls = Acls()
-    #: Flags as GET_FLAGS shows them.
+    #: Flags that GET_FLAGS reports.
     flags: Mapping[str, str] = {}
 
     @property

@@ -1,4 +1,4 @@
-"""The complete state of a master, and its tools: clock, timers, ids, outbox."""
+"""The complete state of a master, with its clock, timers, ids and outbox."""
 
 from collections import Counter
 from typing import Final
@@ -27,9 +27,9 @@ class MasterState:
 
         Args:
             settings: addresses and intervals.
-            allocator: decides which capacity is offered to which framework.
-            clock: all times.
-            rng: ids of streams.
+            allocator: decides about the offers of frameworks.
+            clock: source of all times.
+            rng: source of stream ids.
         """
         #: Settings.
         self.settings: Final = settings
@@ -37,9 +37,9 @@ class MasterState:
         self.allocator: Final = allocator
         #: The clock.
         self.clock: Final = clock
-        #: Effects of the current step.
+        #: Unsent effects of the current step.
         self.outbox: Final = Outbox()
-        #: Changes since the state was stored.
+        #: Changes since the last stored state.
         self.changes: Final = ChangeSet()
         #: Pending actions.
         self.timers: Final = Timers()
@@ -61,9 +61,9 @@ class MasterState:
         self.counters: Final[Counter[str]] = Counter()
         #: Start of this master.
         self.started_at: Final = clock.now()
-        #: Tasks that were killed, for agents that return: framework and id.
+        #: Killed tasks, for agents that return: framework and id.
         self.killed: Final[set[tuple[str, str]]] = set()
-        #: Verbosity of logs, as the operator set it.
+        #: Log verbosity that the operator has set.
         self.logging_level = 0
         self._rng = rng.child("master")
         self._next_framework = 0
@@ -72,12 +72,12 @@ class MasterState:
 
     @property
     def now(self) -> float:
-        """Time for durations."""
+        """Monotonic time in seconds, for durations."""
         return self.clock.monotonic()
 
     @property
     def wall(self) -> float:
-        """Time for messages."""
+        """Wall time in seconds, for messages."""
         return self.clock.now()
 
     def changed(self, *entities: StoredEntity) -> None:
@@ -101,18 +101,18 @@ class MasterState:
         return self._next_launch
 
     def skip_ids(self, frameworks: int, agents: int, launches: int) -> None:
-        """Continue numbering after those of an earlier run."""
+        """Continue the numbers of an earlier run."""
         self._next_framework = max(self._next_framework, frameworks)
         self._next_agent = max(self._next_agent, agents)
         self._next_launch = max(self._next_launch, launches)
 
     @property
     def issued(self) -> tuple[int, int, int]:
-        """Numbers of ids given to frameworks, agents and tasks."""
+        """Numbers of issued ids of frameworks, agents and tasks."""
         return self._next_framework, self._next_agent, self._next_launch
 
     def wants_killed(self, framework_id: str, task_id: str) -> None:
-        """Record a kill until the task ends."""
+        """Record the kill of a task until the task ends."""
         self.killed.add((framework_id, task_id))
 
     def new_stream(self, kind: EventKind, protobuf: bool) -> ClientStream:
@@ -124,7 +124,7 @@ class MasterState:
         self.logging_level = level
 
     def send(self, framework: Framework, event: Message) -> None:
-        """Send an event to a framework, if it is connected."""
+        """Send an event to a framework if it is connected."""
         if framework.stream is None:
             return
         self.outbox.event(framework.stream, event)
@@ -132,7 +132,7 @@ class MasterState:
         framework.count(f"events/{event['type'].lower()}")
 
     def publish(self, event: Message) -> None:
-        """Send an event to all operators that have subscribed."""
+        """Send an event to all subscribed operators."""
         for stream in self.subscribers.values():
             self.outbox.event(stream, event)
 

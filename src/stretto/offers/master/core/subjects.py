@@ -1,4 +1,4 @@
-"""Frameworks, agents and quota in the form of the allocator."""
+"""Conversion of frameworks, agents and quota to the allocator's types."""
 
 import msgspec
 
@@ -27,7 +27,7 @@ _NANO = 1e9
 
 
 def framework_info(framework: Framework) -> FrameworkInfo:
-    """A framework; constraints of roles to which it is not subscribed are left out."""
+    """A framework; constraints of unsubscribed roles are omitted."""
     info, roles = framework.info, frozenset(framework.roles)
     filters = info.get("offer_filters", {})
     constraints = {

@@ -15,13 +15,13 @@ from stretto.offers.messages.schema import Message
 
 
 def forward(master: MasterState, framework: Framework, status: Message) -> None:
-    """Send a status to a framework; the master's own statuses get the time."""
+    """Send a status to a framework; a status of the master gets the present time."""
     status = {"timestamp": master.wall} | status
     master.send(framework, {"type": "UPDATE", "update": {"status": status}})
 
 
 def report(master: MasterState, framework: Framework, status: Message) -> None:
-    """Send a status that the master itself decided, with a state that the framework supports."""
+    """Send a status of the master, with a state that the framework supports."""
     if status["state"] in PARTITION_STATES and not framework.partition_aware:
         status = status | {"state": "TASK_LOST"}
     master.counters[f"master/tasks_{status['state'][5:].lower()}"] += 1
@@ -31,7 +31,7 @@ def report(master: MasterState, framework: Framework, status: Message) -> None:
 def end_by_master(
     master: MasterState, task: Task, state: str, message: str, reason: str
 ) -> Message:
-    """The master decides the state of a task; return the status."""
+    """Set the state of a task by decision of the master; return the status."""
     framework = master.frameworks.get(task.framework_id)
     aware = framework is not None and framework.partition_aware
     shown = state if aware or state not in PARTITION_STATES else "TASK_LOST"
@@ -43,7 +43,7 @@ def end_by_master(
 
 
 def receive(master: MasterState, agent: Agent, update: Message) -> None:
-    """An agent forwards the status update of an executor."""
+    """Handle a status update of an executor that an agent forwards."""
     status = update["status"]
     framework = master.frameworks.get(update["framework_id"]["value"])
     if framework is None:
@@ -67,7 +67,7 @@ def receive(master: MasterState, agent: Agent, update: Message) -> None:
 
 
 def acknowledge(master: MasterState, framework: Framework, body: Message) -> None:
-    """Forward the acknowledgement of an update, and remove a task that has ended."""
+    """Forward the acknowledgement of an update; a task that has ended is removed."""
     agent = master.agents.get(body["agent_id"]["value"])
     task_id, uuid = body["task_id"]["value"], body["uuid"]
     task = agent.task(framework.id, task_id) if agent else None
@@ -87,7 +87,7 @@ def acknowledge(master: MasterState, framework: Framework, body: Message) -> Non
 
 
 def record(master: MasterState, task: Task, status: Message, state: str) -> None:
-    """Set the state of a task; the resources of an ended task become free."""
+    """Set the state of a task; the resources of a terminal task are freed."""
     framework = master.frameworks.get(task.framework_id)
     was_active = task.is_active
     changed = task.record(status, state)
@@ -108,7 +108,7 @@ def record(master: MasterState, task: Task, status: Message, state: str) -> None
 
 
 def _release(master: MasterState, task: Task) -> None:
-    """Release the resources of a task."""
+    """Free the resources of a task."""
     ledger.finish(master, task.framework_id, task.agent_id, task.resources)
     agent, framework = master.agents.get(task.agent_id), master.frameworks.get(task.framework_id)
     if agent is not None:
@@ -118,7 +118,7 @@ def _release(master: MasterState, task: Task) -> None:
 
 
 def forget(master: MasterState, task: Task) -> None:
-    """Remove a task; it stays among the completed ones of its framework."""
+    """Remove a task and add it to the completed tasks of its framework."""
     framework, agent = master.frameworks.get(task.framework_id), master.agents.get(task.agent_id)
     if task.is_active:
         _release(master, task)
@@ -132,13 +132,13 @@ def forget(master: MasterState, task: Task) -> None:
 
 
 def check_drained(agent: Agent) -> None:
-    """A draining agent without tasks is drained."""
+    """Mark a draining agent without tasks as drained."""
     if agent.drain and agent.drain.state is DrainState.DRAINING and not agent.task_count:
         agent.drain.finish()
 
 
 def remove_executor(master: MasterState, agent: Agent, framework_id: str, executor_id: str) -> None:
-    """Remove an executor; its resources become free."""
+    """Remove an executor and free its resources."""
     info = agent.executor(framework_id, executor_id)
     if info is None:
         return
@@ -152,7 +152,7 @@ def remove_executor(master: MasterState, agent: Agent, framework_id: str, execut
 
 
 def executor_exited(master: MasterState, agent: Agent, message: Message) -> None:
-    """An agent reports the exit of an executor."""
+    """Handle a report about an executor that has exited."""
     master.counters["master/messages_exited_executor"] += 1
     framework_id = message["framework_id"]["value"]
     executor_id = message["executor_id"]["value"]

@@ -1,4 +1,5 @@
 """Resources as Mesos' messages list them: an order, exact arithmetic, formats and texts.
 
-Here: lists of resources and operations on them. Not here: shares, quota and offers.
+This package contains lists of resources and operations on them. It contains no shares, no quota and
+no offers.
 """

@@ -1,7 +1,7 @@
 """Resources in messages: read from both of Mesos' formats, written in three.
 
 The older format has ``role`` and ``reservation``, the newer one a stack of ``reservations``; the
-operator's interfaces show both. The texts are those in Mesos' errors.
+operator's interfaces use both. The texts are those of Mesos' errors.
 """
 
 import math
@@ -25,14 +25,14 @@ from stretto.offers.master.resources.items import (
 from stretto.offers.messages.schema import Message
 
 LARGEST: Final = 10**18
-"""Thousandths that represent an infinite scalar."""
+"""Thousandths that stand for an infinite scalar."""
 _PLAIN: Final = frozenset({"name", "type", "scalar", "ranges", "set", "allocation_info"})
-"""Fields of resources of the agent itself that are not reserved and no volumes."""
+"""Fields of an agent's own resources that are neither reserved nor volumes."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class ResourceFormat(Enum):
-    """How reservations are written."""
+    """Format of reservations."""
 
     #: A stack of ``reservations``: frameworks with RESERVATION_REFINEMENT.
     STACK = "stack"
@@ -66,7 +66,7 @@ def write(resources: ResourceList, form: ResourceFormat = ResourceFormat.STACK) 
 
 
 def text(resources: ResourceList) -> str:
-    """The text in errors; ``{}`` for an empty list."""
+    """The text for errors; ``{}`` for an empty list."""
     return "; ".join(item_text(item) for item in resources.items) or "{}"
 
 
@@ -100,7 +100,7 @@ def value_text(value: Value) -> str:
 
 
 def number_text(number: float) -> str:
-    """A number with up to 15 significant digits, as Mesos prints doubles."""
+    """A number with up to 15 significant digits, in Mesos' format of doubles."""
     return f"{number:.15g}"
 
 

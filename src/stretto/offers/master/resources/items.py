@@ -1,8 +1,8 @@
-"""Resources in the order in which Mesos keeps them, with exact arithmetic.
+"""Resources in Mesos' order, with exact arithmetic.
 
-A list is a sequence of items; two items that describe the same thing are one. Addition merges into
-the first equal item or appends. Subtraction that empties an item moves the last item into its
-place, as Mesos does, so that lists keep Mesos' order. Scalars count thousandths.
+A list is a sequence of items; two items of the same kind are merged. Addition merges into the first
+equal item or appends. Subtraction that empties an item moves the last item into its place, as in
+Mesos, so that lists keep Mesos' order. Scalars count thousandths.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,9 +14,9 @@ import msgspec
 from stretto.offers.messages.schema import Message
 
 MILLI: Final = 1000
-"""Units of a scalar of 1."""
+"""Thousandths in a scalar of 1."""
 KNOWN: Final = 4096
-"""Kinds that are remembered, so that equal ones are mostly one object."""
+"""Size of the cache of kinds, which makes most equal kinds one object."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Disjoint inclusive ranges in ascending order."""
@@ -25,17 +25,17 @@ Value: TypeAlias = int | Ranges | frozenset[str]
 
 
 class ItemKind(msgspec.Struct, frozen=True):
-    """The kind of an item: two items of one kind differ in their amounts only."""
+    """The kind of an item; two items of one kind differ in their amounts only."""
 
     #: The name, such as ``cpus``.
     name: str
     #: SCALAR, RANGES or SET.
     type: str = "SCALAR"
-    #: The role to which it is allocated; None if it is not allocated.
+    #: The role that it is allocated to; ``None`` without an allocation.
     allocated: str | None = None
     #: The reservations, outermost first, as JSON with sorted keys.
     reservations: tuple[str, ...] = ()
-    #: The DiskInfo as JSON with sorted keys; empty if there is none.
+    #: The DiskInfo as JSON with sorted keys; empty without one.
     disk: str = ""
     #: True if it can be revoked.
     revocable: bool = False
@@ -46,14 +46,14 @@ class ItemKind(msgspec.Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """The role of the innermost reservation; ``*`` if it is not reserved."""
+        """The role of the innermost reservation; ``*`` without a reservation."""
         if not self.reservations:
             return "*"
         role: str = msgspec.json.decode(self.reservations[-1])["role"]
         return role
 
     def allocated_to(self, role: str | None) -> "ItemKind":
-        """The same kind, allocated to a role; with None to no role."""
+        """The same kind, allocated to a role; ``None`` removes the allocation."""
         return _allocated(self, role)
 
     @property
@@ -66,7 +66,7 @@ class ItemKind(msgspec.Struct, frozen=True):
 
     @property
     def disk_info(self) -> Message:
-        """The DiskInfo; empty if there is none."""
+        """The DiskInfo; empty without one."""
         info: Message = msgspec.json.decode(self.disk) if self.disk else {}
         return info
 
@@ -77,7 +77,7 @@ class ItemKind(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """True if equal items stay apart: persistent volumes, MOUNT and BLOCK disks."""
+        """True if equal items are never merged: persistent volumes, MOUNT and BLOCK disks."""
         if not self.disk:
             return False
         info = self.disk_info
@@ -94,7 +94,7 @@ class Item(msgspec.Struct, frozen=True):
 
     #: Its kind.
     kind: ItemKind
-    #: How much.
+    #: The amount.
     value: Value
 
     @property
@@ -116,7 +116,7 @@ class ResourceList(msgspec.Struct, frozen=True):
         return iter(self.items)
 
     def __add__(self, other: "ResourceList") -> "ResourceList":
-        """The sum: items of ``other`` merge into equal ones or follow."""
+        """The sum: items of ``other`` are merged into equal ones or appended."""
         items = list(self.items)
         for item in other.items:
             if not item.empty:
@@ -124,7 +124,7 @@ class ResourceList(msgspec.Struct, frozen=True):
         return ResourceList(tuple(items))
 
     def __sub__(self, other: "ResourceList") -> "ResourceList":
-        """The difference; items that ``self`` lacks are ignored."""
+        """The difference; items that ``self`` does not contain are ignored."""
         items = list(self.items)
         for item in other.items:
             if not item.empty:
@@ -132,7 +132,7 @@ class ResourceList(msgspec.Struct, frozen=True):
         return ResourceList(tuple(items))
 
     def contains(self, other: "ResourceList") -> bool:
-        """True if every item of ``other`` can be taken out of this list, one after the other."""
+        """True if every item of ``other`` can be removed from this list, one after the other."""
         items = list(self.items)
         return all(item.empty or _take(items, item) for item in other.items)
 
@@ -141,15 +141,15 @@ class ResourceList(msgspec.Struct, frozen=True):
         return self.contains(other) and other.contains(self)
 
     def where(self, keep: Callable[[ItemKind], bool]) -> "ResourceList":
-        """The items of which the kind satisfies a condition, in order."""
+        """The items whose kind passes, in order."""
         return ResourceList(tuple(item for item in self.items if keep(item.kind)))
 
     def with_kind(self, change: Callable[[ItemKind], ItemKind]) -> "ResourceList":
-        """All items with changed kinds; those that become equal merge."""
+        """All items with changed kinds; items that become equal are merged."""
         return of(Item(change(item.kind), item.value) for item in self.items)
 
     def allocated(self, role: str | None) -> "ResourceList":
-        """The same resources, allocated to a role; with None to no role."""
+        """The same resources, allocated to a role; ``None`` removes the allocation."""
         return self.with_kind(lambda kind: kind.allocated_to(role))
 
     def unreserved(self) -> "ResourceList":
@@ -175,7 +175,7 @@ class ResourceList(msgspec.Struct, frozen=True):
 
 
 def of(items: Iterable[Item]) -> ResourceList:
-    """A list of items; equal kinds merge and empty items are left out."""
+    """A list of items; equal kinds are merged and empty items are dropped."""
     merged: list[Item] = []
     for item in items:
         if not item.empty:
@@ -200,7 +200,7 @@ def merged_ranges(ranges: Iterable[Sequence[int]]) -> Ranges:
 
 
 def size(value: Ranges | frozenset[str]) -> int:
-    """Members of ranges or of a set."""
+    """Number of members of ranges or of a set."""
     if isinstance(value, frozenset):
         return len(value)
     return sum(end - begin + 1 for begin, end in value)
@@ -229,7 +229,7 @@ def _subtract(items: list[Item], item: Item) -> None:
 
 
 def _take(items: list[Item], item: Item) -> bool:
-    """Take an item out of the items; False if they do not hold it."""
+    """Remove an item from the items; false if they do not contain it."""
     for each in items:
         if each.kind == item.kind and _holds(each, item):
             if not each.kind.shared:

@@ -1,7 +1,7 @@
-"""Resources between the master's lists and the allocator's sums.
+"""Conversion between the master's lists and the allocator's sums of resources.
 
-A list keeps Mesos' order; a sum has none. An offer has the order of the available resources: first
-everything that is not an unreserved scalar, then the unreserved scalars.
+A list has Mesos' order; a sum has none. An offer has the order of the available resources: first
+everything except unreserved scalars, then the unreserved scalars.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from stretto.offers.messages.schema import Message
 
 
 def to_pool(resources: ResourceList) -> Resources:
-    """The allocator's sum; the roles that resources are allocated to are dropped."""
+    """The allocator's sum; allocations to roles are dropped."""
     return sum_of((pool_kind(item), 1 if item.kind.whole else item.value) for item in resources)
 
 

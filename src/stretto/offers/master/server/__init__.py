@@ -1,4 +1,4 @@
 """The master as a server: sockets, streams, agents' connections, credentials and limits.
 
-Here: everything that does I/O. Not here: answers and decisions, which are pure.
+This package contains everything that does I/O. Answers and decisions are pure and elsewhere.
 """

@@ -24,7 +24,7 @@ from stretto.offers.messages.text import MessageError
 
 _AGENT: Final = re.compile(r"^/master/mesos\.internal\.(\w+)$")
 LINK: Final = "/api/v1/agent"
-"""Where an agent of this package opens its stream."""
+"""Path at which an agent of this package opens its stream."""
 _OPEN: Final = frozenset({"/health", "/master/health", "/redirect", "/master/redirect"})
 
 
@@ -45,7 +45,7 @@ class MasterApp:
         self._rates = rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection of the ASGI protocol."""
+        """Handle one connection of the ASGI protocol."""
         await serve_connection(self._respond, scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
@@ -77,7 +77,7 @@ class MasterApp:
         return answer_response(answer, self._host.records)
 
     def _link(self, request: Request, body: bytes) -> Response:
-        """An agent opens its stream; the body is its registration."""
+        """Open the stream of an agent; the body is its registration."""
         pid = request.headers.get("libprocess-from", "")
         try:
             opened = text.parse(body)
@@ -107,7 +107,7 @@ class MasterApp:
         return StreamingResponse(records(), 200, {"Content-Type": "application/json"})
 
     def _from_agent(self, request: Request, name: str, body: bytes) -> Response:
-        """A message of an agent: JSON if it says so, else protobuf."""
+        """Handle a message of an agent, in JSON or by default protobuf."""
         is_json = request.headers.get("content-type", "").startswith("application/json")
         try:
             message = (text.decode if is_json else binary.read)(f"agent.{name}", body)

@@ -23,7 +23,7 @@ FILE: Final = "master.db"
 
 
 class MasterHome:
-    """The work directory of a master; without one nothing survives."""
+    """The work directory of a master; without a directory no state is stored."""
 
     def __init__(self, directory: Path | None) -> None:
         """Open the file of the master, or create it.
@@ -53,14 +53,14 @@ class MasterHome:
             self._file.close()
 
     def master_id(self, rng: Rng) -> str:
-        """The id of the master that used the directory before, or a new one."""
+        """The id of the directory's last master, or a new one."""
         known = self._file.identity() if self._file is not None else None
         return known.id if known is not None else rng.uid()
 
     def host(
         self, settings: MasterSettings, allocation: AllocatorSettings, clock: Clock, rng: Rng
     ) -> MasterHost:
-        """A master that continues where the last one stopped."""
+        """A master that continues from the stored state."""
         allocation = msgspec.structs.replace(
             allocation, interval=settings.allocation_interval, region=settings.region or None
         )

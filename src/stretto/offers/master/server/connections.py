@@ -1,4 +1,4 @@
-"""Connections of the ASGI protocol: bodies read within their limits, answers and streams."""
+"""Connections of the ASGI protocol: bodies within limits, answers and streams."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,13 +13,13 @@ from stretto.offers.master.server.limits import RequestLimits
 from stretto.offers.master.state.outbox import ClientStream
 
 _DIGITS: Final = 18
-"""Digits of a stated length that are read: more than any body has."""
+"""Digits of a Content-Length that are read; more than any body needs."""
 Respond = Callable[[Request], Awaitable[Response]]
-"""Answers a request."""
+"""Function that answers a request."""
 
 
 async def serve_connection(respond: Respond, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the request of a connection, unless the client has left."""
+    """Answer the request of a connection, unless the client has disconnected."""
     if scope["type"] != "http":
         return
     try:
@@ -32,7 +32,7 @@ async def serve_connection(respond: Respond, scope: Scope, receive: Receive, sen
 def answer_response(
     answer: HttpAnswer, records: Callable[[ClientStream], AsyncIterator[bytes]]
 ) -> Response:
-    """An answer of an API as a response; ``records`` are those of its stream."""
+    """Convert an answer of an API to a response; ``records`` returns those of its stream."""
     headers = dict(answer.headers)
     if answer.content_type:
         headers["Content-Type"] = answer.content_type
@@ -42,13 +42,13 @@ def answer_response(
 
 
 def request_headers(request: Request) -> dict[str, str]:
-    """The headers of a request by name in lower case, as the protocol has them."""
+    """The headers of a request by name in lower case, as in the protocol."""
     pairs = request.scope["headers"]
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
 
 
 async def read_body(request: Request, limits: RequestLimits) -> bytes | Response:
-    """The body within its limits, or the answer to a larger or slower one."""
+    """The body within its limits, or an error response for a larger or slower body."""
     parts: list[bytes] = []
     size = 0
     stated = request.headers.get("content-length", "")

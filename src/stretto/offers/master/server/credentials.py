@@ -1,4 +1,4 @@
-"""Who sends a request: HTTP basic and bearer authentication."""
+"""Authentication of requests: HTTP basic and bearer."""
 
 import base64
 import binascii
@@ -31,10 +31,10 @@ class CredentialFile(msgspec.Struct, frozen=True):
 
 
 class Authenticator:
-    """Finds the principal of a request."""
+    """Determines the principal of a request."""
 
     def __init__(self, credentials: tuple[Credential, ...]) -> None:
-        """Accept these credentials; without any, authentication is off."""
+        """Accept these credentials; without credentials authentication is disabled."""
         self._credentials = credentials
 
     @property
@@ -43,7 +43,7 @@ class Authenticator:
         return bool(self._credentials)
 
     def principal(self, authorization: str | None) -> str | None:
-        """The principal of an Authorization header; None if it has no valid credentials."""
+        """The principal of an Authorization header; ``None`` without valid credentials."""
         scheme, _, value = (authorization or "").partition(" ")
         if scheme.lower() == "bearer":
             return self._holder(value.strip())

@@ -1,8 +1,8 @@
-"""Steps of a master whose effects wait until the step is stored.
+"""Steps of a master whose effects are sent after the step is stored.
 
-Steps are stored in their order, those that come during a write together with the next one. The
-event loop does not wait for a write on another thread: heartbeats go out meanwhile, because they
-contain no part of the state.
+Steps are stored in their order; steps that end during a write are stored together by the next one.
+The event loop does not wait for a write on another thread. It sends heartbeats meanwhile, because
+these contain no part of the state.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ _SUBSCRIBED: Final = "SUBSCRIBED"
 
 
 class StateJournal(Protocol):
-    """Where the state of a master survives its process."""
+    """Durable storage for the state of a master."""
 
     def stage(self) -> bool:
-        """Collect changes; whether there are any."""
+        """Collect changes; true if there are any."""
         ...
 
     def take(self) -> StateChanges:
-        """The collected changes, to be written."""
+        """The collected changes, for `write`."""
         ...
 
     def write(self, changes: StateChanges) -> None:
@@ -43,13 +43,13 @@ class _Batch:
         self.stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def note(self, *, is_changed: bool) -> None:
-        """A step belongs to it."""
+        """Add a step."""
         self.is_changed |= is_changed
 
     def fail(self, error: BaseException) -> None:
-        """The steps are not stored."""
+        """Record that the steps could not be stored."""
         self.stored.set_exception(error)
-        self.stored.exception()  # it may be that nothing waits for it
+        self.stored.exception()  # a future without a waiter must not warn
 
 
 class DurableSteps:
@@ -64,9 +64,9 @@ class DurableSteps:
         """Store steps in a journal.
 
         Args:
-            journal: where steps are stored; ``None`` for nowhere.
+            journal: storage of steps; ``None`` for no storage.
             send: sends effects.
-            thread: runs writes; ``None`` to write on the event loop, if that never takes long.
+            thread: runs writes; ``None`` to write on the event loop, if writes are always fast.
         """
         self._journal = journal
         self._send = send
@@ -77,7 +77,7 @@ class DurableSteps:
         self._writing: asyncio.Task[None] | None = None
 
     def finish(self, effects: Sequence[Effect]) -> bool:
-        """Store a step and send its effects; whether the step changes the stored state.
+        """Store a step and send its effects; true if the step changes the stored state.
 
         Raises:
             StrettoError: the state is not durable; this process must not answer any more.
@@ -117,7 +117,7 @@ class DurableSteps:
         *,
         is_changed: bool,
     ) -> None:
-        """Send heartbeats of open streams, and the other effects once the step is stored."""
+        """Send heartbeats of open streams now, and the other effects after the step is stored."""
         if self._next is None:
             self._next = _Batch()
         self._next.note(is_changed=is_changed)

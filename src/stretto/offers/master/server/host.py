@@ -23,16 +23,16 @@ from stretto.offers.messages.schema import Message
 class HostThreads(NamedTuple):
     """Threads in addition to the event loop of a master."""
 
-    #: The right to change the state, if another thread changes it too.
+    #: Lock of the state, if another thread changes it too.
     turn: AbstractContextManager[object] = nullcontext()
     #: Runs the writes of the journal; ``None`` to write on the event loop.
     writer: Executor | None = None
 
 
 LONGEST_YIELD: Final = 0.02
-"""Most seconds for which a part of a cycle waits for a turn of the event loop without requests."""
+"""Maximum wait of a part of a cycle for an idle iteration of the event loop, in seconds."""
 ALONE: Final = HostThreads()
-"""The event loop does everything."""
+"""Only the event loop changes the state and writes."""
 
 
 class LocalAgents(Protocol):
@@ -43,14 +43,15 @@ class LocalAgents(Protocol):
         ...
 
     def deliver(self, message: AgentMessage) -> bool:
-        """Take a message; false if it is for another agent."""
+        """Handle a message; false if it is for another agent."""
         ...
 
 
 class MasterHost:
     """Runs the steps of a master on one event loop, and sends their effects.
 
-    A step is stored before its effects are sent, so an answer that a client got survives a crash.
+    A step is stored before its effects are sent, so an answer that a client has received survives a
+    crash.
     """
 
     def __init__(
@@ -66,8 +67,8 @@ class MasterHost:
         Args:
             master: the state machine.
             clock: its clock.
-            journal: where its state survives; ``None`` for nowhere.
-            local: agents in this process, if there are any.
+            journal: storage of its state; ``None`` for no storage.
+            local: agents in this process; ``None`` for none.
             threads: other threads that use the state.
         """
         #: The master.
@@ -87,10 +88,10 @@ class MasterHost:
         self.links = AgentLinks(master.state.settings.pid, self._agent_lost)
 
     async def answer(self, request: MasterRequest) -> HttpAnswer:
-        """Answer a request, once its step is stored.
+        """Answer a request after its step is stored.
 
         Raises:
-            StrettoError: it is not durable; this process must not answer any more.
+            StrettoError: the step is not durable; this process must not answer any more.
         """
         self._is_busy = True
         with self._turn:
@@ -103,7 +104,7 @@ class MasterHost:
         return answered
 
     def receive(self, pid: str, name: str, message: Message) -> bool:
-        """Take a message of an agent; whether its name is known."""
+        """Handle a message of an agent; true if its name is known."""
         self._is_busy = True
         with self._turn:
             known = self.master.receive(pid, name, message)
@@ -111,7 +112,7 @@ class MasterHost:
         return known
 
     async def records(self, stream: ClientStream) -> AsyncIterator[bytes]:
-        """Records of a stream until it ends; the master learns when the client closes it."""
+        """Records of a stream until it ends; a closed stream is reported to the master."""
         queue = self._streams[stream.id]
         try:
             async for record in queue.records():
@@ -123,7 +124,7 @@ class MasterHost:
                     self.flush()
 
     async def run_timers(self) -> None:
-        """Run due work, as long as the master runs."""
+        """Run due timers, as long as the master runs."""
         while True:
             due = self.master.next_due
             self._wakes_at = inf if due is None else due
@@ -152,12 +153,12 @@ class MasterHost:
             self.flush()
 
     def step(self) -> None:
-        """Finish a step that another thread has made."""
+        """Finish a step that another thread has executed."""
         with self._turn:
             self.flush()
 
     def flush(self) -> bool:
-        """Store the step, then send its effects; whether it changes the stored state."""
+        """Store the step, then send its effects; true if it changes the stored state."""
         if self._local is not None:
             self._local.claim()
         is_changed = self._steps.finish(list(self.master.effects()))
@@ -170,10 +171,10 @@ class MasterHost:
         return is_changed
 
     def _cycle(self) -> None:
-        """Run a part of the cycle that is due, after a turn without requests if one comes in time.
+        """Run a part of the due cycle, after an iteration without requests if one occurs in time.
 
-        The offers of a part bring as many calls at once: more offers before these are answered
-        only make each of them wait longer.
+        The offers of a part cause as many calls at once. More offers before these are answered only
+        increase the delay of each call.
         """
         began = self._clock.monotonic()
         if self._is_busy and began < self._cycles_by:

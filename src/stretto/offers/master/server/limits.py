@@ -6,15 +6,15 @@ import msgspec
 
 
 class RequestLimits(msgspec.Struct, frozen=True):
-    """Limits of one server."""
+    """Limits on requests to one server."""
 
-    #: Largest body in bytes.
+    #: Maximum size of a body in bytes.
     body: int = 8 << 20
-    #: Seconds until a body must be complete.
+    #: Seconds within which a body must be complete.
     seconds: float = 30.0
-    #: Requests per second of one principal, or of all clients without one; 0 for no limit.
+    #: Requests per second of one principal, or of all unauthenticated clients; 0 for no limit.
     rate: float = 0.0
-    #: Requests that may come at once under the rate.
+    #: Number of requests that may arrive at once.
     burst: int = 100
 
 

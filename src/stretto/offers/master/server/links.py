@@ -1,6 +1,6 @@
 """Connections to agents.
 
-An agent of this package keeps a stream open and reads its messages there. A Mesos agent listens:
+An agent of this package keeps a stream open and reads its messages from it. A Mesos agent listens:
 the master posts each message to its address, as libprocess does.
 """
 
@@ -14,14 +14,14 @@ from stretto.offers.messages import binary, text
 from stretto.offers.messages.records import frame
 
 TIMEOUT: Final = 10.0
-"""Seconds for a connection to a listening agent."""
+"""Time limit of a connection to a listening agent, in seconds."""
 
 
 class AgentLinks:
-    """One link per agent, made on the first message."""
+    """One link per agent, created for the first message."""
 
     def __init__(self, own_pid: str, lost: Callable[[str], None]) -> None:
-        """Announce ``own_pid``; ``lost`` is called with the address of an agent whose link ends."""
+        """Initialize with the master's address; ``lost`` receives the pid of each ended link."""
         self._own = own_pid
         self._lost = lost
         self._streams: dict[str, RecordQueue] = {}
@@ -29,7 +29,7 @@ class AgentLinks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, pid: str) -> RecordQueue:
-        """An agent opens its stream; an older one ends."""
+        """Open the stream of an agent; an older one ends."""
         older = self._streams.pop(pid, None)
         if older is not None:
             older.end()
@@ -37,13 +37,13 @@ class AgentLinks:
         return queue
 
     def closed(self, pid: str, queue: RecordQueue) -> None:
-        """A stream of an agent is closed."""
+        """Handle a closed stream of an agent."""
         if self._streams.get(pid) is queue:
             del self._streams[pid]
             self._lost(pid)
 
     def send(self, message: AgentMessage) -> None:
-        """Send a message, in order with the others to the same agent."""
+        """Send a message; messages to the same agent keep their order."""
         stream = self._streams.get(message.pid)
         if stream is not None:
             body = {"name": message.name, "message": message.message}

@@ -20,13 +20,13 @@ from stretto.serving.sockets import listening
 
 
 class ServerSettings(msgspec.Struct, frozen=True):
-    """How a master listens."""
+    """Address, certificate, credentials and limits of a server."""
 
     #: Address to listen on.
     ip: str = "127.0.0.1"
     #: Port to listen on.
     port: int = 5050
-    #: Certificate chain; None for HTTP.
+    #: Certificate chain; ``None`` for HTTP.
     certificate: Path | None = None
     #: Private key of the certificate.
     key: Path | None = None
@@ -36,10 +36,10 @@ class ServerSettings(msgspec.Struct, frozen=True):
     limits: RequestLimits = RequestLimits()
 
     def check(self) -> None:
-        """Only the loopback address is served without TLS and credentials.
+        """Check that only the loopback address is served without TLS and credentials.
 
         Raises:
-            InputError: the address is no IP address, or reachable without protection.
+            InputError: the address is not an IP address, or is reachable without protection.
         """
         try:
             address = ipaddress.ip_address(self.ip)

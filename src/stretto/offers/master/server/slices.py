@@ -1,25 +1,25 @@
-"""The size of a part of a cycle, after which requests that wait are answered."""
+"""The size of a part of a cycle; pending requests are answered after each part."""
 
 from typing import Final
 
 SLICE: Final = 0.004
-"""Most seconds of a part."""
+"""Maximum duration of a part, in seconds."""
 FIRST_AGENTS: Final = 16
-"""Agents of the first part."""
+"""Number of agents in the first part."""
 MOST_AGENTS: Final = 1 << 17
-"""Most agents of one part."""
+"""Maximum number of agents in one part."""
 
 
 class CycleSlice:
-    """How many agents a part of a cycle decides about, by the time that the last one took."""
+    """Number of agents per part of a cycle, adapted to the duration of the last part."""
 
     def __init__(self) -> None:
-        """Start with a few."""
+        """Start with the size of the first part."""
         #: Number of agents.
         self.agents = FIRST_AGENTS
 
     def adapt(self, seconds: float) -> None:
-        """The last part took so long."""
+        """Adapt the size to the duration of the last part, in seconds."""
         if seconds > SLICE:
             self.agents = max(1, self.agents // 2)
         elif seconds < SLICE / 2:

@@ -1,4 +1,4 @@
-"""Requests to a process that does not lead: they are sent on to the leader."""
+"""Requests to a process that does not lead: they are redirected to the leader."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,7 +10,7 @@ _HEALTH: Final = frozenset({"/health", "/master/health"})
 
 
 class StandbyApp:
-    """Passes requests to the master of this process while it leads; else redirects them."""
+    """Passes requests to the master of this process while it leads; redirects them otherwise."""
 
     def __init__(self, leader: Callable[[], str]) -> None:
         """Stand by; ``leader`` returns the address of the leader, or an empty text."""
@@ -26,7 +26,7 @@ class StandbyApp:
         self._app = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection of the ASGI protocol."""
+        """Handle one connection of the ASGI protocol."""
         if self._app is not None:
             await self._app(scope, receive, send)
         elif scope["type"] == "http":

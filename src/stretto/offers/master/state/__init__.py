@@ -1,4 +1,5 @@
 """The state of a master: frameworks, agents, tasks, offers, machines, and unsent messages.
 
-Here: objects that own their fields, and tables of them. Not here: decisions and texts of answers.
+This package contains objects that own their fields, and tables of them. It contains no decisions
+and no texts of answers.
 """

@@ -12,7 +12,7 @@ from stretto.offers.messages.schema import Message
 
 
 class DrainState(Enum):
-    """How far the drain of an agent is."""
+    """Progress of the drain of an agent."""
 
     #: Tasks are being killed.
     DRAINING = "DRAINING"
@@ -24,7 +24,7 @@ class Drain:
     """A drain that an operator started."""
 
     def __init__(self, config: Message, at: float) -> None:
-        """Take the DrainConfig and the time of the start."""
+        """Initialize with the DrainConfig and the time of the start."""
         #: The DrainConfig.
         self.config: Final = config
         #: Time of the start.
@@ -33,7 +33,7 @@ class Drain:
         self.state = DrainState.DRAINING
 
     def finish(self) -> None:
-        """No task is left."""
+        """Record that no task is left."""
         self.state = DrainState.DRAINED
 
 
@@ -41,7 +41,7 @@ class Agent:
     """A registered agent."""
 
     def __init__(self, info: Message, pid: str, details: Message, at: float) -> None:
-        """Take an AgentInfo with its id, and the registration message as ``details``."""
+        """Initialize with an AgentInfo with id, and the registration message as ``details``."""
         #: Id.
         self.id: Final[str] = info["id"]["value"]
         #: The AgentInfo.
@@ -54,11 +54,12 @@ class Agent:
         self.capabilities: list[str] = [
             each["type"] for each in details.get("agent_capabilities", ()) if "type" in each
         ]
-        #: True if another source has it: it is stored only while it has tasks or reservations.
+        #: True if the agent is derived from another source; it is stored only while it has tasks or
+        #: reservations.
         self.is_derived: Final[bool] = details.get("derived", False)
-        #: Everything it has, in Mesos' order.
+        #: All its resources, in Mesos' order.
         self.total = formats.read(info.get("resources", ()))
-        #: True if its connection is up.
+        #: True if it is connected.
         self.connected = True
         #: True if an operator has deactivated it.
         self.deactivated = False
@@ -72,9 +73,9 @@ class Agent:
         self.tasks: dict[str, dict[str, Task]] = {}
         #: Executors by framework and id.
         self.executors: dict[str, dict[str, Message]] = {}
-        #: Use of tasks and executors, by framework.
+        #: Resources of tasks and executors, by framework.
         self.used: dict[str, ResourceList] = {}
-        #: Pings since the last answer.
+        #: Number of pings since the last answer.
         self.missed_pings = 0
         #: Resources of offers, tasks and executors, in Mesos' order.
         self.held = ResourceList()
@@ -95,7 +96,7 @@ class Agent:
 
     @property
     def ip(self) -> str:
-        """The address in its pid."""
+        """The IP address in its pid."""
         return self.pid.rpartition("@")[2].rpartition(":")[0]
 
     @property
@@ -106,12 +107,12 @@ class Agent:
 
     @property
     def machine(self) -> tuple[str, str]:
-        """Host name and address: the machine of maintenance."""
+        """Host name and IP address, which identify the machine for maintenance."""
         return self.hostname, self.ip
 
     @property
     def is_active(self) -> bool:
-        """True if it is offered."""
+        """True if its resources may be offered."""
         return self.connected and not self.deactivated
 
     @property
@@ -123,7 +124,7 @@ class Agent:
 
     @property
     def task_count(self) -> int:
-        """Number of tasks, ended ones that wait for an acknowledgement included."""
+        """Number of tasks, including terminal ones without an acknowledgement."""
         return sum(map(len, self.tasks.values()))
 
     def has(self, capability: str) -> bool:
@@ -158,15 +159,15 @@ class Agent:
         self.held, self._available = self.held - resources, None
 
     def convert(self, before: ResourceList, after: ResourceList) -> None:
-        """An operation changes the form of resources."""
+        """Replace resources by those that an operation produces."""
         self.resize(self.total - before + after)
 
     def resize(self, total: ResourceList) -> None:
-        """Take a new total."""
+        """Replace the total."""
         self.total, self._available = total, None
 
     def reconnect(self, info: Message, pid: str, details: Message, at: float) -> None:
-        """The agent has registered again, perhaps with other resources.
+        """Apply a new registration of the agent, perhaps with other resources.
 
         Reservations and volumes remain as far as the resources still contain them. The total of a
         derived agent follows its node.
@@ -183,23 +184,23 @@ class Agent:
         self.capabilities = names or self.capabilities
 
     def ping(self) -> None:
-        """A ping is sent."""
+        """Count a sent ping."""
         self.missed_pings += 1
 
     def pong(self) -> None:
-        """The agent answers a ping."""
+        """Reset the count of pings after an answer."""
         self.missed_pings = 0
 
     def disconnect(self) -> None:
-        """The connection is lost."""
+        """Record the loss of the connection."""
         self.connected = False
 
     def deactivate(self, drain: Drain | None = None) -> None:
-        """An operator deactivates it, and may drain it."""
+        """Deactivate the agent for an operator, with an optional drain."""
         self.deactivated, self.drain = True, drain or self.drain
 
     def reactivate(self) -> None:
-        """An operator makes it available again."""
+        """Reactivate the agent for an operator."""
         self.deactivated, self.drain = False, None
 
     def add_task(self, task: Task) -> None:
@@ -266,9 +267,9 @@ class RegisteredAgents:
 
     def __init__(self) -> None:
         self._registered: dict[str, Agent] = {}
-        #: AgentInfos by id of agents that a restarted master waits for.
+        #: AgentInfos by id of stored agents that have not reregistered yet.
         self.recovered: dict[str, Message] = {}
-        #: Since when agents are unreachable, by id.
+        #: Time at which agents became unreachable, by id.
         self.unreachable: dict[str, float] = {}
         #: Time at which agents were marked gone, by id.
         self.gone: dict[str, float] = {}
@@ -286,13 +287,13 @@ class RegisteredAgents:
         self._removed.add(agent.id)
 
     def mark_gone(self, agent_id: str, at: float) -> None:
-        """An operator gives an agent up."""
+        """Record that an operator has marked an agent gone."""
         self.gone[agent_id] = at
         self.recovered.pop(agent_id, None)
         self.unreachable.pop(agent_id, None)
 
     def mark_unreachable(self, agent_id: str, at: float) -> None:
-        """An agent did not return in time."""
+        """Record that an agent did not return in time."""
         self.unreachable[agent_id] = at
         self.recovered.pop(agent_id, None)
 

@@ -38,19 +38,19 @@ class ChangeSet:
         self._changed: dict[tuple[EntityKind, str], None] = {}
 
     def add(self, kind: EntityKind, key: str) -> None:
-        """An entity was added, changed or removed."""
+        """Record an entity that was added, changed or removed."""
         self._changed[kind, key] = None
 
     def role(self, role: str) -> None:
-        """Quota or weight of a role has changed."""
+        """Record a change of quota or weight of a role."""
         self.add(EntityKind.ROLE, role)
 
     def machines(self) -> None:
-        """Maintenance has changed."""
+        """Record a change of maintenance."""
         self.add(EntityKind.MACHINES, "")
 
     def absent(self, agent_id: str) -> None:
-        """An agent has become unreachable or gone, or has returned."""
+        """Record an agent that has become unreachable or gone, or has returned."""
         self.add(EntityKind.ABSENT, agent_id)
 
     def drain(self) -> Iterator[tuple[EntityKind, str]]:

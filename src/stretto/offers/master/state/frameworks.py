@@ -1,4 +1,4 @@
-"""Frameworks: their subscription, their tasks and executors, and those that are gone."""
+"""Frameworks: their subscription, their tasks and executors, and removed frameworks."""
 
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterator
@@ -11,9 +11,9 @@ from stretto.offers.master.state.tasks import Task
 from stretto.offers.messages.schema import Message
 
 MAX_COMPLETED: Final = 50
-"""Frameworks that are kept after their end, as in Mesos."""
+"""Maximum number of removed frameworks in memory, as in Mesos."""
 MAX_COMPLETED_TASKS: Final = 1000
-"""Ended tasks that are kept per framework, as in Mesos."""
+"""Maximum number of completed tasks per framework in memory, as in Mesos."""
 
 
 def roles_of(info: Message) -> list[str]:
@@ -32,7 +32,7 @@ class Framework:
     """A framework that may have tasks, subscribed or not."""
 
     def __init__(self, info: Message, at: float) -> None:
-        """Take a FrameworkInfo with its id, and the time of the registration."""
+        """Initialize with a FrameworkInfo that has an id, and the time of the registration."""
         #: Id.
         self.id: Final[str] = info["id"]["value"]
         #: The FrameworkInfo.
@@ -43,11 +43,11 @@ class Framework:
         self.suppressed: list[str] = []
         #: The OfferConstraints message.
         self.constraints: Message = {}
-        #: The open stream; None while it is disconnected.
+        #: The open stream; ``None`` while it is disconnected.
         self.stream: ClientStream | None = None
         #: True if it receives offers.
         self.active = False
-        #: True if it comes from storage or agents only and has not subscribed yet.
+        #: True if it is known from storage or agents only and has not subscribed yet.
         self.recovered = False
         #: Time of the registration.
         self.registered_at: Final = at
@@ -55,17 +55,17 @@ class Framework:
         self.reregistered_at = at
         #: Time of the end; 0 before.
         self.unregistered_at = 0.0
-        #: Counts that distinguish subscriptions, for timers of older ones.
+        #: Number of its subscriptions, by which timers of older ones are recognized.
         self.generation = 0
         #: Running tasks by id, in launch order.
         self.tasks: dict[str, Task] = {}
         #: Tasks on unreachable agents.
         self.unreachable: dict[str, Task] = {}
-        #: Ended tasks whose end was acknowledged.
+        #: Terminal tasks whose last update was acknowledged.
         self.completed: deque[Task] = deque(maxlen=MAX_COMPLETED_TASKS)
         #: Executors by agent and id.
         self.executors: dict[str, dict[str, Message]] = {}
-        #: Use of tasks and executors, over all agents.
+        #: Resources of tasks and executors, over all agents.
         self.used = ResourceList()
         #: Counts by metric suffix, such as ``calls/accept``.
         self.counts: dict[str, int] = {}
@@ -87,12 +87,12 @@ class Framework:
 
     @property
     def partition_aware(self) -> bool:
-        """True if it supports the states of partitions."""
+        """True if it supports the task states of partitions."""
         return "PARTITION_AWARE" in self.capabilities
 
     @property
     def failover_timeout(self) -> float:
-        """Seconds that it may be disconnected."""
+        """Seconds for which it may be disconnected."""
         return float(self.info.get("failover_timeout", 0.0))
 
     def count(self, suffix: str, by: int = 1) -> None:
@@ -100,27 +100,27 @@ class Framework:
         self.counts[suffix] = self.counts.get(suffix, 0) + by
 
     def update(self, info: Message, suppressed: list[str], constraints: Message) -> None:
-        """Take a new FrameworkInfo."""
+        """Replace the FrameworkInfo, the suppressed roles and the constraints."""
         self.info, self.suppressed, self.constraints = info, suppressed, constraints
         self.capabilities = capabilities_of(info)
 
     def connect(self, stream: ClientStream, at: float) -> None:
-        """Take a new stream; the framework is active."""
+        """Set a new stream; the framework becomes active."""
         self.stream, self.active, self.recovered = stream, True, False
         self.reregistered_at = at
         self.generation += 1
 
     def disconnect(self) -> None:
-        """The stream is closed."""
+        """Remove the closed stream."""
         self.stream, self.active = None, False
         self.generation += 1
 
     def recover(self) -> None:
-        """Mark it as restored from storage only."""
+        """Mark it as known from storage only."""
         self.recovered = True
 
     def end(self, at: float) -> None:
-        """The framework is removed."""
+        """Record the removal of the framework."""
         self.disconnect()
         self.unregistered_at = at
 
@@ -137,7 +137,7 @@ class Framework:
             self.use(task.resources)
 
     def remove_task(self, task: Task) -> None:
-        """Move a task to the completed ones, or to the unreachable ones."""
+        """Move a task to the completed or to the unreachable tasks."""
         self.tasks.pop(task.id, None)
         self.unreachable.pop(task.id, None)
         if task.state == "TASK_UNREACHABLE":

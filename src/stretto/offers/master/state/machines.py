@@ -13,9 +13,9 @@ class MachineMode(Enum):
 
     #: In service.
     UP = "UP"
-    #: Planned for maintenance.
+    #: Scheduled for maintenance.
     DRAINING = "DRAINING"
-    #: Under maintenance: its agents are refused.
+    #: Under maintenance; its agents are refused.
     DOWN = "DOWN"
 
 
@@ -66,11 +66,11 @@ class Machines:
         }
 
     def start(self, key: MachineKey) -> None:
-        """Maintenance starts."""
+        """Set a machine to DOWN."""
         self._modes[key] = MachineMode.DOWN
 
     def stop(self, key: MachineKey) -> None:
-        """Maintenance ends; the machine leaves the schedule."""
+        """Remove a machine from the schedule, and set it to UP."""
         self._modes.pop(key, None)
         left = []
         for window in self.windows:

@@ -11,7 +11,7 @@ from stretto.offers.messages.schema import Message
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """Capacity of one agent that is charged to a framework until it answers."""
+    """Capacity of one agent that is charged to a framework until the framework answers."""
 
     #: Id.
     id: str
@@ -21,9 +21,9 @@ class Offer:
     agent_id: str
     #: The capacity.
     resources: ResourceList
-    #: When it was sent.
+    #: Time at which it was sent.
     at: float = 0.0
-    #: True if others are offered the same capacity; the first ACCEPT wins.
+    #: True if the same capacity is offered to other frameworks; the first ACCEPT wins.
     contested: bool = False
 
     @property
@@ -33,13 +33,13 @@ class Offer:
 
 
 class InverseOfferSent:
-    """A request to release an agent."""
+    """An inverse offer, which requests the release of an agent."""
 
     def __init__(
         self, offer_id: str, framework_id: str, agent_id: str, unavailability: Message
     ) -> None:
-        """Take the planned maintenance as a message."""
-        #: Id, of the same sequence as offers.
+        """Initialize with the planned maintenance as a message."""
+        #: Id from the same sequence as offers.
         self.id: Final = offer_id
         #: The framework.
         self.framework_id: Final = framework_id
@@ -84,7 +84,7 @@ class OfferTable:
         return self._inverse.get(offer_id)
 
     def remove(self, offer_id: str) -> None:
-        """Forget an offer or an inverse offer."""
+        """Remove an offer or an inverse offer."""
         offer = self._offers.pop(offer_id, None)
         if offer is not None:
             _drop(self._by_framework, offer.framework_id, offer_id)
@@ -115,7 +115,7 @@ class OfferTable:
 
 
 def _drop(table: dict[str, dict[str, Offer]], key: str, offer_id: str) -> None:
-    """Remove an offer from an index; a key without offers goes, too."""
+    """Remove an offer from an index, and then a key without offers."""
     found = table[key]
     del found[offer_id]
     if not found:

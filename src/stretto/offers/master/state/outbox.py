@@ -10,7 +10,7 @@ from stretto.offers.messages.schema import Message
 
 
 class EventKind(Enum):
-    """Which events a stream carries."""
+    """Kinds of events on a stream."""
 
     #: Events of a framework.
     SCHEDULER = "scheduler.Event"
@@ -25,7 +25,7 @@ class ClientStream(msgspec.Struct, frozen=True):
 
     #: Unique id; frameworks send it as Mesos-Stream-Id.
     id: str
-    #: Its contents.
+    #: Kind of its events.
     kind: EventKind
     #: True if records are protobuf; otherwise JSON.
     protobuf: bool = False
@@ -41,7 +41,7 @@ class StreamEvent(msgspec.Struct, frozen=True):
 
 
 class StreamEnd(msgspec.Struct, frozen=True):
-    """The master closes a stream."""
+    """Command to close a stream."""
 
     #: The stream.
     stream: ClientStream
@@ -59,11 +59,11 @@ class AgentMessage(msgspec.Struct, frozen=True):
 
 
 Effect: TypeAlias = StreamEvent | StreamEnd | AgentMessage
-"""One thing to send."""
+"""One effect to send."""
 
 
 class Outbox:
-    """Effects in the order in which they are due."""
+    """Effects in their order of sending."""
 
     def __init__(self) -> None:
         self._effects: list[Effect] = []

@@ -1,4 +1,4 @@
-"""Tasks as the master follows them, and the status updates that it writes itself."""
+"""Tasks in the state of the master, and status updates that the master creates."""
 
 from typing import Final
 
@@ -19,12 +19,12 @@ TERMINAL: Final = frozenset(
         "TASK_GONE_BY_OPERATOR",
     }
 )
-"""States in which a task never changes again."""
+"""Task states that are final."""
 UNREACHABLE: Final = "TASK_UNREACHABLE"
 PARTITION_STATES: Final = frozenset(
     {"TASK_UNREACHABLE", "TASK_DROPPED", "TASK_GONE", "TASK_GONE_BY_OPERATOR", "TASK_UNKNOWN"}
 )
-"""States that frameworks without PARTITION_AWARE see as TASK_LOST."""
+"""Task states that frameworks without PARTITION_AWARE receive as TASK_LOST."""
 _COPIED: Final = (
     "labels",
     "discovery",
@@ -37,10 +37,10 @@ _COPIED: Final = (
 
 
 class Task:
-    """One task that was launched."""
+    """A launched task."""
 
     def __init__(self, message: Message, seen: int) -> None:
-        """Take a Task message; ``seen`` orders tasks by their launch."""
+        """Initialize with a Task message; ``seen`` orders tasks by their launch."""
         #: The Task message without ``state``, ``statuses`` and the last update.
         self._message = message
         #: Position in the order of launches.
@@ -57,7 +57,7 @@ class Task:
         self.resources: Final[ResourceList] = formats.read(message.get("resources", ()))
         #: Latest state.
         self.state: str = message["state"]
-        #: Status updates, with one per run of equal states.
+        #: Status updates; a run of equal states has one entry.
         self.statuses: list[Message] = list(message.get("statuses", ()))
         self._update: tuple[str, str] | None = None
         if "status_update_state" in message:
@@ -76,7 +76,7 @@ class Task:
 
     @property
     def is_active(self) -> bool:
-        """True if it uses its resources: it is neither terminal nor unreachable."""
+        """True if its resources are in use: it is neither terminal nor unreachable."""
         return self.state not in TERMINAL and self.state != UNREACHABLE
 
     @property
@@ -90,11 +90,11 @@ class Task:
         return self._update[1] if self._update else ""
 
     def forwarded(self, state: str, uuid: str) -> None:
-        """Remember the update that the framework has to acknowledge."""
+        """Record the update that the framework must acknowledge."""
         self._update = (state, uuid)
 
     def record(self, status: Message, state: str) -> bool:
-        """Take a status update; whether subscribers of events learn about it."""
+        """Apply a status update; true if subscribers of events must receive it."""
         if self.state not in TERMINAL:
             self.state = state
         changed = status.get("reason") in (
@@ -140,7 +140,7 @@ def task_message(info: Message, framework_id: str) -> Message:
 def master_status(
     task_id: str, agent_id: str | None, state: str, message: str, reason: str
 ) -> Message:
-    """A status that the master itself reports; its time is added when it is sent."""
+    """A status that the master creates; the time is added when it is sent."""
     status: Message = {
         "task_id": {"value": task_id},
         "state": state,

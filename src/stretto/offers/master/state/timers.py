@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 
 Action = Callable[[], None]
-"""The action at the end of a timer."""
+"""Function that runs when a timer is due."""
 
 
 class Timers:
@@ -17,26 +17,26 @@ class Timers:
         self._numbers = count()
 
     def at(self, due: float, action: Action) -> int:
-        """Run an action at a time; return the number that cancels it."""
+        """Run an action at a time; return a number for `cancel`."""
         number = next(self._numbers)
         self._actions[number] = action
         heapq.heappush(self._heap, (due, number))
         return number
 
     def cancel(self, number: int | None) -> None:
-        """Cancel a timer, if it is still pending."""
+        """Cancel a timer if it is still pending."""
         if number is not None:
             self._actions.pop(number, None)
 
     @property
     def next_due(self) -> float | None:
-        """Time of the next action; None without one."""
+        """Time of the next action; ``None`` without one."""
         while self._heap and self._heap[0][1] not in self._actions:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def run(self, now: float) -> None:
-        """Run the actions that are due by now; those that they add wait for the next call."""
+        """Run the due actions; actions that they add wait for the next call."""
         due: list[int] = []
         while self._heap and self._heap[0][0] <= now:
             due.append(heapq.heappop(self._heap)[1])

@@ -1,4 +1,5 @@
-"""The durable state of a master, which survives a killed process.
+"""The durable state of a master, which survives the end of its process.
 
-Here: rows of entities, and their recovery. Not here: outstanding offers, which end with a process.
+This package contains rows of entities, and their recovery. It does not contain outstanding offers,
+which end with the process.
 """

@@ -1,4 +1,4 @@
-"""Stored agents and tasks return to a master that starts."""
+"""Recovery of stored agents and tasks at the start of a master."""
 
 from collections.abc import Iterable
 
@@ -50,7 +50,7 @@ def recover_agent(master: MasterState, row: Message, tasks: list[Task]) -> None:
 
 
 def keep_unreachable(master: MasterState, tasks: list[Task]) -> None:
-    """Tasks whose agent is unreachable."""
+    """Keep tasks whose agent is unreachable."""
     for task in tasks:
         framework = master.frameworks.get(task.framework_id)
         if framework is not None:

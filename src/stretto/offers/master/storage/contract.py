@@ -1,4 +1,4 @@
-"""Where the state of a master survives its process."""
+"""Protocol of the durable storage of a master's state."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
@@ -10,13 +10,13 @@ from stretto.offers.messages.schema import Message
 
 
 class StoredIdentity(NamedTuple):
-    """The master that was stored."""
+    """The identity of the stored master."""
 
-    #: Its id: the prefix of all ids that it gave out.
+    #: Its id, which is the prefix of all ids that it has issued.
     id: str
-    #: Number of ids given to frameworks.
+    #: Number of issued framework ids.
     frameworks: int
-    #: Number of ids given to agents.
+    #: Number of issued agent ids.
     agents: int
     #: Number of launched tasks.
     tasks: int
@@ -27,7 +27,7 @@ class StateChanges(NamedTuple):
 
     #: The master.
     identity: StoredIdentity
-    #: Rows by kind and key of the entity; ``None`` for a removed one.
+    #: Rows by kind and key of the entity; ``None`` for a removed entity.
     rows: Mapping[tuple[EntityKind, str], Message | None]
 
 
@@ -35,7 +35,7 @@ class StoredState(Protocol):
     """The stored state of one master; one process owns it."""
 
     def identity(self) -> StoredIdentity | None:
-        """The master that was stored; ``None`` if there is none yet."""
+        """The stored identity; ``None`` if nothing has been stored."""
         ...
 
     def entities(self, kind: EntityKind) -> Iterator[tuple[str, Message]]:
@@ -46,12 +46,12 @@ class StoredState(Protocol):
         """Store changes; they are durable on return.
 
         Raises:
-            StrettoError: it is not durable; this process must not answer any more.
+            StrettoError: the changes are not durable; this process must not answer any more.
         """
         ...
 
     def close(self) -> None:
-        """Release files; the stored state stays."""
+        """Close files; the stored state remains."""
         ...
 
 
@@ -59,14 +59,14 @@ class MasterJournal:
     """Stores one master."""
 
     def __init__(self, stored: StoredState, master: MasterState) -> None:
-        """Store ``master`` in ``stored``."""
+        """Initialize with a storage and a master."""
         self._stored = stored
         self._master = master
         self._issued: tuple[int, int, int] | None = None
         self._rows: dict[tuple[EntityKind, str], Message | None] = {}
 
     def stage(self) -> bool:
-        """Collect changes since the last call; whether there are any."""
+        """Collect changes since the last call; true if there are any."""
         master = self._master
         rows = {each: row(master, *each) for each in master.changes.drain()}
         if not rows and self._issued == master.issued:
@@ -76,7 +76,7 @@ class MasterJournal:
         return True
 
     def take(self) -> StateChanges:
-        """The collected changes, to be written."""
+        """The collected changes, for `write`."""
         rows, self._rows = self._rows, {}
         return StateChanges(StoredIdentity(self._master.settings.id, *self._master.issued), rows)
 

@@ -1,7 +1,7 @@
 """A SQLite file with one row per entity; every step of a master is one transaction.
 
-A row is durable against the end of the process as soon as a step is saved. Only a power cut may
-lose the last steps.
+After a step is saved, its rows survive the end of the process. Only a power failure may lose the
+last steps.
 """
 
 import sqlite3
@@ -30,7 +30,8 @@ class MasterFile:
         """Open the file, or create it.
 
         Raises:
-            InputError: it cannot be opened, is no such file, or another process uses it.
+            InputError: the file cannot be opened, is not such a file, or is in use by another
+                process.
         """
         try:
             self._connection = _opened(path)
@@ -39,7 +40,7 @@ class MasterFile:
             raise InputError("--work-dir", str(path), f"{expected}: {error}") from error
 
     def identity(self) -> StoredIdentity | None:
-        """The master that was stored; None for a new file."""
+        """The stored identity; ``None`` for a new file."""
         with closing(self._connection.execute("SELECT * FROM master")) as found:
             first: tuple[str, int, int, int] | None = found.fetchone()
         return None if first is None else StoredIdentity(*first)
@@ -74,7 +75,7 @@ class MasterFile:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """A connection to a file with the tables of a master; closed if it cannot have them."""
+    """A connection to a file with the tables of a master; closed if they cannot be created."""
     connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -1,7 +1,8 @@
 """The state of a master as ConfigMaps of a store: on an API server, every master can take over.
 
-One ConfigMap holds one entity. A write carries the version that this process has read, so a master
-that has lost its lease conflicts with its successor instead of overwriting it.
+One ConfigMap contains one entity. A write contains the version that this process has read. A master
+that has lost its lease therefore gets a conflict instead of overwriting the writes of its
+successor.
 """
 
 import hashlib
@@ -52,7 +53,7 @@ class MasterObjects:
         self._read()
 
     def identity(self) -> StoredIdentity | None:
-        """The master that was stored."""
+        """The stored identity; ``None`` if nothing has been stored."""
         found = self._records.get(HEAD)
         return None if not found else StoredIdentity(**found[0][2])
 
@@ -85,7 +86,7 @@ class MasterObjects:
         self._delete([each for each, value in rows.items() if value is None])
 
     def close(self) -> None:
-        """Nothing to release; the caller closes the store."""
+        """Do nothing; the caller closes the store."""
 
     # ------------------------------------------------------------ store
 
@@ -156,7 +157,7 @@ class MasterObjects:
 
 
 def _require(reply: Reply) -> None:
-    """The write is done."""
+    """Raise an error unless the write succeeded."""
     if reply.outcome is WriteOutcome.OK:
         return
     if reply.outcome is WriteOutcome.CONFLICT or reply.code is StatusReason.ALREADY_EXISTS:

@@ -1,8 +1,8 @@
-"""A master continues where the last one stopped.
+"""Recovery of a master from the stored state.
 
-Frameworks have their time-out, and at least the time-out of agents, to subscribe again. Agents are
-known with their tasks, disconnected, until they register again; where some role has a quota,
-nothing is offered before most of them have.
+Frameworks must subscribe again within their time-out, which is at least the time-out of agents.
+Agents are known with their tasks, disconnected, until they register again. If any role has a quota,
+nothing is offered before most agents have registered.
 """
 
 from stretto.offers.master.core.frameworks import subscriptions

@@ -10,7 +10,7 @@ from stretto.offers.messages.schema import Message
 
 
 def row(master: MasterState, kind: EntityKind, key: str) -> Message | None:
-    """The row of an entity; None if there is no such entity any more."""
+    """The row of an entity; ``None`` if the entity was removed."""
     if kind is EntityKind.FRAMEWORK:
         return _framework(master, key)
     if kind is EntityKind.AGENT:
@@ -50,7 +50,7 @@ def _framework_row(framework: Framework) -> Message:
 
 
 def _is_stored(agent: Agent) -> bool:
-    """True if a restarted master must know an agent before it registers."""
+    """True if a restarted master must know an agent before the agent registers."""
     return not agent.is_derived or bool(agent.tasks or agent.checkpointed or agent.deactivated)
 
 

@@ -1,4 +1,5 @@
-"""ACCEPT: offers turn into tasks, reservations and volumes.
+"""ACCEPT: conversion of offers to tasks, reservations and volumes.
 
-Here: the operations of frameworks. Not here: those of operators, and their checks.
+This package contains the operations of frameworks. It contains neither those of operators nor their
+checks.
 """

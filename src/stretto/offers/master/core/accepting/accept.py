@@ -12,7 +12,7 @@ from stretto.offers.messages.schema import Message
 
 
 def accept(master: MasterState, framework: Framework, body: Message) -> None:
-    """ACCEPT offers of one agent and one role."""
+    """Handle ACCEPT for offers of one agent and one role."""
     for operation in body.get("operations", ()):
         if operation.get("type") == "LAUNCH":
             started = bool(operation.get("launch", {}).get("task_infos"))
@@ -59,7 +59,7 @@ def _finish(master: MasterState, acceptance: Acceptance, refuse: float) -> None:
 
 
 def _offers_error(master: MasterState, framework: Framework, ids: list[str]) -> str | None:
-    """Why the offers cannot be accepted together."""
+    """Error that prevents a common acceptance of offers; ``None`` if they are valid."""
     if not ids:
         return "No offers specified"
     twice = next((each for index, each in enumerate(ids) if each in ids[:index]), None)

@@ -8,15 +8,15 @@ from stretto.offers.master.state.frameworks import Framework
 
 
 class Acceptance:
-    """The capacity of accepted offers: the rest, and the launched tasks."""
+    """The capacity of accepted offers, and its launched part."""
 
     def __init__(self, framework: Framework, agent: Agent, offered: ResourceList) -> None:
-        """Take the sum of the accepted offers."""
+        """Initialize with the sum of the accepted offers."""
         #: The framework.
         self.framework: Final = framework
         #: The agent of the offers.
         self.agent: Final = agent
-        #: The sum in the form in which operations have left it; without launched parts.
+        #: The sum in its form after the operations so far, without launched parts.
         self.remaining = offered
         #: The sum as it was offered.
         self.offered: Final = offered
@@ -24,10 +24,10 @@ class Acceptance:
         self.launched = ResourceList()
 
     def convert(self, remaining: ResourceList) -> None:
-        """An operation has changed the form of a part."""
+        """Replace the remaining resources after an operation has converted a part."""
         self.remaining = remaining
 
     def launch(self, resources: ResourceList) -> None:
-        """Tasks and executors use a part."""
+        """Move resources from the remaining part to the launched part."""
         self.remaining = self.remaining - resources
         self.launched = self.launched + resources

@@ -52,7 +52,7 @@ def _convert(master: MasterState, acceptance: Acceptance, operation: Message) ->
 
 
 def _rescind_shared(master: MasterState, agent: Agent, operation: Message) -> None:
-    """Offers that hold a volume end before it is destroyed."""
+    """Rescind offers that hold a volume before it is destroyed."""
     volumes = [formats.read([each]) for each in operation["destroy"]["volumes"]]
     for offer in master.offers.of_agent(agent.id):
         if any(offer.resources.contains(volume) for volume in volumes):

@@ -8,7 +8,7 @@ from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.messages.schema import Message
 
 Change: TypeAlias = Callable[[Message], Message]
-"""Changes the form of one resource."""
+"""Function that changes the form of one resource."""
 
 
 class Conversion(NamedTuple):
@@ -44,7 +44,7 @@ def conversions_of(operation: Message) -> list[Conversion]:
 def converted(
     resources: ResourceList, conversions: Iterable[Conversion]
 ) -> tuple[ResourceList, str | None]:
-    """The resources after conversions, and why they cannot all be made."""
+    """The resources after conversions, and an error if not all of them are possible."""
     for before, after in conversions:
         if not resources.contains(before):
             error = f"{formats.text(resources)} does not contain {formats.text(before)}"

@@ -8,7 +8,7 @@ from stretto.offers.messages.schema import Message
 
 
 def drop(master: MasterState, framework: Framework, operation: Message, error: str) -> None:
-    """An operation fails: a framework that gave it an id learns why."""
+    """Drop a failed operation; a framework that set an id receives the error."""
     kind = operation.get("type", "UNKNOWN").lower()
     master.counters[f"master/operations/{kind}/error"] += 1
     if "id" in operation:

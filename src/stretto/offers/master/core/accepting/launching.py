@@ -32,7 +32,7 @@ def listed_resources(operation: Message) -> list[Message]:
 
 
 def allocated(operation: Message, framework_id: str, role: str) -> Message:
-    """The launch with resources allocated to the role and with complete executors."""
+    """The launch with resources allocated to the role, and with complete executors."""
     if operation["type"] == "LAUNCH":
         tasks = [_task(each, framework_id, role) for each in tasks_of(operation)]
         return operation | {"launch": {"task_infos": tasks}}
@@ -45,7 +45,7 @@ def allocated(operation: Message, framework_id: str, role: str) -> Message:
 
 
 def reject(master: MasterState, framework: Framework, operation: Message, error: str) -> None:
-    """All tasks of a launch are invalid."""
+    """Report all tasks of a launch as invalid."""
     group = operation["type"] == "LAUNCH_GROUP"
     reason = "REASON_TASK_GROUP_INVALID" if group else "REASON_TASK_INVALID"
     for task in tasks_of(operation):
@@ -53,7 +53,7 @@ def reject(master: MasterState, framework: Framework, operation: Message, error:
 
 
 def launch(master: MasterState, acceptance: Acceptance, operation: Message) -> None:
-    """Start the valid tasks of a LAUNCH, each from the rest of the earlier ones."""
+    """Start the valid tasks of a LAUNCH, each with the resources that earlier ones leave."""
     framework, agent = acceptance.framework, acceptance.agent
     for info in tasks_of(operation):
         error = checks.task_error(info, framework, agent, acceptance.remaining)
@@ -75,7 +75,7 @@ def launch(master: MasterState, acceptance: Acceptance, operation: Message) -> N
 
 
 def launch_group(master: MasterState, acceptance: Acceptance, operation: Message) -> None:
-    """Start all tasks of a LAUNCH_GROUP, or none."""
+    """Start all tasks of a LAUNCH_GROUP, or none of them."""
     framework, agent, body = acceptance.framework, acceptance.agent, operation["launch_group"]
     error = checks.group_error(body, framework, agent, acceptance.remaining)
     if error:
@@ -96,7 +96,7 @@ def launch_group(master: MasterState, acceptance: Acceptance, operation: Message
 
 
 def _start_executor(acceptance: Acceptance, executor: Message) -> bool:
-    """Add an executor unless it runs; whether it is new."""
+    """Add an executor unless it runs; true if it is new."""
     framework, agent = acceptance.framework, acceptance.agent
     if agent.executor(framework.id, executor["executor_id"]["value"]) is not None:
         return False
@@ -124,7 +124,7 @@ def _error(master: MasterState, framework: Framework, info: Message, why: tuple[
 
 
 def _task(info: Message, framework_id: str, role: str) -> Message:
-    """A TaskInfo with allocated resources and defaults that Mesos fills in."""
+    """A TaskInfo with allocated resources and Mesos' defaults."""
     info = _resources(info, role)
     if "executor" in info:
         executor = {"framework_id": {"value": framework_id}} | info["executor"]

@@ -1,4 +1,4 @@
-"""Operations of an ACCEPT before they are applied: valid, in the newest format, allocated."""
+"""Preparation of ACCEPT's operations: validation, newest format, allocation."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ RESOURCE_FIELDS: Final[Mapping[str, str]] = {
     "CREATE": "volumes",
     "DESTROY": "volumes",
 }
-"""Where an operation lists resources."""
+"""Field with the resources of an operation, by its type."""
 LAUNCHES: Final = frozenset({"LAUNCH", "LAUNCH_GROUP"})
 """Operations that start tasks."""
 
@@ -26,7 +26,7 @@ LAUNCHES: Final = frozenset({"LAUNCH", "LAUNCH_GROUP"})
 def prepared(
     master: MasterState, framework: Framework, offer: Offer, operation: Message
 ) -> Message | None:
-    """An operation in the newest format, allocated to the role; None if it is rejected."""
+    """An operation in the newest format, allocated to the role; ``None`` if it is rejected."""
     kind = operation.get("type", "UNKNOWN")
     body = operation.get(kind.lower(), {})
     if kind == "UNKNOWN" or not body:
@@ -66,6 +66,6 @@ def _allocated(kind: str, body: Message, role: str) -> Message:
 
 
 def allocate(resource: Message, role: str) -> Message:
-    """A resource in the newest format, allocated to a role unless it is already."""
+    """A resource in the newest format, allocated to a role unless it is allocated already."""
     resource = formats.upgraded(resource)
     return {"allocation_info": {"role": role}} | resource

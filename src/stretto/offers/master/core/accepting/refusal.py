@@ -11,7 +11,7 @@ from stretto.offers.messages.schema import Message
 
 
 def refuse_all(master: MasterState, framework: Framework, body: Message, error: str) -> None:
-    """The offers are invalid: those that exist end, tasks and operations are dropped."""
+    """End the existing offers of an invalid ACCEPT, and drop its tasks and operations."""
     for each in body.get("offer_ids", ()):
         offer = master.offers.get(each["value"])
         if offer is not None and offer.framework_id == framework.id:

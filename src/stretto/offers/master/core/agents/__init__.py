@@ -1,4 +1,4 @@
 """Agents: registration, reports and removal.
 
-Here: decisions about one agent. Not here: actions of operators.
+This package contains decisions about one agent. It does not contain actions of operators.
 """

@@ -1,4 +1,4 @@
-"""Agents go: disconnected, unreachable, removed or given up."""
+"""Departure of agents: disconnected, unreachable, removed or marked gone."""
 
 from stretto.offers.master.core import offering, updates
 from stretto.offers.master.core.state import MasterState
@@ -6,7 +6,7 @@ from stretto.offers.master.state.agents import Agent
 
 
 def lost_connection(master: MasterState, agent: Agent) -> None:
-    """The connection to an agent is lost; it may return within its time-out."""
+    """Handle a lost connection to an agent, which may return within its time-out."""
     agent.disconnect()
     master.allocator.set_agent_active(agent.id, False)
     offering.rescind_all(master, master.offers.of_agent(agent.id))
@@ -21,7 +21,7 @@ def lost_connection(master: MasterState, agent: Agent) -> None:
 
 
 def remove(master: MasterState, agent: Agent, why: str) -> None:
-    """Remove an agent: its tasks are lost."""
+    """Remove an agent; its tasks are lost."""
     master.counters["master/slave_removals"] += 1
     text = f"Agent {agent.hostname} removed: {why}"
     _remove(master, agent, ("TASK_LOST", text, "REASON_SLAVE_REMOVED"))
@@ -30,7 +30,7 @@ def remove(master: MasterState, agent: Agent, why: str) -> None:
 
 
 def give_up(master: MasterState, agent: Agent, why: str) -> None:
-    """Remove an agent that an operator has given up."""
+    """Remove an agent that an operator has marked gone."""
     master.counters["master/slave_removals"] += 1
     _remove(master, agent, ("TASK_GONE_BY_OPERATOR", why, "REASON_SLAVE_REMOVED_BY_OPERATOR"))
 

@@ -6,7 +6,7 @@ from stretto.offers.master.state.agents import Agent
 
 
 def watch(master: MasterState, agent: Agent) -> None:
-    """Ping an agent from now on."""
+    """Start pinging an agent."""
 
     def ping() -> None:
         if master.agents.get(agent.id) is not agent:

@@ -1,4 +1,4 @@
-"""Agents come, return, report and go."""
+"""Registration, return and update of agents."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from stretto.offers.messages.schema import Message
 
 
 def register(master: MasterState, pid: str, message: Message) -> None:
-    """An agent without an id registers; the same address again gets the same answer."""
+    """Register an agent without an id; a repetition from the same address gets the same answer."""
     master.counters["master/messages_register_slave"] += 1
     info = message["slave"]
     if is_refused(master, pid, info):
@@ -32,7 +32,7 @@ def register(master: MasterState, pid: str, message: Message) -> None:
 
 
 def reregister(master: MasterState, pid: str, message: Message) -> None:
-    """An agent returns with its tasks: after a lost connection, or to a new master."""
+    """Reregister an agent with its tasks, after a lost connection or with a new master."""
     master.counters["master/messages_reregister_slave"] += 1
     info = message["slave"]
     agent_id = info["id"]["value"]
@@ -71,10 +71,10 @@ def add(master: MasterState, agent: Agent, used: Mapping[Holding, Resources]) ->
 
 
 def _return(master: MasterState, agent: Agent, pid: str, message: Message) -> None:
-    """A registered agent is connected again; it may have other resources than before.
+    """Reconnect a registered agent, which may have other resources than before.
 
-    If it has lost some, its offers end, and the rest is offered again. Tasks keep what they
-    use, also if that is more than the agent has now.
+    If it has lost some, its offers end, and the rest is offered again. Tasks keep their resources,
+    even if these exceed the new total of the agent.
     """
     before = agent.total
     agent.reconnect(message["slave"], pid, message, master.wall)

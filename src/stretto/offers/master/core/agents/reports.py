@@ -12,7 +12,7 @@ from stretto.offers.messages.schema import Message
 
 
 def receive(master: MasterState, pid: str, name: str, message: Message) -> bool:
-    """A message of an agent; whether its name is known."""
+    """Handle a message of an agent; true if its name is known."""
     if name == "RegisterSlaveMessage":
         registration.register(master, pid, message)
     elif name == "ReregisterSlaveMessage":
@@ -60,7 +60,7 @@ def _executor_message(master: MasterState, agent: Agent, message: Message) -> No
 
 
 def _update_agent(master: MasterState, agent: Agent, message: Message) -> None:
-    """An agent reports other revocable resources or a new total."""
+    """Handle a report of revocable resources or of a new total of an agent."""
     master.counters["master/messages_update_slave"] += 1
     revocable = agent.total.where(lambda kind: kind.revocable)
     other = agent.total.where(lambda kind: not kind.revocable)

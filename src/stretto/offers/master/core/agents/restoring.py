@@ -44,7 +44,7 @@ def _restore_framework(master: MasterState, info: Message) -> None:
 def restore_executor(
     master: MasterState, agent: Agent, info: Message, held: dict[Holding, ResourceList]
 ) -> None:
-    """Add an executor that runs on an agent."""
+    """Add a running executor of an agent."""
     framework_id = info.get("framework_id", {}).get("value", "")
     resources = formats.read(info.get("resources", ()))
     agent.add_executor(framework_id, info, resources)
@@ -57,7 +57,7 @@ def restore_executor(
 def restore_task(
     master: MasterState, agent: Agent, task: Task, held: dict[Holding, ResourceList]
 ) -> Framework | None:
-    """Add a task that runs on an agent; None if its framework is unknown."""
+    """Add a running task of an agent; ``None`` if its framework is unknown."""
     framework = master.frameworks.get(task.framework_id)
     if framework is None:
         return None
@@ -71,7 +71,7 @@ def restore_task(
 
 
 def _announce(master: MasterState, framework: Framework, task: Task) -> None:
-    """Send a framework the state of a task that a returned agent runs."""
+    """Send a framework the state of a running task of a returned agent."""
     status = {
         "task_id": {"value": task.id},
         "state": task.state,
@@ -92,7 +92,7 @@ def _count(
 
 
 def compare(master: MasterState, agent: Agent, message: Message) -> None:
-    """End tasks and executors that the agent no longer has: they never started, or have ended."""
+    """End tasks and executors that the agent does not report: they never started or have ended."""
     reported = {
         (each["framework_id"]["value"], each["task_id"]["value"])
         for each in message.get("tasks", ())

@@ -1,4 +1,5 @@
 """Frameworks: their subscriptions and their calls.
 
-Here: decisions about one framework. Not here: ACCEPT, which is large, and HTTP.
+This package contains decisions about one framework. It contains neither ACCEPT, which has its own
+package, nor HTTP.
 """

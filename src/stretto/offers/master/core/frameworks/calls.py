@@ -1,4 +1,4 @@
-"""Calls of frameworks, ACCEPT apart."""
+"""Calls of frameworks except ACCEPT."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -13,11 +13,11 @@ from stretto.offers.master.state.tasks import Task, master_status
 from stretto.offers.messages.schema import Message
 
 Handler = Callable[[MasterState, Framework, Message], None]
-"""Handles the body of one call."""
+"""Function that handles the body of one call."""
 
 
 def decline(master: MasterState, framework: Framework, body: Message) -> None:
-    """DECLINE: the offers end and install filters."""
+    """DECLINE: end the offers and install filters."""
     master.counters["master/messages_decline_offers"] += 1
     refuse = refuse_seconds(body)
     for each in body.get("offer_ids", ()):
@@ -48,9 +48,9 @@ def answer_inverse(
 def set_suppressed(
     master: MasterState, framework: Framework, body: Message, suppressed: bool
 ) -> None:
-    """REVIVE and SUPPRESS: offers of roles, or of all roles, resume or stop.
+    """REVIVE and SUPPRESS: resume or stop offers of roles, or of all roles.
 
-    A role that is invalid or not subscribed makes the call void. REVIVE also ends filters.
+    A call with a role that is invalid or not subscribed has no effect. REVIVE also removes filters.
     """
     verb = "suppress" if suppressed else "revive"
     master.counters[f"master/messages_{verb}_offers"] += 1
@@ -64,7 +64,7 @@ def set_suppressed(
 
 
 def kill(master: MasterState, framework: Framework, body: Message) -> None:
-    """KILL: the agent learns it; an unknown task is reconciled."""
+    """KILL: send the kill to the agent; an unknown task is reconciled."""
     master.counters["master/messages_kill_task"] += 1
     task = framework.tasks.get(body["task_id"]["value"])
     if task is None:
@@ -84,7 +84,7 @@ def kill(master: MasterState, framework: Framework, body: Message) -> None:
 
 
 def shutdown(master: MasterState, framework: Framework, body: Message) -> None:
-    """SHUTDOWN: the agent stops an executor."""
+    """SHUTDOWN: let the agent stop an executor."""
     agent = master.agents.get(body["agent_id"]["value"])
     if agent is not None:
         message = {
@@ -95,7 +95,7 @@ def shutdown(master: MasterState, framework: Framework, body: Message) -> None:
 
 
 def message(master: MasterState, framework: Framework, body: Message) -> None:
-    """MESSAGE: the agent passes bytes to an executor."""
+    """MESSAGE: send bytes to an executor through its agent."""
     master.counters["master/messages_framework_to_executor"] += 1
     agent = master.agents.get(body["agent_id"]["value"])
     if agent is None or not agent.connected:
@@ -112,7 +112,7 @@ def message(master: MasterState, framework: Framework, body: Message) -> None:
 
 
 def request(master: MasterState, framework: Framework, body: Message) -> None:
-    """REQUEST: the allocator learns the demand of the framework."""
+    """REQUEST: pass the demand of the framework to the allocator."""
     master.counters["master/messages_resource_request"] += 1
     named = [subjects.resource_request(each) for each in body.get("requests", ())]
     master.allocator.request(framework.id, named)
@@ -125,7 +125,7 @@ def acknowledge(master: MasterState, framework: Framework, body: Message) -> Non
 
 
 def acknowledge_operation(master: MasterState, framework: Framework, body: Message) -> None:
-    """ACKNOWLEDGE_OPERATION_STATUS: no operation waits for one."""
+    """ACKNOWLEDGE_OPERATION_STATUS: ignored, because no operation requires it."""
     del framework, body
     master.counters["master/messages_operation_status_update_acknowledgement"] += 1
     master.counters["master/invalid_operation_status_update_acknowledgements"] += 1
@@ -146,7 +146,7 @@ def reconcile(master: MasterState, framework: Framework, body: Message) -> None:
 
 
 def reconcile_operations(master: MasterState, framework: Framework, body: Message) -> None:
-    """RECONCILE_OPERATIONS: operations are applied at once, so all others are unknown."""
+    """RECONCILE_OPERATIONS: report unknown, because operations are applied immediately."""
     master.counters["master/messages_reconcile_operations"] += 1
     for each in body.get("operations", ()):
         agent_id = each.get("agent_id", {}).get("value")
@@ -163,7 +163,7 @@ def reconcile_operations(master: MasterState, framework: Framework, body: Messag
 
 
 def teardown(master: MasterState, framework: Framework, body: Message) -> None:
-    """TEARDOWN: the framework ends."""
+    """TEARDOWN: remove the framework."""
     del body
     master.counters["master/messages_unregister_framework"] += 1
     subscriptions.remove(master, framework)
@@ -180,7 +180,7 @@ def _latest(task: Task) -> Message:
 
 
 def _reconciled(master: MasterState, framework: Framework, named: Message) -> Message | None:
-    """The answer about one task; None while its agent may still return."""
+    """The reconciled state of one task; ``None`` while its agent may still return."""
     task_id = named["task_id"]["value"]
     agent_id = named.get("agent_id", {}).get("value")
     task = framework.tasks.get(task_id)

@@ -1,4 +1,4 @@
-"""Frameworks come, return, change and go."""
+"""Subscription, return, update and removal of frameworks."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ def subscription_of(body: Message) -> SubscriptionTerms:
 
 
 def subscribe(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream) -> None:
-    """A framework subscribes; a refusal is an ERROR event and the end of the stream."""
+    """Subscribe a framework; a refusal is an ERROR event followed by the end of the stream."""
     error = checks.subscription_error(wanted.info, wanted.suppressed, wanted.constraints)
     framework_id = wanted.info.get("id", {}).get("value", "")
     if not error and master.frameworks.is_completed(framework_id):
@@ -50,7 +50,7 @@ def refuse(master: MasterState, stream: ClientStream, error: str) -> None:
 
 
 def update(master: MasterState, framework: Framework, wanted: SubscriptionTerms) -> str | None:
-    """UPDATE_FRAMEWORK; return why it is invalid."""
+    """UPDATE_FRAMEWORK: update a framework; return the error of an invalid update."""
     error = checks.info_error(wanted.info) or checks.suppressed_error(
         wanted.info, wanted.suppressed
     )
@@ -70,7 +70,7 @@ def update(master: MasterState, framework: Framework, wanted: SubscriptionTerms)
 
 
 def disconnected(master: MasterState, stream: ClientStream) -> None:
-    """A stream was closed by its client; the framework may return within its time-out."""
+    """Handle a stream that its client closed; the framework may return within its time-out."""
     framework = next((each for each in master.frameworks if each.stream == stream), None)
     if framework is None:
         return
@@ -81,7 +81,7 @@ def disconnected(master: MasterState, stream: ClientStream) -> None:
 
 
 def wait_for_return(master: MasterState, framework: Framework, seconds: float) -> None:
-    """Remove a framework that does not subscribe in time."""
+    """Remove a framework unless it subscribes in time."""
     generation = framework.generation
 
     def expire() -> None:
@@ -92,7 +92,7 @@ def wait_for_return(master: MasterState, framework: Framework, seconds: float) -
 
 
 def deactivate(master: MasterState, framework: Framework) -> None:
-    """Stop offers, and take back those that are outstanding."""
+    """Stop offers to a framework and rescind outstanding ones."""
     master.allocator.set_framework_active(framework.id, False)
     for offer in master.offers.of_framework(framework.id):
         offering.discard(master, offer)
@@ -101,7 +101,7 @@ def deactivate(master: MasterState, framework: Framework) -> None:
 
 
 def remove(master: MasterState, framework: Framework) -> None:
-    """End a framework: its tasks are killed and its id is never used again."""
+    """Remove a framework: its tasks are killed and its id is never used again."""
     stream = framework.stream
     deactivate(master, framework)
     for agent in master.agents:
@@ -138,7 +138,7 @@ def restore(master: MasterState, info: Message, suppressed: list[str]) -> Framew
 
 
 def _register(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream) -> None:
-    """A framework without an id."""
+    """Register a framework without an id."""
     info = wanted.info | {"id": {"value": master.next_framework_id()}}
     framework = Framework(info, master.wall)
     framework.update(info, wanted.suppressed, wanted.constraints)
@@ -153,7 +153,7 @@ def _register(master: MasterState, wanted: SubscriptionTerms, stream: ClientStre
 
 
 def _return(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream) -> None:
-    """A framework with an id: a fail-over, a reconnection, or one of an earlier master."""
+    """Accept a framework with an id: a fail-over, a reconnection, or one of an earlier master."""
     framework_id = wanted.info["id"]["value"]
     framework = master.frameworks.get(framework_id)
     if framework is None:
@@ -183,7 +183,7 @@ def _return(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream
 
 
 def _take(master: MasterState, framework: Framework, wanted: SubscriptionTerms) -> None:
-    """Take a new FrameworkInfo; offers of dropped roles are rescinded."""
+    """Apply a new FrameworkInfo; offers of dropped roles are rescinded."""
     framework.update(*wanted)
     master.changed(framework)
     master.allocator.update_framework(subjects.framework_info(framework), wanted.suppressed)
@@ -205,7 +205,7 @@ def _tell_agents(master: MasterState, framework: Framework) -> None:
 
 
 def _welcome(master: MasterState, framework: Framework) -> None:
-    """SUBSCRIBED and the first HEARTBEAT; the others follow by a timer."""
+    """Send SUBSCRIBED and the first HEARTBEAT; a timer sends the others."""
     framework.count("subscribed_streams")
     subscribed = {
         "framework_id": {"value": framework.id},

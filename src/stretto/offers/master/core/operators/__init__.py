@@ -1,4 +1,5 @@
 """Actions of operators: reservations, quota, weights, maintenance, drains.
 
-Here: decisions with the texts of Mesos, as verdicts. Not here: the form of HTTP requests.
+This package contains decisions with Mesos' texts, as verdicts. It does not contain the form of HTTP
+requests.
 """

@@ -1,4 +1,4 @@
-"""Operators deactivate, drain, reactivate and give up agents."""
+"""Actions of operators on agents: deactivate, drain, reactivate, mark gone."""
 
 from stretto.offers.master.core import offering, updates
 from stretto.offers.master.core.agents import departure
@@ -9,7 +9,7 @@ from stretto.offers.messages.schema import Message
 
 
 def deactivate(master: MasterState, agent_id: str) -> OperatorVerdict:
-    """DEACTIVATE_AGENT: no offers, tasks stay."""
+    """DEACTIVATE_AGENT: stop offers; tasks stay."""
     agent = master.agents.get(agent_id)
     if agent is None:
         return bad("Unknown agent")
@@ -20,7 +20,7 @@ def deactivate(master: MasterState, agent_id: str) -> OperatorVerdict:
 
 
 def drain(master: MasterState, body: Message) -> OperatorVerdict:
-    """DRAIN_AGENT: no offers, and the agent kills its tasks."""
+    """DRAIN_AGENT: stop offers and let the agent kill its tasks."""
     agent = master.agents.get(body["agent_id"]["value"])
     if agent is None:
         return bad("Unknown agent")
@@ -54,7 +54,7 @@ def reactivate(master: MasterState, agent_id: str) -> OperatorVerdict:
 
 
 def mark_gone(master: MasterState, agent_id: str) -> OperatorVerdict:
-    """MARK_AGENT_GONE: its tasks end and it may never return."""
+    """MARK_AGENT_GONE: end the tasks of an agent, which may never return."""
     agents = master.agents
     agent = agents.get(agent_id)
     known = agent_id in agents.recovered or agent_id in agents.unreachable

@@ -19,7 +19,7 @@ from stretto.offers.messages.schema import Message
 
 
 def update_schedule(master: MasterState, schedule: Message) -> OperatorVerdict:
-    """UPDATE_MAINTENANCE_SCHEDULE: offers of all agents with a machine are rescinded."""
+    """UPDATE_MAINTENANCE_SCHEDULE: rescind the offers of all agents on scheduled machines."""
     windows = schedule.get("windows", [])
     error = _schedule_error(master, windows)
     if error:
@@ -32,7 +32,7 @@ def update_schedule(master: MasterState, schedule: Message) -> OperatorVerdict:
 
 
 def plan(master: MasterState, agent: Agent) -> None:
-    """Apply the schedule to an agent: its offers are rescinded and offered again."""
+    """Apply the schedule to an agent; its offers are rescinded and offered again."""
     offering.rescind_all(master, master.offers.of_agent(agent.id))
     for inverse in master.offers.inverse_where(agent_id=agent.id):
         offering.withdraw_inverse(master, inverse, tell=True)
@@ -41,7 +41,7 @@ def plan(master: MasterState, agent: Agent) -> None:
 
 
 def start(master: MasterState, machines: list[Message]) -> OperatorVerdict:
-    """START_MAINTENANCE: the agents of the machines are removed."""
+    """START_MAINTENANCE: remove the agents of the machines."""
     error = _machines_error(machines)
     if error:
         return bad(error)
@@ -67,7 +67,7 @@ def start(master: MasterState, machines: list[Message]) -> OperatorVerdict:
 
 
 def stop(master: MasterState, machines: list[Message]) -> OperatorVerdict:
-    """STOP_MAINTENANCE: the machines leave the schedule."""
+    """STOP_MAINTENANCE: remove the machines from the schedule."""
     error = _machines_error(machines)
     if error:
         return bad(error)
@@ -81,7 +81,7 @@ def stop(master: MasterState, machines: list[Message]) -> OperatorVerdict:
 
 
 def status(master: MasterState) -> Message:
-    """ClusterStatus: draining machines with the frameworks' answers, and those that are down."""
+    """ClusterStatus: draining machines with the frameworks' answers, and machines that are down."""
     message: Message = {}
     draining = [_draining(master, key) for key in master.machines.in_mode(MachineMode.DRAINING)]
     if draining:
@@ -139,7 +139,7 @@ def _machines_error(machines: list[Message]) -> str | None:
 
 
 def _new_machines_error(machines: list[Message], seen: set[MachineKey]) -> str | None:
-    """Check machines that are not in ``seen``, and add them to it."""
+    """Error in machines that are not in ``seen``, to which they are added; ``None`` if valid."""
     for machine in machines:
         error = _machine_error(machine)
         if error:

@@ -17,13 +17,13 @@ from stretto.offers.master.roles import is_below, role_error
 from stretto.offers.messages.schema import Message
 
 EXABYTE: Final = 1024**4
-"""Largest quota of memory and disk, in megabytes."""
+"""Maximum quota of memory and disk, in megabytes."""
 TRILLION: Final = 10**12
-"""Largest quota of other resources."""
+"""Maximum quota of other resources."""
 
 
 def update_quota(master: MasterState, configs: list[Message], force: bool) -> OperatorVerdict:
-    """UPDATE_QUOTA: all configurations are taken, or none."""
+    """UPDATE_QUOTA: apply all configurations, or none of them."""
     for config in configs:
         if "/" in config["role"]:
             return bad(f"Updating quota on nested role '{config['role']}' is not supported yet")
@@ -48,14 +48,14 @@ def update_quota(master: MasterState, configs: list[Message], force: bool) -> Op
 
 
 def set_quota(master: MasterState, config: Message) -> None:
-    """Take a valid configuration."""
+    """Apply a valid configuration."""
     master.quotas[config["role"]] = config
     master.changes.role(config["role"])
     master.allocator.set_quota(config["role"], subjects.role_quota(config))
 
 
 def set_legacy(master: MasterState, request: Message) -> OperatorVerdict:
-    """SET_QUOTA: guarantee and limit are the same."""
+    """SET_QUOTA: set guarantee and limit to the same amounts."""
     role = request.get("role")
     error = _legacy_error(request)
     if error:
@@ -92,7 +92,7 @@ def remove_legacy(master: MasterState, role: str) -> OperatorVerdict:
 
 
 def update_weights(master: MasterState, infos: list[Message]) -> OperatorVerdict:
-    """UPDATE_WEIGHTS: if a role has a framework, all offers are rescinded."""
+    """UPDATE_WEIGHTS: set weights; if a role has a framework, all offers are rescinded."""
     prefix = "Failed to validate update weights request JSON"
     for info in infos:
         role, weight = info.get("role", ""), info["weight"]
@@ -117,7 +117,7 @@ def update_weights(master: MasterState, infos: list[Message]) -> OperatorVerdict
 def consumed(master: MasterState, role: str) -> dict[str, int]:
     """Consumption of quota by a role and its descendants, in thousandths.
 
-    Reservations count whether they are used or not; unreserved capacity counts while it is used.
+    Reservations always count; unreserved capacity counts only while it is used.
     """
     roles = [each for each in known_roles(master) if each == role or is_below(each, role)]
     reserved = [reserved_to(master, role)]
@@ -203,7 +203,7 @@ def _consumption_error(master: MasterState, config: Message) -> str | None:
 
 
 def _capacity_error(master: MasterState, configs: Iterable[Message]) -> str | None:
-    """The guarantees of all roles together exceed the agents' capacity."""
+    """Error if the guarantees of all roles exceed the agents' capacity; ``None`` if they fit."""
     merged = master.quotas | {config["role"]: config for config in configs}
     wanted: dict[str, int] = {}
     for config in merged.values():

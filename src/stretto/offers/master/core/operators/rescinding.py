@@ -1,4 +1,4 @@
-"""Which outstanding offers a change of quota or weights rescinds."""
+"""Rescinding of outstanding offers after a change of quota or weights."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,7 @@ def milli_of(amounts: Message) -> dict[str, int]:
 
 
 def enforce(master: MasterState, roles: Collection[str]) -> None:
-    """Rescind offers above the limits of roles, and offers of others that the guarantees need.
+    """Rescind offers above the limits of roles, and others that the guarantees need.
 
     Mesos walks the offers of the roles by framework and those of others by agent.
     """

@@ -1,4 +1,4 @@
-"""Operators reserve resources and create volumes."""
+"""Operations of operators: reservations and volumes."""
 
 from typing import Final
 
@@ -51,7 +51,7 @@ def apply(
 
 
 def _rescind_holders(master: MasterState, agent: Agent, wanted: ResourceList) -> None:
-    """Rescind offers as long as they hold something that the operation needs."""
+    """Rescind offers that hold resources of the operation, until it is possible."""
     for offer in master.offers.of_agent(agent.id):
         if not wanted:
             return

@@ -1,4 +1,4 @@
-"""The answer of an operator's request, before it becomes an HTTP response."""
+"""The result of an operator's request, independent of HTTP responses."""
 
 from typing import Final
 
@@ -15,16 +15,16 @@ class OperatorVerdict(msgspec.Struct, frozen=True):
 
 
 DONE: Final = OperatorVerdict()
-"""The request is done."""
+"""The request has succeeded."""
 ACCEPTED: Final = OperatorVerdict(202)
-"""The request is accepted; agents act on it."""
+"""The request is accepted; agents carry it out."""
 
 
 def bad(text: str) -> OperatorVerdict:
-    """The request is invalid."""
+    """Verdict for an invalid request."""
     return OperatorVerdict(400, text)
 
 
 def conflict(text: str) -> OperatorVerdict:
-    """The request is valid, but the state does not allow it."""
+    """Verdict for a valid request that the state does not allow."""
     return OperatorVerdict(409, text)
