@@ -8,15 +8,14 @@ select.
 from typing import Final, NamedTuple
 
 from stretto.api.types.pod import TopologySpreadConstraint
-from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
-from stretto.api.wire import selectors
 from stretto.api.wire.labels import HOSTNAME_LABEL, ZONE_LABEL
-from stretto.api.wire.meta import OwnerReference
-from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
+from stretto.api.wire.selectors import EVERYTHING, Selector
 from stretto.framework.model.eligible import required_nodes, untolerated
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
+from stretto.state.affinity.defaults import default_selector
+from stretto.state.classes.terms import spread_selector
 from stretto.state.objects import ClusterObjects
 
 HARD: Final = "DoNotSchedule"
@@ -84,7 +83,7 @@ def own(pod: SchedulingFacts, action: str) -> tuple[ParitySpreadConstraint, ...]
 
 def defaults(pod: SchedulingFacts, objects: ClusterObjects) -> tuple[ParitySpreadConstraint, ...]:
     """Upstream's soft defaults; none for a pod without a service or controller."""
-    selector = default_selector(pod, objects)
+    selector = default_selector(pod.namespace, pod.labels, _owner(pod), objects)
     if selector == EVERYTHING:
         return ()
     return (
@@ -93,53 +92,20 @@ def defaults(pod: SchedulingFacts, objects: ClusterObjects) -> tuple[ParitySprea
     )
 
 
-def default_selector(pod: SchedulingFacts, objects: ClusterObjects) -> Selector:
-    """The conjunction of the selectors of the pod's services and its controller."""
-    wanted: dict[str, str] = {}
-    for service in objects.services.get(pod.namespace, {}).values():
-        mine = service.spec.selector
-        if mine and all(pod.labels.get(key) == value for key, value in mine.items()):
-            wanted.update(mine)
+def _owner(pod: SchedulingFacts) -> tuple[str, str] | None:
+    """Return kind and name of the controller of a pod, if its kind selects pods."""
     owner = pod.pod.metadata.controller()
-    found = _controller(owner, pod.namespace, objects) if owner is not None else None
-    if isinstance(found, ReplicationController):
-        wanted.update(found.spec.selector)
-        return _exactly(wanted)
-    if found is None:
-        return _exactly(wanted)
-    other = selectors.label_selector(found.spec.selector, "selector")
-    if other.nothing:
-        return _exactly(wanted)
-    return _both(_exactly(wanted), other)
-
-
-def _controller(
-    owner: OwnerReference, namespace: str, objects: ClusterObjects
-) -> ReplicaSet | ReplicationController | StatefulSet | None:
-    if (owner.api_version, owner.kind) not in CONTROLLERS:
+    if owner is None or (owner.api_version, owner.kind) not in CONTROLLERS:
         return None
-    return objects.controllers.get((owner.kind, namespace, owner.name))
+    return owner.kind, owner.name
 
 
 def _compiled(constraint: TopologySpreadConstraint, pod: SchedulingFacts) -> ParitySpreadConstraint:
-    selector = selectors.label_selector(constraint.label_selector, "labelSelector")
-    keys = [key for key in constraint.match_label_keys if key in pod.labels]
-    if keys and not selector.nothing:
-        selector = _both(_exactly({key: pod.labels[key] for key in keys}), selector)
     return ParitySpreadConstraint(
         constraint.max_skew,
         constraint.topology_key,
-        selector,
+        spread_selector(constraint, pod.labels),
         1 if constraint.min_domains is None else constraint.min_domains,
         constraint.node_affinity_policy in (None, "Honor"),
         constraint.node_taints_policy == "Honor",
     )
-
-
-def _exactly(labels: dict[str, str]) -> Selector:
-    rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
-    return Selector(tuple(sorted(rules, key=str)))
-
-
-def _both(one: Selector, other: Selector) -> Selector:
-    return Selector(tuple(sorted({*one.rules, *other.rules}, key=str)))

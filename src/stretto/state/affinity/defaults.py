@@ -4,7 +4,7 @@ The default constraints count the pods that a pod's services and its controller 
 without either gets none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -33,10 +33,11 @@ def default_spread(
     defaults: Iterable[DefaultSpread], tags: PodTags, tag: int, objects: ClusterObjects
 ) -> list[tuple[SpreadConstraint, Selector, bool]]:
     """Default constraints of a tag: each with the selector it counts, and whether it is hard."""
-    selector = default_selector(tags, tag, objects)
+    labels = tags.labels_of(tag)
+    selector = default_selector(tags.namespaces[tag], labels, tags.owners[tag], objects)
     if selector == EVERYTHING:
         return []
-    own = int(selector.matches(tags.labels_of(tag)))
+    own = int(selector.matches(labels))
     return [
         (
             SpreadConstraint(
@@ -56,15 +57,25 @@ def may_be_selected(tags: PodTags, tag: int, objects: ClusterObjects) -> bool:
     return owned or bool(objects.services.get(namespace))
 
 
-def default_selector(tags: PodTags, tag: int, objects: ClusterObjects) -> Selector:
-    """Combined selector of the services and the controller of a tag's pods."""
-    namespace, labels = tags.namespaces[tag], tags.labels_of(tag)
+def default_selector(
+    namespace: str,
+    labels: Mapping[str, str],
+    owner: tuple[str, str] | None,
+    objects: ClusterObjects,
+) -> Selector:
+    """Combined selector of the services and the controller of a pod.
+
+    Args:
+        namespace: the namespace of the pod.
+        labels: its labels.
+        owner: kind and name of its controller; ``None`` without one.
+        objects: the services and controllers of the cluster.
+    """
     wanted: dict[str, str] = {}
     for service in objects.services.get(namespace, {}).values():
         mine = service.spec.selector
         if mine and all(labels.get(key) == value for key, value in mine.items()):
             wanted.update(mine)
-    owner = tags.owners[tag]
     found = objects.controllers.get((owner[0], namespace, owner[1])) if owner else None
     if isinstance(found, ReplicationController):
         wanted.update(found.spec.selector)
