@@ -243,6 +243,8 @@ class FilterRule(Rule):
 
     #: Reason in Kubernetes' form, for rules that have but one; empty names the rule.
     REASON: ClassVar[str] = ""
+    #: Whether evicting pods may cure a refusal.
+    RESOLVABLE: ClassVar[bool] = True
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
         """``signature`` of the filter alone, for rules that also score."""
@@ -260,7 +262,7 @@ class FilterRule(Rule):
         """Every reason with the slots it holds for; together they cover what ``filter`` refuses."""
         refused = ~self.filter(pod, view, slots)
         reason = self.REASON or f"node(s) rejected by rule {self.NAME}"
-        return [Refusal(reason, refused)] if refused.any() else []
+        return [Refusal(reason, refused, self.RESOLVABLE)] if refused.any() else []
 
 
 class ScoreRule(Rule):

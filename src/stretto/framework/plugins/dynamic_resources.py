@@ -14,7 +14,6 @@ from stretto.framework.contract.arguments import arguments
 from stretto.framework.contract.rule import (
     BoolArray,
     FilterRule,
-    Refusal,
     Scope,
     SlotArray,
     Subject,
@@ -32,6 +31,7 @@ class DynamicResourcesRule(FilterRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
+    RESOLVABLE: ClassVar[bool] = False
     CURES: ClassVar[Cure] = Cure.POD_CHANGED
     SUBJECT: ClassVar[Subject] = Subject.RESOURCE_CLAIMS
     WEIGHT: ClassVar[int] = 2
@@ -50,8 +50,3 @@ class DynamicResourcesRule(FilterRule):
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: False everywhere for a pod with claims."""
         return np.full(len(slots), not pod.spec.resource_claims)
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Every node; evicting pods does not help."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []

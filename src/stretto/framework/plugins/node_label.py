@@ -16,7 +16,6 @@ from stretto.framework.contract.rule import (
     BoolArray,
     FilterRule,
     IntArray,
-    Refusal,
     Scope,
     ScoreRule,
     SlotArray,
@@ -40,6 +39,8 @@ class NodeLabelRule(FilterRule, ScoreRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
+    REASON: ClassVar[str] = REASON
+    RESOLVABLE: ClassVar[bool] = False
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS
 
     def __init__(self, args: Mapping[str, Any]) -> None:
@@ -68,11 +69,6 @@ class NodeLabelRule(FilterRule, ScoreRule):
         for key in self.absent:
             passes &= ~_has(view, key, slots)
         return passes
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes with other labels; evicting pods does not help."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: the percentage of preferences that a node meets."""

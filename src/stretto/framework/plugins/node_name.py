@@ -9,7 +9,6 @@ from stretto.framework.contract.arguments import arguments
 from stretto.framework.contract.rule import (
     BoolArray,
     FilterRule,
-    Refusal,
     Restrict,
     Scope,
     SlotArray,
@@ -28,6 +27,8 @@ class NodeNameRule(FilterRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
+    REASON: ClassVar[str] = REASON
+    RESOLVABLE: ClassVar[bool] = False
     CURES: ClassVar[Cure] = Cure.NODE_ADDED
     SUBJECT: ClassVar[Subject] = Subject.NODE_CHOICE
     PREFILTERS: ClassVar[bool] = False
@@ -53,8 +54,3 @@ class NodeNameRule(FilterRule):
             return np.ones(len(slots), np.bool_)
         passes: BoolArray = slots == view.nodes.by_name.get(pod.spec.node_name, -1)
         return passes
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Every other node, for good."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []

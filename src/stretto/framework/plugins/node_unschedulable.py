@@ -13,7 +13,7 @@ import numpy as np
 from stretto.api.types.core import Taint
 from stretto.api.types.handover_annotations import NODE_MANAGER
 from stretto.framework.contract.arguments import arguments
-from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes.taints import NO_SCHEDULE, tolerates
 from stretto.state.work.units import Cure
@@ -29,6 +29,8 @@ class NodeUnschedulableRule(FilterRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
+    REASON: ClassVar[str] = REASON
+    RESOLVABLE: ClassVar[bool] = False
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
     PREFILTERS: ClassVar[bool] = False
 
@@ -47,11 +49,6 @@ class NodeUnschedulableRule(FilterRule):
             return np.ones(len(slots), np.bool_)
         passes: BoolArray = view.nodes.unschedulable[slots] == 0
         return passes
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The cordoned nodes; evicting pods does not help."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
 
 
 def _tolerates_cordon(pod: PodClass) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.framework.contract import arguments as read
-from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
@@ -23,6 +23,7 @@ class NodePortsRule(FilterRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.SLOT
+    REASON: ClassVar[str] = REASON
     CURES: ClassVar[Cure] = Cure.POD_LEFT | Cure.NODE_ADDED | Cure.POD_CHANGED
     FUSED: ClassVar[bool] = True
 
@@ -45,8 +46,3 @@ class NodePortsRule(FilterRule):
         for word in np.flatnonzero(mask).tolist():
             taken |= (used[word, slots] & mask[word]) != 0
         return ~taken
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes where a port is taken; evicting its holder helps."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused)] if refused.any() else []

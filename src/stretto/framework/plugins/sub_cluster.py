@@ -13,7 +13,7 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.framework.contract import arguments as read
-from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
@@ -30,6 +30,8 @@ class SubClusterRule(FilterRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
+    REASON: ClassVar[str] = REASON
+    RESOLVABLE: ClassVar[bool] = False
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.POD_CHANGED
 
     def __init__(self, args: Mapping[str, Any]) -> None:
@@ -67,8 +69,3 @@ class SubClusterRule(FilterRule):
             return view.nodes.labels.equal(self.key, named, slots)
         outside: BoolArray = view.nodes.labels.column(self.key)[slots] == 0
         return outside
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes of other sub-clusters; evicting pods does not help."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []

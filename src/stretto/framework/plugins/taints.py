@@ -22,7 +22,6 @@ from stretto.framework.contract.rule import (
     BoolArray,
     FilterRule,
     IntArray,
-    Refusal,
     Scope,
     ScoreRule,
     SlotArray,
@@ -51,6 +50,8 @@ class TaintTolerationRule(FilterRule, ScoreRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
+    REASON: ClassVar[str] = REASON
+    RESOLVABLE: ClassVar[bool] = False
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
     PREFILTERS: ClassVar[bool] = False
     WEIGHT: ClassVar[int] = 3
@@ -78,11 +79,6 @@ class TaintTolerationRule(FilterRule, ScoreRule):
         """bool[k]: True where the pod tolerates every taint that refuses."""
         passes: BoolArray = self.untolerated(pod, view, slots, HARD) == 0
         return passes
-
-    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The nodes with untolerated taints; evicting pods does not help."""
-        refused = ~self.filter(pod, view, slots)
-        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: 100 / (1 + n) for n untolerated taints that lower the score."""
