@@ -7,8 +7,8 @@ import pytest
 
 from stretto.api.wire.kinds import POD, QUEUE
 from stretto.offers.allocator.allocator import Allocator
-from stretto.offers.nodes import writes
-from stretto.offers.nodes.charges import SharedLedger
+from stretto.offers.nodes import totals, writes
+from stretto.offers.nodes.charges import SharedLedger, TaskRow
 from stretto.offers.nodes.commands import HANDLERS
 from stretto.offers.nodes.pods import QUEUE as QUEUE_LABEL
 from stretto.offers.nodes.roles import QueueRoles
@@ -56,6 +56,10 @@ PLANTS: dict[str, Plant] = {
     "a pod is never deleted": lambda m: m.setattr(PodWrites, "_delete", never),
     "a lost creation is not repeated": lambda m: m.setattr(writes, "is_temporary", lambda _: False),
     "what is left of a former task is kept": lambda m: m.setattr(TaskPods, "_forget", never),
+    "a pod is that of any task with its id": lambda m: m.setattr(
+        TaskPods, "_is_past", lambda *_: False
+    ),
+    "a pod stands for more than its tasks hold": lambda m: m.setattr(totals, "TaskRow", doubled),
     "an update is sent once": lambda m: m.setattr(TaskUpdates, "add", never),
     "acknowledgements are ignored": lambda m: m.setitem(
         HANDLERS, "StatusUpdateAcknowledgementMessage", never
@@ -68,6 +72,11 @@ def offered_while_spared(kept: Callable[..., None]) -> Callable[..., None]:
         kept(self, agent, slot, rows, is_offered=True)
 
     return settle
+
+
+def doubled(row: int, queue: str, held: dict[str, int]) -> TaskRow:
+    """A pod of tasks, as if they held twice as much."""
+    return TaskRow(row, queue, {name: 2 * amount for name, amount in held.items()})
 
 
 def renaming(kept: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

@@ -42,6 +42,8 @@ class TaskRow(NamedTuple):
     row: int
     #: The queue of its role.
     queue: str
+    #: Thousandths that its tasks without those that have ended hold, by offered name.
+    held: Mapping[str, int]
 
 
 class ClaimedNode(NamedTuple):
@@ -145,7 +147,8 @@ class SharedLedger:
     def claim(self, node: ClaimedNode) -> bool:
         """Claim the holdings and reservations of frameworks on a node; true if the claim shrank.
 
-        A reservation counts for the queue of its role even while it is unused.
+        A reservation counts for the queue of its role even while it is unused. The ledger has the
+        tasks with pods, of which the whole pod is charged until its last task has ended.
         """
         ledger, slot = self._cluster.ledger, node.slot
         name = self._cluster.nodes.names[slot]
@@ -162,10 +165,12 @@ class SharedLedger:
                 charged.setdefault(each.queue, {}),
                 columns_of_task(task, ledger).items(),
             )
+            own = columns_of(each.held.items(), ledger)
+            held[each.queue] = positive_rest(held.get(each.queue, {}), own)
             used = ranges.normalize((port.port, port.port) for port in task.ports)
             ports = ranges.difference(ports, used)
         self._tasks.replace(name, charged)
-        rest = {queue: positive_rest(held[queue], charged.get(queue, {})) for queue in held}
+        rest = held
         for role, milli in node.ended.scalars.items():
             queue = self.queue_of(role)
             rest[queue] = positive_rest(rest.get(queue, {}), columns_of(milli.items(), ledger))

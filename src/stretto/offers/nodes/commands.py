@@ -50,7 +50,10 @@ class NodeCommands:
         grouped = message.get("task_group", {}).get("tasks")
         listed: tuple[Message, ...] = tuple(grouped) if grouped else (message["task"],)
         role = _role_of(listed)
-        launch = TaskLaunch(message["framework"], listed, node, role, self._queue_of(role))
+        numbers = self._tasks.numbers(message["framework"]["id"]["value"], listed)
+        if not numbers:
+            return  # they have ended meanwhile
+        launch = TaskLaunch(message["framework"], listed, numbers, node, role, self._queue_of(role))
         refusal = self._refusal(node, count)
         if refusal:
             self._tasks.refuse(launch, refusal)

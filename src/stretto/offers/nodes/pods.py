@@ -1,7 +1,9 @@
 """Pods of tasks: one pod for a task, or for a group of tasks, bound to the node of the offer.
 
-A pod contains the data for a restarted master: the tasks and the framework's description. Its name
-is derived from the ids of framework and tasks, so a repeated creation finds the first pod.
+A pod contains the data for a restarted master: the tasks with the numbers of their launches, and
+the framework's description. Its name is derived from the ids of framework and tasks and from the
+number of the launch, so a repeated creation finds the first pod, and a later task with the same id
+has a pod of its own.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.offers.allocator.values.ranges import Ranges
 from stretto.offers.master.resources import formats
-from stretto.offers.master.state.tasks import task_message
+from stretto.offers.master.state.tasks import SEEN, task_message
 from stretto.offers.messages.schema import Message
 from stretto.offers.nodes.amounts import PORTS, ports_of, to_exact
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
@@ -25,7 +27,7 @@ FINALIZER: Final = "stretto.dev/task"
 FRAMEWORK: Final = "stretto.dev/framework"
 """Label of the pods of tasks: the id of the framework."""
 TASKS: Final = "stretto.dev/tasks"
-"""Annotation: the Task messages, one per container, as JSON."""
+"""Annotation: Task messages with the numbers of their launches, one per container, as JSON."""
 FRAMEWORK_INFO: Final = "stretto.dev/framework-info"
 """Annotation: the FrameworkInfo, as JSON."""
 ROLE: Final = "stretto.dev/role"
@@ -62,6 +64,8 @@ class TaskLaunch(msgspec.Struct, frozen=True):
     framework: Message
     #: TaskInfos.
     tasks: tuple[Message, ...]
+    #: Numbers of their launches.
+    numbers: tuple[int, ...]
     #: Name of the node.
     node: str
     #: The role whose capacity the tasks use.
@@ -85,12 +89,21 @@ class TaskLaunch(msgspec.Struct, frozen=True):
         """Ids of framework and task."""
         return [(self.framework_id, each) for each in self.task_ids]
 
+    @property
+    def rows(self) -> list[Message]:
+        """Task messages with the numbers of their launches."""
+        return [
+            task_message(each, self.framework_id) | {SEEN: number}
+            for each, number in zip(self.tasks, self.numbers, strict=True)
+        ]
 
-def pod_name(framework_id: str, task_ids: Sequence[str]) -> str:
-    """The name of the pod of tasks: readable, unique and reproducible."""
-    digest = hashlib.sha256("\n".join((framework_id, *task_ids)).encode()).hexdigest()[:16]
-    words = re.sub(r"[^a-z0-9]+", "-", task_ids[0].lower()).strip("-")[:40].strip("-")
-    return f"{words}-{digest}" if words else f"task-{digest}"
+    @property
+    def pod_name(self) -> str:
+        """The name of the pod: readable, unique, and the same for each attempt."""
+        words = (self.framework_id, *self.task_ids, str(self.numbers[0]))
+        digest = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+        first = re.sub(r"[^a-z0-9]+", "-", self.task_ids[0].lower()).strip("-")[:40].strip("-")
+        return f"{first}-{digest}" if first else f"task-{digest}"
 
 
 def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
@@ -101,9 +114,7 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
     """
     labels = {FRAMEWORK: launch.framework_id, QUEUE: launch.queue}
     notes = {
-        TASKS: msgspec.json.encode(
-            [task_message(each, launch.framework_id) for each in launch.tasks]
-        ).decode(),
+        TASKS: msgspec.json.encode(launch.rows).decode(),
         FRAMEWORK_INFO: msgspec.json.encode(launch.framework).decode(),
         ROLE: launch.role,
     }
@@ -126,9 +137,8 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
     limits = [limit for each in launch.tasks if (limit := _completion_limit(each))]
     if limits:
         spec["activeDeadlineSeconds"] = min(limits)
-    name = pod_name(launch.framework_id, launch.task_ids)
     meta = {
-        "name": name,
+        "name": launch.pod_name,
         "namespace": settings.namespace,
         "labels": labels,
         "annotations": notes,

@@ -45,8 +45,8 @@ class PodIdentity(NamedTuple):
 
     #: Id of the framework.
     framework_id: str
-    #: Task messages, by container.
-    tasks: tuple[Message, ...]
+    #: Task messages with the numbers of their launches, by container.
+    rows: tuple[Message, ...]
     #: FrameworkInfo; empty if the mark is missing.
     framework: Message
     #: The role whose capacity they use.
@@ -55,7 +55,7 @@ class PodIdentity(NamedTuple):
     @property
     def keys(self) -> list[TaskKey]:
         """Ids of framework and task, by container."""
-        return [(self.framework_id, each["task_id"]["value"]) for each in self.tasks]
+        return [(self.framework_id, each["task_id"]["value"]) for each in self.rows]
 
 
 def identity_of(pod: StoredObject) -> PodIdentity | None:

@@ -1,6 +1,11 @@
-"""Tasks in pods: launched, killed and observed until their framework has acknowledged the end."""
+"""Tasks in pods: launched, killed and observed until their framework has acknowledged the end.
 
-from collections.abc import Iterable, Set
+A framework may use the id of an ended or lost task again while the pod of the former task still
+exists. The pods of both differ in the number of the launch, which the master stores with the task:
+also a restarted master takes the state of a task from no other pod than its own.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import POD
@@ -8,10 +13,10 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.offers.master.core.agents import reports
 from stretto.offers.master.core.state import MasterState
-from stretto.offers.master.state.tasks import task_message
+from stretto.offers.master.state.tasks import SEEN, Task
 from stretto.offers.messages.schema import Message
 from stretto.offers.nodes import pods, states
-from stretto.offers.nodes.states import TaskKey, TaskReport
+from stretto.offers.nodes.states import ENDED, TaskKey, TaskReport
 from stretto.offers.nodes.updates import UpdateStreams
 from stretto.offers.nodes.writes import PodWrites
 from stretto.reconcile.cache import Change, ObjectCache, StoredObject
@@ -25,13 +30,15 @@ REFUSED: Final = "stretto/refused_pod_writes"
 _LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
 
 
-class _HeldLaunch(NamedTuple):
-    """A launch that waits until the pods of former tasks with the same ids are gone."""
+class RunningTasks(NamedTuple):
+    """A pod with tasks of the master."""
 
-    #: The launch.
-    launch: pods.TaskLaunch
-    #: Tasks of it that were killed meanwhile.
-    killed: set[TaskKey]
+    #: Uid of the pod.
+    uid: str
+    #: The role whose capacity the tasks use.
+    role: str
+    #: Tasks that have not ended.
+    tasks: list[Task]
 
 
 class TaskPods:
@@ -59,27 +66,18 @@ class TaskPods:
         self._changes: list[Change] = []
         self._writes = writes
         self._killed: set[TaskKey] = set()
-        self._held: list[_HeldLaunch] = []
 
     # ------------------------------------------------------------ commands of the master
 
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
         """Create the pod of tasks; a setting that pods do not support fails the tasks.
 
-        Updates of former tasks with the same ids are dropped, and the launch waits until their pods
-        are gone.
+        Nothing more is sent about former tasks with the same ids, and their pods are deleted.
         """
         for key in launch.keys:
             self._forget(key)
-        former = self._pods_of(launch)
-        for pod in former:
-            self._writes.delete(pod, now)
-        if former:
-            self._held.append(_HeldLaunch(launch, set()))
-        else:
-            self._start(launch, now)
-
-    def _start(self, launch: pods.TaskLaunch, now: float) -> None:
+            for pod in self._pods_of(key):
+                self._writes.delete(pod, now)
         try:
             body = pods.pod_body(launch, self.settings)
         except InputError as error:
@@ -92,17 +90,13 @@ class TaskPods:
         self._report_all(launch, TaskReport("TASK_FAILED", text, _LAUNCH_FAILED))
 
     def kill(self, key: TaskKey, now: float) -> None:
-        """Delete the pod of a task."""
-        for held in self._held:
-            if key in held.launch.keys:
-                held.killed.add(key)
-                return
+        """Delete the pod of a task, and with it the other tasks of its group."""
         self._killed.add(key)
-        for found in list(self.cache.indexed(BY_TASK, "\n".join(key))):
-            self._writes.delete(found, now)
-            return
+        for pod in self._pods_of(key):
+            self._kill_pod(pod, now)
         for name, launch in self._writes.launched.items():
             if key in launch.keys:
+                self._killed.update(launch.keys)
                 self._writes.delete_unseen(name, now)
 
     def kill_framework(self, framework_id: str, now: float) -> None:
@@ -110,26 +104,31 @@ class TaskPods:
         for pod in list(self.cache):
             identity = states.identity_of(pod)
             if identity is not None and identity.framework_id == framework_id:
-                self._killed.update(identity.keys)
                 self._writes.delete(pod, now)
 
     def kill_on(self, node: str, now: float) -> None:
         """Delete all pods of tasks on a node."""
         for pod in self.on_node(node):
-            identity = states.identity_of(pod)
-            self._killed.update(identity.keys if identity is not None else ())
-            self._writes.delete(pod, now)
+            self._kill_pod(pod, now)
+
+    def _kill_pod(self, pod: StoredObject, now: float) -> None:
+        """Delete a pod; its tasks are killed, unless they are of the past."""
+        identity = states.identity_of(pod)
+        if identity is not None and not self._is_past(identity):
+            self._killed.update(identity.keys)
+        self._writes.delete(pod, now)
 
     def acknowledge(self, key: TaskKey, uuid: str, now: float) -> None:
         """Record an acknowledged update; after the last one the pod is deleted."""
         if not self._streams.acknowledge(key, uuid, now):
             return
-        for pod in list(self.cache.indexed(BY_TASK, "\n".join(key))):
+        found = self._pods_of(key)
+        for pod in found:
             identity = states.identity_of(pod)
             if identity is not None and all(map(self._streams.is_done, identity.keys)):
                 self._writes.delete(pod, now)
-            return
-        self._forget(key)
+        if not found:
+            self._forget(key)
 
     def resend(self, framework_id: str, now: float) -> None:
         """Send the unacknowledged updates of a framework that has returned."""
@@ -145,6 +144,24 @@ class TaskPods:
         """The pods of tasks on a node."""
         return list(self.cache.indexed(BY_NODE, node))
 
+    def running_on(self, node: str) -> Iterator[RunningTasks]:
+        """The pods on a node with tasks of the master that have not ended."""
+        for pod in self.on_node(node):
+            identity = states.identity_of(pod)
+            found = map(self._task_of, identity.rows) if identity is not None else ()
+            tasks = [e for e in found if e is not None and e.is_active]
+            if identity is not None and tasks:
+                active = [e for e in tasks if not self.has_ended((e.framework_id, e.id))]
+                yield RunningTasks(pod.record.uid, identity.role, active)
+
+    def numbers(self, framework_id: str, tasks: Sequence[Message]) -> tuple[int, ...]:
+        """Numbers of the launches of tasks; empty if one of them has ended meanwhile."""
+        agent = self._master.agents.get(tasks[0]["agent_id"]["value"])
+        ids = [each["task_id"]["value"] for each in tasks]
+        found = [agent.task(framework_id, each) for each in ids] if agent is not None else []
+        known = tuple(each.seen for each in found if each is not None)
+        return known if len(known) == len(ids) else ()
+
     def has_ended(self, key: TaskKey) -> bool:
         """True if the pod of a task has ended, perhaps before the framework is informed."""
         return self._streams.has_ended(key)
@@ -152,22 +169,23 @@ class TaskPods:
     def reported(self, node: str, agent_id: str) -> tuple[list[Message], list[Message]]:
         """The frameworks and tasks that the agent of a node reports when it registers.
 
-        Tasks of a former node with the same name are lost, although their pods may still run.
+        Tasks of another node that had the same name are lost, although their pods may run on. What
+        a former task with the id of a later one left is not reported.
         """
         frameworks: dict[str, Message] = {}
         tasks: list[Message] = []
         for pod in self.on_node(node):
             identity = states.identity_of(pod)
-            if identity is None:
+            if identity is None or self._is_past(identity):
                 continue
             frameworks[identity.framework_id] = identity.framework
-            for number, task in enumerate(identity.tasks):
+            for number, task in enumerate(identity.rows):
                 killed = identity.keys[number] in self._killed
                 state = states.report_of(pod, number, killed=killed).state
                 tasks.append(task | {"state": state})
-        for launch in self._unseen():
+        for launch in filter(self._is_wanted, self._writes.launched.values()):
             frameworks[launch.framework_id] = launch.framework
-            tasks += [task_message(each, launch.framework_id) for each in launch.tasks]
+            tasks += launch.rows
         mine = [each for each in tasks if each["agent_id"]["value"] == agent_id]
         wanted = {each["framework_id"]["value"] for each in mine}
         return [each for key, each in frameworks.items() if each and key in wanted], mine
@@ -197,92 +215,123 @@ class TaskPods:
         self._master.counters[REFUSED] = len(self._writes.refusals)
         changes, self._changes = self._changes, []
         nodes = {node for each in changes if (node := each.object.record.node)}
-        unseen = {key for each in self._unseen() for key in each.keys}
         for change in changes:
-            self._follow(change, unseen, now)
-        if changes:
-            self._release(now)
+            self._follow(change, now)
         for update in list(self._streams.due(now)):
             reports.receive(self._master, "", "StatusUpdateMessage", {"update": update, "pid": ""})
         return nodes
 
     def _changed(self, change: Change) -> None:
         self._changes.append(change)
-        displaced = self._writes.note(change, self._master.now)
-        if displaced is not None:
-            self.launch(displaced, self._master.now)
+        self._writes.note(change, self._master.now)
 
-    def _unseen(self) -> list[pods.TaskLaunch]:
-        """Launches whose pod is not visible; a visible pod with their ids ran former tasks."""
-        return [*self._writes.launched.values(), *(each.launch for each in self._held)]
-
-    def _follow(self, change: Change, unseen: Set[TaskKey], now: float) -> None:
-        """Report the states of the tasks of one pod, except tasks whose own pod is not visible."""
+    def _follow(self, change: Change, now: float) -> None:
+        """Report the states of the tasks of one pod, or delete it if they are of the past."""
         pod = change.object
         identity = states.identity_of(pod)
         if identity is None:
             return
-        framework = self._master.frameworks.get(identity.framework_id)
-        if framework is None and self._master.frameworks.is_completed(identity.framework_id):
-            self._end(pod, identity, change, now)
+        if change.new is None:
+            self._end_executor(identity)
+        if self._is_past(identity):
+            self._clear(change, identity, now)
             return
+        framework = self._master.frameworks.get(identity.framework_id)
         if framework is None and change.new is not None:
             return
         shows_killing = framework is not None and "TASK_KILLING_STATE" in framework.capabilities
         read = states.report_of if change.new is not None else states.report_of_deleted
-        for number, key in enumerate(identity.keys):
-            if key in unseen:
-                continue
-            report = read(pod, number, killed=key in self._killed)
+        found = [
+            read(pod, number, killed=key in self._killed)
+            for number, key in enumerate(identity.keys)
+        ]
+        for number, (key, report) in enumerate(zip(identity.keys, found, strict=True)):
             if report.state == "TASK_KILLING" and not shows_killing:
                 continue
             if change.new is None and self._streams.is_done(key):
                 self._forget(key)
                 continue
-            agent_id: str = identity.tasks[number]["agent_id"]["value"]
+            agent_id: str = identity.rows[number]["agent_id"]["value"]
             self._report(key, agent_id, report)
-        if change.new is None:
-            self._end_executor(identity)
-
-    def _end(
-        self, pod: StoredObject, identity: states.PodIdentity, change: Change, now: float
-    ) -> None:
-        """Delete a pod of a framework that has ended; after its deletion nothing is sent."""
         if change.new is not None:
+            self._fail_group(change.new, identity, found, now)
+
+    def _fail_group(
+        self,
+        pod: StoredObject,
+        identity: states.PodIdentity,
+        found: Sequence[TaskReport],
+        now: float,
+    ) -> None:
+        """Kill the other tasks of a group of which one has failed, as Mesos' executor does."""
+        alive = [k for k, e in zip(identity.keys, found, strict=True) if e.state not in ENDED]
+        if alive and any(each.state == "TASK_FAILED" for each in found) and not pod.is_terminating:
+            self._killed.update(alive)
             self._writes.delete(pod, now)
+
+    def _clear(self, change: Change, identity: states.PodIdentity, now: float) -> None:
+        """Delete a pod of past tasks; once it is gone, nothing more is sent about them."""
+        if change.new is not None:
+            self._writes.delete(change.new, now)
             return
+        framework = self._master.frameworks.get(identity.framework_id)
         for key in identity.keys:
-            self._forget(key)
+            if framework is None or key[1] not in framework.tasks:
+                self._forget(key)
 
     def _end_executor(self, identity: states.PodIdentity) -> None:
-        """End the executor of a group whose pod is gone."""
-        first = identity.tasks[0]
-        if "executor_id" in first:
-            message = {
-                "slave_id": first["agent_id"],
-                "framework_id": first["framework_id"],
-                "executor_id": first["executor_id"],
-                "status": 0,
-            }
-            reports.receive(self._master, "", "ExitedExecutorMessage", message)
+        """The pod of a group is gone, and with it what stands for its executor.
 
-    def _pods_of(self, launch: pods.TaskLaunch) -> list[StoredObject]:
-        """The visible pods of tasks with the ids of a launch."""
-        found = (self.cache.indexed(BY_TASK, "\n".join(key)) for key in launch.keys)
-        return [pod for listed in found for pod in listed]
+        A later group on the same agent may use the executor too.
+        """
+        first = identity.rows[0]
+        if "executor_id" not in first:
+            return
+        agent = self._master.agents.get(first["agent_id"]["value"])
+        tasks = agent.tasks.get(identity.framework_id, {}) if agent is not None else {}
+        mine = {row.get(SEEN) for row in identity.rows}
+        executor: str = first["executor_id"]["value"]
+        if any(e.executor_id == executor and e.seen not in mine for e in tasks.values()):
+            return
+        message = {
+            "slave_id": first["agent_id"],
+            "framework_id": first["framework_id"],
+            "executor_id": first["executor_id"],
+            "status": 0,
+        }
+        reports.receive(self._master, "", "ExitedExecutorMessage", message)
 
-    def _release(self, now: float) -> None:
-        """Launch tasks that have waited for the deletion of pods."""
-        held, self._held = self._held, []
-        for each in held:
-            if self._pods_of(each.launch):
-                self._held.append(each)
-                continue
-            if each.killed:
-                killed = TaskReport("TASK_KILLED", "Killed before the launch")
-                self._report_all(each.launch, killed)
-            else:
-                self._start(each.launch, now)
+    def _pods_of(self, key: TaskKey) -> list[StoredObject]:
+        """The visible pods of tasks with an id, a former one included."""
+        return list(self.cache.indexed(BY_TASK, "\n".join(key)))
+
+    def _is_past(self, identity: states.PodIdentity) -> bool:
+        """True if the tasks of a pod are of the past, and nothing is reported about them.
+
+        That is so if their framework has ended, if a later launch has the id of one of them, or if
+        their agent is registered and has none of them: their framework knows their end.
+        """
+        framework = self._master.frameworks.get(identity.framework_id)
+        if framework is None:
+            return self._master.frameworks.is_completed(identity.framework_id)
+        for row in identity.rows:
+            later = framework.tasks.get(row["task_id"]["value"])
+            if later is not None and row.get(SEEN, later.seen) != later.seen:
+                return True
+        is_registered = self._master.agents.get(identity.rows[0]["agent_id"]["value"]) is not None
+        return is_registered and not any(map(self._task_of, identity.rows))
+
+    def _task_of(self, row: Message) -> Task | None:
+        """The task of the master that a launch has started, as long as its agent has it."""
+        agent = self._master.agents.get(row["agent_id"]["value"])
+        key = row["framework_id"]["value"], row["task_id"]["value"]
+        task = agent.task(*key) if agent is not None else None
+        return task if task is not None and row.get(SEEN, task.seen) == task.seen else None
+
+    def _runs(self, row: Message) -> bool:
+        """True if the task of a row has not ended."""
+        task = self._task_of(row)
+        return task is not None and task.is_active
 
     def _report_all(self, launch: pods.TaskLaunch, report: TaskReport) -> None:
         for task in launch.tasks:
@@ -298,9 +347,7 @@ class TaskPods:
 
     def _is_wanted(self, launch: pods.TaskLaunch) -> bool:
         """True if the master still has a task of a launch."""
-        agent = self._master.agents.get(launch.tasks[0]["agent_id"]["value"])
-        framework_id = launch.framework_id
-        return agent is not None and any(agent.task(framework_id, e) for e in launch.task_ids)
+        return any(map(self._runs, launch.rows))
 
 
 def _task_keys(pod: StoredObject) -> Iterable[str]:

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from math import inf
 from typing import Final
 
+from stretto.base.amounts import add_amounts
 from stretto.offers.master.core import offering, subjects
 from stretto.offers.master.state.agents import Agent
-from stretto.offers.nodes import agents, states
+from stretto.offers.nodes import agents
 from stretto.offers.nodes.charges import ClaimedNode, NodeBalance, SharedLedger, TaskRow
 from stretto.offers.nodes.parts import ended_tasks, offers_with, total_of, unheld_reservations
 from stretto.offers.nodes.registration import NodeAgents
@@ -108,13 +109,16 @@ class NodeTotals:
             self._set_total(agent, slot, self._rows(name, slot), is_offered=is_offered)
 
     def _rows(self, name: str, slot: int) -> list[TaskRow]:
-        """The pods of tasks that the ledger charges on a node."""
+        """The pods of running tasks that the ledger charges on a node."""
         pods = self._cluster.pods
         found = []
-        for pod in self._tasks.on_node(name):
-            row, identity = pods.row(pod.record.uid), states.identity_of(pod)
-            if row is not None and identity is not None and pods.slot[row] == slot:
-                found.append(TaskRow(row, self._shared.queue_of(identity.role)))
+        for pod in self._tasks.running_on(name):
+            row = pods.row(pod.uid)
+            if row is not None and pods.slot[row] == slot:
+                held: dict[str, int] = {}
+                for task in pod.tasks:
+                    add_amounts(held, task.resources.scalars().items())
+                found.append(TaskRow(row, self._shared.queue_of(pod.role), held))
         return found
 
     def _set_total(

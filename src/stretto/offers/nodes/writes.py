@@ -1,9 +1,9 @@
 """Writes of pods of tasks: repeated until they are answered, and no task starts twice.
 
-A creation is repeated under the same name, and the pod has a finalizer. The pod stays in the store
-until the master has read it, so a repetition always finds the pod of the first attempt, even if
-another client has deleted it meanwhile. The master removes the finalizer of pods that are being
-deleted.
+A creation is repeated under the same name, which no other launch has, and the pod has a finalizer:
+it stays in the store until the master has read it, so a repetition always finds the pod of the
+first attempt, also if another client has deleted it meanwhile. The master removes the finalizer of
+pods that are being deleted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +13,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from stretto.api.edit.patch import PatchType
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import NotAllowedError
-from stretto.offers.nodes.pods import FINALIZER, FRAMEWORK, TaskLaunch, pod_name
-from stretto.offers.nodes.states import identity_of
+from stretto.offers.nodes.pods import FINALIZER, FRAMEWORK, TaskLaunch
 from stretto.reconcile.cache import Change, Name, StoredObject
 from stretto.stores.store import (
     Deletion,
@@ -166,9 +165,8 @@ class PodWrites:
 
     def create(self, launch: TaskLaunch, body: bytes, now: float) -> None:
         """Create the pod of a launch."""
-        name = self._namespace, pod_name(launch.framework_id, launch.task_ids)
+        name = self._namespace, launch.pod_name
         self.launched[name] = launch
-        self._deletions.items.pop(name, None)  # a deletion of a former pod
         self._creations.add(name, _Creation(launch, body), now)
 
     def delete(self, pod: StoredObject, now: float) -> None:
@@ -180,21 +178,16 @@ class PodWrites:
         """Delete the pod of a launch after its creation is answered."""
         self._deletions.add(name, _PodName(*name), now)
 
-    def note(self, change: Change, now: float) -> TaskLaunch | None:
-        """Record a pod that has been read: its creation is done, and its deletion may finish.
-
-        Returns:
-            A launch whose pod cannot be created, because this pod of a former task has its name.
-        """
+    def note(self, change: Change, now: float) -> None:
+        """A pod has been read: its creation has taken effect, and its deletion may finish."""
         name, pod = change.object.name, change.new
         self._creations.items.pop(name, None)
-        launch = self.launched.pop(name, None)
+        self.launched.pop(name, None)
         if pod is None:
             self._deletions.items.pop(name, None)
             self._releases.items.pop(name, None)
         elif pod.is_terminating and FINALIZER in pod.metadata.get("finalizers", ()):
             self._releases.add(name, _PodName.of(pod), now)
-        return launch if launch is not None and not _is_of(change.object, launch) else None
 
     def send(self, now: float, is_wanted: Callable[[TaskLaunch], bool]) -> Iterator[RefusedLaunch]:
         """Send due writes; yield launches that the store refuses.
@@ -239,12 +232,6 @@ class PodWrites:
         patches = [_release_of(each) for each in taken.values()]
         if taken:
             self._releases.insist(taken, self._store.patch(POD, patches), now)
-
-
-def _is_of(pod: StoredObject, launch: TaskLaunch) -> bool:
-    """True if a pod runs the tasks of a launch on its agent; a damaged pod counts as one."""
-    identity = identity_of(pod)
-    return identity is None or identity.tasks[0]["agent_id"] == launch.tasks[0]["agent_id"]
 
 
 def _is_done(reply: Reply) -> bool:

@@ -4,10 +4,20 @@ from typing import Any, Protocol
 
 from stretto.base.rng import Rng
 from stretto.offers.master.state.outbox import ClientStream
-from stretto_lab.chaos.pool.operations import PRINCIPAL, Body, drawn_operations, drawn_task
+from stretto_lab.chaos.pool.operations import (
+    PRINCIPAL,
+    Body,
+    drawn_group,
+    drawn_operations,
+    drawn_task,
+    launch_of,
+)
 
 ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
 """States after which a framework removes a task."""
+
+GROUPED = 0.25
+"""Part of the launches that are groups."""
 
 REUSED = 0.8
 """Odds that a task has the id of an ended one, if there is one."""
@@ -131,11 +141,22 @@ class FrameworkClient:
         elif self.offers:
             self._answer(world)
 
+    def use_again(self, world: CallSender) -> bool:
+        """Launch tasks with the ids of tasks whose end it acknowledges now; false for none."""
+        is_ended = any(self.tasks.get(e["task_id"]["value"]) in ENDED for e in self.updates)
+        self._acknowledge_all(world, 1.0)
+        if is_ended and self.offers:
+            self._answer(world)
+        return is_ended
+
     def acknowledge(self, world: CallSender) -> None:
         """Acknowledge all updates; a few are lost on the way."""
+        self._acknowledge_all(world, 0.9)
+
+    def _acknowledge_all(self, world: CallSender, odds: float) -> None:
         updates, self.updates = self.updates, []
         for status in updates:
-            if self._rng.random() < 0.9:
+            if self._rng.random() < odds:
                 wanted = ("agent_id", "task_id", "uuid")
                 self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
                 self._note_end(status["task_id"]["value"])
@@ -161,12 +182,15 @@ class FrameworkClient:
             self._send(world, "DECLINE", offer_ids=[offer["id"]], filters=filters)
             return
         operations = drawn_operations(self._rng, offer)
-        tasks = [self._task(offer) for _ in range(self._rng.randint(1, 3))]
-        operations.append({"type": "LAUNCH", "launch": {"task_infos": tasks}})
+        is_group = self._rng.random() < GROUPED
+        number, most = (2, 0.4) if is_group else (self._rng.randint(1, 3), 1.0)
+        tasks = [self._task(offer, most) for _ in range(number)]
+        launched = drawn_group(self._rng, tasks, self.id) if is_group else launch_of(tasks)
+        operations.append(launched)
         ids = [offer["id"]]
         self._send(world, "ACCEPT", offer_ids=ids, operations=operations, filters=filters)
 
-    def _task(self, offer: Body) -> Body:
+    def _task(self, offer: Body, most: float) -> Body:
         if self._ended and self._rng.random() < REUSED:
             name = self._ended.pop()
             self.killed.discard(name)
@@ -174,7 +198,7 @@ class FrameworkClient:
             name = f"{self.id}.t{len(self.launches) + 1}"
         self.launches[name] = self.launches.get(name, 0) + 1
         self.tasks[name] = "TASK_STAGING"
-        return drawn_task(self._rng, name, offer)
+        return drawn_task(self._rng, name, offer, most)
 
     def _send(self, world: CallSender, kind: str, **body: Any) -> None:
         call = {"type": kind, "framework_id": {"value": self.id}, kind.lower(): body}

@@ -1,13 +1,15 @@
 """Amounts of nodes that frameworks hold without a pod, from offers and tasks of the master."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stretto.base.amounts import positive_rest
 from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.master.state.offers import Offer
+from stretto.offers.master.state.tasks import Task
 from stretto.offers.nodes.agents import node_of
 from stretto.offers.nodes.queues import ANY_ROLE
 from stretto_lab.chaos.pool.capacity import Amounts, by_role, exact
@@ -25,13 +27,15 @@ class Held(NamedTuple):
     amounts: Mapping[str, int]
 
 
-def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -> Iterator[Held]:
-    """Each offer, each task that never had a pod, and reservations that nothing uses.
+def held_of(
+    master: MasterState, pods: list[PoolPod], started: Container[tuple[str, int]]
+) -> Iterator[Held]:
+    """Each offer, each task that never had a pod, executors, and reservations that nothing uses.
 
     Args:
         master: the master with offers and tasks.
         pods: pods that hold something.
-        started: tasks that have had a pod.
+        started: tasks that have had a pod, with the numbers of their launches.
     """
     names = {agent.id: node_of(agent.pid) or "" for agent in master.agents}
     for offer in _distinct(master.offers):
@@ -40,13 +44,17 @@ def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -
             yield Held(node, role, part)
     present = {key for pod in pods for key in pod.tasks}
     for agent in master.agents:
-        tasks = [each for each in _tasks(agent) if each.id in present or each.id not in started]
+        tasks = [e for e in _tasks(agent) if _key(e) in present or _key(e) not in started]
         for task in tasks:
-            if task.id not in present:
+            if _key(task) not in present:
                 for role, part in by_role(task.resources, task.role).items():
                     yield Held(names[agent.id], role, part)
+        executors = list(_executors(agent))
+        for each in executors:
+            for role, part in by_role(each, _role(each)).items():
+                yield Held(names[agent.id], role, part)
         offers = _distinct(master.offers.of_agent(agent.id))
-        users = [each.resources for each in (*offers, *tasks)]
+        users = [*executors, *(e.resources for e in offers), *(e.resources for e in tasks)]
         for role, unused in _unused(agent, users).items():
             yield Held(names[agent.id], role, unused)
 
@@ -70,7 +78,22 @@ def _unused(agent: Agent, users: list[ResourceList]) -> dict[str, Amounts]:
     return {role: unused for role, unused in reserved.items() if role}
 
 
-def _tasks(agent: Agent) -> list[Any]:
+def _executors(agent: Agent) -> Iterator[ResourceList]:
+    """Resources of the executors of an agent."""
+    for executors in agent.executors.values():
+        for info in executors.values():
+            yield formats.read(info.get("resources", ()))
+
+
+def _role(resources: ResourceList) -> str:
+    return next((e.kind.allocated for e in resources if e.kind.allocated), ANY_ROLE)
+
+
+def _key(task: Task) -> tuple[str, int]:
+    return task.id, task.seen
+
+
+def _tasks(agent: Agent) -> list[Task]:
     """The tasks of an agent that have not ended."""
     found = [task for tasks in agent.tasks.values() for task in tasks.values()]
     return [task for task in found if task.is_active]

@@ -1,6 +1,7 @@
 """Laws over pods and tasks in one pool, from the objects in the store and sent messages."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -23,6 +24,8 @@ from stretto_lab.chaos.pool.holdings import Held, held_of, queue_of
 from stretto_lab.chaos.pool.objects import PoolPod, pod_of
 from stretto_lab.chaos.pool.world import PoolWorld
 
+RUN: Final = frozenset({"TASK_STARTING", "TASK_RUNNING", "TASK_FINISHED"})
+"""States that only the pod of a task reports."""
 _CLAIMED: Final = (PodState.NOMINATED, PodState.ASSUMED)
 
 
@@ -38,6 +41,7 @@ class PoolLaws:
         self._watch = world.inner.watch(POD, 0)
         self._pods: dict[str, set[str]] = {}
         self._former: dict[str, tuple[int, int]] = {}
+        self._started: set[tuple[str, int]] = set()
         self._offers: set[str] = set()
 
     def breaches(self) -> Iterator[str]:
@@ -50,7 +54,8 @@ class PoolLaws:
         present = world.pods()
         pods = [each for each in present if each.holds]
         yield from self._starts()
-        held = list(held_of(world.master.state, pods, self._started()))
+        yield from self._reports()
+        held = list(held_of(world.master.state, pods, self._started))
         yield from self._nodes(pods, held)
         yield from self._queues(present, held)
         yield from self._spared()
@@ -124,7 +129,8 @@ class PoolLaws:
                 self._former[task] = number, len(self._pods.get(task, ()))
         for event in self._watch.poll():
             if event.type is EventType.ADDED:
-                for task in pod_of(event.record).tasks:
+                for task, launch in pod_of(event.record).tasks:
+                    self._started.add((task, launch))
                     self._pods.setdefault(task, set()).add(event.record.uid)
                     if len(self._pods[task]) > launches.get(task, 1):
                         yield f"law 3: task {task} has had {len(self._pods[task])} pods"
@@ -133,9 +139,13 @@ class PoolLaws:
         """Number of launches by task."""
         return {k: n for each in self._world.frameworks for k, n in each.launches.items()}
 
-    def _started(self) -> set[str]:
-        """Tasks whose last launch has had its pod; a former launch may have had none."""
-        return {k for k, uids in self._pods.items() if len(uids) > self._former.get(k, (0, 0))[1]}
+    def _reports(self) -> Iterator[str]:
+        """Law 3: a task that runs or has finished was started, by the pod of its last launch."""
+        for client in self._world.frameworks:
+            for task, state in client.tasks.items():
+                had = self._former.get(task, (0, 0))[1]
+                if state in RUN and len(self._pods.get(task, ())) == had:
+                    yield f"law 3: task {task} is {state}, and its launch has had no pod"
 
     def _spared(self) -> Iterator[str]:
         """Law 8: capacity that was rescinded for a pod is not offered in turn.
@@ -156,7 +166,8 @@ class PoolLaws:
     def healed(self) -> Iterator[str]:
         """Law 3 after the end of all faults: no task is lost or left behind."""
         world = self._world
-        alive = {task for pod in world.pods() if pod.holds for task in pod.tasks}
+        alive = Counter(task for pod in world.pods() if pod.holds for task, _ in pod.tasks)
+        yield from (f"law 3: task {task} has {n} pods" for task, n in alive.items() if n > 1)
         for client in world.frameworks:
             for task, state in client.tasks.items():
                 if state not in ENDED and task not in alive:
@@ -174,7 +185,7 @@ class PoolLaws:
         """Amounts that frameworks hold now."""
         world = self._world
         held = [each for each in world.pods() if each.holds]
-        return list(held_of(world.master.state, held, self._started()))
+        return list(held_of(world.master.state, held, self._started))
 
     def _charged(self) -> Iterator[str]:
         """Law 1: queues are charged for exactly the amounts that frameworks hold."""

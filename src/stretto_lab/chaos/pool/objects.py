@@ -9,6 +9,7 @@ from stretto.api.wire.kinds import POD
 from stretto.api.wire.quantity import amounts
 from stretto.base.amounts import add_amounts
 from stretto.offers.master.resources import formats
+from stretto.offers.master.state.tasks import SEEN
 from stretto.offers.nodes.pods import QUEUE, TASKS
 from stretto.state.classes.table import GPU, GPU_MILLI
 from stretto.state.rows.devices import WHOLE
@@ -34,8 +35,8 @@ class PoolPod(NamedTuple):
     phase: str
     #: Requests.
     requests: Mapping[str, int]
-    #: Ids of the tasks that it runs.
-    tasks: tuple[str, ...]
+    #: Ids of the tasks that it runs, with the numbers of their launches.
+    tasks: tuple[tuple[str, int], ...]
     #: Reserved amounts that its tasks use, by role of the reservation.
     reserved: Mapping[str, Amounts]
 
@@ -77,7 +78,7 @@ def pod_of(record: Record) -> PoolPod:
         meta["labels"][QUEUE],
         body.get("status", {}).get("phase", "Pending"),
         _requests(spec["containers"], int(notes.get(GPU_MILLI, WHOLE))),
-        tuple(each["task_id"]["value"] for each in tasks),
+        tuple((each["task_id"]["value"], each[SEEN]) for each in tasks),
         _reserved([item for each in tasks for item in each["resources"]]),
     )
 

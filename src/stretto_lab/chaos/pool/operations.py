@@ -9,14 +9,16 @@ PRINCIPAL: Final = "p"
 """Principal of all frameworks."""
 _AMOUNTS: Final = {"cpus": (0.5, 1.0, 1.5), "mem": (128.0,), "gpus": (1.0, 2.0), "disk": (256.0,)}
 """Amounts of a task or a reservation, by name."""
+_EXECUTOR: Final = {"cpus": 0.1, "mem": 32.0, "disk": 1.0}
+"""Amounts of the executor of a group."""
 _FITTING: Final = 0.9
 """Odds that an amount is at most that of the offer."""
 
 
-def drawn_task(rng: Rng, name: str, offer: Body) -> Body:
-    """A task of an offer; a few need more than the offer has."""
+def drawn_task(rng: Rng, name: str, offer: Body, most: float) -> Body:
+    """A task of an offer, mostly with at most a part of it; a few need more than the offer has."""
     wanted = ["cpus", "mem"] + [each for each in ("gpus", "disk", "ports") if rng.random() < 0.2]
-    found = [_part(rng, _named(offer, each)) for each in wanted if _named(offer, each)]
+    found = [_part(rng, _named(offer, each), most) for each in wanted if _named(offer, each)]
     return {
         "name": name,
         "task_id": {"value": name},
@@ -24,6 +26,26 @@ def drawn_task(rng: Rng, name: str, offer: Body) -> Body:
         "resources": found,
         "command": {"value": "sleep 1"},
     }
+
+
+def launch_of(tasks: list[Body]) -> Body:
+    """The launch of tasks."""
+    return {"type": "LAUNCH", "launch": {"task_infos": tasks}}
+
+
+def drawn_group(rng: Rng, tasks: list[Body], framework_id: str) -> Body:
+    """The launch of tasks as one group; an executor may serve several groups."""
+    executor = {
+        "type": "DEFAULT",
+        "executor_id": {"value": f"e{rng.randint(0, 1)}"},
+        "framework_id": {"value": framework_id},
+        "resources": [
+            {"name": name, "type": "SCALAR", "scalar": {"value": amount}}
+            for name, amount in _EXECUTOR.items()
+        ],
+    }
+    group = {"executor": executor, "task_group": {"tasks": tasks}}
+    return {"type": "LAUNCH_GROUP", "launch_group": group}
 
 
 def drawn_operations(rng: Rng, offer: Body) -> list[Body]:
@@ -51,11 +73,16 @@ def _volume(rng: Rng, item: Body) -> Body:
     return item | {"disk": disk}
 
 
+def _part_of(value: float, most: float) -> float:
+    """A part of an amount, in tenths of CPUs and whole megabytes."""
+    return float(int(most * value)) if most * value >= 10 else round(most * value, 1)
+
+
 def _named(offer: Body, name: str) -> list[Body]:
     return [each for each in offer["resources"] if each["name"] == name]
 
 
-def _part(rng: Rng, items: list[Body]) -> Body:
+def _part(rng: Rng, items: list[Body], most: float = 1.0) -> Body:
     """A part of one of these resources; a volume is taken as a whole."""
     item = rng.choice(items)
     if item["type"] == "RANGES":
@@ -66,5 +93,6 @@ def _part(rng: Rng, items: list[Body]) -> Body:
         return item
     amount = rng.choice(_AMOUNTS[item["name"]])
     if rng.random() < _FITTING:
-        amount = min(amount, item["scalar"]["value"])
+        value = item["scalar"]["value"]
+        amount = min(amount, value if most == 1.0 else _part_of(value, most))
     return item | {"scalar": {"value": amount}}

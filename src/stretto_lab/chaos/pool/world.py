@@ -49,6 +49,8 @@ ROLES: Final = ("a", "b", "a/x", "*")
 """Roles of frameworks; ``a``, ``b`` and ``x`` below ``a`` are queues."""
 
 
+_UPDATES: Final = 4
+"""Most updates until the end of a task: that it starts, runs, and ends."""
 CYCLES: Final = 100
 """Most cycles after a step; a few are enough unless they make one another due."""
 
@@ -70,6 +72,7 @@ class PoolWorld:
         #: True if cycles make one another due without end.
         self.is_restless = False
         self._names = 0
+        self._exit_codes: dict[str, dict[int, int]] = {}
         self._pods = PoolPods(self.inner)
         self.start()
         for _ in range(2):
@@ -104,6 +107,26 @@ class PoolWorld:
         for each in self.frameworks:
             each.lose()
         self.start()
+
+    def use_again(self) -> None:
+        """A task ends, and its framework uses the id again while the pod still exists.
+
+        In half of the cases the process is killed before its next step.
+        """
+        busy = [each for each in self.frameworks if each.is_connected and each.tasks]
+        if not busy:
+            return
+        client = self.rng.choice(busy)
+        for pod in self.pods():
+            if pod.holds and any(task in client.tasks for task, _ in pod.tasks):
+                self._set_phase(pod, self.rng.choice(("Succeeded", "Failed")))
+                break
+        for _ in range(_UPDATES):
+            self.plane_step()
+            if client.use_again(self):
+                break
+        if self.rng.random() < 0.5:
+            self.crash()
 
     def flush(self) -> None:
         """Charge, store and send the effects of a step of the master, and the offers of cycles."""
@@ -230,6 +253,20 @@ class PoolWorld:
             elif pod.phase == "Running" and self.rng.random() < 0.4:
                 self._set_phase(pod, self.rng.choice(("Succeeded", "Failed")))
 
+            elif pod.phase == "Running" and len(pod.tasks) > 1:
+                self._end_one(pod)
+
+    def _end_one(self, pod: PoolPod) -> None:
+        """One container of a pod ends."""
+        codes = self._exit_codes.setdefault(pod.uid, {})
+        codes.setdefault(self.rng.randint(0, len(pod.tasks) - 1), self.rng.choice((0, 0, 1)))
+        listed = [
+            {"name": f"task-{number}", "state": {"terminated": {"exitCode": code}}}
+            for number, code in codes.items()
+        ]
+        body = {"status": {"containerStatuses": listed}}
+        self.inner.patch_status(POD, [Patch("default", pod.name, body)])
+
     def _set_phase(self, pod: PoolPod, phase: str) -> None:
         self.inner.patch_status(POD, [Patch("default", pod.name, {"status": {"phase": phase}})])
 
@@ -315,14 +352,16 @@ STEPS: Final[dict[str, Callable[[PoolWorld], object]]] = {
     "framework": PoolWorld.framework,
     "disconnect": PoolWorld.disconnect,
     "crash": PoolWorld.crash,
+    "use again": PoolWorld.use_again,
 }
 """Steps by name."""
 _WEIGHTS: Final = {
     "plane": 12,
     "advance": 6,
-    "framework": 16,
+    "framework": 24,
     "subscribe": 4,
     "add pod": 4,
     "kubelet": 4,
+    "use again": 6,
 }
 _DRAWN: Final = tuple(name for name in STEPS for _ in range(_WEIGHTS.get(name, 1)))

@@ -14,18 +14,15 @@ from stretto.offers.master.api.metrics import snapshot
 from stretto.offers.nodes.writes import release_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import (
-    EVERYTHING,
     Deletion,
-    ListOptions,
     Patch,
     Replies,
     Reply,
     StatusReason,
-    Watch,
-    WatchEvent,
     WriteOutcome,
 )
-from tests.support.mesos import Body, scalar, task
+from tests.support.losing_store import LosingStore
+from tests.support.mesos import Body
 from tests.support.offered_nodes import PoolBench, node
 
 
@@ -141,76 +138,11 @@ def test_a_task_that_needs_an_agent_fails_with_the_reason() -> None:
     assert "command.uris" in last_status(bench)["message"]
 
 
-def test_a_group_of_tasks_is_one_pod() -> None:
-    bench = PoolBench(node("n1", resources={"ephemeral-storage": "1Gi"}))
-    framework = bench.subscribe()
-    bench.settle()
-    offer = bench.offer()
-    tasks = [
-        {
-            "name": name,
-            "task_id": {"value": name},
-            "agent_id": offer["agent_id"],
-            "resources": [scalar("cpus", 0.5), scalar("mem", 32)],
-            "command": {"value": "true"},
-        }
-        for name in ("a", "b")
-    ]
-    executor = {
-        "type": "DEFAULT",
-        "executor_id": {"value": "e"},
-        "framework_id": {"value": framework},
-        "resources": [scalar("cpus", 0.1), scalar("mem", 32), scalar("disk", 1)],
-    }
-    group = {"executor": executor, "task_group": {"tasks": tasks}}
-    operations = [{"type": "LAUNCH_GROUP", "launch_group": group}]
-    bench.call(framework, "ACCEPT", offer_ids=[offer["id"]], operations=operations)
-    bench.settle()
-    (pod,) = bench.pods()
-    assert [each["name"] for each in pod["spec"]["containers"]] == ["task-0", "task-1"]
-    assert bench.statuses() == [("a", "TASK_STARTING"), ("b", "TASK_STARTING")]
-
-
 def test_a_deleted_node_loses_its_tasks() -> None:
     bench, framework, _ = started()
     bench.acknowledge(framework)
     bench.delete(NODE, "n1")
     assert bench.statuses()[-1] == ("web.1", "TASK_LOST")
-
-
-class LosingStore(MemoryStore):
-    """A store whose answers to creations of pods are lost; another client deletes the pods."""
-
-    def __init__(self, clock: ManualClock) -> None:
-        super().__init__(clock, Rng(2))
-        self.clock = clock
-        self.created = 0
-
-    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        replies = super().create(kind, bodies)
-        if kind != POD:
-            return replies
-        made = [each.record for each in replies if each.outcome is WriteOutcome.OK and each.record]
-        self.created += len(made)
-        self.delete(POD, [Deletion(each.namespace, each.name) for each in made])
-        return [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost")] * len(replies)
-
-    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        watch = super().watch(kind, since, selection)
-        return LateWatch(watch, self.clock) if kind == POD else watch
-
-
-class LateWatch:
-    """A watch whose events arrive at second 1005 and later."""
-
-    def __init__(self, inner: Watch, clock: Clock) -> None:
-        self._inner, self._clock = inner, clock
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        return self._inner.poll(limit) if self._clock.monotonic() >= 1005 else []
 
 
 def test_a_task_does_not_start_again_when_its_pod_is_deleted_before_it_is_seen() -> None:
@@ -225,64 +157,6 @@ def test_a_task_does_not_start_again_when_its_pod_is_deleted_before_it_is_seen()
     bench.acknowledge(framework)
     assert (store.created, bench.pods()) == (1, [])
     assert bench.statuses()[-1] == ("t", "TASK_FAILED")
-
-
-def used_again() -> tuple[PoolBench, str]:
-    """A bench whose framework uses the id of an ended task again before its pod is gone."""
-    bench, framework, pod = started()
-    bench.acknowledge(framework)
-    bench.set_phase(pod["metadata"]["name"], "Succeeded", terminated={"exitCode": 0})
-    status = last_status(bench)
-    bench.wait(10)
-    wanted = ("agent_id", "task_id", "uuid")
-    bench.call(framework, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
-    bench.launch(framework, task("web.1", bench.offer()["agent_id"]["value"]))
-    return bench, framework
-
-
-def test_a_task_whose_id_is_used_again_starts_when_the_former_pod_is_gone() -> None:
-    bench, framework = used_again()
-    (former,) = bench.pods()
-    bench.settle()
-    (pod,) = bench.pods()
-    assert pod["metadata"]["uid"] != former["metadata"]["uid"]
-    bench.set_phase(pod["metadata"]["name"], "Running", running={})
-    bench.acknowledge(framework)
-    assert bench.statuses()[-2:] == [("web.1", "TASK_STARTING"), ("web.1", "TASK_RUNNING")]
-
-
-def test_a_task_whose_id_is_used_again_holds_its_resources_at_once() -> None:
-    bench, _ = used_again()
-    (agent,) = bench.master.state.agents
-    assert agent.total.scalars()["cpus"] == 4000
-
-
-def test_the_former_pod_says_nothing_about_the_task_that_waits_for_it() -> None:
-    bench, _ = used_again()
-    name = bench.pods()[0]["metadata"]["name"]
-    kept = {"metadata": {"finalizers": ["example.com/kept"]}}
-    bench.store.patch(POD, [Patch("default", name, kept)])
-    bench.settle()
-    sent = len(bench.statuses())
-    bench.set_phase(name, "Failed", terminated={"exitCode": 1})
-    assert (len(bench.pods()), bench.statuses()[sent:]) == (1, [])
-
-
-def test_a_former_pod_that_goes_with_the_launch_says_nothing_about_the_new_task() -> None:
-    bench, _ = used_again()
-    name = bench.pods()[0]["metadata"]["name"]
-    bench.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
-    bench.store.delete(POD, [Deletion("default", name)])
-    bench.settle()
-    assert bench.statuses()[-1] == ("web.1", "TASK_STARTING")
-
-
-def test_a_task_is_killed_while_it_waits_for_the_former_pod() -> None:
-    bench, framework = used_again()
-    bench.call(framework, "KILL", task_id={"value": "web.1"})
-    bench.settle()
-    assert bench.pods() == []
-    assert bench.statuses()[-1] == ("web.1", "TASK_KILLED")
 
 
 def test_a_task_without_a_visible_pod_survives_changed_labels_of_its_node() -> None:
@@ -379,35 +253,6 @@ def test_a_node_that_does_not_answer_is_unreachable_and_returns_with_its_tasks()
     assert bench.statuses()[-1] == ("web.1", "TASK_UNREACHABLE")
     ready(bench, "True")
     assert bench.statuses()[-1] == ("web.1", "TASK_RUNNING")
-
-
-def test_updates_of_a_former_task_are_not_those_of_a_new_one_with_its_id() -> None:
-    bench, framework, pod = started()
-    bench.acknowledge(framework)
-    bench.delete(POD, pod["metadata"]["name"], "default")
-    ready(bench, "Unknown")
-    for _ in range(7):
-        bench.wait(15)
-    ready(bench, "True")
-    bench.start(framework, "web.1")
-    assert bench.statuses()[-1] == ("web.1", "TASK_STARTING")
-
-
-def test_a_task_waits_for_the_pod_of_its_name_that_a_former_node_had() -> None:
-    store = LosingStore(ManualClock(1000.0))
-    bench = PoolBench(node("n1"), store=store, clock=store.clock)
-    framework = bench.subscribe()
-    bench.settle()
-    bench.start(framework, "t")
-    bench.delete(NODE, "n1")
-    bench.create(NODE, node("n1"))
-    bench.settle()
-    bench.start(framework, "t")
-    for _ in range(6):
-        bench.wait(1)
-    bench.set_phase(bench.pods()[0]["metadata"]["name"], "Failed")
-    bench.wait(1)
-    assert (store.created, bench.statuses()[-1]) == (2, ("t", "TASK_STARTING"))
 
 
 def test_an_update_is_sent_again_when_its_node_answers_again() -> None:

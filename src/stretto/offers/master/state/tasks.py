@@ -25,6 +25,8 @@ PARTITION_STATES: Final = frozenset(
     {"TASK_UNREACHABLE", "TASK_DROPPED", "TASK_GONE", "TASK_GONE_BY_OPERATOR", "TASK_UNKNOWN"}
 )
 """Task states that frameworks without PARTITION_AWARE receive as TASK_LOST."""
+SEEN: Final = "seen"
+"""Key of the number of its launch in the row of a task; it is no field of Task messages."""
 _COPIED: Final = (
     "labels",
     "discovery",
@@ -40,10 +42,10 @@ class Task:
     """A launched task."""
 
     def __init__(self, message: Message, seen: int) -> None:
-        """Initialize with a Task message; ``seen`` orders tasks by their launch."""
+        """Initialize with a Task message; ``seen`` is the number of its launch, used once."""
         #: The Task message without ``state``, ``statuses`` and the last update.
         self._message = message
-        #: Position in the order of launches.
+        #: Number of its launch: tasks with the same id differ in it.
         self.seen: Final = seen
         #: Id.
         self.id: Final[str] = message["task_id"]["value"]
@@ -62,6 +64,16 @@ class Task:
         self._update: tuple[str, str] | None = None
         if "status_update_state" in message:
             self._update = (message["status_update_state"], message.get("status_update_uuid", ""))
+
+    @classmethod
+    def of_row(cls, row: Message) -> "Task":
+        """The task of a row: its message with the number of its launch."""
+        return cls({key: value for key, value in row.items() if key != SEEN}, row[SEEN])
+
+    @property
+    def row(self) -> Message:
+        """The Task message with the number of its launch."""
+        return self.message() | {SEEN: self.seen}
 
     @property
     def entity(self) -> tuple[EntityKind, str]:

@@ -10,15 +10,15 @@ from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.resources.pool import to_pool
 from stretto.offers.master.state.agents import Agent, Drain
-from stretto.offers.master.state.tasks import Task
+from stretto.offers.master.state.tasks import SEEN, Task
 from stretto.offers.messages.schema import Message
 
 
 def tasks_by_agent(rows: Iterable[Message]) -> dict[str, list[Task]]:
     """Stored tasks by the id of their agent, in launch order."""
     tasks: dict[str, list[Task]] = {}
-    for row in sorted(rows, key=lambda each: int(each["seen"])):
-        task = Task({key: value for key, value in row.items() if key != "seen"}, row["seen"])
+    for row in sorted(rows, key=lambda each: int(each[SEEN])):
+        task = Task.of_row(row)
         tasks.setdefault(task.agent_id, []).append(task)
     return tasks
 

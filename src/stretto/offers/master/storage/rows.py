@@ -75,7 +75,7 @@ def _task(master: MasterState, key: str) -> Message | None:
     if framework is None:
         return None
     task = framework.tasks.get(task_id) or framework.unreachable.get(task_id)
-    return None if task is None else task.message() | {"seen": task.seen}
+    return None if task is None else task.row
 
 
 def _absence(master: MasterState, key: str) -> Message | None:

@@ -12,7 +12,7 @@ from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.resources.pool import to_pool
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.master.state.frameworks import Framework
-from stretto.offers.master.state.tasks import Task
+from stretto.offers.master.state.tasks import SEEN, Task
 from stretto.offers.messages.schema import Message
 
 
@@ -25,13 +25,21 @@ def restore(master: MasterState, agent: Agent, message: Message) -> Mapping[Hold
     for executor in message.get("executor_infos", ()):
         restore_executor(master, agent, executor, held)
     for reported in message.get("tasks", ()):
-        task = Task(reported, master.next_launch())
+        task = _task_of(master, reported)
         framework = restore_task(master, agent, task, held)
         if framework is not None:
             _announce(master, framework, task)
     for resources in held.values():
         agent.hold(resources)
     return {holding: to_pool(each) for holding, each in held.items()}
+
+
+def _task_of(master: MasterState, reported: Message) -> Task:
+    """A reported task; its launch keeps the number that its agent knows, or has a new one."""
+    if SEEN not in reported:
+        return Task(reported, master.next_launch())
+    master.skip_ids(0, 0, reported[SEEN])
+    return Task.of_row(reported)
 
 
 def _restore_framework(master: MasterState, info: Message) -> None:
