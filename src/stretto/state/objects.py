@@ -1,7 +1,7 @@
 """Whole objects that are not charged to nodes: PVCs, PVs, namespaces, services, controllers, PDBs.
 
-Rules look objects up here by kind and name; nodes are kept here in full when a profile needs more
-of them than the columns hold. A snapshot follows through the change log. PVs and PVCs may be
+Rules look objects up by kind and name. Nodes are stored here completely if a profile needs more
+fields than the columns contain. A snapshot follows through the change log. PVs and PVCs may be
 *assumed*: a decision binds a PV to a PVC, or selects a node for a PVC, before the store confirms
 it, and the next decision sees that.
 """
@@ -36,8 +36,10 @@ LOG_LIMIT: Final = 1 << 16
 Key = tuple[str, str]
 """Namespace and name."""
 Identity = tuple[str, str, str]
-"""Kind, namespace and name of an object. A tuple of strings only, which Python's collector
-untracks; there are many of them."""
+"""Kind, namespace and name of an object.
+
+A tuple of strings only, because Python's garbage collector untracks it; there are many of them.
+"""
 _SELECTIONS: Final = 1024
 """Maximum number of cached namespace-selector results."""
 
@@ -73,7 +75,7 @@ class ClusterObjects:
         self.budgets: dict[Key, PodDisruptionBudget] = {}
         #: Whole nodes by name.
         self.nodes: dict[str, Node] = {}
-        #: Timeout message of the last unfulfilled wait, by row, with the serial of the pod.
+        #: Timeout message of the last failed wait, by row, with the serial of the pod.
         self.wait_timeouts: dict[int, tuple[int, str]] = {}
         #: Incremented on every change of an object.
         self.version = 0
@@ -99,11 +101,11 @@ class ClusterObjects:
 
     @property
     def may_select(self) -> bool:
-        """Whether any service or controller exists that could select pods."""
+        """True if any service or controller exists that could select pods."""
         return bool(self.services or self.controllers)
 
     def find(self, identity: Identity) -> Wire | None:
-        """An object, if it is known."""
+        """Return an object; ``None`` if it is unknown."""
         return self._known.get(identity)
 
     def everything(self) -> Mapping[Identity, Wire]:
@@ -120,7 +122,7 @@ class ClusterObjects:
         return NO_TEXTS if found is None else found.metadata.labels
 
     def served_namespace_labels(self, name: str) -> Mapping[str, str]:
-        """The same with the label that every API server sets: the name of the namespace."""
+        """Labels of a namespace with its name, which every API server sets as a label."""
         return {NAMESPACE_NAME: name, **self.namespace_labels(name)}
 
     def namespaces_with(self, selector: Selector) -> frozenset[str]:
@@ -154,7 +156,7 @@ class ClusterObjects:
         return self._log[position - self._log_base :]
 
     def put(self, item: Wire) -> None:
-        """Add an object or replace the one with its identity."""
+        """Add an object, or replace the object with the same identity."""
         kind = type(item)
         if kind is PersistentVolume or kind is PersistentVolumeClaim:  # the most frequent kinds
             self._record_change(self._store(item))
@@ -221,7 +223,7 @@ class ClusterObjects:
             table.pop(key, None)
 
     def _place(self, item: Wire) -> tuple[dict[Any, Any], Hashable] | None:
-        """The table that holds an object, and its key there."""
+        """Table of an object, and its key in the table."""
         table: dict[Any, Any] | None
         match item:
             case PersistentVolumeClaim() | CsiStorageCapacity() | PodDisruptionBudget():

@@ -1,7 +1,7 @@
 """Pods of each population by slot, and the log of changes.
 
-The source that views copy. A row of counts is a population; it starts empty, is filled from the
-pods' rows, and then follows every pod that is added or removed. The log has (population, slot)
+Views copy these counts. A row of counts is a population; it starts empty, is filled from the pods'
+rows, and then follows every pod that is added or removed. The log contains (population, slot)
 pairs: a view reads it from its last position and copies the logged counts.
 """
 
@@ -23,9 +23,9 @@ class PopulationCounts:
 
     def __init__(self) -> None:
         """Start without populations and slots."""
-        #: int16[population, slot]: pods; larger than the part in use.
+        #: int16[population, slot]: number of pods; larger than the part in use.
         self.table: npt.NDArray[np.int16] = np.zeros((FIRST_POPULATIONS, 0), np.int16)
-        #: Incremented when all counts are invalid: views start again.
+        #: Incremented when all counts are invalid: views must copy everything again.
         self.epoch: int = 0
         self._log: npt.NDArray[np.int64] = np.zeros(1024, np.int64)
         self._length = 0

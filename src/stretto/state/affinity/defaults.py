@@ -1,7 +1,7 @@
 """Default topology spread for pods without constraints.
 
-The default constraints count the pods that a pod's services and its controller select; a pod
-without either gets none.
+The default constraints count the pods that a pod's services and its controller select. A pod
+without services and controller has no default constraints.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ _COUNTING: Final = (Service, ReplicaSet, ReplicationController, StatefulSet)
 def default_spread(
     defaults: Iterable[DefaultSpread], tags: PodTags, tag: int, objects: ClusterObjects
 ) -> list[tuple[SpreadConstraint, Selector, bool]]:
-    """Default constraints of a tag: each with the selector it counts, and whether it is hard."""
+    """Default constraints of a tag, each with its selector, and true if it is hard."""
     labels = tags.labels_of(tag)
     selector = default_selector(tags.namespaces[tag], labels, tags.owners[tag], objects)
     if selector == EVERYTHING:
@@ -51,7 +51,7 @@ def default_spread(
 
 
 def may_be_selected(tags: PodTags, tag: int, objects: ClusterObjects) -> bool:
-    """Whether any service or controller could select a tag's pods."""
+    """Return whether any service or controller could select a tag's pods."""
     owner, namespace = tags.owners[tag], tags.namespaces[tag]
     owned = owner is not None and (owner[0], namespace, owner[1]) in objects.controllers
     return owned or bool(objects.services.get(namespace))

@@ -1,12 +1,12 @@
 """Populations and counts of inter-pod rules, kept consistent with the pods' rows.
 
-Every pod's row has a tag (namespace and labels). When a pod has a term or constraint, the
-populations it refers to are numbered and counted by slot, and the affected rows get derived
-classes: the terms of a class, and the populations that count its pods, are its ``ClassTerms``. So
-the class is all that a shard, the dispatcher or a judge must know of a pod.
+Every pod's row has a tag (namespace and labels). If a pod has a term or constraint, the populations
+to which it refers are numbered and counted by slot, and the affected rows get derived classes: the
+terms of a class, and the populations that count its pods, are its ``ClassTerms``. Therefore a
+shard, the dispatcher or a judge needs only the class of a pod.
 
-Counts follow the row log: each row remembers how it was counted, so any change is corrected by
-counting the row again. Clusters without inter-pod rules pay only for tags.
+Counts follow the row log: the registry stores how each row was counted, so any change is corrected
+by counting the row again. Clusters without inter-pod rules pay only for tags.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,10 +31,9 @@ from stretto.state.rows.pods import NO_SLOT, Pods
 Rows = npt.NDArray[np.int64]
 
 SPARE: Final = 4096
-"""Number of populations, beyond twice those after the last clearing, at which all are renumbered.
-"""
+"""Renumbering threshold: number of populations beyond twice the number after the last clearing."""
 NOWHERE: Final = 0
-"""Number of the membership of pods that no population counts."""
+"""Membership number of pods that no population counts."""
 
 
 class PopulationRegistry:
@@ -44,7 +43,7 @@ class PopulationRegistry:
         """Start without populations."""
         #: Namespaces and labels of pods.
         self.tags = PodTags()
-        #: Pods of every population by slot; ``follow`` updates them.
+        #: Number of pods of every population by slot; ``follow`` updates them.
         self.counts = PopulationCounts()
         self._pods = pods
         self._classes = classes
@@ -55,7 +54,7 @@ class PopulationRegistry:
         self._members = _PopulationSets(classes, self._registry)
         self._slots = 0
         self._clear_at = SPARE
-        # Whether external rules with unknown inputs read other pods.
+        # True if external rules with unknown inputs read other pods.
         self._external_rules = False
         self._placed_classes: set[int] = set()
         self._position = 0
@@ -69,7 +68,7 @@ class PopulationRegistry:
         )
 
     def requesters(self) -> Callable[[int], bool] | None:
-        """Predicate: does a class depend on pods placed since the last call?
+        """Predicate on a class id: the class depends on pods placed since the last call.
 
         ``None`` if unknown: external rules count pods, or placements were not recorded.
         """
@@ -152,7 +151,7 @@ class PopulationRegistry:
                 self._reconsider(meant)
 
     def reassign_populations(self, namespaces: Iterable[str]) -> None:
-        """Handle changed namespace labels: terms may select other pods there."""
+        """Reassign classes after a change of namespace labels: terms may select other pods."""
         if self.populations and self._registry.selects_other_namespaces:
             self._reconsider(self.tags.within(namespaces))
 
@@ -239,7 +238,7 @@ class PopulationRegistry:
         return self._members.spread(self._counted_as[rows], self._counted_at[rows])
 
     def counted_in(self, population: int, rows: Rows) -> BoolArray:
-        """bool[k]: which of some rows a population counts, as of the last ``follow``."""
+        """bool[k]: rows that a population counts, as of the last ``follow``."""
         found, known = np.zeros(len(rows), np.bool_), rows < len(self._counted_as)
         found[known] = self._members.having(population)[self._counted_as[rows[known]]]
         return found
@@ -296,7 +295,7 @@ class _PopulationSets:
     def of(
         self, class_ids: npt.NDArray[np.int32], terminating: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
-        """int32[k]: number of each pod's set."""
+        """int32[k]: number of the set of each pod."""
         if not len(class_ids):
             return np.zeros(0, np.int32)
         self._ensure(class_ids)
@@ -314,7 +313,7 @@ class _PopulationSets:
         return self._entries[index], np.repeat(slots, lengths)
 
     def having(self, population: int) -> BoolArray:
-        """bool[set]: the sets that have a population."""
+        """bool[set]: sets that contain a population."""
         owners = np.repeat(np.arange(len(self._length)), self._length)
         found = np.zeros(len(self._length), np.bool_)
         found[owners[self._entries[: self._used] == population]] = True

@@ -49,7 +49,7 @@ class _OwnTerms(NamedTuple):
 
     #: Serial of the class.
     serial: int
-    #: The terms, without those of other pods.
+    #: The terms, without the terms of other pods.
     terms: ClassTerms
     #: Populations of the terms that its pods have.
     carried: tuple[int, ...]
@@ -92,7 +92,7 @@ class TermRegistry:
         self._populations_by_tag: dict[int, _TagPopulations] = {}
         self._own: dict[Pair, _OwnTerms] = {}
         self._classed: dict[Pair, tuple[int, int, int]] = {}
-        # Classes by pair, and the state of the registry that they are valid for.
+        # Classes by pair, and the state of the registry for which they are valid.
         self._settled: dict[Pair, int] = {}
         self._stamp = (0, 0)
         self._version = 0
@@ -132,7 +132,7 @@ class TermRegistry:
 
     @property
     def selects_other_namespaces(self) -> bool:
-        """Whether some term selects namespaces by labels."""
+        """True if some term selects namespaces by labels."""
         return any(
             reach.namespaces is None or reach.beyond != NOTHING
             for each in self.populations
@@ -140,14 +140,14 @@ class TermRegistry:
         )
 
     def excludes_terminating(self, population: int) -> bool:
-        """Whether a population excludes terminating pods."""
+        """Return whether a population excludes terminating pods."""
         found = self.populations[population]
         return isinstance(found, Population) and not found.include_terminating
 
     # ------------------------------------------------------------ registration
 
     def register(self, pairs: Iterable[Pair]) -> list[int]:
-        """Number the populations that these classes refer to; returns the new ones."""
+        """Number the populations to which these classes refer; returns the new ones."""
         first = len(self.populations)
         if len(self._own) > CACHED:
             self._own.clear()
@@ -168,7 +168,7 @@ class TermRegistry:
         return concerned
 
     def classes_for(self, pairs: Iterable[Pair]) -> list[int]:
-        """The classes of pods with these specs and tags."""
+        """Classes of pods with these specs and tags."""
         for pair in self._unassigned(pairs := list(pairs)):
             self._settled[pair] = self._class_for(*pair)
         return list(map(self._settled.__getitem__, pairs))
@@ -200,7 +200,7 @@ class TermRegistry:
         return derived
 
     def tag_populations(self, tag: int) -> _TagPopulations:
-        """The populations that refer to a tag."""
+        """Populations that refer to a tag."""
         found = self._populations_by_tag.get(tag)
         if found is not None:
             return found
@@ -285,7 +285,7 @@ class TermRegistry:
         return self._number(Population((reach,), include_terminating=True))
 
     def _number(self, population: Population | CarriedTerm) -> int:
-        """The number of a population, assigned at first use."""
+        """Number of a population, assigned at first use."""
         found = self._numbers.get(population)
         if found is not None:
             return found
@@ -375,7 +375,7 @@ class TermRegistry:
 
 
 def _has_terms(spec: PodSpec) -> bool:
-    """Whether a pod has terms about other pods; most do not."""
+    """Return whether a pod has terms about other pods; most pods have none."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)

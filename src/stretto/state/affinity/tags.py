@@ -1,10 +1,10 @@
 """Tags: interned namespaces, labels and controllers of pods.
 
 Selectors of affinity, spread and budgets match pods by labels. A million pods have a few thousand
-distinct label sets, so each set (with its namespace) is a number, and a selector is evaluated once
-per set, with the same label columns as nodes. Labels are found by their raw bytes; another order of
-the same labels finds the same number. The controller is part of a tag only if the cluster's default
-spread needs it.
+distinct label sets. Therefore each set (with its namespace) is a number, and a selector is
+evaluated once per set, with the same label columns as nodes. A table maps the raw bytes of labels
+to the number; another order of the same labels has the same number. The controller is part of a tag
+only if the cluster's default spread needs it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from stretto.state.classes.template_key import SHARED_BODIES
 from stretto.state.nodes.labels import BoolArray, LabelColumns
 
 TAG_LIMIT: Final = 50_000
-"""Maximum number of unused tags; beyond it the one unused longest is dropped."""
+"""Maximum number of unused tags; beyond it, the tag that was unused longest is dropped."""
 FIRST_TAGS: Final = 64
 """Initial number of tags; columns double when they are full."""
 
@@ -39,8 +39,8 @@ class PodTags:
     """The table of tags."""
 
     def __init__(self) -> None:
-        """Start with tag 0: no namespace, no labels, for rows without a tag."""
-        #: Whether controllers are part of tags.
+        """Start with tag 0 for rows without a tag: no namespace, no labels."""
+        #: True if controllers are part of tags.
         self.with_owners: bool = False
         #: Label columns, by tag.
         self.labels = LabelColumns()
@@ -48,7 +48,7 @@ class PodTags:
         self.namespaces: list[str] = []
         #: Controllers by tag, if recorded.
         self.owners: list[Owner | None] = []
-        #: int32[tag]: number of its pods.
+        #: int32[tag]: number of pods.
         self.users: npt.NDArray[np.int32] = np.zeros(FIRST_TAGS, np.int32)
         self._namespace: npt.NDArray[np.int32] = np.zeros(FIRST_TAGS, np.int32)
         self._numbers: dict[str, int] = {}
@@ -69,7 +69,7 @@ class PodTags:
         self.with_owners = wanted
 
     def __len__(self) -> int:
-        """Numbers ever assigned; some may be free now."""
+        """Number of numbers ever assigned; some may be free now."""
         return len(self.namespaces)
 
     def intern(
@@ -106,7 +106,10 @@ class PodTags:
         return self.intern(namespace, meta.labels)
 
     def intern_shared(self, namespace: str, body: bytes) -> tuple[int, PodHead | None]:
-        """The tag of a pod whose body many pods share; its head if it had to be decoded."""
+        """Return the tag of a pod whose body many pods share.
+
+        Also its head if it had to be decoded.
+        """
         known = self._shared.get(body)
         if known is not None:
             return self.intern(namespace, *known), None
@@ -130,7 +133,7 @@ class PodTags:
             del self._unused[tag]
 
     def release(self, tag: int) -> int:
-        """Count a removed pod; returns a tag that is dropped thereby, or -1."""
+        """Count a removed pod; returns a tag that is dropped because of this, or -1."""
         self.users[tag] -= 1
         if self.users[tag] == 0 and tag:
             self._unused[tag] = None

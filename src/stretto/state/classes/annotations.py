@@ -2,8 +2,8 @@
 
 The keys are Katalyst's (QoS, memory and CPU enhancement) and Gödel's (aligned resources,
 constraints, reservation, micro-topology). Pods of one template repeat them byte for byte, so they
-are part of a class: ``own_annotations`` returns the bytes to intern by, and ``read_annotations``
-parses them. An invalid annotation is an error of that pod alone.
+are part of a class: ``own_annotations`` returns the bytes that identify them, and
+``read_annotations`` parses them. An invalid annotation affects only its own pod.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,26 +26,34 @@ from stretto.base.errors import InputError
 from stretto.state.rows.promises import EXCLUSIVE_LEVELS
 
 QOS_LEVEL: Final = "katalyst.kubewharf.io/qos_level"
-"""Annotation: ``dedicated_cores``, ``shared_cores``, ``reclaimed_cores`` or ``system_cores``."""
+"""QoS annotation.
+
+The value is ``dedicated_cores``, ``shared_cores``, ``reclaimed_cores`` or ``system_cores``.
+"""
 MEMORY_ENHANCEMENT: Final = "katalyst.kubewharf.io/memory_enhancement"
-"""Annotation: JSON with ``numa_binding`` and ``numa_exclusive``."""
+"""Annotation with JSON: ``numa_binding`` and ``numa_exclusive``."""
 CPU_ENHANCEMENT: Final = "katalyst.kubewharf.io/cpu_enhancement"
-"""Annotation: JSON with ``align_by_socket``."""
+"""Annotation with JSON: ``align_by_socket``."""
 ALIGNED_RESOURCES: Final = "godel.bytedance.com/aligned-resources"
-"""Annotation: comma-separated resources that count for the number of NUMA nodes; GPUs by default.
+"""Annotation with comma-separated resources that determine the number of NUMA nodes.
+
+GPUs by default.
 """
 MICRO_TOPOLOGY: Final = "godel.bytedance.com/micro-topology"
 """Annotation written with the bind: ``0:cpu=4,memory=8Gi;1:cpu=4,memory=8Gi``."""
 HARD_CONSTRAINTS: Final = "godel.bytedance.com/hard-constraints"
-"""Annotation: comma-separated additional filters of this pod."""
+"""Annotation with comma-separated additional filters of this pod."""
 SOFT_CONSTRAINTS: Final = "godel.bytedance.com/soft-constraints"
-"""Annotation: comma-separated additional scores of this pod, as ``name:weight``."""
+"""Annotation with comma-separated additional scores of this pod, as ``name:weight``."""
 RESERVATION: Final = "godel.bytedance.com/reservation"
-"""Annotation: ``true`` turns the pod's charge into a reservation when the pod ends."""
+"""Annotation; ``true`` turns the pod's charge into a reservation when the pod ends."""
 RESERVATION_TTL: Final = "godel.bytedance.com/reservation-ttl"
-"""Annotation: time to live of the reservation in seconds."""
+"""Annotation with the time to live of the reservation in seconds."""
 RESERVATION_INDEX: Final = "godel.bytedance.com/reservation-index"
-"""Annotation: reservation index of the successor; without it, all pods of the owner qualify."""
+"""Annotation with the reservation index of the successor.
+
+Without it, all pods of the owner qualify.
+"""
 DOMAIN_CAPS: Final = "stretto.dev/domain-caps"
 """Annotation: node label to the largest share (``25%``) or number of the unit's pods on one value
 of it, such as ``example.com/switch=25%,kubernetes.io/hostname=1``."""
@@ -94,29 +102,29 @@ _ENHANCEMENT: Final = msgspec.json.Decoder(dict[str, str | bool])
 
 
 class NumaBinding(Enum):
-    """How a pod is bound to NUMA nodes."""
+    """Binding of a pod to NUMA nodes."""
 
-    #: Everything from one NUMA node, which other pods may share.
+    #: All requests from one NUMA node, which other pods may share.
     ONE = "one"
     #: Whole NUMA nodes on as few sockets as possible, not shared.
     WHOLE = "whole"
-    #: Everything from the NUMA nodes of one socket, which other pods may share.
+    #: All requests from the NUMA nodes of one socket, which other pods may share.
     SOCKET = "socket"
 
 
 class NumaRequest(msgspec.Struct, frozen=True, gc=False):
-    """A pod's request for NUMA nodes; the amounts are those of its class."""
+    """A pod's request for NUMA nodes; its class contains the amounts."""
 
     #: The binding.
     binding: NumaBinding
-    #: Resources that count when the number of whole NUMA nodes is computed.
+    #: Resources that determine the number of whole NUMA nodes.
     aligned: tuple[str, ...] = (GPU,)
 
 
 class ReservationRequest(msgspec.Struct, frozen=True, gc=False):
     """A request for a reservation."""
 
-    #: Seconds; 0 for a pod that may take a reservation by index and leaves none itself.
+    #: Seconds; 0 for a pod that may take a reservation by index but leaves none.
     ttl: int = DEFAULT_TTL
     #: Reservation index of the successor; empty for any pod of the same owner.
     index: str = ""
@@ -125,11 +133,11 @@ class ReservationRequest(msgspec.Struct, frozen=True, gc=False):
 class DomainCap(msgspec.Struct, frozen=True, gc=False):
     """Maximum number of a unit's pods on one value of a node label."""
 
-    #: The label.
+    #: Key of the node label.
     key: str
     #: Percentage of the unit's size; 0 if a number is given instead.
     percent: int = 0
-    #: The number.
+    #: Number of pods; used if the percentage is 0.
     most: int = 0
 
     def limit(self, size: int) -> int:
@@ -144,7 +152,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     numa: NumaRequest | None = None
     #: QoS; empty if there is none.
     qos: str = ""
-    #: Additional filters, with the weights they were written with.
+    #: Additional filters, with their weights as written.
     hard: tuple[tuple[str, int], ...] = ()
     #: Additional scores with their weights.
     soft: tuple[tuple[str, int], ...] = ()
@@ -152,24 +160,24 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     reservation: ReservationRequest | None = None
     #: Domain caps of its unit.
     caps: tuple[DomainCap, ...] = ()
-    #: The node agent that starts its pods.
+    #: Node agent that starts its pods.
     launcher: str = LAUNCHERS[0]
-    #: Whether its pods take from the nodes' pools instead of from the nodes themselves.
+    #: True if its pods use the nodes' pools instead of the nodes' own amounts.
     best_effort: bool = False
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether overcommitted nodes promise its amounts once."""
+        """True if overcommitted nodes promise its amounts only once."""
         return self.qos in EXCLUSIVE_LEVELS
 
     @property
     def reserves(self) -> bool:
-        """Whether a pod leaves a reservation when it ends."""
+        """True if a pod leaves a reservation when it ends."""
         return self.reservation is not None and self.reservation.ttl > 0
 
     @property
     def staged(self) -> bool:
-        """Whether placement depends on more than filters and scores."""
+        """True if placement depends on more than filters and scores."""
         return bool(
             self.numa is not None
             or self.reservation is not None
@@ -184,12 +192,12 @@ NO_ANNOTATIONS: Final = PodAnnotations()
 
 
 def has_annotations(annotations: bytes) -> bool:
-    """Whether raw annotations may have a key of ours: a quick check before parsing."""
+    """Return whether raw annotations may contain a key of ours: a quick check before parsing."""
     return any(mark in annotations for mark in _MARKS)
 
 
 def own_annotations(annotations: bytes) -> bytes:
-    """Our own keys of raw annotations, to intern by: other tools write times and names there."""
+    """Return our own keys of raw annotations as bytes; other tools write times and names there."""
     try:
         return msgspec.json.encode(_PICKED.decode(annotations))
     except (msgspec.DecodeError, RecursionError):
@@ -232,7 +240,7 @@ def _at(pod: str, key: str) -> str:
 
 
 def _one_of(annotations: Mapping[str, str], key: str, values: Sequence[str], pod: str) -> str:
-    """The annotation's value, which must be one of ``values``; the first one if it is absent."""
+    """Value of an annotation, which must be one of ``values``; the first one if it is absent."""
     text = annotations.get(key, "") or values[0]
     if text not in values:
         raise InputError(_at(pod, key), text, f"one of {', '.join(values)}")
@@ -286,7 +294,10 @@ def _names(text: str) -> list[str]:
 
 
 def _constraints(text: str, where: str) -> tuple[tuple[str, int], ...]:
-    """Parse ``a:2,b``: names with weights from 1, the default; the last duplicate counts."""
+    """Parse ``a:2,b``: names with weights from 1; the default weight is 1.
+
+    The last duplicate counts.
+    """
     if not text:
         return ()
     found: dict[str, int] = {}
@@ -335,7 +346,7 @@ def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:
 # ---------------------------------------------------------------- micro-topology
 
 NumaAmounts = dict[int, dict[str, int]]
-"""NUMA number to amounts by resource name, as the engine counts them."""
+"""Maps NUMA numbers to amounts by resource name, in engine units."""
 
 
 def format_micro_topology(allocation: Mapping[int, Mapping[str, int]]) -> str:
@@ -350,7 +361,7 @@ def format_micro_topology(allocation: Mapping[int, Mapping[str, int]]) -> str:
 def micro_topology(
     numbers: tuple[int, ...], parts: tuple[tuple[int, int, int], ...], names: tuple[str, ...]
 ) -> str:
-    """Format a pod's holding; cached, because most pods of a class share it.
+    """Format the NUMA nodes and amounts of a pod; cached, because most pods of a class share them.
 
     Args:
         numbers: numbers of the NUMA nodes of its machine.

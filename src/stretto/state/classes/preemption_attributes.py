@@ -1,6 +1,6 @@
 """Preemption attributes of pods, from annotations and policies.
 
-Nearly all pods have the defaults. A pod's row holds the number of its attributes, 0 for the
+Nearly all pods have the defaults. A pod's row contains the number of its attributes, 0 for the
 defaults; pods with equal attributes share a number. As in Gödel, pods started by the node manager
 neither preempt nor are preempted.
 """
@@ -21,14 +21,18 @@ CAN_BE_PREEMPTED: Final = "godel.bytedance.com/can-be-preempted"
 PREEMPTION_POLICY: Final = "godel.bytedance.com/preemption-policy"
 """Annotation on a pod or its PriorityClass: ``Never`` forbids preempting others."""
 PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
-"""Annotation on a pod or its PriorityClass: seconds after its start in which it is not preempted.
+"""Annotation on a pod or its PriorityClass.
+
+Seconds of protection from preemption after the start.
 """
 NEVER: Final = "Never"
 """Policy of pods that never preempt."""
 
 AttributeKey = tuple[bytes, bool, str, bool]
-"""Relevant raw annotations, whether the policy is Never, the PriorityClass, and whether the pod has
-another ``schedulerName``."""
+"""Relevant raw annotations, policy, PriorityClass and scheduler.
+
+The policy is true for Never; the scheduler is true for another ``schedulerName``.
+"""
 
 DEFAULT_ATTRIBUTES: Final = 0
 """Number of the default attributes."""
@@ -43,22 +47,22 @@ _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 class PreemptionAttributes(msgspec.Struct, frozen=True):
     """Attributes shared by the pods of one number."""
 
-    #: Whether it may preempt others.
+    #: True if it may preempt others.
     preempts: bool = True
     #: Its annotation on being preempted; ``None`` if there is none.
     can_be_preempted: bool | None = None
     #: Seconds after its start in which it is not preempted.
     protected_for: float = 0.0
-    #: Whether it belongs to another scheduler whose pods are spared.
+    #: True if it belongs to another scheduler whose pods are not evicted.
     of_other_scheduler: bool = False
 
 
 class PriorityClassAnnotations(msgspec.Struct, frozen=True):
     """Annotations of a PriorityClass, which apply to the pods that name it."""
 
-    #: Whether the pods may preempt others.
+    #: True if the pods may preempt others.
     preempts: bool = True
-    #: Whether the pods may be preempted; ``None`` if there is no annotation.
+    #: True if the pods may be preempted; ``None`` without an annotation.
     can_be_preempted: bool | None = None
     #: Seconds after their start in which the pods are not preempted.
     protected_for: float = 0.0
@@ -73,7 +77,7 @@ class PreemptionAttributeTable:
     def __init__(self, preemptible: frozenset[str] | None = None) -> None:
         """Start with the default attributes only.
 
-        ``preemptible`` holds the ``schedulerName`` values whose pods may be evicted; ``None``
+        ``preemptible`` contains the ``schedulerName`` values whose pods may be evicted; ``None``
         allows every pod.
         """
         #: Annotations by PriorityClass; classes without annotations are omitted.
@@ -87,7 +91,7 @@ class PreemptionAttributeTable:
         self._shared.add(None, defaults)
 
     def __len__(self) -> int:
-        """Numbers ever assigned; some may be free."""
+        """Number of numbers ever assigned; some may be free."""
         return len(self._shared.values)
 
     def __getitem__(self, number: int) -> PreemptionAttributes:

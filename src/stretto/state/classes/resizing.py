@@ -1,9 +1,10 @@
 """Resource requests of resized pods, from the container statuses that a kubelet reports.
 
-Such a pod counts with the maximum of its spec's requests, the allocated and the actual resources
-(``api.types.effective_requests``), which is also part of its class. The reported resources are
-reduced to a few bytes, equal for all pods of a template in the same state, by which the class is
-found without full decoding. Pending pods and pods without reported resources are not read.
+The charge of such a pod is the maximum of its spec's requests, the allocated and the actual
+resources (``api.types.effective_requests``), which is also part of its class. The reported
+resources are reduced to a few bytes, equal for all pods of a template in the same state, by which
+the class is found without full decoding. Pending pods and pods without reported resources are not
+read.
 """
 
 from typing import Final
@@ -19,7 +20,7 @@ _NOTHING: Final = (b"", b"null")
 
 
 class _NamedContainer(msgspec.Struct, frozen=True, gc=False):
-    """A container of the spec: statuses refer to it by name."""
+    """A container of the spec; statuses refer to it by name."""
 
     name: msgspec.Raw = NO_BYTES
 
@@ -54,14 +55,14 @@ _POD: Final = msgspec.json.Decoder(_ResizedPod)
 
 
 def may_report_resources(body: bytes) -> bool:
-    """Whether a status may report container resources; a byte search with false positives."""
+    """True if a status may report container resources; a byte search with false positives."""
     return _REPORTED in body
 
 
 def reported_resources(record: Record, head: PodHead) -> bytes:
     """Key of the resources that a pod's node reports, as a supplement of the spec.
 
-    Empty for a pod without a node or without reported resources: its spec alone counts.
+    Empty for a pod without a node or without reported resources: then only the spec counts.
 
     Raises:
         InputError: the status is invalid.
@@ -72,7 +73,7 @@ def reported_resources(record: Record, head: PodHead) -> bytes:
 
 
 def spec_as_reported(body: bytes, head: PodHead) -> bytes:
-    """The same for the body of a pod on a node."""
+    """Return the same key for the body of a pod on a node."""
     if not may_report_resources(body) and head.spec.resources is NO_BYTES:
         return b""
     try:

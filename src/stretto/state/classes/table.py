@@ -1,11 +1,11 @@
 """Classes: all pods with the same scheduling-relevant spec.
 
-Interning has two steps. First the raw bytes of the scheduling sub-trees are looked up: pods of one
-template hit here at the cost of one hash. On a miss the spec is decoded in full and brought into a
-canonical form (sorted, quantities as integers), so that a different order of fields or spelling of
-a quantity still finds the same class. Pins (node name) and the pod's own data (name, labels, PVCs)
-are not part of a class; the effect of labels on inter-pod rules is, as ``ClassTerms``
-(``state.affinity.index`` derives such classes).
+Interning has two steps. First the raw bytes of the scheduling sub-trees are looked up: for pods of
+one template this succeeds at the cost of one hash. On a miss the spec is decoded completely and
+converted to a canonical form (sorted, quantities as integers). Therefore a different order of
+fields or another spelling of a quantity still leads to the same class. The node name and the pod's
+own data (name, labels, PVCs) are not part of a class. The effect of labels on inter-pod rules is
+part of it, as ``ClassTerms`` (``state.affinity.index`` derives such classes).
 
 Ids are small integers for columns. An id may be reused after its last pod was removed; the class's
 serial distinguishes its uses.
@@ -53,31 +53,31 @@ from stretto.state.rows.resources import (
 GPU: Final = "nvidia.com/gpu"
 """Resource managed device by device by default."""
 GPU_MILLI: Final = "stretto.dev/gpu-milli"
-"""Annotation: milli of each requested GPU (default 1000, whole)."""
+"""Annotation with the milli of each requested GPU (default 1000, whole)."""
 GPU_MODELS: Final = "stretto.dev/gpu-models"
-"""Annotation: allowed GPU models, separated by ``|``."""
+"""Annotation with the allowed GPU models, separated by ``|``."""
 GPU_DEVICES: Final = "stretto.dev/gpu-devices"
-"""Annotation written with the bind: the chosen devices, such as ``0,3``."""
+"""Annotation with the chosen devices, such as ``0,3``; written with the bind."""
 
 CLASS_LIMIT: Final = 50_000
 """Maximum number of unused classes; beyond it the least recently used is dropped."""
 STAGED: Final = 2
 """Bit of ``PodClasses.special``: NUMA nodes, reservations or caps affect placement."""
 PORTS_ONLY: Final = 4
-"""Bit of ``PodClasses.special``: besides amounts a claim needs host ports only."""
+"""Bit of ``PodClasses.special``: besides amounts, a claim needs only host ports."""
 NUMA_ONLY: Final = 8
-"""Bit of ``PodClasses.special``: besides amounts a claim takes NUMA nodes only."""
+"""Bit of ``PodClasses.special``: besides amounts, a claim needs only NUMA nodes."""
 EXCLUSIVE: Final = 16
 """Bit of ``PodClasses.special``: its amounts are promised once on an overcommitted node."""
 BYTES_LIMIT: Final = 100_000
-"""Maximum entries of the cache from raw bytes to classes; it is cleared when full."""
+"""Maximum number of entries of the cache from raw bytes to classes; it is cleared when full."""
 
 _OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
 _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _MILLI: Final = re.compile("[1-9][0-9]{0,3}")
 _CLAIMED: Final = (PodResourceClaim("any"),)
-"""Stand-in for a class's device claims: records only that there are some."""
+"""Stand-in for a class's resource claims: records only that there are some."""
 
 
 Form = tuple[bytes, ClassTerms]
@@ -91,7 +91,7 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     id: int
     #: Serial of this class; never reused, unlike ids.
     serial: int
-    #: The scheduling-relevant spec, decoded in full.
+    #: Scheduling-relevant spec, completely decoded.
     spec: PodSpec
     #: Exact requests as (resource column, amount), without devices.
     requests: tuple[tuple[int, int], ...]
@@ -119,13 +119,14 @@ class PodClasses:
         *,
         overcommits: bool = False,
     ) -> None:
-        """Start empty, with the resource names of a ledger.
+        """Start empty, with the resource columns of a ledger.
 
-        Exclusive amounts are special only if nodes may be overcommitted.
+        ``overcommits`` is true if nodes may be overcommitted: only then are exclusive amounts
+        special.
         """
         #: Names of resources that are managed device by device.
         self.device_kinds: frozenset[str] = frozenset(device_kinds)
-        #: Live pods by class id.
+        #: Number of live pods by class id.
         self.users: list[int] = []
         self._resources = resources
         self._overcommits = overcommits
@@ -139,7 +140,7 @@ class PodClasses:
         self._free_ids: list[int] = []
         self._next_serial = 1
         self._by_body: dict[bytes, int] = {}
-        #: Whether images are part of the classes.
+        #: True if images are part of the classes.
         self.by_image = False
         self._requests: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
         #: uint8[class]: not 0 if a claim needs more than amounts; ``STAGED`` is set if placement
@@ -151,7 +152,7 @@ class PodClasses:
         self.counted: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
         #: uint8[class]: 1 if placement of its pods depends on other pods.
         self.judged: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: int64[class]: serial of the class that uses an id now; 0 for none.
+        #: int64[class]: serial of the class that currently uses the id; 0 for none.
         self.serials: npt.NDArray[np.int64] = np.zeros(64, np.int64)
 
     def __len__(self) -> int:
@@ -166,7 +167,7 @@ class PodClasses:
         return found
 
     def serial(self, class_id: int) -> int:
-        """Serial of the class that uses an id now; 0 for none."""
+        """Serial of the class that currently uses an id; 0 for none."""
         found = self._by_id[class_id]
         return found.serial if found is not None else 0
 
@@ -175,12 +176,12 @@ class PodClasses:
 
         Args:
             head: the decoded head.
-            body: the JSON of the head (decoded in full on a miss).
-            reported: the resources reported by its node (``state.classes.resizing``); if empty, the
-                spec counts.
+            body: the JSON of the pod (completely decoded on a miss).
+            reported: the resources reported by its node (``state.classes.resizing``); if empty,
+                only the spec counts.
 
         Raises:
-            InputError: the spec is unreadable; nothing is stored.
+            InputError: the spec is unreadable; the table is unchanged.
         """
         spec, meta = head.spec, head.metadata
         key = [
@@ -216,7 +217,10 @@ class PodClasses:
         self._by_body.clear()
 
     def intern_shared(self, head: PodHead | None, body: bytes) -> int:
-        """The class of a running pod whose body many share: Python caches the hash of ``body``."""
+        """Return the class of a running pod whose body many share.
+
+        Python caches the hash of ``body``.
+        """
         found = self._by_body.get(body)
         if found is None:
             head = head if head is not None else decode_pod_head(body)
@@ -244,7 +248,7 @@ class PodClasses:
                 self._forget(next(iter(self._unused)))
 
     def derive(self, class_id: int, terms: ClassTerms) -> int:
-        """The class of the same spec with other terms."""
+        """Return the class of the same spec with other terms."""
         form = self._forms[class_id][0]
         found = self._by_form.get((form, terms))
         if found is not None:
@@ -252,7 +256,7 @@ class PodClasses:
         return self._add(msgspec.structs.replace(self[class_id], terms=terms), form)
 
     def is_of(self, class_id: int, spec_class: int) -> bool:
-        """Whether a class has the same spec as another, independent of its terms."""
+        """Return whether a class has the same spec as another, independent of its terms."""
         return self._forms[class_id][0] == self._forms[spec_class][0]
 
     def move(self, before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]) -> None:
@@ -369,7 +373,7 @@ def decode_spec(body: bytes) -> PodSpec:
     """Decode the scheduling-relevant spec of a pod's JSON.
 
     Raises:
-        InputError: a field is unreadable; the message has its path.
+        InputError: a field is unreadable; the message contains its path.
     """
     return decode_as(Pod, body, "pod").spec
 

@@ -1,6 +1,6 @@
-"""Template keys: everything that a pod's class, priority and tag are computed from.
+"""Template keys: all inputs of a pod's class, priority and tag.
 
-Comparing keys takes an eighth of the time of computing these values, and pods of one template
+Comparing keys needs an eighth of the time of computing these values, and pods of one template
 arrive together.
 """
 
@@ -12,8 +12,10 @@ Made = tuple[int, int, int, int, int]
 """Class id, priority, number of preemption attributes, tag, and template number of a pod."""
 _SEPARATOR: Final = b"\0"
 SHARED_BODIES: Final = 8192
-"""Maximum number of bodies shared by many pods in each cache. A cache is cleared when full, because
-it keeps bodies of single pods alive."""
+"""Maximum number of bodies shared by many pods in each cache.
+
+A cache is cleared when full, because it keeps bodies of removed pods in memory.
+"""
 
 
 def template_key(namespace: str, head: PodHead) -> bytes:
@@ -60,5 +62,5 @@ def container_parts(spec: PodSpecHead) -> list[bytes]:
 
 
 def template_key_with_images(namespace: str, head: PodHead) -> bytes:
-    """The same if images are part of the classes."""
+    """Template key if images are part of the classes."""
     return _SEPARATOR.join((template_key(namespace, head), images_key(head)))

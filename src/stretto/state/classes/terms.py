@@ -1,12 +1,12 @@
 """Compiled terms about other pods: affinity, anti-affinity and topology spread.
 
-There are two directions: a pod's own terms select running pods, and the terms of running pods
+Terms have two directions: a pod's own terms select running pods, and the terms of running pods
 select the pod. Both refer to *populations*, sets of pods that are counted by slot
-(``state.affinity.index``): pods that a selector matches, or pods that have a term. The terms of a
+(``state.affinity.index``): pods that match a selector, or pods that have a term. The terms of a
 class, and the populations that count its pods, are its ``ClassTerms``, in population numbers.
 
-An empty selector selects everything, a missing one nothing, as the API defines. The exceptions of
-kube-scheduler are reproduced by kube-parity alone (``framework.model``).
+An empty selector selects everything, a missing one nothing, as the API defines. Only kube-parity
+reproduces the exceptions of kube-scheduler (``framework.model``).
 """
 
 from collections.abc import Mapping
@@ -35,18 +35,18 @@ class PodReach(NamedTuple):
     selector: Selector
 
     def covers(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether pods of a namespace may be selected."""
+        """Return whether pods of a namespace may be selected."""
         if self.namespaces is None or namespace in self.namespaces:
             return True
         return self.beyond.matches(namespace_labels)
 
 
 class Population(NamedTuple):
-    """Pods that all of some terms select."""
+    """Pods that match all of some terms."""
 
     #: The terms.
     reaches: tuple[PodReach, ...]
-    #: Whether terminating pods count.
+    #: True if terminating pods count.
     include_terminating: bool
 
 
@@ -64,11 +64,11 @@ class TermEffect(IntEnum):
 
 
 class CarriedTerm(NamedTuple):
-    """A term, and with it the population of the pods that have it."""
+    """A term of running pods, and the population of the pods that have it."""
 
     #: Its effect.
     stated: TermEffect
-    #: The pods it selects.
+    #: The pods that it selects.
     reach: PodReach
     #: The node label that defines the topology domain.
     key: str
@@ -89,9 +89,9 @@ class SpreadConstraint(NamedTuple):
     own: int
     #: Minimum number of domains; with fewer, the minimum count is 0.
     least: int
-    #: Whether only nodes that match the pod's node affinity count.
+    #: True if only nodes that match the pod's node affinity count.
     by_affinity: bool
-    #: Whether only nodes whose taints the pod tolerates count.
+    #: True if only nodes whose taints the pod tolerates count.
     by_taints: bool
 
 
@@ -102,16 +102,16 @@ class DefaultSpread(NamedTuple):
     key: str
     #: Maximum skew between two domains.
     skew: int
-    #: Whether it is hard (DoNotSchedule); otherwise soft (ScheduleAnyway).
+    #: True if it is hard (DoNotSchedule); otherwise it is soft (ScheduleAnyway).
     hard: bool = False
 
 
 class RunningTermScoring(NamedTuple):
-    """How the terms of running pods affect the score of a pod that they select."""
+    """Effect of the terms of running pods on the score of a pod that they select."""
 
     #: Weight of required affinity; 0 for none.
     required: int = 1
-    #: Whether they count only for pods with preferences of their own.
+    #: True if they count only for pods with preferences of their own.
     mutual: bool = False
 
 
@@ -122,13 +122,13 @@ SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME_LABEL, 3), DefaultSpread(ZONE_L
 class ClassTerms(NamedTuple):
     """Terms of a class about other pods, and the populations that count its pods."""
 
-    #: Population numbering that it refers to.
+    #: Population numbering to which it refers.
     epoch: int = 0
     #: Topology keys of required affinity; each domain needs a pod of ``affinity_population``.
     affinity_keys: tuple[str, ...] = ()
     #: Population of the pods that match all required affinity terms.
     affinity_population: int = NO_POPULATION
-    #: Whether the pod matches its own required affinity terms, so that it may be the first.
+    #: True if the pod matches its own required affinity terms, so that it may be the first.
     selects_itself: bool = False
     #: Required anti-affinity: (key, excluded population).
     anti_affinity: tuple[tuple[str, int], ...] = ()
@@ -140,7 +140,7 @@ class ClassTerms(NamedTuple):
     preferences: tuple[tuple[str, int, int], ...] = ()
     #: Soft spread constraints.
     soft: tuple[SpreadConstraint, ...] = ()
-    #: Whether ``soft`` are the cluster's defaults, which ignore nodes that lack the labels.
+    #: True if ``soft`` are the cluster's defaults, which ignore nodes that lack the labels.
     from_defaults: bool = False
     #: Populations that count pods of the class.
     counted: tuple[int, ...] = ()
@@ -149,7 +149,7 @@ class ClassTerms(NamedTuple):
 
     @property
     def strict(self) -> bool:
-        """Whether other pods can make nodes ineligible for its pods."""
+        """True if other pods can make nodes ineligible for its pods."""
         return bool(
             self.affinity_keys
             or self.anti_affinity
@@ -160,7 +160,7 @@ class ClassTerms(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether its placement depends on other pods."""
+        """True if its placement depends on other pods."""
         return self.strict or bool(self.preferences or self.soft)
 
 
@@ -185,7 +185,7 @@ NO_TERMS: Final = PodTerms()
 
 
 def has_pod_terms(spec: PodSpec) -> bool:
-    """Whether a spec has terms about other pods."""
+    """Return whether a spec has terms about other pods."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None
@@ -197,7 +197,7 @@ def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
     """The terms of a spec.
 
     Raises:
-        InputError: a selector is invalid; the message has its path.
+        InputError: a selector is invalid; the message contains its path.
     """
     affinity = spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
@@ -231,7 +231,7 @@ def spread_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, s
     """Selector of the pods that a constraint counts, for a pod with these labels.
 
     Raises:
-        InputError: the selector is invalid; the message has its path.
+        InputError: the selector is invalid; the message contains its path.
     """
     selector = selectors.label_selector(constraint.label_selector, "labelSelector")
     keys = [key for key in constraint.match_label_keys if key in labels]

@@ -39,9 +39,9 @@ class PodCharges:
         Args:
             on_nodes: the tables by node.
             of_pods: the tables by pod.
-            changes: records what charges and refunds may cure.
+            changes: records the cures of charges and refunds.
             abnormal: receives errors in annotations of bound pods.
-            all_placements_cure: whether unknown rules may depend on every placement.
+            all_placements_cure: true if unknown rules may depend on every placement.
         """
         self._ledger, self._topology, self._nodes = (
             on_nodes.ledger,
@@ -51,9 +51,9 @@ class PodCharges:
         self._pods, self._classes, self._domains = of_pods.pods, of_pods.classes, of_pods.domains
         #: Reservations: charges of ended pods, kept for their successors.
         self.reservations = PlaceReservations(self._ledger, self._topology, self._pods)
-        #: What frameworks hold besides the pods of their tasks.
+        #: Capacity that frameworks hold besides the pods of their tasks.
         self.offers = OfferClaims(self._ledger)
-        #: What charges and refunds may cure.
+        #: Cures of charges and refunds.
         self.changes = changes
         #: Unreadable objects: key to error message.
         self.abnormal = abnormal
@@ -89,7 +89,7 @@ class PodCharges:
         self._pods.devices[row] = mask
 
     def _stated(self, row: int, slot: int, mask: int, annotation: str) -> int:
-        """A claim's mask with the NUMA nodes that the pod's annotation states."""
+        """Return a claim's mask, extended by the NUMA nodes in the pod's annotation."""
         if not annotation:
             return mask
         pod = f"pod {self._pods.key(row)}"
@@ -111,7 +111,7 @@ class PodCharges:
         self.reservations.forget(row)
 
     def refund(self, row: int) -> None:
-        """Take a pod off its slot and release its charge."""
+        """Remove a pod from its slot and release its charge."""
         slot = int(self._pods.slot[row])
         if slot == NO_SLOT:
             for rows in self._strays.values():
@@ -135,32 +135,32 @@ class PodCharges:
     # ------------------------------------------------------------ exclusive amounts
 
     def needs(self, pod: PodClass, slot: int, mask: int) -> tuple[tuple[int, int], ...]:
-        """What a claim takes of a slot by resource, with the rest of whole NUMA nodes."""
+        """Amounts that a claim uses on a slot, by resource, with the rest of whole NUMA nodes."""
         if pod.annotations.numa is None or not self._topology.numbers.get(slot):
             return pod.requests
         holding = self._topology.numa_holding_of(slot, numa_nodes_of(mask), pod)
         return _summed(pod.requests, holding.extra if holding is not None else ())
 
     def lowers_promises(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """bool[k]: classes whose claims lower what overcommitted slots promise."""
+        """bool[k]: classes whose claims reduce the promised amounts of overcommitted slots."""
         if not self._ledger.promises.ratios:
             return np.zeros(len(class_ids), np.bool_)
         found: npt.NDArray[np.bool_] = (self._classes.special[class_ids] & EXCLUSIVE) > 0
         return found
 
     def exclusive(self, class_id: int, slot: int, mask: int) -> tuple[tuple[int, int], ...]:
-        """What a claim of a class would hold exclusively on an overcommitted slot, by resource."""
+        """Exclusive amounts of a claim of a class on an overcommitted slot, by resource column."""
         pod = self._classes[class_id]
         if not pod.annotations.is_exclusive or not self._ledger.promises.is_overcommitted(slot):
             return ()
         return self.needs(pod, slot, mask)
 
     def lost(self, class_id: int, slot: int, mask: int) -> dict[int, int]:
-        """How much less a slot promises at most with a claim of a class, by resource column."""
+        """Maximum reduction of a slot's promises by a claim of a class, by resource column."""
         return self._ledger.promises.lost(slot, self.exclusive(class_id, slot, mask))
 
     def regained(self, row: int) -> dict[int, int]:
-        """How much more a slot promises at least without a pod, by resource column."""
+        """Minimum increase of a slot's promised amounts without a pod, by resource column."""
         held = self._held.get(row, ())
         return self._ledger.promises.regained(int(self._pods.slot[row]), held)
 
@@ -173,18 +173,18 @@ class PodCharges:
         return self._held.keys()
 
     def hold_again(self, slot: int) -> None:
-        """Recompute the exclusive amounts of a slot: its overcommit or its NUMA nodes changed."""
+        """Recompute the exclusive amounts of a slot whose overcommit or NUMA nodes changed."""
         ledger = self._ledger
         ledger.hold(slot, tuple(ledger.promises.held_on(slot).items()), -1)
         for row in self._pods.on_slot(slot).tolist():
             before = self._held.pop(row, None)
             self._hold(row, slot, self._classes[int(self._pods.class_id[row])])
             if before is not None or row in self._held:
-                self._pods.log.add(row)  # its eviction frees another amount now
+                self._pods.log.add(row)  # its eviction now frees another amount
         self.reservations.hold_again(slot)
 
     def _hold(self, row: int, slot: int, pod: PodClass) -> None:
-        """Promise the amounts of a pod with exclusive cores once, on an overcommitted slot."""
+        """Count the amounts of a pod with exclusive cores only once on an overcommitted slot."""
         if pod.annotations.is_exclusive and self._ledger.promises.is_overcommitted(slot):
             holding = self._topology.holdings.get(row)
             extra = holding.extra if holding is not None and holding.slot == slot else ()
@@ -220,12 +220,12 @@ class PodCharges:
         self._ledger.widen()
         requests = self._classes.requests_of(self._pods.class_id[rows])
         width = min(requests.shape[1], self._ledger.used.shape[1])
-        for column in range(width):  # a third of the time of all columns in one call
+        for column in range(width):  # one call with all columns needs three times as long
             np.add.at(self._ledger.used[:, column], slots, sign * requests[:, column])
         self._ledger.touch(slots)
 
     def placement_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:
-        """Cures of placing pods of these classes: none if no rule counts them."""
+        """Cures of placing pods of these classes; none if no rule counts them."""
         if not self._all_placements_cure and not np.any(self._classes.counted[class_ids]):
             return Cure.NONE
         self._domains.record_placed(() if self._all_placements_cure else class_ids)
@@ -242,7 +242,7 @@ class PodCharges:
         return sorted(self._strays.pop(name, ()))
 
     def node_of(self, row: int) -> str:
-        """Name of the node a pod is claimed for or bound to; empty for none."""
+        """Name of the node for which a pod is claimed or to which it is bound; empty for none."""
         slot = int(self._pods.slot[row])
         if slot != NO_SLOT:
             return self._nodes.names[slot]
@@ -262,7 +262,7 @@ class PodCharges:
 def _summed(
     requests: tuple[tuple[int, int], ...], more: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[int, int], ...]:
-    """Amounts by resource column, added up."""
+    """Sums of the amounts by resource column."""
     if not more:
         return requests
     found = dict(requests)

@@ -34,13 +34,13 @@ class Cluster:
         self.ledger = on_nodes.ledger
         #: Static facts by slot.
         self.nodes = on_nodes.nodes
-        #: NUMA nodes of machines, and what pods hold of them.
+        #: NUMA nodes of machines, and the pods' allocations on them.
         self.topology = on_nodes.topology
         #: Pods as rows.
         self.pods = of_pods.pods
         #: Classes of pods.
         self.classes = of_pods.classes
-        #: Namespaces, workload owners, PVCs, PVs and the like; nodes too if they are kept whole.
+        #: Namespaces, workload owners, PVCs, PVs and others; also nodes if they are kept whole.
         self.objects = of_pods.objects
         #: Preemption attributes of pods.
         self.preemption_attributes = of_pods.preemption_attributes
@@ -76,26 +76,26 @@ class Cluster:
         self.movements: dict[str, dict[str, list[str]]] = {}
         #: Values of PriorityClasses by name.
         self.priorities: dict[str, int] = {}
-        #: resourceVersions of our own pod updates, whose echo is ignored.
+        #: resourceVersions of our own pod updates, whose watch events are ignored.
         self.own_writes: set[int] = set()
         #: Wall clock minus engine clock, in seconds; converts times written by other components.
         self.wall_offset = 0.0
 
     @property
     def offers(self) -> OfferClaims:
-        """What frameworks hold besides the pods of their tasks."""
+        """Capacity that frameworks hold besides the pods of their tasks."""
         return self.charges.offers
 
     @property
     def basis(self) -> SnapshotBasis:
-        """Position that a snapshot taken now would have."""
+        """Position of a snapshot taken now."""
         return SnapshotBasis(self.ledger.head, self.objects.version)
 
     @property
     def domains_basis(self) -> tuple[int, int, int]:
-        """Inputs of an inter-pod decision taken now: numbering, counts, nodes."""
+        """Inputs of an inter-pod decision made now: numbering, counts, nodes."""
         return self.domains.counts.epoch, self.domains.counts.head, self.nodes.version
 
     def node_of(self, row: int) -> str:
-        """Name of the node a pod is claimed for or bound to; empty for none."""
+        """Name of the node for which a pod is claimed or to which it is bound; empty for none."""
         return self.charges.node_of(row)

@@ -1,7 +1,7 @@
-"""Devices of nodes: what a node reports, and the charges of its pods when that changes.
+"""Devices of nodes: the reported devices, and the charges of pods when the report changes.
 
-A node that reports fewer devices does not say which of them are gone. The requests of its pods
-still count, so what remains free is what the node reports less what its pods request.
+A report with fewer devices does not identify the missing ones. The requests of the pods still
+count, so the free amount is the reported amount minus the requests of the pods.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -19,12 +19,12 @@ def take_reported(
 
     Args:
         node: the node.
-        allocatable: its amounts by resource.
+        allocatable: the amounts of the node by resource.
         labels: the label with the model, by kind.
         table: numbers the models.
 
     Raises:
-        InputError: the cluster has too many models; nothing is changed.
+        InputError: the cluster has too many models; the table is unchanged.
     """
     found: dict[str, tuple[int, str]] = {}
     for kind, label in labels.items():
@@ -41,8 +41,8 @@ def charge_again(
 ) -> None:
     """Charge the pods of a slot whose devices were replaced by whole ones.
 
-    Pods whose devices are still there keep them; the others are charged for what is left, on their
-    NUMA nodes if these have any.
+    Pods whose devices still exist keep them. The other pods are charged for remaining devices, on
+    their NUMA nodes if these have any.
     """
     pods, classes = of_pods.pods, of_pods.classes
     charged = [(row, classes[int(pods.class_id[row])], int(pods.devices[row])) for row in rows]
@@ -57,7 +57,7 @@ def charge_again(
 
 
 def _lacks(table: DeviceColumns, slot: int, mask: int, requests: Sequence[DeviceRequest]) -> bool:
-    """Whether a mask selects fewer devices than are requested."""
+    """Return whether a mask selects fewer devices than are requested."""
     return any(len(_selected(table, slot, mask, each.kind)) < each.count for each in requests)
 
 
@@ -76,12 +76,12 @@ def replaced(
     requests: Sequence[DeviceRequest],
     near: Set[int] = frozenset(),
 ) -> int:
-    """A mask with the freest other devices in place of those that a slot has no longer.
+    """Return a mask in which the freest other devices replace those that a slot no longer has.
 
-    Of devices with enough free, those of ``near`` come first. A device may be selected that another
-    pod holds. Its free amount is negative afterwards, so nothing more fits there. If the slot has
-    too few, the pod keeps the numbers of its devices: they may return, as after a restart of a
-    device plugin.
+    Of devices with enough free, those of ``near`` come first. A selected device may belong to
+    another pod. Its free amount is then negative, so no further pod fits there. If the slot has too
+    few devices, the pod keeps the numbers of its devices: they may return, for example after a
+    restart of a device plugin.
     """
     found = mask & ~DEVICE_BITS
     gone = [d for d in range(MAX_DEVICES) if mask >> d & 1 and not table.kind[slot, d]]

@@ -70,7 +70,7 @@ class NodeUpdates:
             self.mark_static_changed(slot, changed)
 
     def remove(self, name: str) -> None:
-        """Remove a node; its pods become strays until they are seen elsewhere or end."""
+        """Remove a node; its pods become strays until they are seen on another node or end."""
         slot = self._nodes.by_name.get(name)
         if slot is None:
             return
@@ -101,7 +101,7 @@ class NodeUpdates:
         self.mark_static_changed(slot, Cure.NODE_ADDED)
 
     def set_ratios(self, name: str, ratios: Mapping[str, NodeRatio]) -> bool:
-        """Set how often a node promises its resources; returns whether that changed anything."""
+        """Set the overcommit ratios of a node; returns whether a ratio or cap changed."""
         slot = self._nodes.by_name.get(name)
         if slot is None:
             return False
@@ -115,7 +115,7 @@ class NodeUpdates:
         return changed
 
     def put_report(self, report: CustomNodeResource) -> None:
-        """Apply a node agent's report: NUMA nodes, their devices, load."""
+        """Apply a node agent's report: NUMA nodes, their devices, and load."""
         name = report.metadata.name
         self._nodes.reports.put(report)
         slot = self._nodes.by_name.get(name)
@@ -155,7 +155,10 @@ class NodeUpdates:
         self.mark_static_changed(slot, Cure.NONE)
 
     def _record_requested(self, slot: int) -> None:
-        """Record requests and use of the pods in a node's measurement: later pods are not in it."""
+        """Record requests and use of the pods in a node's measurement.
+
+        It does not include later pods.
+        """
         rows = self._pods.on_slot(slot)
         requests = self._classes.requests_of(self._pods.class_id[rows])[:, [CPU, MEMORY]]
         used = self._ledger.used[slot, [CPU, MEMORY]]
@@ -164,7 +167,7 @@ class NodeUpdates:
     def _install_devices(self, slot: int, devices: dict[str, tuple[int, str]]) -> bool:
         """Install a node's devices on its slot if they differ; pods keep their devices.
 
-        A pod whose device is gone is charged for another one: its request still counts.
+        A pod whose device is gone is charged for another device, because its request still counts.
         """
         table = self._ledger.devices
         if table.inventory(slot) == devices:
@@ -179,12 +182,12 @@ class NodeUpdates:
         return True
 
     def _must_move(self, slot: int, zone: str, lane: int) -> bool:
-        """Whether a node must change its slot; only empty nodes move for a lane alone."""
+        """Return whether a node must change its slot; only empty nodes move for a lane alone."""
         moved = self._ledger.slots.lane_of(slot) != lane and not self._ledger.used[slot].any()
         return self._nodes.zones[slot] != zone or moved
 
     def mark_static_changed(self, slot: int, changed: Cure) -> None:
-        """Record a change of something other than usage on a slot, and what it may cure."""
+        """Record a change of a slot other than usage, and its cures."""
         self._ledger.touch_static([slot])
         self._notify(slot)
         self._charges.changes.add_cures(changed)

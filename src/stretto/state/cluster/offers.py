@@ -1,9 +1,9 @@
-"""Offered capacity in the ledger: one claim per node for everything that frameworks hold there.
+"""Offered capacity in the ledger: one claim per node for all capacity that frameworks hold there.
 
-A master of frameworks holds capacity that no pod uses yet: outstanding offers, and tasks whose pods
-are not visible yet. Their sum is one claim on the node, so shards, binder and evictor count it like
-the claims of pods. The claim is replaced as a whole: charged before an offer is sent, reduced when
-a pod of a task is charged in its place, and released when an offer or a task ends.
+The master reserves capacity that no pod uses yet: outstanding offers, and tasks whose pods are not
+visible yet. Their sum is one claim on the node, so shards, binder and evictor count it like the
+claims of pods. The claim is replaced as a whole: charged before an offer is sent, reduced when a
+pod of a task is charged in its place, and released when an offer or a task ends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from stretto.state.rows.resources import PODS
 
 
 class OfferClaim(msgspec.Struct, frozen=True):
-    """What frameworks hold on a node, besides the pods of their tasks."""
+    """Capacity that frameworks hold on a node, besides the pods of their tasks."""
 
     #: Exact amounts by column, all positive.
     amounts: Mapping[int, int] = {}
@@ -31,11 +31,11 @@ class OfferClaim(msgspec.Struct, frozen=True):
     ports: PortRanges = ()
 
     def __bool__(self) -> bool:
-        """Whether anything is held."""
+        """Return whether any capacity is held."""
         return bool(self.amounts or self.devices or self.ports)
 
     def is_less_than(self, other: "OfferClaim") -> bool:
-        """Whether less of anything is held than in another claim."""
+        """Return whether any amount is smaller than in another claim."""
         return (
             any(self.amounts.get(key, 0) < n for key, n in other.amounts.items())
             or any(self.devices.get(key, 0) < n for key, n in other.devices.items())
@@ -44,7 +44,7 @@ class OfferClaim(msgspec.Struct, frozen=True):
 
 
 NOTHING: Final = OfferClaim()
-"""The claim of a node of which frameworks hold nothing."""
+"""The claim of a node on which frameworks hold no capacity."""
 
 
 class OfferClaims:
@@ -57,7 +57,7 @@ class OfferClaims:
         self._masks: dict[int, int] = {}
 
     def __bool__(self) -> bool:
-        """Whether frameworks hold anything."""
+        """Return whether frameworks hold any capacity."""
         return bool(self._claims)
 
     def __iter__(self) -> Iterator[tuple[int, OfferClaim]]:
@@ -65,7 +65,7 @@ class OfferClaims:
         return iter(self._claims.items())
 
     def of(self, slot: int) -> OfferClaim:
-        """What frameworks hold on a slot, besides the pods of their tasks."""
+        """Capacity that frameworks hold on a slot, besides the pods of their tasks."""
         return self._claims.get(slot, NOTHING)
 
     def mask(self, slot: int) -> int:
@@ -73,18 +73,18 @@ class OfferClaims:
         return self._masks.get(slot, 0)
 
     def is_short(self, slot: int) -> bool:
-        """Whether a slot has fewer devices than its claim holds."""
+        """Return whether a slot has fewer devices than its claim."""
         return self.mask(slot).bit_count() < sum(self.of(slot).devices.values())
 
     def charged(self, slot: int) -> Mapping[int, int]:
-        """The amounts that a claim takes in the ledger: its own, and one pod slot."""
+        """Amounts of a claim in the ledger: its own amounts and one pod slot."""
         claim = self.of(slot)
         return {**claim.amounts, PODS: 1} if claim else {}
 
     def replace(self, slot: int, claim: OfferClaim) -> bool:
-        """Replace the claim of a slot; whether less of anything is held now.
+        """Replace the claim of a slot; returns whether any amount is smaller now.
 
-        A claim also takes a pod slot, so that its first task has one.
+        A claim also includes a pod slot, so that its first task has one.
         """
         before = self.of(slot)
         if before == claim:
@@ -101,7 +101,7 @@ class OfferClaims:
         return claim.is_less_than(before)
 
     def fits_without(self, slot: int, pod: PodClass) -> bool:
-        """Whether a pod would fit on a slot if its claim were released."""
+        """Return whether a pod would fit on a slot if its claim were released."""
         ledger, claim = self._ledger, self.of(slot)
         free = ledger.alloc[slot] - ledger.used[slot]
         return (
@@ -124,8 +124,8 @@ class OfferClaims:
     def guess(self, slot: int, wanted: DeviceRequest) -> int:
         """The likely devices of a pod that no shard placed, as bits.
 
-        Those of the claim count as free if there are not enough others: the pod may run a task for
-        which the claim has held them, and the claim is reduced only afterwards.
+        The devices of the claim count as free if there are not enough others: the pod may run a
+        task for which the claim has reserved them, and the claim is reduced only afterwards.
         """
         devices, mask = self._ledger.devices, self.mask(slot)
         claimed = [d for d in range(MAX_DEVICES) if mask >> d & 1]
@@ -138,12 +138,12 @@ class OfferClaims:
         return found
 
     def take_again(self, slot: int) -> None:
-        """Take devices of a slot whose devices were replaced by whole ones."""
+        """Take the claim's devices again after those of the slot were replaced by whole ones."""
         self._masks.pop(slot, None)
         self._take_devices(slot, self.of(slot), 1)
 
     def release_node(self, slot: int) -> None:
-        """Forget the claim of a removed node, whose amounts the ledger clears."""
+        """Drop the claim of a removed node; the ledger clears its amounts."""
         self._claims.pop(slot, None)
         self._masks.pop(slot, None)
 

@@ -2,8 +2,9 @@
 
 A pod with the annotation ``godel.bytedance.com/reservation: "true"`` leaves a reservation when it
 ends: amounts, devices, ports and NUMA nodes stay charged until a pod of the same owner takes them
-or the reservation expires. A reservation is charged like a claim, so no other pod can take it. The
-binder opens it for its successor in the same step in which it judges that pod's claim.
+or the reservation expires. A reservation is charged like a claim, so no other pod can use its
+capacity. The binder opens it for the successor in the same step in which it judges the successor's
+claim.
 """
 
 from typing import Final
@@ -25,9 +26,9 @@ FIRST: Final = -2
 class PlaceReservation(msgspec.Struct, eq=False):
     """One reservation."""
 
-    #: Its number: negative, never reused.
+    #: Number of the reservation: negative, never reused.
     number: int
-    #: Namespace with kind and name of the owner, or with the pod's own name.
+    #: Namespace with kind and name of the owner, or with the pod's own name if it has no owner.
     owner: str
     #: Reservation index that the successor must have; empty for any.
     index: str
@@ -51,7 +52,7 @@ class PlaceReservation(msgspec.Struct, eq=False):
         self.mask = mask
 
     def renumber(self, number: int) -> None:
-        """Set a new number: one from before a restart may be in use."""
+        """Set a new number, because the number from before a restart may be in use."""
         self.number = number
 
 
@@ -62,9 +63,10 @@ class PlaceReservations:
         """Start without reservations."""
         #: Reservations by number.
         self.places: dict[int, PlaceReservation] = {}
-        #: Reservations made since the controller's last look.
+        #: Reservations made since the controller's last step.
         self.fresh: list[PlaceReservation] = []
-        #: Reservations taken by their successor since the controller's last look, with its row.
+        #: Reservations taken by their successors since the controller's last step, with the
+        #: successor's row.
         self.taken: list[tuple[PlaceReservation, int]] = []
         self._ledger = ledger
         self._topology = topology
@@ -75,7 +77,7 @@ class PlaceReservations:
         self._by_owner: dict[str, list[PlaceReservation]] = {}
 
     def __bool__(self) -> bool:
-        """Whether any reservation exists."""
+        """Return whether any reservation exists."""
         return bool(self.places)
 
     def set_owner(self, row: int, owner: str) -> None:
@@ -84,7 +86,7 @@ class PlaceReservations:
         self._members.setdefault(self.owner_of(row), set()).add(row)
 
     def forget(self, row: int) -> None:
-        """Forget an ended pod."""
+        """Drop the entries of an ended pod."""
         if row in self._owners:
             owner = self.owner_of(row)
             self._members.get(owner, set()).discard(row)
@@ -97,7 +99,7 @@ class PlaceReservations:
         return frozenset(self._members.get(self.owner_of(row), ()))
 
     def owner_of(self, row: int) -> str:
-        """The owner of a pod's reservation: the pod's own owner, or its name if it has none."""
+        """Owner of a pod's reservation: the pod's own owner, or its name if it has none."""
         serial, owner = self._owners.get(row, (0, ""))
         name = owner if owner and serial == self._pods.serial[row] else self._pods.name[row]
         return f"{self._pods.namespace[row]}/{name}"
@@ -138,7 +140,7 @@ class PlaceReservations:
         self.add(place)
 
     def drop(self, place: PlaceReservation) -> None:
-        """Release a reservation: its capacity is free."""
+        """Release a reservation, so that its capacity is free."""
         if self.places.pop(place.number, None) is None:
             return
         self._by_owner[place.owner].remove(place)
@@ -161,13 +163,13 @@ class PlaceReservations:
             return []
         if request.ttl:
             found = self._by_owner.get(self.owner_of(row), [])
-        else:  # a pod that names an index may take any owner's reservation
+        else:  # a pod that names an index may use the reservation of any owner
             space = self._pods.namespace[row]
             found = [place for place in self.places.values() if place.was[0] == space]
         return [p for p in found if p.index == request.index and covers(p.pod, pod)]
 
     def open(self, row: int, slot: int, pod: PodClass) -> PlaceReservation | None:
-        """Release the reservation that a pod's claim is for, so that the claim can be judged."""
+        """Release the reservation that a pod's claim uses, so that the claim can be judged."""
         for place in self.for_row(row, pod):
             if place.slot == slot:
                 self.drop(place)
@@ -186,7 +188,7 @@ class PlaceReservations:
         return bool(slots.live[place.slot]) and slots.generation[place.slot] == place.generation
 
     def _charge(self, place: PlaceReservation, sign: int) -> int:
-        """Take (or release) what the ended pod held; returns the mask."""
+        """Charge (or release) the allocation of the ended pod; returns the mask."""
         pod, slot, mask = place.pod, place.slot, place.mask
         for request in pod.devices:
             self._ledger.devices.take(slot, mask & DEVICE_BITS, request, sign)
@@ -205,7 +207,7 @@ class PlaceReservations:
         return mask
 
     def take_devices_again(self, slot: int) -> None:
-        """Take the devices of reservations after those of a slot were replaced by whole ones."""
+        """Take the reservations' devices again after a slot's were replaced by whole ones."""
         devices = self._ledger.devices
         for place in self.places.values():
             if place.slot != slot:
@@ -216,7 +218,7 @@ class PlaceReservations:
                 devices.take(slot, place.mask & DEVICE_BITS, request)
 
     def hold_again(self, slot: int) -> None:
-        """Promise the exclusive amounts of reservations once, where overcommit starts."""
+        """Count the exclusive amounts of reservations once on a slot where overcommit starts."""
         for place in self.places.values():
             if place.slot == slot:
                 self._hold(place, 1)
@@ -228,7 +230,7 @@ class PlaceReservations:
 
 
 def covers(reserved: PodClass, wanted: PodClass) -> bool:
-    """Whether the reservation of a pod of one class is sufficient for a pod of another."""
+    """Return whether the reservation of a pod of one class is sufficient for a pod of another."""
     have = dict(reserved.requests)
     return (
         all(have.get(column, 0) >= amount for column, amount in wanted.requests)

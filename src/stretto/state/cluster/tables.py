@@ -1,4 +1,4 @@
-"""Tables of the cluster state that grow together: those by node slot, and those by pod."""
+"""Tables of the cluster state that grow together: tables by node slot and tables by pod."""
 
 from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
@@ -13,20 +13,20 @@ from stretto.state.work.evictions import Evictions
 
 
 class NodeTables:
-    """What is known of nodes, by slot."""
+    """Facts about nodes, by slot."""
 
     def __init__(self, config: ClusterConfig) -> None:
         """Start without nodes."""
         #: Exact amounts by slot.
         self.ledger = Ledger(config.fan_out, pools=not config.whole)
-        #: NUMA nodes of machines, and what pods hold of them.
+        #: NUMA nodes of machines, and the pods' allocations on them.
         self.topology = NumaTopology(self.ledger)
         #: Static facts by slot.
         self.nodes = NodeFacts(images=config.images, topology=self.topology)
 
 
 class PodTables:
-    """What is known of pods, by row or by uid, and the objects that rules about pods read."""
+    """Facts about pods, by row or by uid, and the objects that rules about pods read."""
 
     def __init__(self, config: ClusterConfig, ledger: Ledger) -> None:
         """Start without pods, with the resource names of a ledger."""
@@ -40,7 +40,8 @@ class PodTables:
         self.preemption_attributes = PreemptionAttributeTable(config.preemptible)
         #: Pods that are being evicted, and the nominations that wait for them.
         self.evictions = Evictions(self.pods)
-        #: Namespaces, workload owners, PVCs, PVs and the like; nodes too if they are kept whole.
+        #: Namespaces, workload owners, PVCs, PVs and similar objects; also nodes if they are kept
+        #: whole.
         self.objects = ClusterObjects()
         #: Populations counted by inter-pod rules, and the terms of classes.
         self.domains = PopulationRegistry(self.pods, self.classes, self.objects)

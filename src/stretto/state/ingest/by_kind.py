@@ -45,15 +45,15 @@ APPLY: Final[Mapping[Kind, Apply]] = {
     POD_GROUP: lambda _, ingest, events, __: ingest.groups(events),
     POD: lambda _, ingest, events, now: ingest.pods(events, now),
 }
-"""The function of each kind whose entry in the table of kinds has ``watched``."""
+"""Function for each kind whose entry in the table of kinds has ``watched``."""
 
 
 def _applying(mark: str) -> Apply:
-    """The function of the PodGroups of another scheduler."""
+    """Return the function for the PodGroups of another scheduler."""
     return lambda cluster, _, events, __: apply_foreign_groups(cluster, mark, events)
 
 
 APPLY_FORMS: Final[Mapping[Kind, Apply]] = {
     kind: _applying(form.mark) for kind, form in FORMS.items()
 }
-"""The function of each kind of PodGroups that is watched where the store has it."""
+"""Function for each kind of PodGroup that is watched if the store has it."""

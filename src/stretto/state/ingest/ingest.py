@@ -36,7 +36,7 @@ class Ingest:
         self._priorities.classes(events)
 
     def reread(self, records: Iterable[Record], now: float) -> None:
-        """Read pending pods again: their classes have gained fields since."""
+        """Read pending pods again because their classes now include more fields."""
         self._pods.known.reread(records, now)
 
     def end(self, row: int) -> None:

@@ -1,4 +1,4 @@
-"""Changes of pods that have a row: relabelled, resized, bound elsewhere, finished, deleted."""
+"""Changes of pods with a row: relabelled, resized, bound elsewhere, finished or deleted."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -53,7 +53,7 @@ class KnownPods:
         self._change(row, record, head, now)
 
     def reread(self, records: Iterable[Record], now: float) -> None:
-        """Read pending pods again: their classes have gained fields since."""
+        """Read pending pods again because their classes now include more fields."""
         pods = self._cluster.pods
         for record in records:
             row = pods.row(record.uid)
@@ -73,7 +73,7 @@ class KnownPods:
         pods.log.add(row)
 
     def _change(self, row: int, record: Record, head: PodHead, now: float) -> None:
-        """Apply a change of a known pod that is still wanted."""
+        """Apply a change of a known pod that is still relevant."""
         cluster, pods = self._cluster, self._cluster.pods
         node = record.node or head.spec.node_name
         self._change_class(row, record, head)
@@ -129,7 +129,7 @@ class KnownPods:
             cluster.changes.resized.append(row)
 
     def _node_seen(self, row: int, node: str, mask: int, annotation: str = "") -> None:
-        """Apply a bind seen in the store: the store overrides the local assumption."""
+        """Apply a bind from the store: the store overrides the local assumption."""
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
         if pods.slot[row] != (NO_SLOT if slot is None else slot) or slot is None:

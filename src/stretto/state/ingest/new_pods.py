@@ -1,7 +1,7 @@
 """Rows for new pods, from watch events.
 
 A batch is read into columns first and its rows are added at once. Pods of one template arrive
-together, so what they have in common is computed once (``templates``).
+together, so their common values are computed once (``templates``).
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ _NOMINATED: Final = attrgetter("status.nominated_node_name")
 
 
 class PodRegistration:
-    """Adds rows for new pods; pods of other schedulers count only once they are on a node."""
+    """Adds rows for new pods; pods of other schedulers count only after they have a node."""
 
     def __init__(self, cluster: Cluster, priorities: PodPriorities) -> None:
         """Register pods of one cluster."""

@@ -20,7 +20,7 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, Record, WatchEvent
 
 OWN_MOVES: Final = "stretto-rescheduler"
-"""Creator of the Movements that Stretto's own rescheduler writes; these are ignored."""
+"""Creator of the Movements that Stretto's own rescheduler writes; they are ignored."""
 MAX_RECOMMENDED: Final = 1000
 """Maximum number of pods for which one Movement may recommend one node."""
 _MOVEMENT: Final = msgspec.json.Decoder(Movement)
@@ -72,7 +72,7 @@ def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 
 
 def _recommended(movement: Movement) -> dict[str, list[str]]:
-    """Nodes by unit, repeated once per pod still wanted there."""
+    """Nodes by unit, repeated once per pod that is still wanted on the node."""
     found: dict[str, list[str]] = {}
     for each in movement.status.owners:
         if each.owner is None:

@@ -34,7 +34,7 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
 NO_TIMEOUT: Final = (1 << 31) - 1
-"""Schedule timeout in seconds of a group that states none: 68 years."""
+"""Schedule timeout in seconds of a group without one: 68 years."""
 
 
 def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeManagers) -> None:
@@ -93,7 +93,7 @@ def _apply_groups(
     mark: str,
     decoded: Callable[[Record], PodGroup],
 ) -> None:
-    """Apply events of one form of PodGroups, whose names get a mark."""
+    """Apply events of one form of PodGroups; their names get a mark."""
     for event in events:
         key = f"{event.record.namespace}/{event.record.name}{mark}"
         if event.type is EventType.DELETED:
@@ -124,9 +124,9 @@ def _own_group(record: Record) -> PodGroup:
 
 
 def _foreign_group(record: Record) -> PodGroup:
-    """Translate a PodGroup of another scheduler to Gödel's; zero members are one.
+    """Translate a PodGroup of another scheduler to Gödel's; a minimum of zero becomes one.
 
-    Those of Volcano have the same spec as those of scheduler-plugins.
+    PodGroups of Volcano and scheduler-plugins have the same spec.
     """
     group = decode_as(PluginsPodGroup, record.body, "podgroup")
     spec = group.spec
@@ -161,7 +161,7 @@ def _workload_group(record: Record) -> PodGroup:
 
 
 def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:
-    """Keep the last readable version of a group; if there is none, report to its pods."""
+    """Keep the last readable version of a group; if there is none, report the error to its pods."""
     name = key.partition("@")[0]
     message = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
     cluster.abnormal[f"podgroup {key}"] = message

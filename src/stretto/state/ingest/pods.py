@@ -1,9 +1,9 @@
 """Application of pod events to the columns.
 
-Events arrive in version order and each is read once. A batch of new pods and the echo of a batch of
-our own binds take the fast path: lists first, columns once. All other events (a pod bound by
-another scheduler, changed, ended) are rare and are applied one by one. An unreadable object is
-recorded in ``cluster.abnormal`` and fails alone.
+Events arrive in version order and each is read once. A batch of new pods and the watch events of
+our own binds use the fast path: lists first, then all columns at once. All other events (a pod
+bound by another scheduler, changed, ended) are rare and are applied one by one. An unreadable
+object is recorded in ``cluster.abnormal`` and fails alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ from stretto.stores.store import EventType, WatchEvent
 # is slow.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
-_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy checks an enum's class three times per comparison
+_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy checks an enum three times per comparison
 _DELETING: Final = attrgetter("deleting")
 _SORT: Final = attrgetter("bind", "type")
 """Event fields that select the fast path."""
@@ -153,7 +153,7 @@ class PodIngest:
             self._registration.add([event], now)
 
     def _confirm(self, rows: npt.NDArray[np.int64], now: float) -> None:
-        """Confirm our own binds seen in the store."""
+        """Confirm our own binds from the store."""
         if len(rows):
             pods = self._cluster.pods
             step_pods(pods.state, rows, PodEvent.BIND)

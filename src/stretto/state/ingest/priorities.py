@@ -41,7 +41,7 @@ class PodPriorities:
         """A pod's resolved priority.
 
         Raises:
-            InputError: it does not fit 32 bits.
+            InputError: the priority does not fit into 32 bits.
         """
         cluster, priority = self._cluster, head.spec.priority
         if priority is None:
@@ -96,7 +96,7 @@ class PodPriorities:
 
 
 def checked_priority(value: int, where: str) -> int:
-    """A priority that fits its column; Kubernetes has the same limit."""
+    """Check that a priority fits into its column; Kubernetes has the same limit."""
     if not -(1 << 31) <= value < 1 << 31:
         raise InputError(where, value, "a number of 32 bits")
     return value
@@ -105,7 +105,7 @@ def checked_priority(value: int, where: str) -> int:
 _RUNNING: Final = "Running"
 """Phase of a pod that runs."""
 START_TIME: Final = b'"startTime"'
-"""Mark in the JSON of pods that their node has started."""
+"""Text in the JSON of pods whose node has started them."""
 
 
 def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
@@ -141,6 +141,6 @@ def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> N
 
 
 def _clock_time(cluster: Cluster, text: str) -> float:
-    """Convert a wall time to the engine's clock; an unreadable one is ignored."""
+    """Convert a wall time to the engine's clock; an unreadable time is ignored."""
     seconds = timestamp_or_none(text)
     return float(np.inf) if seconds is None else seconds - cluster.wall_offset

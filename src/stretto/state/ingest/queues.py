@@ -18,19 +18,19 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 _ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
 _LIKELY: Final = (b"pod-group", b"stretto.dev/queue", b'"schedulingGroup"', b"/group-name")
-"""Parts of the marks: most pods have none of them."""
+"""Parts of the marks: most pods contain none of them."""
 _MARKS: Final = (
     GROUP_NOTE.encode(),
     b"stretto.dev/queue",
     b'"schedulingGroup"',
     *(key.encode() for form in FORMS.values() for key in form.keys),
 )
-"""Marks in the JSON of pods that name a group or a queue."""
+"""Texts in the JSON of pods that name a group or a queue."""
 _QUEUE: Final = msgspec.json.Decoder(Queue)
 
 
 def names_unit(body: bytes) -> bool:
-    """Whether the JSON of a pod names a PodGroup of any scheduler, or a queue."""
+    """Return whether the JSON of a pod names a PodGroup of any scheduler, or a queue."""
     if not any(part in body for part in _LIKELY):
         return False
     return any(mark in body for mark in _MARKS)
@@ -39,8 +39,9 @@ def names_unit(body: bytes) -> bool:
 def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
     """Announce all pods on nodes that count for a queue to the dispatcher.
 
-    Our pods count for the queue that they name, else for the default one; pods of other schedulers
-    only for one that they name. The rows decide which pods are on nodes: a list may be older.
+    Our pods count for the queue that they name, or else for the default queue. Pods of other
+    schedulers count only for a queue that they name. The rows determine which pods are on nodes,
+    because a list may be older.
 
     Returns:
         Rows of pods on nodes without a sufficiently recent record; the caller must read those
@@ -66,7 +67,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
 
 
 def apply_queues(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
-    """Apply events of Queues; an unreadable one keeps its last readable version."""
+    """Apply events of Queues; an unreadable Queue keeps its last readable version."""
     for event in events:
         record = event.record
         name, key = record.name, f"queue {record.name}"

@@ -1,8 +1,9 @@
 """Gödel's node manager (NMNode), and the allocatable amounts of a node with both agents.
 
-Two agents may manage one machine: the kubelet reports what the node offers to pods, the node
-manager what it reserves of its own capacity. The node manager's reservation reduces the kubelet's
-allocatable. A machine with a node manager only is a node for the pods that this agent starts.
+Two agents may manage one machine: the kubelet reports the allocatable amounts for pods, the node
+manager reports the reserved part of its own capacity. The node manager's reservation reduces the
+kubelet's allocatable. A machine with only a node manager is a node for the pods that this agent
+starts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,8 +29,8 @@ def allocatable_of(
 ) -> dict[str, int]:
     """Allocatable amounts of a node that also has a node manager.
 
-    For each resource: the node's allocatable minus what the manager reserves (its capacity minus
-    its allocatable), at least 0; resources that only the manager reports are added.
+    For each resource: the node's allocatable minus the manager's reserved amount (its capacity
+    minus its allocatable), at least 0. Resources that only the manager reports are added.
     """
     found = dict(node)
     for name in {*capacity, *allocatable}:
@@ -56,7 +57,7 @@ class NodeManagers:
     # ------------------------------------------------------------ nodes
 
     def adjusted(self, node: Node) -> Node:
-        """A new or changed node, adjusted by its node manager."""
+        """Return a new or changed node, adjusted by its node manager."""
         name = node.metadata.name
         manager = self._managers.get(name)
         if manager is None:
@@ -68,12 +69,12 @@ class NodeManagers:
         return msgspec.structs.replace(node, status=status)
 
     def node_added(self, name: str) -> None:
-        """Record that a Node exists, so its kubelet does."""
+        """Record that a Node object exists, and therefore a kubelet."""
         self._kubelets.add(name)
         self._manage(name)
 
     def node_removed(self, name: str) -> None:
-        """Handle the deletion of a Node: a machine with a node manager remains a node."""
+        """Process the deletion of a Node: a machine with a node manager remains a node."""
         self._kubelets.discard(name)
         self._own.pop(name, None)
         self._settle(name)

@@ -1,4 +1,4 @@
-"""What the pods of one template have in common, read once and cached.
+"""Common values of the pods of one template, computed once and cached.
 
 The cache is keyed by the raw inputs (``template_key``) and, for pending pods of one batch, by the
 identity of their shared head.
@@ -46,16 +46,19 @@ class PodTemplateCache:
         self._priorities = priorities
         self._templates = 0
         self._template_key = template_key
-        # Results by template key, and the epoch they are valid for.
+        # Results by template key, and the epoch for which they are valid.
         self._alike: dict[bytes, Made] = {}
-        # The same by identity of a head that many pending pods share; the head is kept alive for
-        # that.
+        # Results by identity of a head that many pending pods share; the cache keeps the head
+        # alive, so that the identity stays unique.
         self._of_shared: dict[int, Found] = {}
         self._heads: list[PodHead] = []
         self._epoch: tuple[int, ...] = ()
 
     def read(self, events: Sequence[WatchEvent]) -> list[Found | None]:
-        """State and template results of each pod; ``None`` for irrelevant and invalid ones."""
+        """Return state and template results of each pod.
+
+        ``None`` for irrelevant and invalid pods.
+        """
         self._forget_outdated()
         by_image = self._cluster.classes.by_image
         self._template_key = template_key_with_images if by_image else template_key
@@ -83,7 +86,7 @@ class PodTemplateCache:
     def _forget_outdated(self) -> None:
         """Clear cached results that are outdated.
 
-        Nothing is released while a batch is read, so results stay valid until its end.
+        No class or tag is released while a batch is read, so results stay valid until its end.
         """
         cluster, tags = self._cluster, self._cluster.domains.tags
         epoch = (
@@ -128,7 +131,7 @@ class PodTemplateCache:
         return self._alike.get(key) or self._make(record, head, key)
 
     def _make(self, record: Record, head: PodHead, key: bytes) -> Made:
-        """The same for a pod whose template is not cached."""
+        """Compute the same for a pod whose template is not cached."""
         cluster = self._cluster
         if not head.metadata.name:
             head = decode_pod_head(record.body)  # error messages must name the pod
@@ -147,5 +150,5 @@ def key_of(record: Record) -> str:
 
 
 def may_be_finished(record: Record) -> bool:
-    """Whether the phase must be decoded: a cheap byte search for the fast path."""
+    """Return whether the phase must be decoded: a cheap byte search for the fast path."""
     return b'"Succeeded"' in record.body or b'"Failed"' in record.body

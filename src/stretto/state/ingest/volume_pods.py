@@ -58,7 +58,7 @@ class VolumePods:
             yield from (event for event in events if event.head is None and not event.bind)
 
     def _names_volumes(self, event: WatchEvent) -> bool:
-        """Whether a pod names a PVC or a disk."""
+        """Return whether a pod names a PVC or a disk."""
         if event.head is not None:
             raw = event.head.spec.volumes
             return raw is not NO_BYTES and _names_disk(bytes(raw))
@@ -72,7 +72,10 @@ class VolumePods:
 
 
 def _names_disk(text: bytes) -> bool:
-    """Whether a body names a volume source that rules read; loop-free, as it runs per pod."""
+    """Return whether a body names a volume source that rules read.
+
+    It has no loop, because it runs for every pod.
+    """
     return (
         b'"persistentVolumeClaim"' in text
         or b'"ephemeral"' in text

@@ -1,4 +1,4 @@
-"""Storage of whole objects, for profiles that need more than rows and columns hold.
+"""Storage of whole objects, for profiles that need more than rows and columns contain.
 
 CRDs and other objects that are neither pods nor nodes go to ``cluster.objects``. With
 ``ClusterConfig.whole``, whole nodes are stored there too, and each pod with a row keeps its last
@@ -113,7 +113,7 @@ def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
         if meta_of(known).uid not in ("", record.uid):
             return
     elif known is not None and int(meta_of(known).resource_version or 0) >= record.version:
-        return  # our own write was applied before its echo
+        return  # our own write was applied before its watch event
     cluster.changes.add_cures(CURES[kind])
     place = f"{record.namespace}/{record.name}".lstrip("/")
     key = f"{kind.kind.lower()} {place}"
@@ -133,7 +133,7 @@ def read_object(kind: Kind, record: Record) -> Wire:
     """Decode an object of a record; the record's metadata overrides the body's.
 
     Raises:
-        InputError: it is unreadable; the message has the field.
+        InputError: the object is unreadable; the message contains the field.
     """
     item = codec.decode(kind, record.body)
     meta = msgspec.structs.replace(
@@ -148,7 +148,7 @@ def read_object(kind: Kind, record: Record) -> Wire:
 
 
 def _has_changed(before: Record, after: Record) -> bool:
-    """Whether anything other than the fields of a bind changed."""
+    """Return whether anything other than the fields of a bind changed."""
     return before.deleting != after.deleting or (
         before.body is not after.body and before.body != after.body
     )

@@ -1,13 +1,13 @@
 """Eligibility: results of rules that depend on the node object alone, cached as rows over slots.
 
 A static rule (selector, affinity, taints) gives the same result for every pod with the same
-signature until a node changes. So each distinct tuple of signatures has one byte row that marks the
-eligible slots, and one row of weighted static scores. Node changes are recorded by slot and patched
-into every row, as one batch, at the next read. Rules are passed in as objects: this module depends
-on their protocol only.
+signature until a node changes. Therefore each distinct tuple of signatures has one byte row that
+marks the eligible slots, and one row of weighted static scores. Node changes are recorded by slot
+and patched into every row, as one batch, at the next read. Rules are passed in as objects: this
+module depends on their protocol only.
 
-Memory bounds the number of rows; a new signature takes the least recently used row. A row number is
-therefore valid only while the row's serial is the one that was read with it.
+Memory limits the number of rows; a new signature replaces the least recently used row. A row number
+is therefore valid only while the row's serial equals the serial that was read with it.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -25,7 +25,7 @@ from stretto.state.nodes.table import NodeFacts
 ScoreArray = npt.NDArray[np.int32]
 
 ROW_BYTES: Final = 64 << 20
-"""Memory for the rows of each kind: 3,200 filter rows at 20,000 nodes."""
+"""Memory in bytes for the rows of each kind: 3,200 filter rows at 20,000 nodes."""
 SCORE_LIMIT: Final = np.iinfo(np.int16).max
 """Largest sum of weighted scores that fits a row."""
 
@@ -36,12 +36,13 @@ V_contra = TypeVar("V_contra", contravariant=True)
 class StaticRule(Protocol):
     """Common protocol of static filters and scores.
 
-    A rule that is both may also define ``filter_signature`` and ``score_signature``, which name
-    what each half depends on: pods that differ only in the other half then share a row.
+    A rule that is both a filter and a score may also define ``filter_signature`` and
+    ``score_signature``, which return the inputs of each half. Pods that differ only in the inputs
+    of the other half then share a row.
     """
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The part of the class that the result depends on; ``None`` if the rule does not apply."""
+        """Part of the class on which the result depends; ``None`` if the rule does not apply."""
         ...
 
 
@@ -49,7 +50,7 @@ class StaticFilter(StaticRule, Protocol[V_contra]):
     """A filter whose result depends on the class and the node object alone."""
 
     def filter(self, pod: PodClass, view: V_contra, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the pod may run."""
+        """bool[k]: true where the pod may run."""
         ...
 
 
@@ -57,7 +58,7 @@ class StaticScore(StaticRule, Protocol[V_contra]):
     """A score that depends on the class and the node object alone."""
 
     def score(self, pod: PodClass, view: V_contra, slots: SlotArray) -> ScoreArray:
-        """int32[k] in 0..100."""
+        """int32[k]: scores in 0..100."""
         ...
 
 
@@ -79,7 +80,7 @@ class Eligibility(Generic[V]):
             scores: static scores with their weights.
             nodes: the nodes whose slots the rows cover.
             view: returns the current view that rules read.
-            row_bytes: memory for the rows of each kind.
+            row_bytes: memory in bytes for the rows of each kind.
 
         Raises:
             InputError: a weight is negative, or the weighted scores could exceed int16.
@@ -111,7 +112,7 @@ class Eligibility(Generic[V]):
     def tables(
         self,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int16], npt.NDArray[np.int32]]:
-        """``rows``, ``scores`` and ``uniform``; read them again for each use."""
+        """Return ``rows``, ``scores`` and ``uniform``; read them again for each use."""
         self._catch_up()
         return self._filters.array, self._scores.array, self._scores.uniform
 
@@ -119,8 +120,8 @@ class Eligibility(Generic[V]):
     def rows(self) -> npt.NDArray[np.uint8]:
         """uint8[row, slot]: 1 where pods of the row may run; 0 where the slot has no node.
 
-        Larger than the part in use, and reallocated when rows or nodes are added: read it again for
-        each use.
+        The array is larger than the part in use, and is reallocated when rows or nodes are added:
+        read it again for each use.
         """
         self._catch_up()
         return self._filters.array
@@ -133,7 +134,7 @@ class Eligibility(Generic[V]):
 
     @property
     def uniform(self) -> npt.NDArray[np.int32]:
-        """int32[row]: the score of a row of ``scores`` on every live slot; -1 if it varies."""
+        """int32[row]: score of a row of ``scores`` on every live slot; -1 if it varies."""
         self._catch_up()
         return self._scores.uniform
 

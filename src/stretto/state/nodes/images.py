@@ -1,7 +1,7 @@
 """Images present on nodes, for the image-locality score.
 
-Kept only if a profile uses it. Pod classes include images only from the first report on, so that
-clusters whose nodes report no images pay nothing.
+The images are stored only if a profile uses this score. Pod classes include images only from the
+first report on, so that clusters whose nodes report no images have no cost.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ class NodeImages:
 
     def __init__(self, *, wanted: bool) -> None:
         """Start without images."""
-        #: Whether any profile reads images.
+        #: True if any profile reads images.
         self.wanted = wanted
-        #: Whether a node has ever reported an image.
+        #: True if a node has ever reported an image.
         self.active = False
         #: Incremented on every change that may change a score.
         self.version = 0
@@ -58,7 +58,7 @@ class NodeImages:
                 del self._holders[name], self._sizes[name]
 
     def recount(self) -> None:
-        """Invalidate the scores: the number of nodes, and so every image's share, changed."""
+        """Invalidate the scores after the number of nodes, part of every share, changed."""
         self.version += self.active
 
     def holders(self, name: str) -> npt.NDArray[np.int64]:
@@ -67,5 +67,5 @@ class NodeImages:
         return np.fromiter(found, np.int64, len(found))
 
     def size(self, name: str) -> int:
-        """Bytes of an image, as reported by the first node; 0 if no node has it."""
+        """Size of an image in bytes, as reported by the first node; 0 if no node has it."""
         return self._sizes.get(name, 0)

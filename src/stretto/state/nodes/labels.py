@@ -1,7 +1,7 @@
 """Labels of all nodes, stored compactly and fast to query.
 
 Each distinct (key, value) pair is interned to a number, its pair id. A node keeps only the sorted
-ids of its labels: 20,000 nodes with 15 labels take a few MB. The column of a key (the pair id by
+ids of its labels: 20,000 nodes with 15 labels need a few MB. The column of a key (the pair id by
 slot, 0 where the node lacks the key) is created when a selector first uses the key and patched from
 then on, so keys that no selector uses cost nothing. Pair ids differ between keys, so a column's
 entries also serve as domain numbers.
@@ -23,7 +23,7 @@ IdArray = npt.NDArray[np.int32]
 COLUMN_LIMIT: Final = 1024
 """Maximum number of columns; the least recently used is dropped (and can be rebuilt)."""
 SWEEP_FLOOR: Final = 1 << 16
-"""Number of pairs below which pairs of removed nodes are not swept: a fleet's own host names."""
+"""Number of pairs below which pairs of removed nodes are not dropped, such as host names."""
 FEW: Final = 8
 """Number of values up to which pairwise comparison is faster than a set lookup."""
 INT64: Final = np.iinfo(np.int64)
@@ -55,7 +55,7 @@ class LabelColumns:
 
     def __init__(self) -> None:
         """Start without slots."""
-        #: Incremented when pair ids are renumbered: ids read from a column before are invalid.
+        #: Incremented when pair ids are renumbered: ids read from a column earlier are invalid.
         self.epoch: int = 0
         self._pairs = _LabelPairs()
         self._cells: list[array[int]] = []
@@ -119,15 +119,15 @@ class LabelColumns:
         return next((names[p][1] for p in self._cells[slot] if names[p][0] == key), None)
 
     def pair_id(self, key: str, value: str) -> int:
-        """The id of a pair as stored in columns; -1 if no node has had it."""
+        """Id of a pair as stored in columns; -1 if no node has had it."""
         return self._pairs.get((key, value), -1)
 
     def pair_value(self, pair: int) -> str:
-        """The value of a pair id."""
+        """Value of a pair id."""
         return self._pairs.names[pair][1]
 
     def column(self, key: str) -> IdArray:
-        """int32[slot]: the pair id of a key, 0 where the node lacks it. Read-only."""
+        """int32[slot]: pair id of a key, 0 where the node lacks the key. Read-only."""
         found = self._columns.pop(key, None)
         if found is None:
             number = self._pairs.keys_seen.get(key)
@@ -145,7 +145,7 @@ class LabelColumns:
         return mask
 
     def holds(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
-        """bool[k]: slots that match a rule; a missing key matches the two negations only."""
+        """bool[k]: slots that match a rule; a missing key matches only the two negations."""
         ids = self.column(rule.key)[slots]
         present: BoolArray = ids != 0
         if rule.operator is Operator.EXISTS:
@@ -166,7 +166,7 @@ class LabelColumns:
         return mask
 
     def _among(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
-        """Where the value is one of the rule's values."""
+        """bool[k]: true where the value is one of the rule's values."""
         known = [p for value in rule.values if (p := self.pair_id(rule.key, value)) > 0]
         if len(known) > FEW:
             return np.isin(ids, np.array(known, np.int32))
@@ -176,7 +176,7 @@ class LabelColumns:
         return mask
 
     def _compared(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
-        """Where the value is an integer that satisfies Gt or Lt."""
+        """bool[k]: true where the value is an integer that satisfies Gt or Lt."""
         self._read_integers()
         limit = integer(rule.values[0])
         if limit is None:

@@ -1,8 +1,9 @@
-"""The measured use of each pod, so that a pod stops to count when it leaves its node.
+"""The measured use of each pod, so that a pod no longer counts after it leaves its node.
 
-A report measures a node and its QoS levels, not single pods. The part of a pod is its part of the
-requests of the measured pods of its level. Pods of a level without use share the rest of the node's
-use. A pod that leaves after the measurement is subtracted by that part until the next measurement.
+A report measures a node and its QoS levels, not single pods. The use of a level is divided among
+its measured pods in proportion to their requests. Pods of a level without use share the rest of the
+node's use. The share of a pod that leaves after the measurement is subtracted until the next
+measurement.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ class MeasuredPods:
         self.use: Ints = np.zeros((0, 2), np.int64)
         #: int64[slot, 2]: measured use of the pods that left.
         self.gone_use: Ints = np.zeros((0, 2), np.int64)
-        #: int64[slot, 2]: their requests.
+        #: int64[slot, 2]: requests of these pods.
         self.gone_requests: Ints = np.zeros((0, 2), np.int64)
 
     def grow(self, slots: int) -> None:
@@ -50,12 +51,12 @@ class MeasuredPods:
         self.clear(slot)
 
     def clear(self, slot: int) -> None:
-        """Forget the pods that left a slot."""
+        """Drop the records of the pods that left a slot."""
         self.gone_use[slot] = 0
         self.gone_requests[slot] = 0
 
     def forget(self, rows: Ints) -> None:
-        """Forget the measured use of pods whose node is removed."""
+        """Drop the measured use of pods whose node is removed."""
         self.use[rows[rows < len(self.use)]] = NOT_MEASURED
 
     def leave_one(self, row: int, slot: int, requests: Iterable[tuple[int, int]]) -> None:
@@ -71,7 +72,7 @@ class MeasuredPods:
         self.forget(rows)
 
     def subtract(self, rows: Ints, slots: Ints, requests: Ints) -> None:
-        """Subtract pods from their slots, and keep their measured use."""
+        """Subtract pods from their slots, but keep their measured use."""
         known = np.flatnonzero(rows < len(self.use))
         known = known[self.use[rows[known], 0] != NOT_MEASURED]
         if len(known):
@@ -80,13 +81,13 @@ class MeasuredPods:
             np.add.at(self.gone_requests, slots[known], requests[known])
 
     def copied(self) -> "MeasuredPods":
-        """A copy from which pods may be subtracted without an effect on this one."""
+        """Return a copy from which pods may be subtracted without an effect on this object."""
         gone = self.gone_use.copy(), self.gone_requests.copy()
         return copied_with(self, gone_use=gone[0], gone_requests=gone[1])
 
 
 def parts_of_use(use: Ints, levels: Ints, requests: Ints) -> Ints:
-    """The part of each pod of the use of its level, by its part of the level's requests.
+    """Divide the use of each level among its pods in proportion to their requests.
 
     Args:
         use: int64[level, 2]: measured use.

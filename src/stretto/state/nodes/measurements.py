@@ -1,7 +1,7 @@
 """Recent measurements of every node, for percentiles of its use.
 
 A node keeps its last ``SAMPLES`` measurements: with one report per minute, a quarter of an hour,
-which is Koordinator's longest usual aggregation. Older use does not decide about a placement.
+which is Koordinator's longest usual aggregation. Older measurements do not affect placement.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 SAMPLES: Final = 15
-"""Measurements that are kept of each node."""
+"""Number of measurements kept for each node."""
 
 
 class NodeUseHistory:
@@ -42,7 +42,7 @@ class NodeUseHistory:
         self.count[slot] += 1
 
     def clear(self, slot: int) -> None:
-        """Forget a slot whose node is removed."""
+        """Drop the measurements of a slot whose node is removed."""
         self.used[slot] = -1
         self.count[slot] = 0
 
@@ -52,9 +52,10 @@ class NodeUseHistory:
         percent: float,
         since_s: float | npt.NDArray[np.float64],
     ) -> npt.NDArray[np.int64]:
-        """int64[k, 2]: the use that so many percent of the measurements since a time do not exceed.
+        """int64[k, 2]: percentile of the use measured since a time.
 
-        ``since_s`` is one time, or float64[k]. -1 where there is no measurement.
+        ``percent`` is the percentile, 0 to 100. ``since_s`` is one time, or float64[k]. The result
+        is -1 where there is no measurement.
         """
         since = np.broadcast_to(np.asarray(since_s, np.float64), (len(slots),))
         recent = (self.at_s[slots] >= since[:, None]) & (self.used[slots, :, 0] >= 0)

@@ -1,8 +1,8 @@
 """Node-agent reports by node: the NUMA layout and measured usage.
 
-A CustomNodeResource has the name of its node and may exist before it, after it, or outlive it. The
-last report of each name is kept, so that a re-created node finds its report. Measurements are
-stored in columns by slot, where load-aware rules read them.
+A CustomNodeResource has the name of its node and may exist before the node is created or after it
+is deleted. The last report of each name is kept, so that it also applies to a re-created node.
+Measurements are stored in columns by slot, where load-aware rules read them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,20 @@ from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 NEVER_MEASURED: Final = ""
 """Measurement time of a node without measurement."""
 AHEAD_S: Final = 3600.0
-"""Seconds that a measurement may be ahead of most others; beyond them the agent's clock is wrong.
-A measurement that goes back by less is a late copy, and one that goes back by more a set clock."""
+"""Seconds by which a measurement may be ahead of most others.
+
+Beyond them, the agent's clock is wrong. A measurement that goes back by less is a late copy; if it
+goes back by more, the clock was set.
+"""
 MOST_CPU: Final = 10**9
-"""Milli-CPU of a million cores: more is no measurement, and percentages of less fit in 64 bits."""
+"""Milli-CPU of a million cores.
+
+A larger value is invalid, and percentages of a smaller one fit in 64 bits.
+"""
 MOST_MEMORY: Final = 1 << 53
-"""Bytes, 8 PiB: as for CPU."""
+"""Bytes (8 PiB): upper bound of valid memory, as for CPU."""
 MOST: Final = 0.9
-"""Part of the nodes whose measurements show what time it is."""
+"""Fraction of the nodes whose measurements determine the current time."""
 
 
 class MeasuredLevels(NamedTuple):
@@ -51,7 +57,7 @@ class NodeReports:
         self.by_name: dict[str, CustomNodeResource] = {}
         #: Creation time (RFC 3339) by node name.
         self.created_at: dict[str, str] = {}
-        #: int64[slot, 2]: measured usage, CPU in milli and memory in bytes; -1 if unmeasured.
+        #: int64[slot, 2]: measured usage in milli-CPU and bytes; -1 if unmeasured.
         self.used: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         #: int64[slot, 2]: requests of the measured pods at the time of the measurement.
         self.requested: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
@@ -65,11 +71,11 @@ class NodeReports:
         self.history = NodeUseHistory()
         #: Measured use of each pod.
         self.pods = MeasuredPods()
-        #: Whether the last report that was settled had a measurement that is newer than the last.
+        #: True if the last settled report had a measurement that is newer than the previous one.
         self.renewed = False
-        #: Taints that apply to pods of one QoS, by slot.
+        #: Taints that apply to pods of one QoS level, by slot.
         self.taints: dict[int, tuple[CnrTaint, ...]] = {}
-        #: Incremented on every report, and where a slot gets or loses one.
+        #: Incremented on every report, and when a slot gains or loses one.
         self.version: int = 0
         self._newest_s = -1, 0.0
         self._settled: set[int] = set()
@@ -105,7 +111,10 @@ class NodeReports:
 
     @property
     def newest_s(self) -> float:
-        """Time of the newest measurement, without agents whose clocks are far ahead of most."""
+        """Time of the newest measurement, in seconds since 1970.
+
+        Agents whose clocks are far ahead of most others are ignored.
+        """
         if self._newest_s[0] != self.version:
             times = self.measured_s[self.measured_s > 0]
             usual = float(np.quantile(times, MOST, method="lower")) if len(times) else 0.0
@@ -127,13 +136,13 @@ class NodeReports:
         key: Callable[[int], str],
         amounts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
     ) -> None:
-        """Record which pods the measurement of a slot includes, and the use of each.
+        """Record the pods that the measurement of a slot includes, and the use of each.
 
         Args:
             slot: the slot.
             rows: int64[k]: the pods there.
             key: returns ``namespace/name`` of a row.
-            amounts: int64[2], the requests of the slot, and int64[k, 2], those of each pod.
+            amounts: int64[2], the requests of the slot, and int64[k, 2], the requests of each pod.
         """
         used, requests = amounts
         levels, use = self._levels_of(slot, rows, key)
@@ -141,7 +150,7 @@ class NodeReports:
         self.pods.renew(slot, rows, parts_of_use(use, levels, requests))
 
     def showing(self, pods: MeasuredPods) -> "NodeReports":
-        """The same reports with other pods."""
+        """Return the same reports with other pods."""
         return copied_with(self, pods=pods)
 
     def put(self, report: CustomNodeResource) -> None:
@@ -155,7 +164,7 @@ class NodeReports:
         self.version += 1
 
     def knows(self, name: str, slot: int) -> bool:
-        """Whether a report of a node exists or is still applied."""
+        """Return whether a report of a node exists or is still applied."""
         return name in self.by_name or slot in self._settled
 
     def settle(self, name: str, slot: int) -> tuple[NumaLayout, list[str]]:
@@ -181,7 +190,10 @@ class NodeReports:
         return layout, problems
 
     def node_removed(self, name: str, slot: int, rows: npt.NDArray[np.int64]) -> None:
-        """Handle the removal of a node with these pods; its report is kept for its successor."""
+        """Process the removal of a node with these pods.
+
+        Its report is kept for a re-created node.
+        """
         self.created_at.pop(name, None)
         self.pods.forget(rows)
         if slot < len(self.used):
@@ -190,7 +202,7 @@ class NodeReports:
             self.pods.clear(slot)
 
     def clear(self, slot: int) -> None:
-        """Clear everything reported for a slot."""
+        """Clear all reported values of a slot."""
         self.version += 1
         self.used[slot] = -1
         self.measured_at[slot] = NEVER_MEASURED
@@ -212,7 +224,7 @@ class NodeReports:
         return np.array(found, np.int64), levels.use
 
     def _kept(self, slot: int) -> tuple[tuple[int, int], str]:
-        """The measurement of a slot: use and time."""
+        """Measurement of a slot: use and time."""
         cpu, memory = self.used[slot].tolist()
         return (cpu, memory), self.measured_at[slot]
 
@@ -264,7 +276,7 @@ class NodeReports:
 def _levels(
     used: npt.NDArray[np.int64], groups: Sequence[GroupUsage], complain: Callable[[str], None]
 ) -> MeasuredLevels:
-    """The use of a node by level; the use that no level has is the first one's."""
+    """Use of a node by level; use that belongs to no level is added to the first one."""
     by_pod: dict[str, int] = {}
     use = [used]
     for group in groups:
@@ -280,14 +292,14 @@ def _levels(
 def _usage(used: Usage, complain: Callable[[str], None]) -> tuple[int, int] | None:
     """Measured usage as (milli-CPU, bytes); ``None`` if no machine can use so much.
 
-    Negative amounts count as 0. Both are problems of the report.
+    Negative amounts count as 0. Both cases are problems of the report.
     """
     found = []
     for name, stated, most in (("cpu", used.cpu, MOST_CPU), ("memory", used.memory, MOST_MEMORY)):
         try:
             value = 0 if stated is None else amount(name, stated, f"usage.{name}")
         except InputError:
-            value = most + 1  # beyond 64 bits, and so beyond every machine
+            value = most + 1  # more than 64 bits, which no machine has
         if value > most:
             complain(f"nodeMetricStatus: no machine uses {name} {stated}; the usage is ignored")
             return None

@@ -1,9 +1,9 @@
 """Rows of a static table: one per distinct signature, shared by all classes with that signature.
 
-The implementation of ``eligibility``: maps signatures to rows, fills rows, reassigns the least
-recently used when memory is short, and patches a batch of slots in all of them. Each rule runs once
-per distinct signature of its own and the results are combined, so that classes that differ in one
-rule do not recompute the others.
+This is the implementation of ``eligibility``. It maps signatures to rows, fills rows, reassigns the
+least recently used row when memory is short, and updates a batch of slots in all rows. Each rule
+runs once per distinct signature of its own, and the results are combined. Therefore classes that
+differ in one rule do not recompute the others.
 """
 
 from collections.abc import Callable, Hashable
@@ -21,7 +21,9 @@ from stretto.state.rows.slots import BLOCK
 Values = npt.NDArray[Any]
 """Results of one rule or one row for some slots."""
 Signer = Callable[[PodClass], Hashable | None]
-"""Returns the part of a class that a rule's result depends on; ``None`` if the rule does not apply.
+"""Returns the part of a class on which a rule's result depends.
+
+``None`` if the rule does not apply.
 """
 Judge = Callable[[int, PodClass, SlotArray], Values]
 """Evaluates a rule, given by position, for a class and some slots."""
@@ -35,7 +37,7 @@ SERIAL_LIMIT: Final = 100_000
 MEMO_LIMIT: Final = 16
 """Maximum number of cached rule results while rows are filled: few distinct cordons and taints."""
 PATCH_VALUES: Final = 1 << 22
-"""Values held at once while rows are patched: 16 MB of scores."""
+"""Maximum number of values in memory while rows are patched: 16 MB of scores."""
 
 
 class _RulePart(NamedTuple):
@@ -43,14 +45,14 @@ class _RulePart(NamedTuple):
 
     #: Position of the rule.
     rule: int
-    #: What the rule's result depends on.
+    #: Part of the class on which the rule's result depends.
     signature: Hashable
     #: A class with this signature, for evaluation.
     pod: PodClass
 
 
 class RowKind(NamedTuple):
-    """How the rows of a table are computed."""
+    """Functions that compute the rows of a table."""
 
     #: One signature function per rule.
     signers: tuple[Signer, ...]
@@ -70,13 +72,11 @@ class StaticRows:
         self._kind = kind
         self._nodes = nodes
         self._row_bytes = row_bytes
-        #: [row, slot]: larger than the part in use, to leave capacity for growth; the spare part is
-        #: 0.
+        #: [row, slot]: larger than the part in use, for growth; the spare part is 0.
         self.array: Values = np.zeros((8, 0), kind.dtype)
         #: int64[row]: serial of the row's content; 0 if it was never filled.
         self.serials: npt.NDArray[np.int64] = np.zeros(8, np.int64)
-        #: int32[row]: the value of a row on every live slot; -1 if the values differ (or may
-        #: differ).
+        #: int32[row]: value of a row on every live slot; -1 if the values differ or may differ.
         self.uniform: npt.NDArray[np.int32] = np.zeros(8, np.int32)
         #: Number of reassigned rows so far.
         self.reassigned_rows: int = 0
@@ -199,7 +199,10 @@ class StaticRows:
         return answer
 
     def _allot_row(self, parts: list[_RulePart]) -> int:
-        """A row for these parts: a new one while memory allows, else the least recently used."""
+        """Return a row for these parts.
+
+        A new one while memory allows, or else the least recently used.
+        """
         width = max(1, self.array.shape[1]) * self.array.itemsize
         limit = max(MIN_ROWS, self._row_bytes // width)
         if len(self._rows) < limit:
@@ -246,6 +249,6 @@ class StaticRows:
 
 
 def _common(values: Values) -> int:
-    """The value shared by all entries, if it is not negative; -1 if they differ."""
+    """Value shared by all entries, if it is not negative; -1 if they differ."""
     first = int(values[0]) if len(values) else 0
     return first if first >= 0 and (values == first).all() else -1

@@ -1,9 +1,9 @@
 """Static facts of nodes, by slot: names, labels, taints, cordons.
 
 These are properties of the node object, unlike the usage in the ``ledger``. Lists of taints are
-interned: a fleet has thousands of nodes and a handful of distinct lists, so a taint rule is
-evaluated once per list and gathered. ``put`` returns what changed, so that the caller marks the
-slot dirty and wakes only the pods that the change may help.
+interned: a cluster has thousands of nodes and a handful of distinct lists, so a taint rule is
+evaluated once per list. ``put`` returns the change, so that the caller marks the slot as changed
+and wakes only the pods that the change may help.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class NodeFacts:
         """Start without slots.
 
         Args:
-            images: whether to store the images that nodes report.
+            images: true to store the images that nodes report.
             topology: the NUMA ledger; ``None`` if NUMA nodes are not tracked.
         """
         #: Incremented on every change of any node; equal versions imply equal results.
@@ -102,7 +102,7 @@ class NodeFacts:
         return self._rank
 
     def showing(self, pods: MeasuredPods) -> "NodeFacts":
-        """The same nodes with other measured pods."""
+        """Return the same nodes with other measured pods."""
         return copied_with(self, reports=self.reports.showing(pods))
 
     def live_slots(self) -> SlotArray:
@@ -126,7 +126,7 @@ class NodeFacts:
         self.labels.grow(size)
 
     def put(self, slot: int, node: Node) -> Cure:
-        """Set a slot's node and return what changed; ``NONE`` if only the resourceVersion did.
+        """Set a slot's node and return the change; ``NONE`` if only the resourceVersion changed.
 
         Raises:
             ValueError: another slot has a node of this name: a bug in the caller.

@@ -1,6 +1,6 @@
 """Toleration of taints: Kubernetes' matching rule, and a canonical form of tolerations.
 
-Several rules share it: taints themselves, cordons (a cordon counts as a taint), and topology spread
+Several rules use it: taints themselves, cordons (a cordon counts as a taint), and topology spread
 that excludes tainted nodes.
 """
 
@@ -12,18 +12,20 @@ from stretto.api.types.pod import Toleration
 from stretto.api.wire.selectors import integer
 
 NO_SCHEDULE: Final = "NoSchedule"
-"""Effect: no new pods."""
+"""Effect that excludes new pods."""
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-"""Effect: new pods only if no better node exists."""
+"""Effect that allows new pods only if no better node exists."""
 NO_EXECUTE: Final = "NoExecute"
-"""Effect: no new pods, and running ones are evicted."""
+"""Effect that excludes new pods and evicts running ones."""
 
 TolerationKey = tuple[str, str, str, str]
 """(key, operator, value, effect) of a toleration, with defaults filled in."""
 
 
 def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = True) -> bool:
-    """Whether a toleration matches a taint; an empty key or effect matches every key or effect.
+    """Return whether a toleration matches a taint.
+
+    An empty key or effect matches every key or effect.
 
     ``compares`` enables Gt and Lt.
     """
@@ -61,7 +63,7 @@ def toleration_keys(
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    """Gt and Lt: whether the taint's integer satisfies the toleration's comparison."""
+    """Return whether the taint's integer satisfies the toleration's comparison (Gt or Lt)."""
     mine, limit = _plain_integer(taint.value), _plain_integer(toleration.value)
     if mine is None or limit is None:
         return False

@@ -1,1 +1,1 @@
-"""NUMA nodes: their layout, what each has and what pods hold of it."""
+"""NUMA nodes: their layout, their amounts and the pods' allocations."""

@@ -1,8 +1,8 @@
 """Choice of NUMA nodes for a pod on one machine: the plain reference implementation.
 
 The compiled form is in ``framework.kernels.groups.numa``; a property test compares the two. Only
-resources that the machine reports by NUMA node count: a resource (or device kind) that no NUMA node
-reports is checked on the node as a whole.
+resources that the machine reports by NUMA node are considered: a resource (or device kind) that no
+NUMA node reports is checked on the node as a whole.
 
 * ``ONE``: the NUMA node with the least free CPU that has everything, the lowest number first.
 * ``SOCKET``: the socket with the least free CPU whose NUMA nodes together have everything.
@@ -30,7 +30,7 @@ class NumaDeviceRequest(NamedTuple):
     fitting: tuple[int, ...]
     #: Number of all devices of the kind by NUMA node.
     installed: tuple[int, ...]
-    #: Whether they count when the number of whole NUMA nodes is computed.
+    #: True if they determine the number of whole NUMA nodes.
     aligned: bool
 
 
@@ -45,11 +45,11 @@ class NumaMachine(NamedTuple):
     free: Sequence[Sequence[int]]
     #: Requests by NUMA column.
     amounts: Sequence[int]
-    #: By NUMA column: whether it counts when the number of whole NUMA nodes is computed.
+    #: By NUMA column: true if it determines the number of whole NUMA nodes.
     aligned: Sequence[bool]
     #: Devices that the pod requests.
     devices: Sequence[NumaDeviceRequest] = ()
-    #: CPU and memory that a whole NUMA node takes of the machine, by NUMA node.
+    #: CPU and memory of the machine that a whole NUMA node uses, by NUMA node.
     share: Sequence[Sequence[int]] = ()
     #: Free CPU and memory of the machine as a whole.
     node_free: Sequence[int] = ()
@@ -74,12 +74,14 @@ def relevant_columns(machine: NumaMachine) -> list[int]:
 
 
 def numa_nodes_for(order: Sequence[int], inside: Sequence[int], most: int) -> list[int]:
-    """NUMA nodes that one resource may use: the fullest of ``inside``, or all of it and more.
+    """NUMA nodes that one resource may use.
+
+    The fullest of ``inside``, or all of ``inside`` and more.
 
     Args:
-        order: what each NUMA node offers of the resource.
+        order: amount of the resource on each NUMA node.
         inside: the NUMA nodes of the pod.
-        most: how many the resource needs.
+        most: number of NUMA nodes that the resource needs.
     """
     if most <= len(inside):
         return sorted(inside, key=lambda z: (-order[z], z))[:most]
@@ -162,7 +164,7 @@ def _whole(machine: NumaMachine) -> int:
 
 
 def _holds(machine: NumaMachine, numa_nodes: Sequence[int]) -> bool:
-    """Whether whole NUMA nodes have a pod's requests, and the machine has their share free."""
+    """Return whether whole NUMA nodes fit a pod's requests and the machine has their share free."""
     for r, node_free in enumerate(machine.node_free):
         if sum(machine.share[z][r] for z in numa_nodes) > node_free:
             return False
@@ -187,7 +189,7 @@ def _holds(machine: NumaMachine, numa_nodes: Sequence[int]) -> bool:
 def spread(
     machine: NumaMachine, k: int, inside: Sequence[int], whole: bool
 ) -> list[tuple[int, int, int]] | None:
-    """Take an amount from the allowed NUMA nodes, one after another."""
+    """Allocate an amount on the allowed NUMA nodes, one after another."""
     free, left = [numa_node[k] for numa_node in machine.free], machine.amounts[k]
     order = list(inside)
     if whole:

@@ -1,11 +1,11 @@
 """Bulk charging of NUMA nodes.
 
-What a class takes of given NUMA nodes depends only on the class and the machine's layout, if it
-requests one NUMA node, or whole ones for CPU and memory alone: the usage of others decides whether
-it fits, not what it takes. There are few such portions (sizes × layouts × NUMA nodes), so each is
-computed once, by ``NumaTopology`` itself, and claims are checked and charged in columns. Portions
-that depend on usage (a socket, devices near whole NUMA nodes) are left to ``NumaTopology.covers``
-and ``take``, claim by claim.
+If a class requests one NUMA node, or whole ones for CPU and memory alone, its amounts on given NUMA
+nodes depend only on the class and the machine's layout. The usage of other pods determines whether
+it fits, not the amounts. There are few such portions (sizes × layouts × NUMA nodes). Therefore
+``NumaTopology`` computes each once, and claims are checked and charged in columns. Portions that
+depend on usage (a socket, devices near whole NUMA nodes) are processed claim by claim with
+``NumaTopology.covers`` and ``take``.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _Key = tuple[int, int, int]
 
 
 class NumaBulkClaims:
-    """Portions of NUMA nodes by number, and the claims that take them."""
+    """Portions of NUMA nodes by number, and the claims that use them."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Start without portions."""
@@ -85,7 +85,7 @@ class NumaBulkClaims:
     ) -> bool:
         """Charge claims with portion numbers to their NUMA nodes; all of them, or none.
 
-        The excess of whole NUMA nodes over the pods' own requests is charged to the nodes too; the
+        The excess of whole NUMA nodes over the pods' own requests is also charged to the nodes; the
         caller checks that the nodes have it free.
         """
         if not len(rows):
@@ -151,7 +151,7 @@ class NumaBulkClaims:
         return self._kinds.setdefault(form, len(self._kinds))
 
     def _compute_claims(self, slot: int, numa_nodes: int, pod: PodClass) -> int:
-        """The portion number of a class on the NUMA nodes of a mask on a machine."""
+        """Portion number of a class on the NUMA nodes of a mask on a machine."""
         topology = self._cluster.topology
         if pod.annotations.numa is None or not numa_nodes or slot >= len(topology.count):
             return NONE
@@ -194,7 +194,7 @@ class NumaBulkClaims:
     def _sign(
         self, slots: npt.NDArray[np.int32], numbers: npt.NDArray[np.int64], sign: int
     ) -> None:
-        """Add (or subtract) what claims take."""
+        """Add (or subtract) the amounts of claims."""
         topology, ledger = self._cluster.topology, self._cluster.ledger
         parts = sign * self._amount[numbers]
         np.add.at(topology.taken.reshape(-1), self._cells(slots, numbers), parts)

@@ -1,11 +1,12 @@
 """Domain caps: the largest part of an application on one value of a node label.
 
-A unit (a PodGroup, or the pods of one owner) is the application. Its caps are in the annotation
-``stretto.dev/domain-caps`` of its pods or of its PodGroup. Its size is the size that its PodGroup
-states, otherwise the number of its pods, at least ``min_member``. A cap of 25 % of eight pods is
-two, of six pods one: percentages are rounded down, and one pod is always allowed.
+The application is a unit (a PodGroup, or the pods of one owner). Its caps are in the annotation
+``stretto.dev/domain-caps`` of its pods or of its PodGroup. Its size is the size in its PodGroup, or
+else the number of its pods, at least ``min_member``. A cap of 25 % of eight pods is two, of six
+pods one: percentages are rounded down, and one pod is always allowed.
 
-A shard checks caps when it places, and the binder when it grants: no interleaving violates them.
+A shard checks caps when it places pods, and the binder checks them when it grants claims. Therefore
+no interleaving violates them.
 """
 
 from collections.abc import Iterable
@@ -78,7 +79,7 @@ def count_by_domain(
 def exceeds_cap(
     cluster: Cluster, unit: Unit, granted: Iterable[int], claim: tuple[int, int]
 ) -> bool:
-    """Whether a claim would violate a cap of its unit.
+    """Return whether a claim would violate a cap of its unit.
 
     Args:
         cluster: the current cluster.
@@ -102,7 +103,7 @@ def exceeds_cap(
 
 
 def respects_caps(cluster: Cluster, plan: Plan) -> bool:
-    """Whether the claims of a plan, all granted, respect every cap of their units."""
+    """Return whether the claims of a plan, all granted, respect every cap of their units."""
     pods, labels = cluster.pods, cluster.nodes.labels
     for claims in plan.units:
         unit, rows = claims.unit, plan.rows[claims.start : claims.stop]

@@ -1,7 +1,7 @@
 """Exact check whether pods fit a node after evictions, from the ledger and the rows.
 
-Preemption checks it before evicting, and the binder again after the evictions; tests compare the
-search for victims with it.
+Preemption performs it before evictions, and the binder performs it again afterwards; tests compare
+the search for victims with it.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ def fits_after_eviction(
     wanted: Sequence[tuple[int, int]],
     going: Collection[int] = _NOTHING,
 ) -> bool:
-    """Whether pods fit a slot after the removal of other pods.
+    """Return whether pods fit a slot after the removal of other pods.
 
     Args:
         cluster: the cluster.
@@ -41,7 +41,7 @@ def fits_after_eviction(
     requested = used > 0
     used += ledger.used[slot]
     used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
-    for row in going:  # whole NUMA nodes take more of the node than requested
+    for row in going:  # whole NUMA nodes use more of the node than requested
         holding = cluster.topology.holdings.get(row)
         for column, amount in holding.extra if holding is not None and holding.slot == slot else ():
             used[column] -= amount
@@ -62,7 +62,7 @@ def fits_after_eviction(
 def allocatable_after(
     cluster: Cluster, slot: int, wanted: Sequence[tuple[int, int]], going: Collection[int]
 ) -> npt.NDArray[np.int64]:
-    """int64[resource]: what a slot promises with some pods and without others.
+    """int64[resource]: promised amounts of a slot with some pods and without others.
 
     Args:
         cluster: the cluster.
@@ -107,7 +107,7 @@ def devices_after_eviction(
 def charge_after_eviction(
     cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]
 ) -> None:
-    """Charge a claim to a slot whose capacity for it is still held by pods being evicted."""
+    """Charge a claim to a slot whose capacity is still used by pods being evicted."""
     if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is None:
         cluster.charges.charge(row, slot, mask)
         return

@@ -1,7 +1,7 @@
-"""The attempts by which a gang with members of different sizes is placed, in one place.
+"""The sequence of attempts to place a gang with members of different sizes.
 
-Placement, gang preemption, reclaim and explanations use the same sequence: members from the
-scarcest kind on, then an assignment found by an exact search over amounts, then other orders.
+Placement, gang preemption, reclaim and explanations use the same sequence: first the members in the
+order of scarcity, then an assignment found by an exact search over amounts, then other orders.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,9 +32,9 @@ class Attempt(NamedTuple):
 class GangKinds(NamedTuple):
     """The members of a gang by kind."""
 
-    #: int64[kind]: what distinguishes the kinds: ids of classes, in the order of submission.
+    #: int64[kind]: ids that distinguish the kinds, such as class ids, in the order of submission.
     ids: npt.NDArray[np.int64]
-    #: For each kind, the indices of its members.
+    #: Indices of the members, by kind.
     members: tuple[tuple[int, ...], ...]
 
     @property
@@ -53,7 +53,7 @@ def kinds_of(class_ids: Sequence[int] | npt.NDArray[np.int32]) -> GangKinds:
 
 
 def is_mixed(class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
-    """Whether members of a gang belong to different classes."""
+    """Return whether members of a gang belong to different classes."""
     ids = np.asarray(class_ids)
     return len(ids) > 1 and bool((ids != ids[0]).any())
 
@@ -74,8 +74,8 @@ def gang_amounts(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(int64[kind, column], int64[node, column]): amounts of one member, and free amounts.
 
-    Devices add two columns a kind: whole free devices, and free milli. For parts of devices the
-    columns are necessary and not sufficient.
+    Devices add two columns per kind: whole free devices, and free milli. For parts of devices,
+    these columns are a necessary but not a sufficient condition.
     """
     width, classes = len(nodes.free), cluster.classes
     kinds = sorted({each.kind for c in ids.tolist() for each in classes[c].devices})
@@ -99,7 +99,7 @@ def gang_amounts(
 
 
 def idle_amounts(cluster: Cluster) -> NodeAmounts:
-    """The amounts of every slot without its pods; nothing for slots without a node."""
+    """Amounts of every slot without its pods; 0 for slots without a node."""
     ledger = cluster.ledger
     ledger.widen()
     size, width = ledger.slots.size, len(ledger.resources)
@@ -111,7 +111,7 @@ def idle_amounts(cluster: Cluster) -> NodeAmounts:
 
 
 def orders_of_rows(cluster: Cluster, rows: Sequence[int]) -> Iterator[list[int]]:
-    """Pods of a gang in the orders of the attempts; as they are for a uniform gang."""
+    """Pods of a gang in the orders of the attempts; for a uniform gang, only the given order."""
     ids = cluster.pods.class_id[np.array(rows, np.int64)]
     if not is_mixed(ids):
         yield list(rows)
@@ -154,11 +154,11 @@ def attempts(
 
     Args:
         kinds: the members by kind.
-        at_least: members that must be placed.
-        problem: makes the packing problems, one for each set of nodes that may hold the gang;
-            empty for a gang whose nodes amounts do not decide.
+        at_least: number of members that must be placed.
+        problem: returns the packing problems, one for each set of nodes that the gang may use;
+            empty for a gang whose placement does not depend on amounts alone.
         amounts: (``need``, ``free``) of ``orders_of``.
-        is_exact: whether nodes outside ``eligible`` stay ineligible while members are placed; then
+        is_exact: true if nodes outside ``eligible`` stay ineligible while members are placed; then
             a search without result ends the attempts.
     """
     orders = orders_of(kinds, *amounts)

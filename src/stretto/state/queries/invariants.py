@@ -1,8 +1,8 @@
 """Invariants as checks on live state.
 
-Each check returns the breaches it found, in words; an empty list means none. The checks recompute
-from the rows what the engine maintains incrementally, so they reveal bugs in the incremental code.
-They run after every step of the fault simulator, and on demand in production.
+Each check returns the breaches that it found, as text; an empty list means none. The checks
+recompute from the rows the values that the engine updates incrementally, so they reveal bugs in the
+incremental code. They run after every step of the fault simulator, and on demand in production.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import Plan, Verdict
 
 PLACED = (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
-"""States in which a pod holds its node's resources."""
+"""States in which a pod uses its node's resources."""
 
 
 class InvariantBreach(NamedTuple):
@@ -31,7 +31,7 @@ class InvariantBreach(NamedTuple):
 
 
 def check_all(cluster: Cluster) -> list[InvariantBreach]:
-    """All checks of one cluster's own data."""
+    """Run all checks of one cluster's own data."""
     return [
         *ledger_equals_rows(cluster),
         *devices_equal_rows(cluster),
@@ -43,7 +43,7 @@ def check_all(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Used amounts equal the sum over the pods on each slot."""
+    """Check that used amounts equal the sum over the pods on each slot."""
     ledger, pods = cluster.ledger, cluster.pods
     rows = _placed_rows(cluster)
     width = len(ledger.resources)
@@ -67,7 +67,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Free milli of every device equals its total minus its pods' shares."""
+    """Check that the free milli of every device equals its total minus its pods' shares."""
     table, pods = cluster.ledger.devices, cluster.pods
     taken = np.zeros_like(table.free)
     for row in _placed_rows(cluster).tolist():
@@ -94,7 +94,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Host ports in use on a node are those of its pods, and those of frameworks."""
+    """Check that the host ports in use on a node are those of its pods and of frameworks."""
     table, pods = cluster.ledger.ports, cluster.pods
     expected = np.zeros_like(table.used)
     rows = _placed_rows(cluster)
@@ -116,27 +116,23 @@ def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Usage of every NUMA node equals its pods' holdings plus reported usage."""
+    """Check that the usage of every NUMA node equals its pods' allocations plus reported usage."""
     topology, pods = cluster.topology, cluster.pods
     expected = topology.foreign()
     found = []
     for row, holding in topology.holdings.items():
         if row >= 0 and pods.slot[row] != holding.slot:
-            found.append(
-                InvariantBreach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on")
-            )
+            found.append(InvariantBreach(1, f"pod {pods.key(row)} has NUMA nodes of another node"))
         for numa_node, column, amount in holding.parts:
             expected[holding.slot, numa_node, column] += amount
     for slot in np.unique(np.argwhere(expected != topology.taken)[:, 0]).tolist():
         name = cluster.nodes.names[slot] or slot
-        found.append(
-            InvariantBreach(1, f"node {name}: its NUMA nodes differ from what its pods hold")
-        )
+        found.append(InvariantBreach(1, f"node {name}: its NUMA nodes differ from its pods"))
     return found
 
 
 def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
-    """Nodes whose pods take more than allocatable (allowed only if other components caused it)."""
+    """Find nodes whose pods use more than allocatable (only other components may cause this)."""
     ledger = cluster.ledger
     over = np.argwhere(ledger.used > ledger.alloc)
     found = [
@@ -162,20 +158,20 @@ def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
-    """A pending pod holds no slot; a placed one holds a live slot or is a stray."""
+    """Check that a pending pod has no slot, and that a placed pod has a live slot or is a stray."""
     pods, slots = cluster.pods, cluster.ledger.slots
     found = []
     for row in pods.rows().tolist():
         state, slot = PodState(int(pods.state[row])), int(pods.slot[row])
         if state not in PLACED and slot != NO_SLOT:
             found.append(
-                InvariantBreach(3, f"pod {pods.key(row)} is {state.name} but holds slot {slot}")
+                InvariantBreach(3, f"pod {pods.key(row)} is {state.name} but has slot {slot}")
             )
         if state in PLACED and not cluster.node_of(row):
             found.append(InvariantBreach(3, f"pod {pods.key(row)} is {state.name} but on no node"))
         if slot != NO_SLOT and not slots.live[slot]:
             found.append(
-                InvariantBreach(3, f"pod {pods.key(row)} is on slot {slot}, where no node lives")
+                InvariantBreach(3, f"pod {pods.key(row)} is on slot {slot}, which has no node")
             )
         if slot != NO_SLOT and pods.generation[row] != slots.generation[slot]:
             found.append(
@@ -187,7 +183,7 @@ def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def evictions_follow_pods(cluster: Cluster) -> list[InvariantBreach]:
-    """An eviction in progress is registered on the slot of its pod."""
+    """Check that an eviction in progress is registered on the slot of its pod."""
     pods, found = cluster.pods, []
     for row, eviction in cluster.evictions.in_progress.items():
         slot = int(pods.slot[row])
@@ -198,7 +194,7 @@ def evictions_follow_pods(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def gangs_are_complete(plan: Plan, verdict: Verdict) -> list[InvariantBreach]:
-    """Of every unit of a plan, at least the required number of claims was granted, or none."""
+    """Check that no unit of a plan was granted some claims but fewer than required."""
     granted = {*verdict.granted.tolist(), *verdict.nominated.tolist()}
     found = []
     for unit in plan.units:

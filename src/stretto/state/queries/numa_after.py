@@ -1,8 +1,8 @@
-"""One node as it will be after evictions, for queries about devices and NUMA nodes.
+"""State of one node after evictions, for queries about devices and NUMA nodes.
 
 The removed pods are released for the duration of the query and charged again afterwards, so that
-the single implementation that chooses and checks NUMA nodes (``state.numa.ledger``) also answers
-these queries.
+these queries use the only implementation that chooses and checks NUMA nodes
+(``state.numa.ledger``).
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,7 +21,7 @@ from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.resources import CPU, MEMORY
 
 ASIDE: Final = -(1 << 40)
-"""Rows from here down stand for pods of a query, which are not charged otherwise."""
+"""Largest row number of pods of a query, which are not charged otherwise."""
 
 Claimed = tuple[PodClass, int]
 """A pod's class and its mask of devices and NUMA nodes."""
@@ -29,7 +29,7 @@ Claimed = tuple[PodClass, int]
 
 @contextmanager
 def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterator[None]:
-    """Context manager: some rows charged to a slot hold nothing of it."""
+    """Context manager in which some rows charged to a slot use none of it."""
     topology, ledger, devices = cluster.topology, cluster.ledger, cluster.ledger.devices
     ledger.widen()
     used: npt.NDArray[np.int64] = np.zeros(ledger.used.shape[1], np.int64)
@@ -62,7 +62,7 @@ def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterato
 def with_claims(
     cluster: Cluster, slot: int, claims: Sequence[Claimed]
 ) -> Iterator[Sequence[Claimed]]:
-    """Context manager: some claims hold their amounts, devices and NUMA nodes of a slot.
+    """Context manager in which some claims use their amounts, devices and NUMA nodes of a slot.
 
     Yields the charged claims: all of them, or those before the first that does not fit.
     """
@@ -98,7 +98,7 @@ def numa_claims_for(
     going: Collection[int] = frozenset(),
     others: Sequence[Claimed] = (),
 ) -> list[int] | None:
-    """Masks of devices and NUMA nodes that pods could hold together.
+    """Masks of devices and NUMA nodes that fit all of some pods together.
 
     Shares go to the fullest device with enough capacity, whole devices to the first free ones.
 
@@ -107,7 +107,7 @@ def numa_claims_for(
         slot: the slot.
         class_ids: the pods' classes.
         going: rows that are removed from the slot.
-        others: claims that hold their part at the same time.
+        others: claims that use their part at the same time.
 
     Returns:
         One mask per pod, or ``None`` if they do not all fit.
@@ -130,9 +130,9 @@ def numa_claims_for(
 
 
 def numa_nodes_fit(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bool:
-    """Whether the NUMA nodes of some claims have enough for all of them, in the current state.
+    """Return whether the NUMA nodes of some claims fit all of them, in the current state.
 
-    Whole NUMA nodes take more of the node than their pods request: that must be free, too.
+    Whole NUMA nodes use more of the node than their pods request; the excess must be free, too.
     """
     ledger, amounts = cluster.ledger, [CPU, MEMORY]
     whole = any(
@@ -181,6 +181,6 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
 
 
 def _is_inside(cluster: Cluster, slot: int, device: int, numa_nodes: int) -> bool:
-    """Whether a device is in one of some NUMA nodes, or its location is unknown."""
+    """Return whether a device is on one of some NUMA nodes, or its location is unknown."""
     where = int(cluster.topology.device_numa_node[slot, device])
     return where == UNKNOWN or bool(numa_nodes >> where & 1)

@@ -1,4 +1,4 @@
-"""Exact search for nodes that hold a gang with members of different sizes.
+"""Exact search for nodes that fit a gang with members of different sizes.
 
 Placing members one by one can fail although an assignment exists. The search tries assignments of
 members to nodes by amounts and eligibility, with back-tracking and a limit on its steps.
@@ -19,7 +19,7 @@ _SKIP: Final = -1
 
 
 class PackingProblem(NamedTuple):
-    """Members by kind, and the nodes that may hold them."""
+    """Members by kind, and the nodes that they may use."""
 
     #: int64[node, column]: free amounts.
     free: npt.NDArray[np.int64]
@@ -34,28 +34,32 @@ class PackingProblem(NamedTuple):
 class Packing(NamedTuple):
     """Result of a search."""
 
-    #: For each kind, the nodes of its members; ``None`` if no assignment was found.
+    #: Nodes of the members, by kind; ``None`` if no assignment was found.
     nodes: tuple[tuple[int, ...], ...] | None
-    #: Whether the search ended before its limit: without nodes, no assignment exists.
+    #: True if the search ended before its limit: without nodes, no assignment exists.
     is_proven: bool
 
 
 def pack(problem: PackingProblem, at_least: int, steps: int = STEPS) -> Packing:
-    """Assign at least ``at_least`` members to nodes, all of them if ``at_least`` is their number.
+    """Assign at least ``at_least`` members to nodes.
+
+    All members get a node if ``at_least`` is their number.
 
     The search is complete: if it ends within its limit without an assignment, none exists. The
     limit is the number of members plus ``steps``, fewer with many nodes (``WORK``).
 
     Args:
         problem: kinds of members, and nodes.
-        at_least: members that must have a node.
-        steps: steps beyond the number of members.
+        at_least: number of members that must have a node.
+        steps: limit of steps beyond the number of members.
     """
     return _PackingSearch(problem, at_least).run(steps)
 
 
 def without_spare(problem: PackingProblem) -> PackingProblem:
-    """The problem with at most as many equal nodes as members: further ones would stay empty.
+    """Return the problem with at most as many equal nodes as members.
+
+    Further ones would stay empty.
 
     The nodes of an assignment are numbered from 0.
     """
@@ -69,7 +73,7 @@ def without_spare(problem: PackingProblem) -> PackingProblem:
 
 
 class _PackingSearch:
-    """Depth-first search: kinds from the scarcest on, nodes from the fullest on.
+    """Depth-first search: the scarcest kinds first, the fullest nodes first.
 
     Members of one kind are interchangeable, so their nodes never decrease in the order of nodes.
     Nodes with equal free amounts and equal eligibility are interchangeable too.
@@ -80,7 +84,7 @@ class _PackingSearch:
         need, free = problem.need[:, used], problem.free[:, used]
         usable = np.flatnonzero(problem.eligible.any(axis=0))
         order = usable[np.argsort(_fullness(free[usable], need), kind="stable")]
-        #: Position in the search to node.
+        #: Node of each position in the search.
         self._nodes = order
         self._free = np.ascontiguousarray(free[order])
         counts = np.array(problem.counts, np.int64)
@@ -126,7 +130,10 @@ class _PackingSearch:
         return Packing(None, True)
 
     def _choices(self, kind: int) -> Iterator[int]:
-        """Positions for the next member of a kind, then leaving out the rest of the kind."""
+        """Positions for the next member of a kind.
+
+        The last choice leaves out the rest of the kind.
+        """
         taken = self._taken[kind]
         first = taken[-1] if taken else 0
         fits = self._eligible[kind, first:] & (self._free[first:] >= self._need[kind]).all(axis=1)
@@ -154,7 +161,7 @@ class _PackingSearch:
         self._taken[kind].pop()
 
     def _can_finish(self, kind: int) -> bool:
-        """Whether each remaining kind fits by itself, and all of them by their sums."""
+        """Return whether each remaining kind fits by itself, and all of them by their sums."""
         short = 0
         total = np.zeros(self._need.shape[1], np.int64)
         for k in range(kind, len(self._counts)):
@@ -189,6 +196,9 @@ def scarcity(need: npt.NDArray[np.int64], free: npt.NDArray[np.int64]) -> npt.ND
 
 
 def _fullness(free: npt.NDArray[np.int64], need: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """float64[node]: free amounts in members of average size; nodes with less come first."""
+    """float64[node]: free amounts in members of average size.
+
+    Nodes with a smaller value come first.
+    """
     average = np.maximum(need.mean(axis=0), 1e-9) if len(need) else np.ones(free.shape[1])
     return np.asarray((free / average).sum(axis=1), np.float64)

@@ -1,8 +1,8 @@
-"""The cluster as one pool: total capacity of all nodes, and what is free.
+"""The cluster as one pool: total capacity of all nodes, and the free amounts.
 
-Used for queue shares and for estimates of when a pod will fit. Totals are exact for one node; for
-many they ignore fragmentation, so a pod that fits the pool may fit no node. Devices count in milli,
-in columns of their own after those of resources.
+Queue shares and estimates of start times use it. Totals are exact for one node. For many nodes they
+ignore fragmentation, so a pod that fits the pool may fit no node. Devices count in milli, in
+columns of their own after those of resources.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ class PoolView(Protocol):
         """Requests of one pod of a class, including the pod slot."""
 
     def requesters(self) -> Callable[[int], bool] | None:
-        """Predicate: does a class depend on pods placed since the last call?"""
+        """Predicate on a class id: the class depends on pods placed since the last call."""
 
     def capacity(self) -> Mapping[int, int]:
         """Total capacity of all nodes, by column."""
@@ -44,10 +44,10 @@ class PoolView(Protocol):
         """The column of a resource or device kind."""
 
     def count(self, name: str, amount: int) -> tuple[int, int]:
-        """The column of a resource, and an amount in the unit of that column."""
+        """Return the column of a resource, and an amount in the unit of that column."""
 
     def names(self, column: int, amount: int) -> tuple[str, int]:
-        """The inverse of ``count``: a resource, and an amount in its own unit."""
+        """Convert back from ``count``: a resource, and an amount in its own unit."""
 
 
 def devices_of(pod: PodClass, ledger: Ledger) -> dict[int, int]:
@@ -65,7 +65,8 @@ class Pool:
 
     def __init__(self, cluster: Cluster) -> None:
         """Read a cluster."""
-        #: Predicate: does a class depend on pods placed since the last call? ``None`` if unknown.
+        #: Predicate on a class id: the class depends on pods placed since the last call; ``None``
+        #: if unknown.
         self.requesters = cluster.domains.requesters
         self._cluster = cluster
         self._requests: dict[int, tuple[PodClass, Amounts]] = {}
@@ -114,7 +115,7 @@ class Pool:
         """The column of a resource or device kind.
 
         Raises:
-            InputError: there is no such column.
+            InputError: the name is empty, or there are too many resource names.
         """
         if not name:
             raise InputError("fair share: resource", name, "the name of a resource", "such as cpu")
@@ -123,12 +124,12 @@ class Pool:
         return self._cluster.ledger.resources.column(name)
 
     def count(self, name: str, amount: int) -> tuple[int, int]:
-        """The column of a resource, and an amount in the unit of that column."""
+        """Return the column of a resource, and an amount in the unit of that column."""
         column = self.column(name)
         return column, amount * 1000 if column >= DEVICES else amount
 
     def names(self, column: int, amount: int) -> tuple[str, int]:
-        """The inverse of ``count``; a part of a device counts as a whole one."""
+        """Convert back from ``count``; a part of a device counts as a whole one."""
         if column < DEVICES:
             return self._cluster.ledger.resources.names[column], amount
         number = self._cluster.ledger.devices.kind_number

@@ -1,9 +1,9 @@
-"""Which pods of an application are removed when it shrinks.
+"""Choice of the pods that are removed when an application is scaled down.
 
 Kubernetes removes pods without a node, then pods that are not ready, then the youngest. That may
-leave an application in one zone, or above its domain caps. Here the same classes come first, and
-among ready pods one is chosen at a time: from the domain that exceeds its cap most, then from the
-fullest zone, the fullest node and the most loaded node, then the youngest.
+leave an application in one zone, or above its domain caps. This module keeps the order of the first
+two classes. Among ready pods, it chooses one pod at a time: from the domain that exceeds its cap
+most, then from the fullest zone, the fullest node and the most loaded node, then the youngest.
 """
 
 from collections import Counter
@@ -20,16 +20,16 @@ class PlacedPod(msgspec.Struct, frozen=True):
 
     #: Labels of its node; empty for a pod without a node.
     labels: Mapping[str, str] = {}
-    #: Whether it is ready.
+    #: True if it is ready.
     is_ready: bool = True
     #: Use of its node, 0 to 1; 0 if it is unknown.
     load: float = 0.0
-    #: Creation in seconds since 1970.
+    #: Creation time in seconds since 1970.
     created_s: float = 0.0
 
     @property
     def has_node(self) -> bool:
-        """Whether it is on a node."""
+        """True if it has a node."""
         return bool(self.labels)
 
 
@@ -38,7 +38,7 @@ def removals(pods: Sequence[PlacedPod], count: int, caps: Sequence[DomainCap] = 
 
     Args:
         pods: pods of the application.
-        count: pods to remove; all of them if there are fewer.
+        count: number of pods to remove; all of them if there are fewer.
         caps: its domain caps, which the remaining pods should respect.
     """
     size = max(len(pods) - count, 0)
@@ -67,7 +67,7 @@ def _weight(
     caps: Sequence[DomainCap],
     size: int,
 ) -> tuple[float, ...]:
-    """The pod with the largest weight is removed next."""
+    """Weight of a pod: the pod with the largest weight is removed next."""
     excess = [
         totals[cap.key][pod.labels[cap.key]] - cap.limit(size)
         for cap in caps

@@ -8,9 +8,9 @@ from stretto.state.queries.pool import Amounts
 class UnitDemand(NamedTuple):
     """Amounts that a unit requests."""
 
-    #: The minimum without which the unit does not start.
+    #: Minimum amounts without which the unit does not start.
     least: Amounts
-    #: The amounts of all its pending pods.
+    #: Amounts of all its pending pods.
     most: Amounts
-    #: No pod of the unit runs yet: it counts as one more running unit.
+    #: True if no pod of the unit runs yet: it counts as one more running unit.
     fresh: bool = True

@@ -9,18 +9,18 @@ from stretto.base.amounts import add_amounts
 from stretto.state.queries.pool import Amounts
 
 MICROS: Final = 1_000_000
-"""Times are compared in whole microseconds, so that simultaneous ends compare as equal."""
+"""Microseconds per second: times are whole microseconds, so that simultaneous ends are equal."""
 NEVER: Final = 1 << 62
 """A time in microseconds that is never reached: the end of a pod without a run time."""
 
 
 def micros(seconds: float) -> int:
-    """Seconds in whole microseconds; infinity is ``NEVER``."""
+    """Convert seconds to whole microseconds; infinity becomes ``NEVER``."""
     return NEVER if seconds == inf else min(round(seconds * MICROS), NEVER)
 
 
 class EndTimes:
-    """Amounts held by running pods, by expected end."""
+    """Amounts of running pods, by expected end."""
 
     def __init__(self) -> None:
         """Start without running pods."""

@@ -1,10 +1,10 @@
-"""Guarantees against evictions: which pods a queue's guarantee protects, and from which pods.
+"""Guarantees against evictions: the pods that a queue's guarantee protects, and from which pods.
 
-One order holds between all evictors. The guarantee of a queue, at any level of the tree, protects
-its pods from every preemptor outside the queue: no such eviction takes the queue below its
-guarantee. A unit whose queue, including the unit, stays within its guarantee may evict pods of
-queues above their guarantee. The two cases exclude each other, so two queues never evict the same
-capacity from each other in turn.
+All evictors use the same order. The guarantee of a queue, at any level of the tree, protects its
+pods from every preemptor outside the queue: no such eviction takes the queue below its guarantee. A
+unit whose queue, including the unit, stays within its guarantee may evict pods of queues above
+their guarantee. The two cases exclude each other, so two queues never evict the same capacity from
+each other in turn.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,11 +17,11 @@ from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.resources import PODS
 
 MayLeave = Callable[[int], bool]
-"""Whether a row may be evicted, with the current balance."""
+"""Predicate on a row: the pod may be evicted, with the current balance."""
 
 
 class Entitlement(NamedTuple):
-    """What a pending demand may reclaim, and from which queues."""
+    """The amounts that a pending demand may reclaim, and the queues from which it may."""
 
     #: The queue of the demand, and its ancestors as far as guarantees cover the demand. Victims are
     #: in the subtree of the last one, outside the first one.
@@ -31,7 +31,7 @@ class Entitlement(NamedTuple):
 
 
 class GuaranteeBalance:
-    """Usage of queues once all pods being evicted are gone, at one moment."""
+    """Usage of queues at one instant, after all pods being evicted are gone."""
 
     def __init__(self, usage: QueueUsage, leaving: Iterable[int]) -> None:
         """Start from the current usage; ``leaving`` are the rows that are being evicted."""
@@ -46,7 +46,9 @@ class GuaranteeBalance:
         self.leave(leaving)
 
     def leave(self, rows: Iterable[int]) -> list[int]:
-        """Subtract rows that will be evicted, unless they are subtracted; returns these rows.
+        """Subtract rows that will be evicted, unless they are already subtracted.
+
+        Returns these rows.
 
         Rows that are not charged have no effect.
         """
@@ -80,21 +82,22 @@ class GuaranteeBalance:
             add_amounts(found, amounts, sign)
 
     def used(self, branch: QueueBranch, column: int) -> int:
-        """Usage of a queue without the rows that leave."""
+        """Usage of a queue without the subtracted rows."""
         moved = self._moved.get(branch)
         return branch.used.get(column, 0) + (moved.get(column, 0) if moved is not None else 0)
 
     def spare(self, branch: QueueBranch, column: int) -> int:
         """Usage of a queue by placed pods above its guarantee; negative below it.
 
-        Dispatched pods do not count: they may find no place, and the evicted pods would be missing.
+        Dispatched pods do not count: they may find no node, and then the evicted pods would be
+        missing.
         """
         promised = self._promised.get(branch)
         held = self.used(branch, column) - (promised.get(column, 0) if promised else 0)
         return held - branch.guarantee.get(column, 0)
 
     def protector(self, row: int, preemptor: QueueBranch) -> QueueBranch | None:
-        """The queue that would fall below its guarantee without a pod; ``None`` for no queue.
+        """Queue that would fall below its guarantee without a pod; ``None`` for no queue.
 
         Args:
             row: the pod.
@@ -114,7 +117,7 @@ class GuaranteeBalance:
         return None
 
     def leaving_in_turn(self, rows: Iterable[int], may_leave: MayLeave) -> set[int]:
-        """The rows that may leave one after the other; the balance stays as it is."""
+        """Rows that may be evicted one after the other; the balance is unchanged."""
         gone: list[int] = []
         found = set()
         for row in rows:
@@ -125,13 +128,13 @@ class GuaranteeBalance:
         return found
 
     def all_may_leave(self, rows: Collection[int], may_leave: MayLeave) -> bool:
-        """Whether all of these rows may leave one after the other."""
+        """Return whether all of these rows may be evicted one after the other."""
         return len(self.leaving_in_turn(rows, may_leave)) == len(rows)
 
     # ------------------------------------------------------------ reclaim
 
     def entitlement(self, queue: str, amounts: Amounts) -> Entitlement | None:
-        """What a demand of a queue may reclaim; ``None`` if it is above its guarantee."""
+        """Entitlement of a demand of a queue; ``None`` if the demand is above its guarantee."""
         leaf = self.usage.tree.leaf(queue)
         path = [leaf]
         for branch in leaf.path:
@@ -146,16 +149,16 @@ class GuaranteeBalance:
         return Entitlement(tuple(path), frozenset(c for c, _ in amounts if c in leaf.guarantee))
 
     def may_reclaim(self, row: int, right: Entitlement, *, whole: bool) -> bool:
-        """Whether a demand may evict a pod.
+        """Return whether a demand may evict a pod.
 
         Every queue above the pod, up to the first one that it shares with the demand, is above its
         guarantee in a reclaimed resource, and stays at its guarantee without the pod.
 
         Args:
             row: the pod.
-            right: what the demand may reclaim.
-            whole: whether a queue may fall below its guarantee by the eviction of one pod or gang
-                that is larger than what the queue has borrowed.
+            right: the entitlement of the demand.
+            whole: true if a queue may fall below its guarantee by the eviction of one pod or gang
+                that is larger than the queue's borrowed amount.
         """
         held = self._held.get(row)
         if held is None:
@@ -175,7 +178,7 @@ class GuaranteeBalance:
         return False
 
     def reclaimable_by(self, row: int, others: Iterable[int]) -> list[int]:
-        """The pods that a pod may evict by its guarantee once it is pending again."""
+        """Pods that a pod may evict by its guarantee after it is pending again."""
         held = self._held.get(row)
         if held is None:
             return []
@@ -201,7 +204,7 @@ class GuaranteeBalance:
 
 
 class EvictionRight(Protocol):
-    """Which pods one search may evict, regardless of their priority."""
+    """The right of one search to evict pods, regardless of their priority."""
 
     @property
     def columns(self) -> Collection[int] | None:
@@ -209,15 +212,15 @@ class EvictionRight(Protocol):
         ...
 
     def those_of(self, rows: Sequence[int], class_ids: Sequence[int]) -> list[bool]:
-        """Whether each of these pods may be evicted alone."""
+        """For each of these pods, true if it may be evicted alone."""
         ...
 
     def may_evict(self, row: int) -> bool:
-        """Whether a pod may be evicted after the evictions so far."""
+        """Return whether a pod may be evicted after the evictions so far."""
         ...
 
     def may_evict_all(self, rows: Collection[int]) -> bool:
-        """Whether all of these may be evicted together."""
+        """Return whether all of these may be evicted together."""
         ...
 
     def leave(self, rows: Iterable[int]) -> list[int]:
@@ -229,47 +232,50 @@ class EvictionRight(Protocol):
 
 
 class ReleaseRight(NamedTuple):
-    """The pods of one unit may be evicted, and no others."""
+    """The right to evict the pods of one unit only."""
 
     #: Their rows.
     rows: frozenset[int]
 
     @property
     def columns(self) -> None:
-        """All resources."""
+        """All resources, as ``None``."""
         return
 
     def those_of(self, rows: Sequence[int], class_ids: Sequence[int]) -> list[bool]:
-        """Whether each of these pods belongs to the unit."""
+        """For each of these pods, true if it belongs to the unit."""
         del class_ids
         return [row in self.rows for row in rows]
 
     def may_evict(self, row: int) -> bool:
-        """Whether a pod belongs to the unit."""
+        """Return whether a pod belongs to the unit."""
         return row in self.rows
 
     def may_evict_all(self, rows: Collection[int]) -> bool:
-        """Whether all of these belong to the unit."""
+        """Return whether all of these belong to the unit."""
         return self.rows.issuperset(rows)
 
     def leave(self, rows: Iterable[int]) -> list[int]:
-        """No effect: the right does not depend on other evictions."""
+        """Return no rows: the right does not depend on other evictions."""
         del rows
         return []
 
     def come_back(self, rows: Iterable[int]) -> None:
-        """No effect."""
+        """Do nothing: the right does not depend on other evictions."""
 
 
 class ReclaimRight(NamedTuple):
-    """What one search may reclaim: an entitlement with the balance that its promises change."""
+    """The right of one search to reclaim.
+
+    An entitlement, and the balance that its promises change.
+    """
 
     #: The queue of the demand, its ancestors, and the reclaimed resources.
     entitlement: Entitlement
     #: Usage without the pods being evicted.
     balance: GuaranteeBalance
-    #: Whether a queue may fall below its guarantee by the eviction of one pod or gang that is
-    #: larger than what the queue has borrowed.
+    #: True if a queue may fall below its guarantee by the eviction of one pod or gang that is
+    #: larger than the queue's borrowed amount.
     whole: bool = False
 
     @property
@@ -278,7 +284,9 @@ class ReclaimRight(NamedTuple):
         return self.entitlement.columns | {PODS}
 
     def those_of(self, rows: Sequence[int], class_ids: Sequence[int]) -> list[bool]:
-        """Whether the demand may evict each of these pods; pods of one class and queue are equal.
+        """For each of these pods, true if the demand may evict it.
+
+        Pods of one class and queue are equal.
 
         Args:
             rows: the pods.
@@ -303,14 +311,14 @@ class ReclaimRight(NamedTuple):
         self.balance.come_back(rows)
 
     def may_evict(self, row: int) -> bool:
-        """Whether the demand may evict a pod."""
+        """Return whether the demand may evict a pod."""
         return self.balance.may_reclaim(row, self.entitlement, whole=self.whole)
 
     def may_evict_all(self, rows: Collection[int]) -> bool:
-        """Whether the demand may evict all of these together.
+        """Return whether the demand may evict all of these together.
 
-        If ``whole``, the pods of one unit leave at once: its queue must be above its guarantee
-        before, not after each of them.
+        If ``whole``, the pods of one unit are evicted at once: its queue must be above its
+        guarantee before the eviction, not after each pod.
         """
         if not self.whole:
             return self.balance.all_may_leave(rows, self.may_evict)

@@ -1,8 +1,8 @@
-"""Validation of the tree of queues: parents and guarantees that are consistent.
+"""Validation of the tree of queues: consistent parents and guarantees.
 
 Contradictory settings do not stop scheduling: every queue gets a valid parent and a guarantee that
-can be met, and a message on the queue names each setting that was changed. A queue in a cycle, or
-with an unknown parent, becomes a top-level queue; a guarantee above the parent's is reduced to it;
+can be met, and a message on the queue names each changed setting. A queue in a cycle, or with an
+unknown parent, becomes a top-level queue; a guarantee above the parent's is reduced to it;
 guarantees that exceed the parent's together are reduced in proportion.
 """
 
@@ -28,7 +28,7 @@ class QueueHierarchy(NamedTuple):
 
 
 def build_hierarchy(queues: Iterable[QueueShape]) -> QueueHierarchy:
-    """The valid tree of these queues; the last of several with one name counts."""
+    """Return the valid tree of these queues; of several with one name, the last counts."""
     return _HierarchyDraft({queue.name: queue for queue in queues}).build()
 
 
@@ -118,7 +118,10 @@ class _HierarchyDraft:
     # ------------------------------------------------------------ guarantees
 
     def _wanted(self, order: list[str], parents: Mapping[str, str]) -> dict[str, dict[str, int]]:
-        """The guarantee of each queue; for a resource it does not name, its children's sum."""
+        """Guarantee of each queue.
+
+        For a resource that it does not name, the sum of its children.
+        """
         wanted: dict[str, dict[str, int]] = {name: {} for name in order}
         for name in reversed(order):
             queue, mine = self._queues[name], wanted[name]

@@ -1,7 +1,7 @@
 """Settings of one queue in the tree: parent, weight, guarantee and limit.
 
-A queue of pods and a role of Mesos have the same settings, so neither a dispatcher nor an
-allocator appears here.
+A queue of pods and a role of Mesos have the same settings, so this module refers neither to a
+dispatcher nor to an allocator.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from stretto.base.errors import InputError
 from stretto.state.queues.siblings import BY_WEIGHT, SIBLING_POLICIES
 
 ROOT: Final = "root"
-"""Name of the queue whose policy decides the turns between all top-level queues."""
+"""Name of the queue whose policy determines the turns between all top-level queues."""
 
 
 class SiblingPolicy(StrEnum):
     """Names of the built-in policies between queues; ``SIBLING_POLICIES`` is the whole table."""
 
-    #: The queue that has sent the fewest pods for its weight.
+    #: By sent pods: the queue that has sent the fewest pods for its weight.
     WEIGHT = BY_WEIGHT
     #: The queue with the smallest dominant share for its weight.
     DRF = QueuePolicy.DRF.value
@@ -35,7 +35,7 @@ _ORDERS: Final = frozenset(QueuePolicy) - frozenset(SIBLING_POLICIES.built_in())
 
 
 def sibling_policy(policy: str) -> str:
-    """The policy between the children of a queue with this ``policy``; by weight for others."""
+    """Policy between the children of a queue with this ``policy``; by weight for other policies."""
     if policy in _ORDERS:  # the common case needs no scan of installed packages
         return SiblingPolicy.WEIGHT
     return str(policy) if policy in SIBLING_POLICIES else SiblingPolicy.WEIGHT
@@ -49,25 +49,26 @@ class QueueShape:
         InputError: a weight is not positive, or an amount or ``max_running_units`` is negative.
     """
 
-    #: Its name.
+    #: Name of the queue.
     name: str
     #: Order of its units (control) or policy between its children, by name.
     policy: str = QueuePolicy.FIFO_SKIP
-    #: Its share relative to its siblings.
+    #: Weight relative to its siblings.
     weight: float = 1.0
     #: Its parent queue; empty for a top-level queue.
     parent: str = ""
-    #: Its weight for single resources, where it differs from ``weight``.
+    #: Weight for single resources, where it differs from ``weight``.
     weights: Mapping[str, float] = field(default_factory=dict)
-    #: The resource that ``FairShare`` or a policy of a package measures between its children.
+    #: Resource that ``FairShare`` or a policy of a package measures between its children.
     resource: str = "cpu"
-    #: Amounts by resource, in engine units, that it can reclaim from borrowing queues.
+    #: Guarantee: amounts by resource, in engine units, that it can reclaim from borrowing queues.
     guarantee: Mapping[str, int] = field(default_factory=dict)
-    #: Amounts by resource, in engine units, that it never exceeds; others have no limit.
+    #: Limit: amounts by resource, in engine units, that it never exceeds; other resources have no
+    #: limit.
     limit: Mapping[str, int] = field(default_factory=dict)
     #: Maximum number of running units in it and its children; ``None`` for no maximum.
     max_running_units: int | None = None
-    #: Its object is deleted but still in use: running pods continue, no new unit starts.
+    #: True if its object is deleted but still in use: running pods continue, no new unit starts.
     draining: bool = False
 
     def __post_init__(self) -> None:
@@ -92,6 +93,6 @@ class QueueShape:
 
     @property
     def in_tree(self) -> bool:
-        """Whether a setting requires the tree of queues."""
+        """True if a setting requires the tree of queues."""
         settings = self.parent or self.guarantee or self.limit or self.weights or self.draining
         return bool(settings) or self.max_running_units is not None

@@ -1,7 +1,8 @@
-"""Shares: the amounts that the pods of each queue hold, by resource.
+"""Shares: the amounts that the pods of each queue use, by resource.
 
 The exact sums over live claims are updated with each claim, so fairness and quota read one number
-and never iterate over pods. Charge when a claim is made; refund the same amounts when it ends.
+and never iterate over pods. A claim is charged when it is made, and the same amounts are refunded
+when it ends.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,9 +17,9 @@ Amounts = Iterable[tuple[int, int]]
 class DominantShare(NamedTuple):
     """The resource with the queue's largest share."""
 
-    #: Part of the capacity, 0 to 1 (above 1 after the cluster has shrunk).
+    #: Fraction of the capacity, 0 to 1 (above 1 after the cluster has shrunk).
     share: float
-    #: Column of the resource; -1 when the queue holds nothing.
+    #: Column of the resource; -1 if the queue uses nothing.
     column: int
 
 
@@ -29,7 +30,7 @@ def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> DominantShare:
     """The largest share over all resources (dominant share; DRF, Ghodsi et al., NSDI 2011).
 
     Args:
-        amounts: held amounts, each column once.
+        amounts: used amounts, each column once.
         capacity: capacity of the cluster by column; a column without capacity does not count.
     """
     best = NOTHING
@@ -43,23 +44,23 @@ def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> DominantShare:
 
 
 class QueueShares:
-    """Held amounts by queue."""
+    """Used amounts by queue."""
 
     def __init__(self) -> None:
-        """Start with nothing held."""
+        """Start without charges."""
         self._used: dict[str, dict[int, int]] = {}
         self._pods: dict[str, int] = {}
         self._changed: set[str] = set()
 
     def charge(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
-        """Add the claims of so many pods of a queue, each with these amounts."""
+        """Add the claims of ``pods`` pods of a queue, each with these amounts."""
         used = self._used.setdefault(queue, {})
         add_amounts(used, amounts, pods)
         self._pods[queue] = self._pods.get(queue, 0) + pods
         self._changed.add(queue)
 
     def refund(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
-        """Remove the claims of so many pods of a queue, each with these amounts.
+        """Remove the claims of ``pods`` pods of a queue, each with these amounts.
 
         Raises:
             ValueError: the refund exceeds the charges; the state is unchanged.
@@ -80,7 +81,7 @@ class QueueShares:
         return changed
 
     def used(self, queue: str, column: int) -> int:
-        """The exact amount of a resource that a queue's pods hold."""
+        """Exact amount of a resource that a queue's pods use."""
         return self._used.get(queue, {}).get(column, 0)
 
     def pods(self, queue: str) -> int:
@@ -88,11 +89,11 @@ class QueueShares:
         return self._pods.get(queue, 0)
 
     def usage(self, queue: str) -> Mapping[int, int]:
-        """All amounts that a queue's pods hold, by column; zeros are omitted."""
+        """All amounts that a queue's pods use, by column; zeros are omitted."""
         return {column: amount for column, amount in self._used.get(queue, {}).items() if amount}
 
     def queues(self) -> list[str]:
-        """Queues that hold or have held something."""
+        """Queues with charges now or in the past."""
         return list(self._used)
 
     def dominant(self, queue: str, capacity: Mapping[int, int]) -> DominantShare:

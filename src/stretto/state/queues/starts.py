@@ -1,4 +1,4 @@
-"""Jobs, reservations and instants of a timetable: when waiting units are expected to start."""
+"""Jobs, reservations and instants of a timetable of expected starts of waiting units."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -11,7 +11,7 @@ class StartJob(NamedTuple):
 
     #: Rows of the pods.
     rows: tuple[int, ...]
-    #: Their classes.
+    #: Classes of the pods.
     classes: tuple[int, ...]
     #: Number of pods without which the unit does not start.
     at_least: int
@@ -22,12 +22,12 @@ class StartJob(NamedTuple):
 
     @property
     def form(self) -> tuple[tuple[int, ...], int]:
-        """Equal for jobs that differ only in their run time."""
+        """Key that is equal for jobs that differ only in their run time."""
         return self.classes, self.at_least
 
 
 class StartPlacement(NamedTuple):
-    """Where the pods of a job start; empty where amounts alone decide."""
+    """Nodes on which the pods of a job start; empty if amounts alone decide."""
 
     #: Slot of each pod; -1 for a pod beyond the minimum that finds no node.
     slots: tuple[int, ...] = ()
@@ -36,7 +36,7 @@ class StartPlacement(NamedTuple):
 
 
 class StartReservation(NamedTuple):
-    """Capacity that a job holds from its expected start to its expected end."""
+    """Capacity of a job from its expected start to its expected end."""
 
     #: Expected start in microseconds of the clock.
     start: int
@@ -44,49 +44,53 @@ class StartReservation(NamedTuple):
     end: int
     #: The job.
     job: StartJob
-    #: Where it runs.
+    #: Nodes of the job.
     placement: StartPlacement
-    #: Whether it can start now, on capacity that is free now.
+    #: True if it can start now, on capacity that is free now.
     is_now: bool = False
 
 
 class Instant(NamedTuple):
-    """One instant at which the free capacity is known."""
+    """An instant at which the free capacity is known."""
 
     #: Time in microseconds of the clock.
     time: int
-    #: Whether pods that are expected to end by then have ended; false only for the present.
+    #: True if pods that are expected to end by then have ended; false only for the present.
     is_later: bool
 
 
 class StartGround(Protocol):
-    """The capacity on which jobs start, over time."""
+    """The capacity over time, on which jobs start."""
 
-    #: Expected ends of running pods in microseconds, ascending, each once, none in the past.
+    #: Expected ends of running pods in microseconds, ascending, without duplicates, none in the
+    #: past.
     ends: Sequence[int]
 
     def changed_until(self, earlier: "StartGround", started: Sequence[StartReservation]) -> int:
-        """The time from which on this ground is what an earlier one expected.
+        """Time from which on this ground equals the expectation of an earlier one.
 
         Args:
             earlier: the ground of an earlier round.
             started: the reservations of that round that begin by now.
 
         Returns:
-            Microseconds; the present where nothing differs, ``NEVER`` where anything may differ.
+            Microseconds; the present if nothing differs, ``NEVER`` if anything may differ.
         """
         ...
 
     def may_hold(
         self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
     ) -> bool:
-        """A quick necessary condition for ``place`` at an instant; more reservations never help."""
+        """Check a quick necessary condition for ``place`` at an instant.
+
+        More reservations never help.
+        """
         ...
 
     def place(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:
-        """Where a job fits at all of these instants; ``None`` if it does not.
+        """Place a job so that it fits at all of these instants; ``None`` if it does not fit.
 
         Args:
             job: the job.
@@ -97,5 +101,5 @@ class StartGround(Protocol):
 
 
 def active(reservations: Sequence[StartReservation], time: int) -> list[StartReservation]:
-    """The reservations that hold capacity at a time."""
+    """Reservations that use capacity at a time."""
     return [each for each in reservations if each.start <= time < each.end]

@@ -1,8 +1,8 @@
-"""The tree of queues: usage of each subtree, and the capacity that its limits leave.
+"""The tree of queues: usage of each subtree, and the capacity that remains under its limits.
 
-A charge is added to a queue and to all its ancestors, so a limit or a share is a lookup and never
-a sum. Claims and promises (pods at a shard) count alike, so no order of grants and ends exceeds a
-limit.
+A charge is added to a queue and to all its ancestors, so a limit or a share is a lookup and never a
+sum. Claims and promises (pods at a shard) count in the same way, so no order of grants and ends
+exceeds a limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ NO_AMOUNTS: Final[Mapping[int, int]] = {}
 
 
 class QueueState(Enum):
-    """Whether units of a queue start."""
+    """State of a queue: units start, or it drains."""
 
     #: Units start.
     OPEN = "Open"
@@ -35,17 +35,17 @@ class QueueState(Enum):
 
 
 class Headroom(NamedTuple):
-    """Capacity that the limits on the path of a queue leave."""
+    """Capacity that remains under the limits on the path of a queue."""
 
     #: Remaining amounts by column; an absent column has no limit.
     left: Mapping[int, int]
     #: Number of further units that may start; infinity for no limit.
     units: float
-    #: No unit may start, regardless of its size.
+    #: True if no unit may start, regardless of its size.
     closed: bool = False
 
     def admits(self, least: Amounts, fresh: bool) -> bool:
-        """Whether these amounts may start, as a new unit (``fresh``) or in a running one."""
+        """Return whether these amounts may start, as a new unit (``fresh``) or in a running one."""
         if self.closed or (fresh and self.units < 1):
             return False
         left = self.left
@@ -84,53 +84,53 @@ class QueueBranch:
         self.name: str = name
         #: Creation order; breaks ties.
         self.number: int = number
-        #: Its parent; ``None`` for the root.
+        #: Parent queue; ``None`` for the root.
         self.parent: QueueBranch | None = parent
         #: The queue and its ancestors, the root last.
         self.path: tuple[QueueBranch, ...] = (self,) if parent is None else (self, *parent.path)
-        #: Its child queues.
+        #: Child queues.
         self.children: list[QueueBranch] = []
-        #: Leaf for its own units, created when a queue with children has some; else ``None``.
+        #: Leaf for its own units, created when a queue with children has some; otherwise ``None``.
         self.own: QueueBranch | None = None
-        #: Its share relative to its siblings.
+        #: Weight relative to its siblings.
         self.weight: float = 1.0
-        #: Its weight for single resources, by column, where it differs from ``weight``.
+        #: Weight for single resources, by column, where it differs from ``weight``.
         self.weights: Mapping[int, float] = NO_WEIGHTS
         #: Policy between its children.
         self.between: SiblingMeasure = WEIGHTED
         #: Column of the resource that this policy measures; -1 for none.
         self.resource: int = -1
-        #: Reclaimable amounts by column, without zeros.
+        #: Guarantee: reclaimable amounts by column, without zeros.
         self.guarantee: Mapping[int, int] = NO_AMOUNTS
-        #: Maximum amounts by column.
+        #: Limit: maximum amounts by column.
         self.limit: Mapping[int, int] = NO_AMOUNTS
         #: Maximum number of running units.
         self.most_units: float = inf
         #: Claims and promises in its subtree, by column.
         self.used: dict[int, int] = {}
-        #: Whether it can refuse a unit.
+        #: True if it can refuse a unit.
         self.is_limited: bool = False
-        #: Units with a claim or promise in its subtree.
+        #: Number of units with a claim or promise in its subtree.
         self.running: int = 0
-        #: Reclaims that evict its pods: until they end it starts only guaranteed work.
+        #: Number of reclaims that evict its pods: until they end, it starts only guaranteed work.
         self.reclaims: int = 0
-        #: Number of refunds while it is limited: a change lets refused units retry.
+        #: Number of refunds while it is limited; after a change, refused units are retried.
         self.freed: int = 0
-        #: Whether its units start.
+        #: State: whether its units start.
         self.state: QueueState = QueueState.OPEN
         #: Position in the turns; owned by the turns.
         self.position: object = None
 
     @property
     def is_closed(self) -> bool:
-        """Whether none of its own units may start; its children are judged separately."""
+        """True if none of its own units may start; its children are judged separately."""
         if self.reclaims and not self.is_below_guarantee:
             return True
         return self.state is QueueState.DRAINING and not self.children
 
     @property
     def is_below_guarantee(self) -> bool:
-        """Whether its usage is below its guarantee in every guaranteed resource."""
+        """True if its usage is below its guarantee in every guaranteed resource."""
         guarantee = self.guarantee
         if not guarantee:
             return False
@@ -145,7 +145,7 @@ class QueueBranch:
         return self.is_limited
 
     def narrow(self, headroom: Headroom | None) -> Headroom | None:
-        """Headroom here, from the headroom of its ancestors (``None`` for no limit)."""
+        """Headroom of this queue, from the headroom of its ancestors (``None`` for no limit)."""
         if not self.is_limited:
             return headroom
         used = self.used
@@ -175,9 +175,9 @@ class QueueTree:
         self.freed: set[QueueBranch] = set()
         #: Rejected settings and faults of policies as messages, by queue.
         self.faults: Mapping[str, tuple[str, ...]] = {}
-        #: Whether any queue is limited.
+        #: True if any queue is limited.
         self.any_limits: bool = False
-        #: Whether any queue has a guarantee.
+        #: True if any queue has a guarantee.
         self.any_guarantees: bool = False
         #: Number of rebuilds.
         self.epoch: int = 0
@@ -206,7 +206,7 @@ class QueueTree:
         Args:
             queues: settings of all configured queues.
             between: name of the policy between the top-level queues.
-            resource: the resource that it measures, if it measures one.
+            resource: the resource that this policy measures, if it measures one.
         """
         by_name = {queue.name: queue for queue in queues}
         layout = build_hierarchy(by_name.values())
@@ -350,7 +350,10 @@ class QueueTree:
             self._note_freed(leaf)
 
     def add_offered(self, queue: str, amounts: Amounts, sign: int) -> None:
-        """Add (+1) or remove (-1) what frameworks hold of a queue besides pods; no unit runs."""
+        """Add (+1) or remove (-1) capacity that frameworks hold of a queue besides pods.
+
+        No unit runs.
+        """
         held = self._held.setdefault(queue, {})
         add_amounts(held, amounts, sign)
         leaf = self.leaf(queue)
@@ -359,7 +362,7 @@ class QueueTree:
             self._note_freed(leaf)
 
     def _note_freed(self, leaf: QueueBranch) -> None:
-        """Let refused units on the path of a queue try again."""
+        """Let refused units on the path of a queue retry."""
         for branch in leaf.path:
             if branch.is_limited:
                 branch.freed += 1
@@ -377,11 +380,11 @@ class QueueTree:
     # ------------------------------------------------------------ reading
 
     def runs(self, queue: str, unit: str) -> bool:
-        """Whether a unit has a claim or promise."""
+        """Return whether a unit has a claim or promise."""
         return unit in self._pieces.get(queue, ())
 
     def runs_any(self, queue: str) -> bool:
-        """Whether a unit of the queue itself has a claim or promise."""
+        """Return whether a unit of the queue itself has a claim or promise."""
         return bool(self._pieces.get(queue))
 
     def held(self, queue: str) -> Mapping[int, int]:
@@ -389,7 +392,7 @@ class QueueTree:
         return self._held.get(queue, NO_AMOUNTS)
 
     def headroom(self, queue: str) -> Headroom | None:
-        """Capacity that the limits on a queue's path leave; ``None`` without limits."""
+        """Capacity that remains under the limits on a queue's path; ``None`` without limits."""
         if not self.any_limits:
             return None
         found: Headroom | None = None
@@ -398,7 +401,10 @@ class QueueTree:
         return found
 
     def over_limits(self) -> dict[str, dict[int, int]]:
-        """Excess over limits by queue and column, after a limit was lowered or others bound."""
+        """Excess over limits by queue and column.
+
+        It is caused by a lowered limit or by binds of other schedulers.
+        """
         found: dict[str, dict[int, int]] = {}
         for name, branch in self._branches.items():
             over = {c: branch.used.get(c, 0) - most for c, most in branch.limit.items()}

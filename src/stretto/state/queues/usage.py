@@ -1,11 +1,11 @@
-"""Usage: the exact amounts that each queue holds by its live claims, row by row.
+"""Usage: the exact amounts that each queue uses by its live claims, row by row.
 
 A pod counts for its queue from the grant of its claim until it ends or the claim is withdrawn.
-``look`` compares the current state of rows with what was charged for them, so neither the order
-nor the number of notifications matters. Pods that are dispatched but not yet answered are promised
-to their queue, so one round of dispatch sees its own effect.
+``look`` compares the current state of rows with their charges, so neither the order nor the number
+of notifications matters. Pods that are dispatched but not yet answered are promised to their queue,
+so that one round of dispatch includes its own effect.
 
-Only planes that share by usage, or use backfill, keep it.
+Only planes that share by usage or use backfill have it.
 """
 
 from collections import Counter
@@ -56,7 +56,8 @@ class QueueUsage:
         self.promises = QueueShares()
         #: Amounts by expected end, for pods with a run time.
         self.ends = EndTimes()
-        #: What frameworks hold of each queue besides pods: offers, and tasks without a pod.
+        #: Capacity that frameworks hold of each queue besides pods: offers, and tasks without a
+        #: pod.
         self.offered: dict[str, Amounts] = {}
         self._pods = pods
         self._units = units
@@ -68,7 +69,10 @@ class QueueUsage:
     # ------------------------------------------------------------ claims
 
     def absorb(self, changes: ClusterChanges, now: float) -> None:
-        """Apply a batch of changes; departures first, because an arrival may reuse their row."""
+        """Apply a batch of changes.
+
+        Departures are first, because an arrival may reuse their row.
+        """
         self.gone(changes.departures)
         self.look([arrival.row for arrival in changes.arrivals], now)
         for rows in (changes.bound, changes.released, changes.resized):
@@ -95,7 +99,7 @@ class QueueUsage:
                 self._charge(row, queue, unit.key, _end(now, unit.duration))
 
     def found(self, row: int, queue: str, unit: str, duration: float) -> None:
-        """Charge a pod of this queue that was already on a node when it was first seen."""
+        """Charge a pod of this queue that already had a node when it was first seen."""
         if row not in self._held:
             end = _end(float(self._pods.since[row]), duration)
             self._charge(row, queue, unit or self._pods.uid[row], end)
@@ -143,7 +147,7 @@ class QueueUsage:
         self._promise(unit, unit.queue if sent is None else sent[0])
 
     def back(self, unit: Unit) -> None:
-        """Withdraw the promise of a unit: none of its pods is dispatched any more."""
+        """Withdraw the promise of a unit after none of its pods is dispatched any more."""
         sent = self._sent.pop(unit, None)
         if sent is not None:
             self.promises.refund(*sent)
@@ -155,7 +159,7 @@ class QueueUsage:
         self.tree.charge(queue, unit.key, sent[1])
 
     def queue_of(self, row: int) -> str:
-        """The queue that a pod is charged to, or that its pending unit belongs to."""
+        """Queue to which a pod is charged, or to which its pending unit belongs."""
         held = self._held.get(row)
         if held is not None:
             return held.queue
@@ -183,7 +187,7 @@ class QueueUsage:
         return {unit: queue for unit, (queue, _) in self._sent.items()}
 
     def offer(self, queue: str, amounts: Amounts) -> None:
-        """Replace what frameworks hold of a queue besides pods."""
+        """Replace the capacity that frameworks hold of a queue besides pods."""
         before = self.offered.pop(queue, ())
         if before:
             self.tree.add_offered(queue, before, -1)
@@ -202,7 +206,7 @@ class QueueUsage:
         return UnitDemand(most if len(least) == len(pending) else self.total(least), most, fresh)
 
     def may_start(self, unit: Unit) -> bool:
-        """Whether the limits of its queue admit a unit."""
+        """Return whether the limits of its queue admit a unit."""
         headroom = self.tree.headroom(unit.queue)
         if headroom is None:
             return True
@@ -212,7 +216,7 @@ class QueueUsage:
     def within(self, unit: Unit, rows: Sequence[int]) -> Sequence[int]:
         """The longest prefix of a unit's rows that the limits of its queue admit.
 
-        The required pods of a unit come first, so they are included whenever the unit may start.
+        The required pods of a unit are first, so they are included if the unit may start.
         """
         headroom = self.tree.headroom(unit.queue)
         if headroom is None or not headroom.left:
@@ -273,5 +277,5 @@ def _added(one: Amounts, other: Amounts) -> Amounts:
 
 
 def _end(start: float, duration: float) -> int:
-    """Expected end, in microseconds, of a pod that starts at ``start``."""
+    """Expected end in microseconds of a pod; ``start`` and ``duration`` are in seconds."""
     return NEVER if duration == inf else micros(start) + micros(duration)

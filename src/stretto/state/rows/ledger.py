@@ -3,7 +3,7 @@
 It has a single writer. Amounts are int64 in exact units (milli-CPU, bytes, pieces). Every change of
 a slot increments the slot's version and appends the slot to a change log. Snapshots read the log
 from their last position, so the cost of synchronizing is proportional to the changes. Free amounts
-may be negative: a node may shrink below its usage, and then nothing more fits.
+may be negative: a node may shrink below its usage, and then no further pod fits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ class Ledger:
     def mark_changed(self, slots: SlotsLike) -> None:
         """Make every snapshot read these slots again, although the ledger did not change.
 
-        One snapshot shows a trial placement that was dropped; claims of other shards stay valid.
+        One snapshot shows a dropped trial placement; claims of other shards stay valid.
         """
         count = len(slots)
         if count == 0:
@@ -85,7 +85,7 @@ class Ledger:
         self._log_length += count
 
     def touch_static(self, slots: SlotsLike) -> None:
-        """Record a change of something other than usage on these slots."""
+        """Record a change of these slots other than usage."""
         self.touch(slots)
         self.static_version[slots] = self._clock
 
@@ -105,14 +105,14 @@ class Ledger:
         self._set_amounts(slot, {**allocatable, **self.pool(slot)})
 
     def set_pool(self, slot: int, pool: Mapping[str, int]) -> None:
-        """Set the amounts of a node's pool, by the names of ``RECLAIMED``'s values."""
+        """Set the amounts of a node's pool, by the values of ``RECLAIMED`` as names."""
         if not self.resources.pools:
             return
         if self.pool(slot) != {name: amount for name, amount in pool.items() if amount}:
             self._set_amounts(slot, {**self.offers(slot), **pool})
 
     def set_ratios(self, slot: int, ratios: Mapping[str, NodeRatio]) -> bool:
-        """Set how often a node promises its resources; returns whether that changed anything."""
+        """Set the overcommit ratios of a slot; returns whether a ratio or cap changed."""
         columns = {self.resources.column(name): each for name, each in ratios.items()}
         changed = self.promises.set_ratios(slot, columns)
         if changed:
@@ -120,7 +120,7 @@ class Ledger:
         return changed
 
     def hold(self, slot: int, amounts: Sequence[tuple[int, int]], sign: int = 1) -> None:
-        """Promise amounts of a slot once (or with ``sign`` -1 no longer): exclusive cores."""
+        """Count amounts of a slot only once (or with ``sign`` -1 no longer): exclusive cores."""
         after = self.promises.hold(slot, dict(amounts), sign)
         changed = [column for column, n in after.items() if self.alloc[slot, column] != n]
         for column in changed:
@@ -158,7 +158,7 @@ class Ledger:
         }
 
     def remove_node(self, slot: int) -> None:
-        """Release a node's slot and everything charged there."""
+        """Release a node's slot and all its charges."""
         self.slots.remove(slot)
         self.promises.clear(slot)
         self.alloc[slot] = 0
@@ -177,13 +177,13 @@ class Ledger:
         self.touch([slot])
 
     def learn_ports(self, ports: Iterable[HostPort]) -> None:
-        """Know host ports that a pod requests; slots that reserve their numbers change."""
+        """Register host ports that a pod requests; slots that reserve their numbers change."""
         self.touch(self.ports.learn(ports))
 
     def fits(
         self, slot: int, amounts: Sequence[tuple[int, int]], *, exclusive: bool = False
     ) -> bool:
-        """Whether these exact amounts and one pod slot are free; exclusive ones count once."""
+        """True if these exact amounts and one pod slot are free; exclusive ones count once."""
         self.widen()
         alloc, used = self.alloc[slot], self.used[slot]
         if not self.slots.live[slot] or used[PODS] + 1 > alloc[PODS]:

@@ -22,7 +22,7 @@ class PodState(IntEnum):
     GATED = 0
     #: In a queue of the dispatcher.
     PENDING = 1
-    #: Handed to a shard.
+    #: Sent to a shard.
     DISPATCHED = 2
     #: Claimed by a plan and charged to a node; the bind is in flight.
     ASSUMED = 3
@@ -30,12 +30,12 @@ class PodState(IntEnum):
     BOUND = 4
     #: In back-off after a failed attempt.
     BACKOFF = 5
-    #: Fits on no node now; sleeps until an event may change that.
+    #: Fits on no node now; waits for an event that may change this.
     UNSCHEDULABLE = 6
     #: Claimed and charged to a node like an assumed pod; its bind waits for the eviction of its
     #: victims.
     NOMINATED = 7
-    #: Invalid or contradictory; waits for its owner to fix it.
+    #: Invalid or contradictory; waits for a correction by its owner.
     ABNORMAL = 8
     #: Finished or deleted.
     GONE = 9
@@ -67,7 +67,7 @@ _S, _E = PodState, PodEvent
 ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 """States of pods with a node that they can use."""
 CHARGED: Final = ON_NODES | {int(PodState.NOMINATED)}
-"""States of pods that are charged to a node; a nominated one waits there for its victims to end."""
+"""States of pods that are charged to a node; a nominated pod waits there for its victims to end."""
 
 POD_LIFE: Final = TransitionTable(
     name="pod",
@@ -149,15 +149,15 @@ class UnitState(IntEnum):
     FORMING = 0
     #: In its queue.
     QUEUED = 1
-    #: Handed to a shard.
+    #: Sent to a shard.
     DISPATCHED = 2
     #: In back-off after a failed attempt.
     BACKOFF = 3
-    #: Fits on no node now; sleeps until an event may change that.
+    #: Fits on no node now; waits for an event that may change this.
     UNSCHEDULABLE = 4
     #: Every pod is claimed or bound.
     PLACED = 5
-    #: Timed out, or abandoned by the profile's rules.
+    #: Timed out, or given up by the profile's rules.
     FAILED = 6
     #: It has no pods left.
     GONE = 7
@@ -274,4 +274,4 @@ GROUP_LIFE: Final = TransitionTable(
         (_G.PRE_SCHEDULING, _W.EXPIRE): _G.TIMEOUT,
     },
 )
-"""Every valid transition of a PodGroup: Gödel's, one condition of its status per transition."""
+"""Every valid transition of a PodGroup, as in Gödel; one condition of its status per transition."""

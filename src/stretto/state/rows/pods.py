@@ -1,8 +1,8 @@
 """Pods as rows.
 
-A pod is a row of a few numbers and three strings, not an object: a million pods take some 200 MB
-and cause no garbage collection. The uid identifies the pod and finds the row; a row is reused only
-after its pod was removed, and its serial distinguishes the pods that have used it.
+A pod is a row of a few numbers and three strings, not an object: a million pods need about 200 MB
+and cause no garbage collection. The uid identifies the pod and maps to the row. A row is reused
+only after its pod was removed, and its serial distinguishes the pods that have used it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ NO_SLOT: Final = -1
 FIRST_ROWS: Final = 1024
 """Initial number of rows."""
 MANY_ROWS: Final = 1 << 17
-"""Number of rows from which columns grow by a quarter: each row takes about a hundred bytes."""
+"""Number of rows from which columns grow by a quarter: each row needs about a hundred bytes."""
 
 
 ROW_LOG: Final = 1 << 17
@@ -64,7 +64,7 @@ class RowLog:
         self.head += count
         if self._length + count > ROW_LOG:
             self._drop()
-        if self._length + count > ROW_LOG:  # more than the log holds: every reader is behind
+        if self._length + count > ROW_LOG:  # more than the log's maximum: every reader is behind
             self._length = 0
             return
         self._rows[self._length : self._length + count] = rows
@@ -141,7 +141,8 @@ class Pods:
         self.state: npt.NDArray[np.uint8] = np.full(FIRST_ROWS, PodState.GONE, np.uint8)
         #: int32[row]: class id.
         self.class_id: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
-        #: int32[row]: slot of the node it is claimed for or bound to; -1 for none.
+        #: int32[row]: slot of the node for which it is claimed or to which it is bound; -1 for
+        #: none.
         self.slot: npt.NDArray[np.int32] = np.full(FIRST_ROWS, NO_SLOT, np.int32)
         #: int64[row]: generation of that slot at the time of the claim.
         self.generation: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
@@ -161,10 +162,10 @@ class Pods:
         self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: uint8[row]: 1 if the pod has PVCs or disks, so that its record is kept.
         self.volumes: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
-        #: uint8[row]: ``evictions.EvictionState``: whether the pod is being evicted.
+        #: uint8[row]: ``evictions.EvictionState`` of the pod.
         self.eviction_state: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
-        #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
-        #: before that.
+        #: float64[row]: clock time at which its node started it or it was seen bound; infinity
+        #: before.
         self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
         #: uint8[row]: 1 once its node reports that it runs.
         self.running: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
@@ -179,7 +180,7 @@ class Pods:
         #: Names by row.
         self.name: list[str] = [""] * FIRST_ROWS
         self._rows: dict[str, int] = {}
-        #: Row of a pod by uid, or ``None``.
+        #: Returns the row of a pod by uid, or ``None``.
         self.row = self._rows.get
         self._free: list[int] = []
         #: Number of rows ever used: the upper bound of column scans.
@@ -199,7 +200,7 @@ class Pods:
         return list(map(self._rows.get, uids))
 
     def are_new(self, uids: Sequence[str]) -> bool:
-        """Whether the uids are distinct and none is known."""
+        """Return whether the uids are distinct and none is known."""
         return self._rows.keys().isdisjoint(uids) and len(set(uids)) == len(uids)
 
     def add(self, pods: Sequence[NewPod]) -> npt.NDArray[np.int64]:

@@ -4,8 +4,8 @@ Each distinct (host IP, protocol, port) that a pod requests has a bit; a slot's 
 of 64-bit words. The conflict mask of a pod has its own bits, every bit of the same port if the pod
 requests all addresses, and otherwise the all-addresses bit of the same port.
 
-Numbers may be reserved on a slot for something that is no pod: every known port with such a number
-is in use there, whatever its address and protocol.
+Numbers may be reserved on a slot for users other than pods: every known port with such a number is
+in use there, for any address and protocol.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ class HostPorts:
 
     @property
     def known(self) -> int:
-        """Number of distinct ports seen; when it rises, existing masks may be too narrow."""
+        """Number of distinct ports seen; after it rises, existing masks may be too narrow."""
         return len(self._bits)
 
     def grow(self, size: int) -> None:
@@ -72,7 +72,7 @@ class HostPorts:
     # ------------------------------------------------------------ reserved numbers
 
     def reserve(self, slot: int, ranges: PortRanges) -> None:
-        """Reserve numbers on a slot in place of those that were reserved there."""
+        """Reserve numbers on a slot; they replace the numbers reserved before."""
         self.release(slot, self.reserved_on(slot))
         self._reserved.pop(slot, None)
         if ranges:
@@ -94,7 +94,7 @@ class HostPorts:
         }
 
     def would_be_free(self, slot: int, ports: Iterable[HostPort]) -> bool:
-        """Whether only reserved numbers are in the way of these ports on a slot."""
+        """Return whether only reserved numbers conflict with these ports on a slot."""
         reserved = [
             port for port in self.reserved_on(slot) if (slot, self._bits[port]) not in self._shared
         ]
@@ -105,7 +105,7 @@ class HostPorts:
             self.take(slot, reserved)
 
     def is_contended(self, slot: int) -> bool:
-        """Whether a pod uses a number that is reserved on its slot."""
+        """Return whether a pod uses a number that is reserved on its slot."""
         return any((slot, self._bits[port]) in self._shared for port in self.reserved_on(slot))
 
     def _take_reserved(self, slot: int, ports: Iterable[HostPort]) -> list[HostPort]:
@@ -157,7 +157,7 @@ class HostPorts:
                 self.used[slot, word] &= ~np.uint64(1 << bit)
 
     def free_on(self, slot: int, ports: Iterable[HostPort]) -> bool:
-        """Whether none of these ports conflicts with one in use on the slot."""
+        """Return whether none of these ports conflicts with a used port of the slot."""
         used, bits = self.used.item, self._bits
         for port in ports:
             for other in self._by_port.get((port.protocol, port.port), ()):

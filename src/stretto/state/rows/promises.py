@@ -1,8 +1,8 @@
-"""Overcommit of nodes: which multiple of its real amounts a node promises, by resource.
+"""Overcommit of nodes: the multiple of its physical amounts that a node promises, by resource.
 
-Pods with exclusive cores are promised their amounts once. The ratio amplifies only what remains,
-after Katalyst's controller of overcommitted nodes. Choosing a ratio belongs to ``capacity``; here
-are the columns by which the ledger computes the allocatable amounts that pods compete for.
+The amounts of pods with exclusive cores count once. The ratio multiplies only the rest, as in
+Katalyst's controller of overcommitted nodes. ``capacity`` chooses the ratios. This module contains
+the columns from which the ledger computes the allocatable amounts.
 """
 
 from collections.abc import Callable, Iterable, KeysView, Mapping
@@ -18,22 +18,22 @@ import numpy.typing as npt
 from stretto.base.amounts import add_amounts
 
 EXCLUSIVE_LEVELS: Final = frozenset({"dedicated_cores", "system_cores"})
-"""QoS levels whose amounts are promised once: exclusive cores, and agents of the node."""
+"""QoS levels whose amounts count once: exclusive cores, and agents of the node."""
 
 IntColumn = npt.NDArray[np.int64]
 """int64[slot]: amounts of a resource."""
 NOT_SET: Final = -1
-"""The real amount of a slot that does not promise more of the resource."""
+"""Real amount of a slot that does not promise more of the resource."""
 BINARY: Final = 1 << 20
-"""Products of amounts and of ratios that are multiples of 1 / 2**20 are exact."""
+"""Denominator: products of amounts with ratios that are multiples of 1 / 2**20 are exact."""
 DECIMAL: Final = 100
 """Largest denominator of other ratios whose truncated products are known: two decimal places."""
 ROUNDING: Final = 1 << 53
-"""Rounding changes a product by at most this part of it."""
+"""Inverse of the largest relative error of a rounded product."""
 
 
 class RatioBound(Enum):
-    """What bounds the ratio of a resource of a node."""
+    """The bound of the ratio of a resource of a node."""
 
     #: The hard cap of the node pool.
     CAP = "the cap of its node pool"
@@ -43,9 +43,9 @@ class RatioBound(Enum):
     SCENARIO = "the coefficient of its scenario"
     #: The ratio that the measured load allows.
     MEASURED = "its measured load"
-    #: Metrics are missing or too old.
+    #: Missing or outdated metrics.
     STALE = "missing or old metrics"
-    #: The environment of the node does not allow overcommit of the resource.
+    #: The environment of the node, which does not allow overcommit of the resource.
     ENVIRONMENT = "its environment"
 
 
@@ -56,7 +56,7 @@ class NodeRatio(NamedTuple):
     ratio: float
     #: Highest ratio that the node pool allows; at least 1.
     cap: float
-    #: What bounds the ratio.
+    #: Bound of the ratio.
     bound: RatioBound
 
 
@@ -78,7 +78,7 @@ def amplified(original: int, exclusive: int, ratio: float) -> int:
 
 
 def promised(original: int, exclusive: int, ratio: float) -> int:
-    """What a node promises of an amount: ``amplified``, and at least the real amount."""
+    """Promised amount: ``amplified``, and at least the real amount."""
     return max(original, amplified(original, exclusive, ratio))
 
 
@@ -87,14 +87,14 @@ class PromisedAmounts:
 
     def __init__(self) -> None:
         """Start without overcommit."""
-        #: What is set, by slot and resource column.
+        #: Ratios by slot and resource column.
         self.ratios: dict[int, dict[int, NodeRatio]] = {}
         self._real: dict[int, dict[int, int]] = {}
         self._real_columns: dict[int, IntColumn] = {}
         self._exclusive: dict[int, dict[int, int]] = {}
 
     def clear(self, slot: int) -> None:
-        """Forget a slot whose node is removed."""
+        """Drop a slot whose node is removed."""
         for table in (self.ratios, self._real, self._exclusive):
             table.pop(slot, None)
         self._write_real(slot)
@@ -126,7 +126,7 @@ class PromisedAmounts:
         return self._real.get(slot, {})
 
     def cap(self, slot: int) -> dict[int, int]:
-        """The most that a slot may ever promise, by column of the resources with a ratio."""
+        """Largest amounts that a slot may ever promise, by column of the resources with a ratio."""
         ratios = self.ratios.get(slot, {})
         return {
             column: promised(real, self._held(slot, column), ratios[column].cap)
@@ -134,7 +134,7 @@ class PromisedAmounts:
         }
 
     def is_overcommitted(self, slot: int) -> bool:
-        """Whether a slot has ratios, so that exclusive amounts are tracked on it."""
+        """Return whether a slot has ratios, so that exclusive amounts are tracked on it."""
         return slot in self.ratios
 
     def hold(self, slot: int, amounts: Mapping[int, int], sign: int = 1) -> dict[int, int]:
@@ -156,11 +156,11 @@ class PromisedAmounts:
         }
 
     def lost(self, slot: int, amounts: Iterable[tuple[int, int]]) -> dict[int, int]:
-        """How much less a slot promises at most with exclusive amounts: by column, no zeros."""
+        """Maximum reduction of a slot's promise by exclusive amounts, by column, no zeros."""
         return self._changed(slot, amounts, _lost)
 
     def regained(self, slot: int, amounts: Iterable[tuple[int, int]]) -> dict[int, int]:
-        """How much more a slot promises at least without them: by column, no zeros."""
+        """Minimum increase of a slot's promise without exclusive amounts, by column, no zeros."""
         return self._changed(slot, amounts, _regained)
 
     def held_on(self, slot: int) -> dict[int, int]:
@@ -184,7 +184,7 @@ class PromisedAmounts:
     def real_on(
         self, column: int, slots: npt.NDArray[np.int64], promised: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """int64[k]: real amounts of a resource on some slots, which promise these amounts."""
+        """int64[k]: real amounts of a resource on some slots, given their promised amounts."""
         row = self._real_columns.get(column)
         if row is None or not len(slots):
             return promised
@@ -194,13 +194,13 @@ class PromisedAmounts:
     def promised_on(
         self, column: int, slots: npt.NDArray[np.int64], alloc: IntColumn, exclusive: IntColumn
     ) -> IntColumn:
-        """int64[k]: what some slots promise of a resource with these exclusive amounts.
+        """int64[k]: promised amounts of a resource on some slots with these exclusive amounts.
 
         Args:
             column: the resource.
             slots: int64[k].
-            alloc: int64[k]: what the slots promise at present.
-            exclusive: int64[k]: the exclusive amounts, instead of those that pods hold.
+            alloc: int64[k]: the promised amounts of the slots at present.
+            exclusive: int64[k]: the exclusive amounts, instead of those of the pods.
         """
         real, ratio = self.real_on(column, slots, alloc), self.ratio_on(column, slots)
         more = np.trunc((real - exclusive) * ratio).astype(np.int64) + exclusive  # as ``amplified``
@@ -220,7 +220,7 @@ class PromisedAmounts:
             self._grown(column, slot + 1)[slot] = real.get(column, NOT_SET)
 
     def _grown(self, column: int, size: int) -> IntColumn:
-        """The real amounts of a resource, for so many slots at least."""
+        """Real amounts of a resource for at least ``size`` slots."""
         row = self._real_columns.get(column)
         if row is None or len(row) < size:
             before = np.zeros(0, np.int64) if row is None else row
@@ -237,25 +237,26 @@ class PromisedAmounts:
 
 
 def _lost(amount: int, ratio: float) -> int:
-    """How much less is promised at most once an amount is exclusive."""
+    """Maximum reduction of the promise after an amount becomes exclusive."""
     surplus, doubt = _surplus(ratio)
     return ceil(amount * surplus) + doubt
 
 
 def _regained(amount: int, ratio: float) -> int:
-    """How much more is promised at least once an exclusive amount is free."""
+    """Minimum increase of the promise after an exclusive amount becomes free."""
     surplus, doubt = _surplus(ratio)
     return max(0, floor(amount * surplus) - doubt)
 
 
 @lru_cache(maxsize=4096)
 def _surplus(ratio: float) -> tuple[Fraction, int]:
-    """What a ratio is above 1, and by how much truncated products with the ratio may differ.
+    """Return the part of a ratio above 1, and the error bound of truncated products with the ratio.
 
-    A product is rounded before it is truncated. Its truncation is exact with a binary fraction, and
-    with a fraction that the ratio is not below: 1.1 is stored as a little more. It is also exact
-    where the ratio is so little below the fraction that a whole product is rounded to itself, as
-    with 1.2. With other ratios, 1.15 among them, a product may be truncated one unit too low.
+    A product is rounded before it is truncated. The truncation is exact for binary fractions, and
+    for decimal fractions whose stored ratio is not smaller: 1.1 is stored as slightly more. It is
+    also exact if the stored ratio is only so little smaller that a whole product is rounded to
+    itself, for example 1.2. For other ratios, for example 1.15, a product may be truncated one unit
+    too low.
     """
     stored = Fraction(max(ratio, 1.0))
     if stored.denominator <= BINARY:

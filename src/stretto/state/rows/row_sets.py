@@ -1,8 +1,8 @@
 """Compact sets of rows: the members of a gang that have nodes.
 
-A million running pods may be members, and an entry of Python's own set takes a hundred bytes with
-its number. Here most rows are in a sorted array of four bytes each; recent additions and removals
-are kept next to it and merged once they are a sizable part of the whole.
+A million running pods may be members, and an entry of Python's own set needs a hundred bytes with
+its number. Here most rows are in a sorted array of four bytes each. Recent additions and removals
+are kept next to it and are merged when there are many of them.
 """
 
 from array import array
@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 SPARED: Final = 16
-"""Number of unmerged rows that is always accepted."""
+"""Number of unmerged rows that is always allowed."""
 
 
 class RowSet(Collection[int]):
@@ -34,7 +34,7 @@ class RowSet(Collection[int]):
         return self._length
 
     def __contains__(self, row: object) -> bool:
-        """Whether a row is in the set."""
+        """Return whether a row is in the set."""
         if self._added is not None and row in self._added:
             return True
         if not isinstance(row, int) or (self._removed is not None and row in self._removed):
@@ -89,7 +89,7 @@ class RowSet(Collection[int]):
 
 
 def _with(some: set[int] | None, more: set[int]) -> set[int] | None:
-    """The union with more rows; ``None`` if it is empty."""
+    """Return the union with more rows; ``None`` if it is empty."""
     if some is None:
         return more or None
     some |= more

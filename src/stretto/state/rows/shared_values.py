@@ -1,4 +1,4 @@
-"""Values by number: rows hold the number of a value that many rows share."""
+"""Values by number: rows contain the number of a value that many rows share."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ class SharedValues(Generic[Key, Value]):
     """Values by number, found by key and reference-counted; a free number is assigned again."""
 
     def __init__(self, free: Value) -> None:
-        """Start without values; ``free`` stands at the free numbers."""
+        """Start without values; ``free`` is the value at the free numbers."""
         #: Values by number.
         self.values: list[Value] = []
         self._value_of_free = free
@@ -21,11 +21,11 @@ class SharedValues(Generic[Key, Value]):
         self._free: list[int] = []
 
     def find(self, key: Key) -> int:
-        """The number of a key; -1 if it has no value."""
+        """Return the number of a key; -1 if it has no value."""
         return self._numbers.get(key, -1)
 
     def add(self, key: Key, value: Value) -> int:
-        """The number of a new key; count its users with ``use``."""
+        """Return the number of a new key; count its users with ``use``."""
         if self._free:
             number = self._free.pop()
             self.values[number], self._keys[number] = value, key
@@ -38,11 +38,11 @@ class SharedValues(Generic[Key, Value]):
         return number
 
     def use(self, number: int) -> None:
-        """Count a further user of a value."""
+        """Count another user of a value."""
         self._users[number] += 1
 
     def release(self, number: int) -> bool:
-        """Count one user less; return whether it was the last, which frees the number."""
+        """Subtract one user; returns whether it was the last, which frees the number."""
         self._users[number] -= 1
         if self._users[number]:
             return False

@@ -3,7 +3,7 @@
 Amounts are int32 in scan steps, one contiguous column per resource, rounded conservatively. The
 copy follows the ledger's change log: only slots changed since the last sync are copied, and only
 real differences are written to the copy's own log, which the class cache replays. A shard applies
-its own placements here at once, so the echo from the ledger changes nothing.
+its own placements to its copy immediately, so the later change of the ledger has no effect.
 """
 
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import SCAN_LIMIT
 
 NEVER_COPIED: Final = -1
-"""A static version that no slot has: everything about the slot is copied again."""
+"""A static version that no slot has: all data of the slot is copied again."""
 OWN_LOG: Final = 1 << 17
-"""Entries of the copy's own log; the older half is dropped when it is full."""
+"""Maximum number of entries of the copy's own log; the older half is dropped when it is full."""
 
 
 class DerivedAmounts(NamedTuple):
@@ -30,7 +30,7 @@ class DerivedAmounts(NamedTuple):
 
     #: int32[column, k]: free amounts.
     free: npt.NDArray[np.int32]
-    #: int32[column, k]: whole amounts, of which shares are parts; 0 for no share.
+    #: int32[column, k]: total amounts of which shares are computed; 0 for no share.
     whole: npt.NDArray[np.int32]
 
 
@@ -43,23 +43,29 @@ class DerivedColumns(Protocol):
 
     @property
     def columns(self) -> npt.NDArray[np.int64]:
-        """int64[column]: their numbers; no node offers these resources."""
+        """int64[column]: numbers of the columns; no node offers these resources."""
         ...
 
     def phase(self, size: int) -> npt.NDArray[np.bool_]:
-        """bool[slot]: a slot must be derived again when this changes without the ledger."""
+        """bool[slot]: a change means that the slot must be derived again.
+
+        The ledger alone does not show this change.
+        """
         ...
 
     def derive(self, slots: npt.NDArray[np.int64], free: npt.NDArray[np.int32]) -> DerivedAmounts:
-        """The amounts of some slots; ``free`` is int32[resource, k] of the same slots."""
+        """Derive the amounts of some slots; ``free`` is int32[resource, k] of the same slots."""
         ...
 
 
 class Columns:
-    """One snapshot of the ledger, brought up to date by ``sync``."""
+    """One snapshot of the ledger, updated by ``sync``."""
 
     def __init__(self, ledger: Ledger, derived: DerivedColumns | None = None) -> None:
-        """An empty snapshot; the first ``sync`` fills it, with the columns of a rule if given."""
+        """Create an empty snapshot.
+
+        The first ``sync`` fills it, with the columns of a rule if given.
+        """
         self._ledger = ledger
         self._derived = derived
         self._phase: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
@@ -113,7 +119,7 @@ class Columns:
         return int(self.log_state[0] + self.log_state[1])
 
     def copied(self) -> "Columns":
-        """A copy whose amounts, ports and devices may change without an effect on this snapshot."""
+        """Return a copy whose amounts, ports and devices may change independently."""
         return copied_with(
             self,
             _ledger=copied_with(self._ledger, used=self._ledger.used.copy()),
@@ -126,7 +132,7 @@ class Columns:
         )
 
     def sync(self) -> bool:
-        """Copy the changes of the ledger; True if arrays were reallocated."""
+        """Copy the changes of the ledger; returns whether arrays were reallocated."""
         ledger = self._ledger
         fresh = self._fit_shape()
         changed = None if fresh or self._position < 0 else ledger.changes_since(self._position)
@@ -150,7 +156,10 @@ class Columns:
         return np.concatenate([changed, turned]) if len(turned) else changed
 
     def has_log_capacity(self, entries: int) -> None:
-        """Make sure that so many entries can be appended; drops the oldest if needed."""
+        """Make sure that ``entries`` entries can be appended.
+
+        Drops the oldest entries if needed.
+        """
         base, length = int(self.log_state[0]), int(self.log_state[1])
         if length + entries <= len(self.log):
             return
@@ -163,7 +172,7 @@ class Columns:
         self.log_state[1] = keep
 
     def void(self) -> None:
-        """Restart the log: every follower must start again."""
+        """Restart the log, so that every reader must copy everything."""
         self.log_state[0] += self.log_state[1] + 1
         self.log_state[1] = 0
 
@@ -177,7 +186,8 @@ class Columns:
     def hold(self, slot: int, amounts: Iterable[tuple[int, int]], sign: int = 1) -> None:
         """Add exclusive amounts to a slot (with ``sign`` -1 remove them) until it is copied again.
 
-        They change what an overcommitted slot promises. The amounts themselves are not charged.
+        They change the promised amounts of an overcommitted slot. The amounts themselves are not
+        charged.
 
         Args:
             slot: the slot.
@@ -237,7 +247,10 @@ class Columns:
         self._held.update((slot, promises.held_on(slot)) for slot in held_there & copied)
 
     def _fit_shape(self) -> bool:
-        """Allocate arrays of the ledger's shape; True if they are new and must be filled."""
+        """Allocate arrays of the ledger's shape.
+
+        Returns whether they are new and must be filled.
+        """
         ledger = self._ledger
         ledger.widen()
         size, resources = len(ledger.slots.live), len(ledger.resources.names)
@@ -325,7 +338,7 @@ class Columns:
         return differ
 
     def _renew(self, slots: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
-        """Copy what depends on the node alone; ``steps``: allocatable in scan steps."""
+        """Copy the data that depends on the node alone; ``steps``: allocatable in scan steps."""
         ledger = self._ledger
         every = np.arange(len(self.alloc))[:, None]
         self._set_whole(every, slots, steps.clip(0, SCAN_LIMIT).astype(np.int32).T)
@@ -341,7 +354,7 @@ class Columns:
         slots: npt.NDArray[np.int64],
         whole: npt.NDArray[np.int32],
     ) -> None:
-        """Set whole amounts, and the share of one step; ``columns`` is int64[column, 1]."""
+        """Set total amounts, and the share of one step; ``columns`` is int64[column, 1]."""
         self.alloc[columns, slots] = whole
         with np.errstate(divide="ignore"):
             self.percent[columns, slots] = np.where(

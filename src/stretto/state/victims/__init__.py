@@ -1,1 +1,1 @@
-"""The victim index: which pods a preemptor could evict on each node, by priority."""
+"""The victim index: the pods that a preemptor could evict on each node, by priority."""

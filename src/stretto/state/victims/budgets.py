@@ -1,8 +1,8 @@
 """The ledger of PodDisruptionBudgets: the pods they cover, and the remaining disruptions.
 
 The store reports the disruptions that a budget allows: an API server in the budget's status, an
-embedded store by counting live pods. Our own evictions that the store does not count yet are
-subtracted here, so that two preemptors never spend the same allowance.
+embedded store by counting live pods. This module subtracts our own evictions that the store does
+not count yet, so that two preemptors never use the same allowance.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,13 +26,13 @@ NO_BUDGETS: Final[tuple[int, ...]] = ()
 class BudgetFacts(NamedTuple):
     """One budget, compiled."""
 
-    #: Its namespace.
+    #: Namespace of the budget.
     namespace: str
-    #: Its name.
+    #: Name of the budget.
     name: str
-    #: Its uid.
+    #: Uid of the budget.
     uid: str
-    #: Selector of the covered pods; ``None`` if it is unreadable: then it covers none.
+    #: Selector of the covered pods; ``None`` if it is unreadable: then the budget covers no pods.
     selector: Selector | None
     #: ``disruptionsAllowed`` of its last seen status.
     allowed: int
@@ -58,7 +58,7 @@ class BudgetLedger:
         self._by_namespace: dict[str, list[tuple[int, Selector]]] = {}
 
     def __bool__(self) -> bool:
-        """Whether any budget exists."""
+        """Return whether any budget exists."""
         return bool(self._cluster.objects.budgets)
 
     def follow(self) -> None:
@@ -115,7 +115,7 @@ class BudgetLedger:
         return found
 
     def violating(self, rows: Iterable[int]) -> set[int]:
-        """The pods whose eviction, in this order, violates a budget (as kube-scheduler counts)."""
+        """Pods whose eviction, in this order, violates a budget, counted as in kube-scheduler."""
         if not self.budgets:
             return set()
         remaining = self.remaining.copy()

@@ -1,6 +1,7 @@
 """Columns of the victim index: entries by importance, and sums by band.
 
-Built here in one pass from the rows of all pods; ``state.victims.index`` updates them afterwards.
+This module builds them in one pass from the rows of all pods; ``state.victims.index`` updates them
+afterwards.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from stretto.state.victims.rules import UNPROTECTED
 
 MAX_BANDS: Final = 64
-"""Maximum number of priority bands; kube-scheduler users have a handful of priorities."""
+"""Maximum number of priority bands; users of kube-scheduler have a handful of priorities."""
 FIRST_WIDTH: Final = 16
 """Initial capacity of entries per slot."""
 EVICTABLE, NOMINEE, TERMINATING, NOT_EVICTABLE = 0, 1, 2, 3
@@ -27,7 +28,7 @@ class VictimEntries(NamedTuple):
 
     #: int32[slot]: number of entries.
     length: npt.NDArray[np.int32]
-    #: int32[slot]: how many of them are waiting claims or terminating pods.
+    #: int32[slot]: number of waiting claims and terminating pods among them.
     odd: npt.NDArray[np.int32]
     #: int32[slot, k]: rows.
     row: npt.NDArray[np.int32]
@@ -126,8 +127,8 @@ def fill_sums(
     Args:
         counted: the rows.
         requests: int64[request, resource].
-        safe: bool[set]: whether every budget of a set allows a disruption; ``None`` if there is
-            no budget.
+        safe: bool[set]: true if every budget of a set allows a disruption; ``None`` if there is no
+            budget.
         size: number of slots.
     """
     edges = edges_of(counted.priority)
@@ -162,7 +163,7 @@ def most_of(
 
 
 def edges_of(priorities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """The highest priority of each band: one priority, or several neighbours.
+    """Highest priority of each band; a band is one priority or several neighbours.
 
     If neighbours share a band, the last band has no upper limit, so that new priorities fit.
     """

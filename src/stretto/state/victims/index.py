@@ -1,13 +1,13 @@
-"""The victim index: evictable pods of each node by importance, with sums of what they would free.
+"""The victim index: evictable pods of each node by importance, with sums of the freed amounts.
 
 For every slot the evictable pods are sorted by importance (priority, then start), and
-``below[band][resource][slot]`` is the total of all of them up to a priority band. So the lowest
-band at which a node has enough capacity is found by comparing columns, and only nodes that could
-win are examined pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
+``below[band][resource][slot]`` is the total of all of them up to a priority band. Therefore a
+comparison of columns finds the lowest band at which a node has enough capacity, and only nodes that
+could be the best are examined pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
 
 A band is one priority; with more than ``MAX_BANDS`` priorities, neighbours share a band and the
-sums are bounds. The index follows the row log: each changed row is removed as it was counted and
-inserted as it is, at a cost independent of the number of pods.
+sums are bounds. The index follows the row log: each changed row is removed with its old values and
+inserted with its current ones, at a cost independent of the number of pods.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Victims:
     """The index of one cluster under one profile's rules."""
 
     def __init__(self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger) -> None:
-        """An empty index; the first ``sync`` fills it."""
+        """Create an empty index; the first ``sync`` fills it."""
         #: int64[request, resource]: requests of one pod, by number.
         self.requests: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
         #: Sets of budgets by number.
@@ -69,7 +69,7 @@ class Victims:
         nothing = VictimRows.none()
         #: Evictable pods.
         self.entries: VictimEntries = fill_entries(nothing, 0)
-        #: What their evictions would free.
+        #: Amounts that their evictions would free.
         self.sums: VictimSums = fill_sums(nothing, self.requests[:, :0], None, 0)
 
     # ------------------------------------------------------------ synchronization
@@ -160,12 +160,18 @@ class Victims:
     # ------------------------------------------------------------ numbers
 
     def request_number_of(self, row: int) -> int:
-        """The number of what a pod's eviction frees: its request, and what it kept exclusive."""
+        """Number of the amounts that a pod's eviction frees.
+
+        Its request, and its exclusive amounts.
+        """
         cluster, class_id = self._cluster, int(self._cluster.pods.class_id[row])
         return self._number_with(class_id, cluster.charges.regained(row))
 
     def claim_number(self, class_id: int, slot: int, mask: int) -> int:
-        """The number of what a claim takes: its request, and what the slot promises less."""
+        """Number of the amounts of a claim.
+
+        Its request, and the reduction of the slot's promise.
+        """
         return self._number_with(class_id, self._cluster.charges.lost(class_id, slot, mask))
 
     def _number_with(self, class_id: int, more: Mapping[int, int]) -> int:
@@ -188,7 +194,7 @@ class Victims:
         return number
 
     def _number_of(self, amounts: npt.NDArray[np.int64]) -> int:
-        """The number of some amounts."""
+        """Number of some amounts."""
         self._widen_requests(len(amounts))
         key = amounts.tobytes().rstrip(b"\0")
         number = self._request_numbers.setdefault(key, len(self._request_numbers))
@@ -211,7 +217,7 @@ class Victims:
     # ------------------------------------------------------------ one row
 
     def _remove_entries(self, row: int) -> None:
-        """Remove a row as it was counted."""
+        """Remove a row with the values with which it was counted."""
         slot = int(self._at[row]) if row < len(self._at) else NO_SLOT
         if slot == NO_SLOT:
             return
@@ -297,7 +303,7 @@ class Victims:
             self.most[budget] = max(int(self.most[budget]), count)
 
     def _is_safe(self, number: int) -> bool:
-        """Whether every budget of a set allows a disruption."""
+        """Return whether every budget of a set allows a disruption."""
         return all(self.remaining[budget] > 0 for budget in self.sets[number])
 
     def _set_of(self, row: int) -> int:
@@ -322,7 +328,7 @@ class Victims:
             self.log.extend(np.flatnonzero(held.any(axis=1)).tolist())
             if (before != after).any():
                 rows = self.entries.row[held].tolist()
-                for row in rows:  # as they were counted: the old allowances are still set
+                for row in rows:  # the old allowances are still set
                     self._remove_entries(row)
         self.remaining = self._budgets.remaining.copy()
         return rows
@@ -341,7 +347,7 @@ class Victims:
         self.log.extend(slots.tolist())
 
     def _ensure_bands(self, rows: Iterable[int]) -> bool:
-        """Whether the existing bands suffice for these rows."""
+        """Return whether the existing bands suffice for these rows."""
         edges = self.sums.edges
         if _is_merged(edges):
             return True
@@ -413,5 +419,5 @@ class Victims:
 
 
 def _is_merged(edges: npt.NDArray[np.int64]) -> bool:
-    """Whether neighbouring priorities share bands."""
+    """Return whether neighbouring priorities share bands."""
     return len(edges) > 0 and int(edges[-1]) >= UNPROTECTED

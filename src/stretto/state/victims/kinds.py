@@ -40,7 +40,7 @@ class VictimKinds:
         self._protection_ends.clear()
 
     def of(self, row: int, now: float) -> int | None:
-        """The kind of a row; ``None`` if it is on no node or may not be evicted."""
+        """Return the kind of a row; ``None`` if it has no node or may not be evicted."""
         pods = self._cluster.pods
         if pods.slot[row] == NO_SLOT:
             return None
@@ -55,7 +55,7 @@ class VictimKinds:
         return EVICTABLE if guard is None else None
 
     def of_many(self, rows: npt.NDArray[np.int64], now: float) -> npt.NDArray[np.uint8]:
-        """uint8[row]: the same for rows on nodes, ``NOT_EVICTABLE`` for protected ones."""
+        """uint8[row]: kinds of rows on nodes, ``NOT_EVICTABLE`` for protected ones."""
         pods, rules = self._cluster.pods, self._rules
         kinds = np.full(len(rows), NOT_EVICTABLE, np.uint8)
         running = pods.state[rows] == PodState.BOUND
@@ -81,7 +81,7 @@ class VictimKinds:
         slow: npt.NDArray[np.bool_],
         kinds: npt.NDArray[np.uint8],
     ) -> None:
-        """Set the kinds of running pods whose start does not matter; they are no longer slow."""
+        """Set the kinds of running pods whose start is irrelevant; they are no longer slow."""
         for number in np.unique(numbers[slow]).tolist():
             attributes = self._cluster.preemption_attributes[number]
             here = slow & (numbers == number)

@@ -1,4 +1,4 @@
-"""Preemption rules of a profile: which pods may be evicted, and for which preemptors.
+"""Preemption rules of a profile: the pods that may be evicted, and for which preemptors.
 
 The search for victims applies these rules, and the binder checks them again before an eviction,
 because the state may have changed in between.
@@ -22,7 +22,7 @@ UNPROTECTED: Final = 1 << 31
 
 
 class CandidateSelection(Enum):
-    """How a gang's candidate nodes are chosen (Gödel's ``candidatesSelectPolicy``)."""
+    """Selection of a gang's candidate nodes (Gödel's ``candidatesSelectPolicy``)."""
 
     #: The best of all nodes.
     BEST = "best"
@@ -33,17 +33,17 @@ class CandidateSelection(Enum):
 
 
 class EvictionGuard(Enum):
-    """Why a pod may not be evicted."""
+    """Reason why a pod may not be evicted."""
 
     #: It is not running.
     NOT_RUNNING = "is not running"
     #: Its priority is not below the preemptor's.
     PRIORITY = "has no lower priority"
-    #: It is being evicted already, or its eviction is stuck.
+    #: Its eviction is already in progress or stuck.
     EVICTING = "is being evicted already"
     #: The profile protects its priority.
     PROTECTED = "is protected by its priority"
-    #: It, or its PriorityClass, forbids its preemption.
+    #: The pod or its PriorityClass forbids its preemption.
     FORBIDDEN = "forbids its preemption"
     #: The profile requires an opt-in, and the pod has none.
     NOT_OPTED_IN = "has not opted in to preemption"
@@ -58,37 +58,42 @@ class EvictionGuard(Enum):
 class PreemptionRules(msgspec.Struct, frozen=True):
     """Preemption settings of a profile."""
 
-    #: Whether pods may preempt others at all.
+    #: True if pods may preempt others at all.
     enabled: bool = True
-    #: Whether a PodDisruptionBudget is never violated; otherwise as rarely as possible.
+    #: True if a PodDisruptionBudget is never violated; otherwise it is violated as rarely as
+    #: possible.
     hard_budgets: bool = False
-    #: Whether only pods that opt in may be preempted.
+    #: True if only pods that opt in may be preempted.
     opt_in: bool = False
-    #: Whether pods of other schedulers are not preempted.
+    #: True if pods of other schedulers are not preempted.
     spares_others: bool = True
     #: Pods of this priority and above are never preempted.
     protected_from: int = UNPROTECTED
     #: Seconds after its start in which a pod is not preempted, regardless of its annotation.
     protected_for: float = 0.0
-    #: Seconds that a preemptor waits for its victims.
+    #: Seconds for which a preemptor waits for its victims.
     wait_timeout: float = 120.0
-    #: Whether the guarantee of a queue protects its pods from preemptors of other queues. Otherwise
-    #: priority comes first, and reclaim evicts no pod of higher priority than the pod in need.
+    #: True if the guarantee of a queue protects its pods from preemptors of other queues. Otherwise
+    #: priority precedes guarantees, and reclaim evicts no pod of higher priority than the pod that
+    #: needs the capacity.
     guarantees_first: bool = True
-    #: How candidate nodes are chosen.
+    #: Selection of candidate nodes.
     select: CandidateSelection = CandidateSelection.BEST
-    #: Number of nodes examined closely if not all are.
+    #: Number of nodes that are examined in detail if not all are.
     candidates: int = 100
 
 
 OFF: Final = PreemptionRules(enabled=False)
-"""Preemption is disabled."""
+"""Rules that disable preemption."""
 
 
 def guard_of(
     cluster: Cluster, rules: PreemptionRules, row: int, now: float
 ) -> EvictionGuard | None:
-    """Why a pod may not be evicted, apart from priorities and budgets; ``None`` if it may."""
+    """Reason why a pod may not be evicted, apart from priorities and budgets.
+
+    ``None`` if it may.
+    """
     pods = cluster.pods
     if int(pods.state[row]) != PodState.BOUND:  # int: faster than comparing a NumPy scalar
         return EvictionGuard.NOT_RUNNING
@@ -106,7 +111,10 @@ def guard_of(
 def guard_by_attributes(
     attributes: PreemptionAttributes, rules: PreemptionRules
 ) -> EvictionGuard | None:
-    """Why pods with these attributes may not be evicted; ``None`` if they may, at some time."""
+    """Reason why pods with these attributes may not be evicted.
+
+    ``None`` if they may, at some time.
+    """
     if attributes.of_other_scheduler:
         return EvictionGuard.OTHER_SCHEDULER
     if attributes.can_be_preempted is False:
@@ -119,7 +127,7 @@ def guard_by_attributes(
 def guards_of(
     cluster: Cluster, rules: PreemptionRules, rows: npt.NDArray[np.int64], now: float
 ) -> list[EvictionGuard | None]:
-    """``guard_of`` of many rows; pods that differ in their start at most are evaluated once."""
+    """``guard_of`` of many rows; pods that differ at most in their start are evaluated once."""
     pods, known = cluster.pods, dict[tuple[int, int, int, bool], EvictionGuard | None]()
     columns = (
         pods.state[rows],
@@ -153,12 +161,15 @@ def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float
 def guard_against(
     cluster: Cluster, rules: PreemptionRules, row: int, priority: int, now: float
 ) -> EvictionGuard | None:
-    """Why a preemptor of this priority may not evict a pod, budgets aside; ``None`` if it may."""
+    """Reason why a preemptor of this priority may not evict a pod, budgets aside.
+
+    ``None`` if it may.
+    """
     if cluster.pods.priority[row] >= priority:
         return EvictionGuard.PRIORITY
     return guard_of(cluster, rules, row, now)
 
 
 def may_preempt(cluster: Cluster, row: int) -> bool:
-    """Whether a pod's own policy allows it to preempt others."""
+    """Return whether a pod's own policy allows it to preempt others."""
     return cluster.preemption_attributes[int(cluster.pods.preemption_attributes[row])].preempts

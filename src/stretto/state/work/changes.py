@@ -1,6 +1,6 @@
 """Effects of a batch of watch events, as input of the dispatcher.
 
-The cluster state applies events to columns and records here what they mean for scheduling: rows
+The cluster state applies events to columns and records their effects on scheduling here: rows
 added, removed or seen on a node, PodGroups, and the events that may cure a failure. One object is
 filled by a batch, absorbed, cleared and reused.
 """
@@ -16,13 +16,13 @@ from stretto.state.work.units import Cure
 class PodArrival(NamedTuple):
     """A pod of this scheduler that needs a node."""
 
-    #: Its row; the row's state is ``GATED`` or ``PENDING``.
+    #: Row of the pod; the row's state is ``GATED`` or ``PENDING``.
     row: int
-    #: Identity, labels, annotations and owners, from which its unit is made.
+    #: Identity, labels, annotations and owners, from which its unit is formed.
     meta: MetaHead
-    #: Whether it has a scheduling gate.
+    #: True if it has a scheduling gate.
     gated: bool
-    #: Its uid; the metadata may be older than the store's and have none.
+    #: Uid of the pod; the metadata may be older than the store's and have none.
     uid: str
     #: Template number: pods of a template agree in labels, annotations, owners and namespace; -1 if
     #: unknown.
@@ -32,13 +32,13 @@ class PodArrival(NamedTuple):
 class PodDeparture(NamedTuple):
     """A pod in any state that ended or was deleted; its row may be in use again."""
 
-    #: The row it had.
+    #: Row of the pod before it ended.
     row: int
-    #: The serial it had there.
+    #: Serial of the pod in that row.
     serial: int
     #: Its uid.
     uid: str
-    #: Whether we evicted it.
+    #: True if this scheduler evicted it.
     evicted: bool = False
 
 
@@ -89,7 +89,7 @@ class ClusterChanges:
         self.arrivals: list[PodArrival] = []
         #: Pending pods with changed gates, labels, annotations, owners or priority.
         self.regrouped: list[PodArrival] = []
-        #: Rows seen bound, by us or by another scheduler.
+        #: Rows seen bound, by this scheduler or another one.
         self.bound: list[int] = []
         #: Rows that were assumed or bound and need a node again.
         self.released: list[int] = []
@@ -99,7 +99,7 @@ class ClusterChanges:
         self.cures: Cure = Cure.NONE
 
     def __bool__(self) -> bool:
-        """Whether anything changed."""
+        """Return whether anything changed."""
         return bool(
             self.arrivals
             or self.departures

@@ -1,4 +1,4 @@
-"""Claims, plans and verdicts: how placements are proposed and judged (Omega's transactions).
+"""Claims, plans and verdicts: messages that propose and judge placements (Omega's transactions).
 
 A shard never changes the ledger. It proposes a ``Plan`` made on a snapshot; the binder checks every
 claim against the current ledger and returns a ``Verdict``. Both are columns: a plan of a thousand
@@ -19,22 +19,22 @@ NO_ROWS: Final[npt.NDArray[np.int64]] = np.zeros(0, np.int64)
 
 
 class ConflictMode(Enum):
-    """When a claim conflicts (Omega, section 3.4)."""
+    """Condition for a conflict of a claim (Omega, section 3.4)."""
 
-    #: Only if the pod does not fit any more.
+    #: The pod no longer fits.
     FIT = "fit"
-    #: If its node has changed since the snapshot.
+    #: The node has changed since the snapshot.
     VERSION = "version"
-    #: If its node and its next best nodes refuse it, each by its own state (HULK).
+    #: The node and its next best nodes refuse the claim, each from its own state (HULK).
     HOSTS = "hosts"
 
 
 class CommitMode(Enum):
     """Effect of a conflict on the other claims of the unit (Omega, section 3.4)."""
 
-    #: The others are granted, as far as ``at_least`` allows.
+    #: The other claims are granted, as far as ``at_least`` allows.
     INCREMENTAL = "incremental"
-    #: The others are refused too.
+    #: The other claims are refused, too.
     ALL_OR_NOTHING = "all-or-nothing"
 
 
@@ -43,16 +43,16 @@ class UnitClaims(NamedTuple):
 
     #: The unit.
     unit: Unit
-    #: First claim.
+    #: Index of the first claim.
     start: int
-    #: After the last claim.
+    #: Index after the last claim.
     stop: int
-    #: Number of claims that must be granted together; otherwise none is.
+    #: Number of claims that must be granted together; if fewer hold, none is granted.
     at_least: int
 
 
 class PlacementFailure(NamedTuple):
-    """Why one pod could not be placed."""
+    """Reason why one pod could not be placed."""
 
     #: Events that may cure it.
     cures: Cure
@@ -70,7 +70,7 @@ class VolumeChoice(NamedTuple):
 
 
 class SnapshotBasis(NamedTuple):
-    """Position of a snapshot; equal to the cluster's own if nothing has changed since."""
+    """Position of a snapshot; equal to the cluster's own position if nothing has changed since."""
 
     #: Position in the ledger's log.
     ledger: int
@@ -79,9 +79,9 @@ class SnapshotBasis(NamedTuple):
 
 
 class AwaitedNode(NamedTuple):
-    """A node that has capacity for a pod once pods already being evicted from it have ended."""
+    """A node that has capacity for a pod after pods whose eviction is in progress have ended."""
 
-    #: Its slot.
+    #: Slot of the node.
     slot: int
     #: Devices and NUMA nodes for the pod.
     mask: int
@@ -92,17 +92,18 @@ class AwaitedNode(NamedTuple):
 class UnitPreemption(NamedTuple):
     """Evictions that must complete before the claims of one unit can be bound."""
 
-    #: Position in ``Plan.units`` of the claims that wait for it.
+    #: Position in ``Plan.units`` of the waiting claims.
     claims: int
     #: Rows of the victims.
     victims: tuple[int, ...]
-    #: Their serials.
+    #: Serials of the victims.
     serials: tuple[int, ...]
     #: Victims whose eviction violates a PodDisruptionBudget.
     beyond: frozenset[int] = frozenset()
     #: Rows of lower-priority nominations that lose their capacity.
     displaced: tuple[int, ...] = ()
-    #: (row, serial) of pods already being evicted whose capacity the claims count on.
+    #: (row, serial) of pods whose eviction was already in progress and whose capacity the claims
+    #: use.
     awaited: tuple[tuple[int, int], ...] = ()
 
 
@@ -113,12 +114,12 @@ class OtherHosts(NamedTuple):
     slots: npt.NDArray[np.int32]
     #: int64[n]: generations of those slots in the snapshot.
     generations: npt.NDArray[np.int64]
-    #: int32[n]: points by which their scores are below the best score.
+    #: int32[n]: differences between the best score and their scores.
     behind: npt.NDArray[np.int32]
 
 
 class Plan(NamedTuple):
-    """What one shard proposes in one cycle."""
+    """Result of one cycle of a shard."""
 
     #: Number of the shard.
     shard: int
@@ -140,17 +141,17 @@ class Plan(NamedTuple):
     setbacks: list[Setback]
     #: Volume operations by claim.
     volumes: Mapping[int, VolumeChoice] = {}
-    #: Position of the snapshot; ``None`` if claims are judged by amounts anyway.
+    #: Position of the snapshot; ``None`` if the claims depend on amounts only.
     basis: SnapshotBasis | None = None
-    #: Counts and nodes that inter-pod decisions depended on; ``None`` if there were none.
+    #: Counts and nodes on which inter-pod decisions depended; ``None`` if there were none.
     others: tuple[int, int, int] | None = None
     #: Evictions needed for some units' claims.
     preemptions: Sequence[UnitPreemption] = ()
-    #: Nodes to try when the first one refuses, by claim.
+    #: Nodes to try if the first one refuses, by claim.
     alternatives: Mapping[int, OtherHosts] = {}
 
     def plain(self) -> "Plan":
-        """The plan without the units that need evictions."""
+        """Return the plan without the units that need evictions."""
         if not self.preemptions:
             return self
         waiting = {each.claims for each in self.preemptions}
@@ -172,7 +173,7 @@ class Plan(NamedTuple):
 
 
 class ConflictCause(Enum):
-    """Why the binder did not grant a claim."""
+    """Cause for which the binder did not grant a claim."""
 
     POD_DELETED = "pod deleted or changed"
     NODE_DELETED = "node deleted"

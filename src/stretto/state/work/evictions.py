@@ -1,9 +1,9 @@
 """Evictions in progress, and the nominations that wait for them.
 
-Preemption, queue reclaim and the rescheduler all evict pods; the pods are registered here until
-they have ended. A *nomination* is a unit's claim that is already charged and whose bind waits for
-its victims. The registry belongs to the cluster, so that it survives a crash of the binder. Only
-the binder writes here, except for node names that a previous scheduler left on new pods.
+Preemption, queue reclaim and the rescheduler evict pods; this registry contains the pods until they
+have ended. A *nomination* is a unit's claim that is already charged and whose bind waits for its
+victims. The registry belongs to the cluster, so that it survives a crash of the binder. Only the
+binder writes to it, except for node names that a previous scheduler left on new pods.
 """
 
 import heapq
@@ -23,14 +23,14 @@ class EvictionState(IntEnum):
 
     #: Not being evicted.
     NONE = 0
-    #: Being evicted, by us or by another component; its capacity will be free.
+    #: Eviction in progress, by this scheduler or another component; the capacity will be free.
     EVICTING = 1
-    #: Its eviction does not complete: its capacity is not counted on any more.
+    #: The eviction does not complete: its capacity no longer counts as future free capacity.
     STUCK = 2
 
 
 class EvictionCause(Enum):
-    """Why a pod is evicted."""
+    """Cause of an eviction."""
 
     #: A pod of higher priority needs the capacity.
     PREEMPTION = "preempted"
@@ -45,11 +45,11 @@ class EvictionCause(Enum):
 
 
 class EvictionOrder(msgspec.Struct, frozen=True):
-    """Pods to evict, and why: the output of preemption, reclaim and rescheduling."""
+    """Pods to evict, with cause and reason: the output of preemption, reclaim and rescheduling."""
 
-    #: Their rows.
+    #: Rows of the pods.
     rows: tuple[int, ...]
-    #: Their serials.
+    #: Serials of the pods.
     serials: tuple[int, ...]
     #: Machine-readable cause.
     cause: EvictionCause
@@ -57,42 +57,42 @@ class EvictionOrder(msgspec.Struct, frozen=True):
     reason: str
     #: Rows that may be evicted despite a PodDisruptionBudget.
     beyond: frozenset[int] = frozenset()
-    #: Rows of the pods that get the capacity; empty if it is for no pod.
+    #: Rows of the pods that get the capacity; empty if no pod gets it.
     beneficiaries: tuple[int, ...] = ()
 
 
 class VictimFacts(NamedTuple):
-    """A pod whose eviction was started, as it was at that time."""
+    """A pod whose eviction was started, with its data at that time."""
 
-    #: Its serial.
+    #: Serial of the pod.
     serial: int
-    #: The slot of its node.
+    #: Slot of its node.
     slot: int
     #: Name of its node; empty if the node is deleted.
     node: str
     #: ``namespace/name``.
     key: str
-    #: Its uid.
+    #: Uid of the pod.
     uid: str
-    #: Its priority.
+    #: Priority of the pod.
     priority: int
 
 
 class StartedEvictions(NamedTuple):
     """Evictions that were started together, for reports and stories."""
 
-    #: Why.
+    #: Cause of the evictions.
     cause: EvictionCause
-    #: Human-readable reason, which names for whom.
+    #: Human-readable reason, which names the beneficiary.
     reason: str
     #: The evicted pods.
     victims: tuple[VictimFacts, ...]
-    #: Serials of the pods that get the capacity; empty if it is for no pod.
+    #: Serials of the pods that get the capacity; empty if no pod gets it.
     beneficiaries: tuple[int, ...] = ()
 
 
 class EvictionNews(NamedTuple):
-    """What happened to evictions in one step."""
+    """Changes of evictions in one step."""
 
     #: Evictions that were started.
     started: tuple[StartedEvictions, ...] = ()
@@ -100,7 +100,7 @@ class EvictionNews(NamedTuple):
     cancelled: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything happened."""
+        """Return whether anything happened."""
         return bool(self.started or self.cancelled)
 
 
@@ -111,7 +111,7 @@ class ReclaimOutcome(Enum):
     WAITING = "pods of other queues terminate for it"
     #: The queue, including the unit, exceeds its guarantee.
     ABOVE_GUARANTEE = "the unit would take its queue above its guarantee"
-    #: A limit refuses it, and no borrowed capacity counts under that limit.
+    #: A limit refuses the unit, and no borrowed capacity counts under that limit.
     LIMITED = "a limit refuses the unit, and no capacity was borrowed under it"
     #: ``maxRunningUnits`` refuses it.
     MOST_UNITS = "maxRunningUnits of its queue or of a parent refuses the unit"
@@ -120,7 +120,7 @@ class ReclaimOutcome(Enum):
         "no pods may be evicted that let the unit start: guarantees of other queues, disruption "
         "budgets or protections keep them"
     )
-    #: The same, and the unit requests resources that the guarantee does not name.
+    #: As above, and the unit requests resources that the guarantee does not name.
     UNNAMED_RESOURCE = (
         "no pods may be evicted that let the unit start; a guarantee reclaims only the resources "
         "that it names, and the unit requests others"
@@ -132,40 +132,40 @@ class ReclaimOutcome(Enum):
 class PlannedPlace(NamedTuple):
     """The place of a pod whose unit reclaims capacity."""
 
-    #: Its row.
+    #: Row of the pod.
     row: int
-    #: Its serial.
+    #: Serial of the pod.
     serial: int
-    #: The slot.
+    #: Slot of the node.
     slot: int
     #: Bit mask of its devices and NUMA nodes.
     devices: int
     #: Rows to evict for it.
     victims: tuple[int, ...] = ()
-    #: Rows that are being evicted from the slot already.
+    #: Rows whose eviction from the slot is already in progress.
     awaited: tuple[int, ...] = ()
 
 
 class PendingEviction(msgspec.Struct):
     """One eviction in progress."""
 
-    #: Its serial.
+    #: Serial of the pod.
     serial: int
-    #: The slot of its node.
+    #: Slot of its node.
     slot: int
     #: Cause; ``None`` if another component evicts it.
     cause: EvictionCause | None
     #: Human-readable reason.
     reason: str
-    #: Whether it may violate its budgets.
+    #: True if it may violate its budgets.
     beyond: bool = False
-    #: Whether the store has accepted the eviction, or shows the pod terminating.
+    #: True if the store has accepted the eviction, or shows the pod terminating.
     acknowledged: bool = False
     #: Clock time of the next eviction request.
     retry_at: float = 0.0
-    #: Whether a response is outstanding: read the pod before the next request.
+    #: True if a response is outstanding: then the pod is read before the next request.
     in_doubt: bool = False
-    #: Rows of the pods that get the capacity; empty if it is for no pod.
+    #: Rows of the pods that get the capacity; empty if no pod gets it.
     beneficiaries: tuple[int, ...] = ()
 
     def acknowledge(self) -> None:
@@ -173,7 +173,7 @@ class PendingEviction(msgspec.Struct):
         self.acknowledged = True
 
     def follow(self, slot: int) -> None:
-        """Record the slot that the pod has now."""
+        """Record the current slot of the pod."""
         self.slot = slot
 
 
@@ -190,23 +190,23 @@ class Nomination(msgspec.Struct, eq=False):
     slots: frozenset[int]
     #: Rows of the victims that have not ended yet, with their serials.
     victims: dict[int, int]
-    #: How many of the claims must be granted together.
+    #: Number of the claims that must be granted together.
     at_least: int
     #: Clock time of creation.
     since: float
     #: Clock time of expiry.
     until: float
-    #: Whether ``nominatedNodeName`` was written to the pods.
+    #: True if ``nominatedNodeName`` was written to the pods.
     node_written: bool = False
-    #: (row, serial) of pods already being evicted; dropped if their eviction is stuck.
+    #: (row, serial) of pods whose eviction was already in progress; dropped if it is stuck.
     awaited: tuple[tuple[int, int], ...] = ()
 
 
 def short_of(unit: Unit, pods: Pods) -> int:
-    """How many pods a gang will lack once its evicted members have ended.
+    """Number of pods that a gang will lack after its evicted members have ended.
 
-    0 if no member is being evicted, and at most 0 if enough remain. A member whose eviction is
-    stuck counts as being evicted, because it may have ended by now.
+    The result is 0 if no member is being evicted, and at most 0 if enough members remain. A member
+    whose eviction is stuck counts as being evicted, because it may have ended by now.
     """
     if not unit.is_gang or not unit.bound:
         return 0
@@ -233,7 +233,7 @@ class Evictions:
         #: Serials, by row, of pending pods that were first seen with a ``nominatedNodeName`` left
         #: by a previous scheduler; readers remove the entries they process.
         self.inherited: dict[int, int] = {}
-        #: Number of pods evicted by us, by cause.
+        #: Number of pods evicted by this scheduler, by cause.
         self.counts: dict[EvictionCause, int] = dict.fromkeys(EvictionCause, 0)
         self._pods = pods
         self._on_slot: dict[int, set[int]] = {}
@@ -248,20 +248,20 @@ class Evictions:
         self._nominees: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is any eviction or nomination."""
+        """Return whether there is any eviction or nomination."""
         return bool(self.in_progress or self.nominations)
 
     def is_being_evicted(self, row: int) -> bool:
-        """Whether a pod is being evicted."""
+        """Return whether a pod is being evicted."""
         return int(self._pods.eviction_state[row]) == EvictionState.EVICTING
 
     def is_ours(self, row: int) -> bool:
-        """Whether we evict a pod."""
+        """Return whether this scheduler evicts a pod."""
         known = self.in_progress.get(row)
         return known is not None and known.cause is not None
 
     def begin(self, row: int, why: PendingEviction) -> None:
-        """Register an eviction, ours or another component's."""
+        """Register an eviction by this scheduler or another component."""
         known = self.in_progress.get(row)
         if known is not None and known.serial == why.serial:
             if why.acknowledged:
@@ -272,9 +272,9 @@ class Evictions:
         self._index(row, why)
 
     def follow(self, row: int) -> None:
-        """Record the slot that a pod has now, if it is being evicted.
+        """Record the current slot of a pod, if it is being evicted.
 
-        A node that leaves and returns gets another slot, and its pods follow it.
+        A node that is removed and added again gets another slot, and its pods follow it.
         """
         why = self.in_progress.get(row)
         if why is not None:
@@ -288,7 +288,7 @@ class Evictions:
         self._forget(row)
 
     def mark_stuck(self, row: int) -> None:
-        """Mark an eviction as stuck: its capacity is not counted on until the pod ends."""
+        """Mark an eviction as stuck: its capacity no longer counts until the pod ends."""
         self._pods.eviction_state[row] = EvictionState.STUCK
 
     def sweep(self, rows: Iterable[int]) -> None:
@@ -350,7 +350,7 @@ class Evictions:
             self._ready.add(nomination)
 
     def waits(self, nomination: Nomination) -> bool:
-        """Whether a nomination is pending."""
+        """Return whether a nomination is pending."""
         return nomination in self.pending
 
     def next_until(self) -> float:
@@ -361,10 +361,10 @@ class Evictions:
         return times[0][0] if times else float("inf")
 
     def due(self, rows: Iterable[int], now: float) -> list[Nomination]:
-        """The nominations to process, in order of creation.
+        """Return the nominations to process, in order of creation.
 
-        Those that have one of the rows as claim or victim, those whose victims have all ended, and
-        expired ones.
+        These are the nominations with one of the rows as claim or victim, those whose victims have
+        all ended, and expired ones.
         """
         found = {*self._about(rows), *self._ready}
         while self.next_until() <= now:
@@ -385,7 +385,7 @@ class Evictions:
         return [r for r in self._nominees.get(slot, ()) if self._pods.slot[r] == slot]
 
     def _about(self, rows: Iterable[int]) -> set[Nomination]:
-        """The nominations that have one of the rows as claim or victim."""
+        """Nominations that have one of the rows as claim or victim."""
         both = (self.nominations, self._by_victim)
         return {found for row in rows for each in both if (found := each.get(row)) is not None}
 

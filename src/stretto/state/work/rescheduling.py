@@ -6,7 +6,7 @@ import msgspec
 
 
 class ReschedulingGoal(StrEnum):
-    """What the rescheduler frees."""
+    """The capacity that the rescheduler frees."""
 
     #: Whole GPUs.
     GPUS = "gpus"
@@ -19,9 +19,9 @@ class ReschedulingRules(msgspec.Struct, frozen=True):
 
     #: Seconds between two runs.
     every: float
-    #: What is freed.
+    #: Capacity to free.
     goal: ReschedulingGoal = ReschedulingGoal.GPUS
     #: Maximum number of moves per run.
     moves: int = 10
-    #: Whether moves are only computed and counted.
+    #: True if moves are only computed and counted.
     dry_run: bool = False

@@ -1,8 +1,9 @@
-"""Units: what is admitted as a whole.
+"""Units: the pods that are admitted as a whole.
 
 A unit is a PodGroup, the pods of one owner, or one pod. The dispatcher forms and orders units, a
-shard places their pods, the binder commits them; these messages are their only interface. A
-``Dispatch`` is a shard's input, a ``Setback`` its report of pods that could not be placed.
+shard places their pods, and the binder commits them. The messages of this module are their only
+interface. A ``Dispatch`` is a shard's input, a ``Setback`` its report of pods that could not be
+placed.
 
 A million single pods may be pending, so a unit is a compact struct without garbage-collector
 header, empty fields share one object, and the rows of a single pod are one shared tuple.
@@ -22,12 +23,12 @@ from stretto.state.rows.lifecycle import UNIT_LIFE, UnitEvent, UnitState
 from stretto.state.rows.row_sets import RowSet
 
 DEFAULT_QUEUE: Final = "default"
-"""Queue of units that name none."""
+"""Queue of units that name no queue."""
 NO_GROUP: Final = 1 << 30
 """``min_member`` of a unit with an unknown PodGroup: no number of pods is enough."""
 
 BY_EVICTION: Final = 1 << 40
-"""Added to the number of pods of a class that fit now, if evictions may help more of them."""
+"""Added to the number of pods of a class that fit now, if evictions may place more of them."""
 
 _MOVES: Final = tuple(
     tuple(UNIT_LIFE.transitions.get((state, event)) for event in UnitEvent) for state in UnitState
@@ -58,7 +59,7 @@ class Cure(IntFlag):
     POD_LEFT = 16
     #: A pod was placed on a node.
     POD_PLACED = 32
-    #: Labels of a pod on a node changed, or it is terminating: it counts differently.
+    #: Labels of a pod on a node changed, or it is terminating, so that other rules count it.
     POD_LABELS = 64
     #: The pod itself changed (gate removed, resized, spec fixed).
     POD_CHANGED = 128
@@ -68,7 +69,7 @@ class Cure(IntFlag):
     VOLUME_CHANGED = 512
     #: A queue was added or changed, or usage of a queue fell.
     QUEUE_CHANGED = 1024
-    #: A node was removed, and with it the pods and labels that counted elsewhere.
+    #: A node was removed, and with it pods and labels that counted for other nodes.
     NODE_LEFT = 2048
     #: A namespace was added or its labels changed.
     NAMESPACE_CHANGED = 4096
@@ -83,30 +84,30 @@ class UnitOutcome(IntEnum):
 
     #: No answer yet, or every pod was placed.
     NONE = 0
-    #: Returned without an attempt: queue again.
+    #: Returned without an attempt: requeue.
     GIVEN_BACK = 1
-    #: Some pods fit on no node: sleep.
+    #: Some pods fit on no node: wait for a cure.
     NO_PLACE = 2
-    #: A claim was refused: retry at once.
+    #: A claim was refused: retry immediately.
     RETRY = 3
-    #: The store refused, or too many retries: back off.
+    #: The store refused, or there were too many retries: back off.
     BACK_OFF = 4
 
 
 class Unit(msgspec.Struct, gc=False, eq=False):
     """One unit and the rows of its pods. Mutable; only the dispatcher changes it."""
 
-    #: ``Kind/namespace/name`` as Gödel writes it, or the pod's uid for a single pod.
+    #: ``Kind/namespace/name`` in Gödel's form, or the uid of a single pod.
     key: str
-    #: Its origin.
+    #: Origin of the unit.
     kind: UnitKind
     #: Number of pods that must fit together; 1 admits them one by one.
     min_member: int
-    #: Its queue.
+    #: Queue of the unit.
     queue: str
     #: Order of arrival: never reused.
     sequence: int
-    #: Rows that need a node, including those at a shard.
+    #: Rows that need a node, including rows at a shard.
     pending: Sequence[int] = ()
     #: Claimed or bound rows.
     bound: Collection[int] = ()
@@ -114,11 +115,11 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     priority: int = 0
     #: Clock time of creation, in seconds.
     created: float = 0.0
-    #: Clock time at which a gang that is not scheduled fails; infinity for none.
+    #: Clock time at which a gang that is not scheduled fails, in seconds; infinity for none.
     deadline: float = inf
-    #: Clock time of the earliest next attempt.
+    #: Clock time of the earliest next attempt, in seconds.
     not_before: float = 0.0
-    #: Failed attempts since the last success.
+    #: Number of failed attempts since the last success.
     attempts: int = 0
     #: Shard of the current or last attempt; -1 for none.
     shard: int = -1
@@ -134,23 +135,23 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     blocking_class: int = -1
     #: ``Cure`` bits of that failure.
     cures: int = 0
-    #: Group of unschedulable units in which it sleeps; -1 for none.
+    #: Wait group of unschedulable units that contains it; -1 for none.
     wait_group: int = -1
-    #: Count of cluster events when it was dispatched, to detect missed events.
+    #: Number of cluster events when it was dispatched, to detect missed events.
     tick: int = 0
-    #: Whether it was completely placed once: later members are admitted one by one.
+    #: True if it was completely placed once: later members are admitted one by one.
     scheduled: bool = False
-    #: Whether all existing pods must fit together: ``min_member`` follows the number of pods.
+    #: True if all existing pods must fit together: ``min_member`` follows the number of pods.
     whole: bool = False
     #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
-    #: Whether its deadline is the default one, which does not apply while the complete gang waits
+    #: True if its deadline is the default one, which does not apply while the complete gang waits
     #: for capacity.
     has_default_deadline: bool = False
 
     @property
     def waits_for_capacity(self) -> bool:
-        """Whether it may wait without a time-out: it is complete, and no pod of it has a node."""
+        """True if it may wait without a time-out: it is complete, and no pod of it has a node."""
         return (
             self.has_default_deadline
             and self.is_complete
@@ -160,12 +161,12 @@ class Unit(msgspec.Struct, gc=False, eq=False):
 
     @property
     def is_gang(self) -> bool:
-        """Whether several pods must fit together."""
+        """True if several pods must fit together."""
         return self.min_member > 1
 
     @property
     def still_needed(self) -> int:
-        """How many more pods must be placed together for the unit to start."""
+        """Number of pods that must still be placed together for the unit to start."""
         return 0 if self.scheduled else max(0, self.min_member - len(self.bound))
 
     @property
@@ -175,7 +176,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has the minimum number of pods."""
+        """True if it has the minimum number of pods."""
         return self.scheduled or self.size >= self.min_member
 
     def add_pending(self, rows: Iterable[int]) -> None:
@@ -207,7 +208,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         self.add_pending(sorted(rows))
 
     def answered(self, rows: AbstractSet[int]) -> int:
-        """Remove rows from those at the shard; returns how many were there."""
+        """Remove rows from those at the shard; returns the number of them that were there."""
         before = len(self.away)
         if before and rows >= set(self.away):
             self.away = ()
@@ -222,17 +223,20 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         self.pending = remaining if isinstance(self.pending, list) else tuple(remaining)
 
     def run_for(self, duration: float) -> None:
-        """Record the expected run time of one pod; the unit's is the longest."""
+        """Record the expected run time of one pod in seconds.
+
+        The unit's run time is the longest.
+        """
         if duration < inf:
             self.duration = max(self.duration, duration) if self.duration < inf else duration
 
     def count_failure(self, not_before: float) -> None:
-        """Count a failed attempt; the next one is at this clock time at the earliest."""
+        """Count a failed attempt; the next one is not before this clock time."""
         self.attempts += 1
         self.not_before = not_before
 
     def start_by(self, deadline: float, *, has_default_deadline: bool) -> None:
-        """Set the deadline of a gang, and whether it is the default one."""
+        """Set the deadline of a gang, and record whether it is the default one."""
         self.deadline, self.has_default_deadline = deadline, has_default_deadline
 
     def step(self, event: UnitEvent) -> None:
@@ -250,19 +254,19 @@ class Dispatch(msgspec.Struct, frozen=True, gc=False):
     rows: tuple[int, ...]
     #: Minimum number to place; if fewer fit, none is placed.
     at_least: int
-    #: Whether a failure blocks later units of the same queue.
+    #: True if a failure blocks later units of the same queue.
     blocking: bool = False
-    #: Slot of each row, where a reservation of another unit decides it; empty for any.
+    #: Slot of each row, if a reservation of another unit determines it; empty for any.
     slots: tuple[int, ...] = ()
 
 
 class SetbackReason(Enum):
-    """Why a shard returns pods."""
+    """Reason why a shard returns pods."""
 
-    #: They fit on no node now: the unit sleeps.
+    #: They fit on no node now: the unit waits for a cure.
     NO_PLACE = "no place"
     #: They were not tried (an earlier unit of a blocking queue failed, or the shard is full or
-    #: stops): queue again at once, without counting an attempt.
+    #: stops): requeue immediately, without counting an attempt.
     GIVEN_BACK = "given back"
 
 
@@ -275,9 +279,9 @@ class Setback(msgspec.Struct, frozen=True, gc=False):
     rows: tuple[int, ...]
     #: Class of the first pod that did not fit; -1 if no class caused it.
     class_id: int
-    #: Events that may cure it; ``NONE`` means back-off instead of sleep.
+    #: Events that may cure it; ``NONE`` means back-off instead of waiting for a cure.
     cures: Cure
-    #: Whether they were tried at all.
+    #: True if they were tried.
     why: SetbackReason = SetbackReason.NO_PLACE
     #: Message of the FailedScheduling event of each row, in order; empty if unknown.
     messages: tuple[str, ...] = ()
@@ -288,7 +292,7 @@ class Units:
 
     def __init__(self) -> None:
         """Start without units."""
-        #: Units by row; ``None`` if the row has no pod of ours.
+        #: Units by row; ``None`` if the row has no pod of this scheduler.
         self.by_row: list[Unit | None] = []
         #: Multi-pod units by identity: ``PodGroupUnit/ns/name``, or the owner's uid.
         self.by_identity: dict[str, Unit] = {}
@@ -304,7 +308,7 @@ class Units:
         return self.by_row[row] if row < len(self.by_row) else None
 
     def find(self, key: str) -> Unit | None:
-        """The unit with a key, or ``None``; single pods are found by row instead."""
+        """Return the unit with a key, or ``None``; single pods are found by row instead."""
         found = self.by_identity.get(key)
         if found is not None:
             return found
@@ -327,7 +331,7 @@ class Units:
         return self.next_sequence - 1
 
     def grow(self, length: int) -> None:
-        """Grow to so many rows."""
+        """Grow to at least ``length`` rows."""
         missing = length - len(self.by_row)
         if missing > 0:
             self.by_row.extend([None] * missing)
