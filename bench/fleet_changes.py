@@ -29,11 +29,13 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.federation import names
+from stretto.federation.controllers.reports import COMPONENT, ObjectReporter
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects.defaults import default_types
 from stretto.federation.settings import FederationSettings
 from stretto.federation.shares import ControllerShare, ShardedController
+from stretto.reconcile.event_queue import EventQueue
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Patch, WriteOutcome
@@ -55,7 +57,9 @@ class FleetHost:
         self.store = MemoryStore(self.clock, Rng(0))
         self.loop = ReconcileLoop(self.clock)
         self.fleet = ClusterFleet(self.loop.add_store(HOST, self.store), FederationSettings())
-        schedule = ScheduleController(self.fleet, self.clock, NO_WEBHOOKS)
+        events = EventQueue(self.store, self.clock, COMPONENT, lambda: None)
+        reporter = ObjectReporter(self.fleet, self.clock, events)
+        schedule = ScheduleController(self.fleet, self.clock, NO_WEBHOOKS, reporter)
         share = ControllerShare(shards=shards)
         self.loop.add_controllers([ShardedController(schedule, share.owns)])
         self.create(FEDERATED_TYPE_CONFIG.kind, [deployments()])

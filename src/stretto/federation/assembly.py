@@ -23,7 +23,7 @@ from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.placing.reporting import PolicyController
 from stretto.federation.controllers.propagation.deliveries import MemberDeliveries
 from stretto.federation.controllers.propagation.writer import MemberWriter
-from stretto.federation.controllers.reports import ObjectReporter
+from stretto.federation.controllers.reports import COMPONENT, ObjectReporter
 from stretto.federation.controllers.rollouts.course import FleetRollouts
 from stretto.federation.controllers.rollouts.reading import MemberDeployments
 from stretto.federation.controllers.schedule import ScheduleController
@@ -34,6 +34,7 @@ from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.scaling.ports import MakeAutoscaler, fleet_ports
 from stretto.federation.settings import FederationSettings
 from stretto.federation.shares import WHOLE, ControllerShare, ShardedController
+from stretto.reconcile.event_queue import EVENTS, EventQueue
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.reconcile.reconciler import Reconciler
 from stretto.stores.store import Store
@@ -112,6 +113,8 @@ class Federation:
         self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
         #: Writes to members in flight.
         self.deliveries = MemberDeliveries(lambda key: self.loop.post(SyncController.name, key))
+        #: Events about objects on their way to the host.
+        self.events = EventQueue(host, clock, COMPONENT, lambda: self.loop.post(EVENTS, EVENTS))
         self._links = MemberLinks(self.fleet, connector, self.loop, self.deliveries.forget)
         self._pool = PooledCalls(parts.threads, self.loop.post) if parts.threads else None
         access = MemberAccess(self._links, self._pool or InlineCalls())
@@ -123,6 +126,7 @@ class Federation:
         if parts.autoscaler is not None and parts.share.runs(AutoscaleController.name):
             ports = fleet_ports(self.fleet, self._links.connection, clock)
             self._add(parts.autoscaler(self.fleet.host, ports), parts.share)
+        self.loop.add_controllers([self.events])
 
     def close(self) -> None:
         """Close the connections to all members and stop reading the host."""
@@ -148,11 +152,11 @@ class Federation:
         yield PolicyController(fleet, clock)
         yield FederateController(fleet)
         yield NamespaceController(fleet)
-        yield AutoscaleController(fleet, clock)
-        yield ScheduleController(fleet, clock, parts.webhooks)
-        reporter = ObjectReporter(fleet, clock)
+        reporter = ObjectReporter(fleet, clock, self.events)
+        yield AutoscaleController(fleet, reporter)
+        yield ScheduleController(fleet, clock, parts.webhooks, reporter)
         yield FollowController(fleet, reporter)
-        yield OverrideController(fleet, clock)
+        yield OverrideController(fleet, reporter)
         yield ExportController(fleet)
         yield ImportController(fleet)
         writer = MemberWriter(fleet, self.deliveries)
@@ -161,6 +165,6 @@ class Federation:
         yield SyncController(fleet, rollouts, writer, reporter.warn)
         yield AutoMigrationController(fleet, clock)
         yield FeedbackController(fleet)
-        yield AggregationController(fleet, clock)
+        yield AggregationController(fleet, reporter)
         if settings.failover is not None:
             yield FailoverController(fleet, settings.failover)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from stretto.federation.controllers.keys import everything
 from stretto.federation.objects.demand import stated_replicas
 from stretto.federation.objects.rules.checks import contradictions, oddities
 from stretto.federation.types import FederatedType
+from stretto.reconcile.event_queue import EventLimits
 from stretto.sim.fleet.manifests import checked
 from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Patch
@@ -396,3 +398,24 @@ def test_a_policy_that_no_object_can_use_has_an_event(
     (event,) = (msgspec.json.decode(each.body) for each in world.host.list(EVENT).records)
     assert (event["reason"], event["involvedObject"]["kind"]) == ("InvalidPolicy", kind.kind)
     assert said in event["message"]
+
+
+def test_a_problem_of_many_objects_has_few_events(world: FederationWorld) -> None:
+    for number in range(60):
+        world.deployment(3, name=f"web-{number}")
+    world.run()
+    world.policy_patch(clusterSelector={"region": "nowhere"})
+    world.run(70.0)
+    events = [msgspec.json.decode(each.body) for each in world.host.list(EVENT).records]
+    about = Counter((x["reason"], x["involvedObject"]["kind"]) for x in events)
+    assert about["NoClusterFits", "Deployment"] == EventLimits().each
+    assert about["NoClusterFits", "FederatedTypeConfig"] == 1
+
+
+def test_objects_in_a_silent_member_have_no_events_of_their_own(world: FederationWorld) -> None:
+    for number in range(30):
+        world.deployment(3, name=f"web-{number}")
+    world.run()
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)
+    world.run(300.0)
+    assert not world.host.list(EVENT).records

@@ -6,6 +6,7 @@ from stretto.daemons.controllers.metrics import loop_families
 from stretto.explain.metrics.tally import MetricFamily, MetricKind, gauge
 from stretto.federation.assembly import Federation
 from stretto.federation.fleet import is_joined, is_ready
+from stretto.reconcile.event_queue import EventResult
 
 _PREFIX = "stretto_federation_"
 
@@ -43,4 +44,11 @@ def _members(federation: Federation) -> Iterator[MetricFamily]:
         "Answered writes to members, by verb and outcome.",
         ("cluster", "verb", "outcome"),
         dict(federation.deliveries.answers.items()),
+    )
+    yield MetricFamily(
+        f"{_PREFIX}events",
+        MetricKind.COUNTER,
+        "Events about objects, by result.",
+        ("result",),
+        {(result.value,): float(federation.events.counts[result]) for result in EventResult},
     )

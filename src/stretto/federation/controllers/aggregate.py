@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterable
 
-from stretto.base.clock import Clock
 from stretto.federation.controllers.federate import SourceKey
 from stretto.federation.controllers.keys import FEDERATED
 from stretto.federation.controllers.observation import MemberObservation, observed_generation
@@ -21,11 +20,11 @@ class AggregationController:
 
     name = "aggregate"
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """Initialize for the sources of a fleet; ``clock`` gives the times of conditions."""
+    def __init__(self, fleet: ClusterFleet, reporter: ObjectReporter) -> None:
+        """Initialize for the sources of a fleet; ``reporter`` writes conditions."""
         self._fleet = fleet
         self._members = MemberObservation(fleet)
-        self._reporter = ObjectReporter(fleet, clock)
+        self._reporter = reporter
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The source of an object that changed in a member or on the host."""

@@ -7,7 +7,6 @@ annotation of the source and a condition state what is missing.
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
-from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
@@ -34,11 +33,11 @@ class AutoscaleController:
 
     name = "autoscale"
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """Initialize for the autoscalers of a fleet; ``clock`` gives the times of conditions."""
+    def __init__(self, fleet: ClusterFleet, reporter: ObjectReporter) -> None:
+        """Initialize for the autoscalers of a fleet; ``reporter`` writes conditions."""
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
-        self._reporter = ObjectReporter(fleet, clock)
+        self._reporter = reporter
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """Keys of the autoscaler, of those of a workload, or of all after a change of a policy."""

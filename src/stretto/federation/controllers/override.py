@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterable
 
-from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
@@ -25,10 +24,10 @@ class OverrideController:
 
     name = "override"
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """Initialize for the federated objects of a fleet; ``clock`` dates conditions."""
+    def __init__(self, fleet: ClusterFleet, reporter: ObjectReporter) -> None:
+        """Initialize for the federated objects of a fleet; ``reporter`` writes conditions."""
         self._fleet = fleet
-        self._reporter = ObjectReporter(fleet, clock)
+        self._reporter = reporter
         self._differences = DifferenceFinder(fleet)
 
     def affected(self, change: Change) -> Iterable[Hashable]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from stretto.api.kinds.federation import FEDERATED_TYPE_CONFIG
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import StrettoError, UnreachableError
 from stretto.federation.fleet import ClusterFleet
@@ -11,7 +12,8 @@ from stretto.federation.problems import ACCEPTED, SCHEDULED, ObjectCondition, Ob
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
 from stretto.reconcile.conditions import condition_of
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.event_queue import EventQueue
+from stretto.reconcile.events import EventLevel, EventText
 
 COMPONENT: Final = "stretto-federation"
 """Reporting component of events."""
@@ -20,11 +22,18 @@ COMPONENT: Final = "stretto-federation"
 class ObjectReporter:
     """Writes conditions only if they change."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """Initialize for the federated objects of a fleet; ``clock`` dates transitions."""
+    def __init__(self, fleet: ClusterFleet, clock: Clock, events: EventQueue) -> None:
+        """Initialize for the federated objects of a fleet.
+
+        Args:
+            fleet: the fleet.
+            clock: dates transitions.
+            events: sends the events.
+        """
         self._fleet = fleet
         self._clock = clock
-        self._events = EventRecorder(fleet.host.store, clock, COMPONENT)
+        self._events = events
+        self._configs = fleet.host.follow(FEDERATED_TYPE_CONFIG.kind)
 
     def write(self, federated: StoredObject, changes: Iterable[ObjectCondition]) -> None:
         """Set conditions of an object; a new problem is also reported as an event of its source.
@@ -41,9 +50,11 @@ class ObjectReporter:
                     self.warn(federated, each.reason, each.message)
 
     def warn(self, federated: StoredObject, reason: str, message: str) -> None:
-        """Write a warning event for the source of an object."""
+        """Queue an event about the source of an object; its kind stands for many of them."""
         text = EventText(EventLevel.WARNING, reason, message)
-        self._events.record(self._source_of(federated), text)
+        type_ = self._fleet.type_of(federated)
+        config = self._configs.get("", type_.name) if type_ is not None else None
+        self._events.record(self._source_of(federated), text, config)
 
     def write_problem(
         self, federated: StoredObject, error: ObjectProblemError | StrettoError

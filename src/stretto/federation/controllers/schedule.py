@@ -31,17 +31,20 @@ class ScheduleController:
 
     name = "schedule"
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient) -> None:
+    def __init__(
+        self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient, reporter: ObjectReporter
+    ) -> None:
         """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
             clock: gives the wall time at which migrations end.
             webhooks: client for the webhooks of profiles.
+            reporter: writes conditions.
         """
         self._fleet = fleet
         self._turns = TurnTaker(fleet, clock, webhooks)
-        self._conditions = ObjectReporter(fleet, clock)
+        self._conditions = reporter
         self._written: dict[str, int] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:

@@ -1,0 +1,223 @@
+"""Events about many objects: sent in batches behind all other work, counted up, shed first.
+
+A problem of many objects at once, such as a policy that no cluster meets, must delay neither the
+controllers nor the store. Recording an event therefore costs no request. Within a period, the first
+objects of a kind with one reason get an event each. One event about the object that stands for all
+of them counts the others. Their conditions say what each of them needs.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from enum import Enum
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, EVENT
+from stretto.base.clock import Clock, timestamp
+from stretto.reconcile.cache import Change, StoredObject
+from stretto.reconcile.events import EventText, event_fields, event_name
+from stretto.stores.lane import NEVER, AnsweredBatch, Lane, LaneLimits, ShedPolicy
+from stretto.stores.store import Patch, Record, StatusReason, Store, Write, WriteOutcome, WriteVerb
+
+EVENTS: Final = "events"
+"""Name of the controller that sends events, and its only key."""
+PAUSE: Final = 1.0
+"""Seconds between two batches."""
+_KNOWN: Final = 4096
+"""Events whose repetitions are counted."""
+
+
+class EventResult(Enum):
+    """What became of an event."""
+
+    #: It was written, or counted up.
+    WRITTEN = "written"
+    #: Another event counts it.
+    COUNTED = "counted"
+    #: Too many waited.
+    SHED = "shed"
+    #: The store did not take it.
+    LOST = "lost"
+
+
+class EventLimits(msgspec.Struct, frozen=True):
+    """Bounds of the events of one process."""
+
+    #: Events of one reason about objects of one kind within a period.
+    each: int = 20
+    #: Seconds of a period.
+    period: float = 60.0
+    #: Writes of a batch; one batch is sent in a second.
+    batch: int = 50
+    #: Events that wait.
+    queued: int = 1000
+
+
+class _QueuedEvent(NamedTuple):
+    """An event on its way."""
+
+    #: Its name.
+    name: str
+    #: What it is about.
+    record: Record
+    #: What it says.
+    text: EventText
+    #: Number of times that it has occurred; 1 if it is new.
+    times: int = 1
+
+
+class _CountedEvent(NamedTuple):
+    """An event that another one counts."""
+
+    #: What it is about.
+    record: Record
+    #: What it says.
+    text: EventText
+    #: What stands for all objects like it.
+    whole: Record
+
+
+class _EventGroup(msgspec.Struct, frozen=True):
+    """Events of one reason about objects of one kind."""
+
+    #: Monotonic time at which its period ends.
+    ends: float
+    #: Events of single objects.
+    written: int = 0
+    #: Further events.
+    more: int = 0
+    #: The last further event of which something stands for all objects.
+    last: _CountedEvent | None = None
+
+
+class EventQueue:
+    """A controller that sends events; no other controller waits for it."""
+
+    name = EVENTS
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        component: str,
+        wake: Callable[[], None],
+        limits: EventLimits = EventLimits(),  # noqa: B008  (frozen)
+    ) -> None:
+        """Nothing waits.
+
+        Args:
+            store: takes the events.
+            clock: time of events and periods.
+            component: name of the reporter.
+            wake: makes the only key of this controller due.
+            limits: bounds.
+        """
+        #: Number of events by result.
+        self.counts: Counter[EventResult] = Counter()
+        self._clock = clock
+        self._component = component
+        self._wake = wake
+        self._limits = limits
+        lane = LaneLimits(2 * limits.batch, queued=limits.queued, shed=ShedPolicy.NEWEST)
+        self._lane: Lane[str, _QueuedEvent] = Lane(store, lane)
+        self._groups: dict[tuple[str, str], _EventGroup] = {}
+        self._known: OrderedDict[str, int] = OrderedDict()
+
+    def record(self, item: StoredObject, text: EventText, whole: StoredObject | None) -> None:
+        """Queue an event about an object.
+
+        Args:
+            item: the object.
+            text: what the event says.
+            whole: stands for many objects like ``item``; ``None`` if nothing does.
+        """
+        record, now = item.record, self._clock.monotonic()
+        key = text.reason, record.kind.kind
+        group = self._groups.setdefault(key, _EventGroup(now + self._limits.period))
+        if group.written < self._limits.each:
+            self._groups[key] = msgspec.structs.replace(group, written=group.written + 1)
+            self._put(record, text)
+        else:
+            last = _CountedEvent(record, text, whole.record) if whole is not None else group.last
+            self._groups[key] = msgspec.structs.replace(group, more=group.more + 1, last=last)
+            self.counts[EventResult.COUNTED] += 1
+        self._wake()
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """No change makes an event due."""
+        return ()
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Send the next batch, and read the answers to those before."""
+        self._collect()
+        self._end_groups(now)
+        self._send()
+        self._collect()
+        if self._lane.queue or self._lane.unanswered:
+            return PAUSE
+        ends = min((each.ends for each in self._groups.values()), default=None)
+        return None if ends is None else max(0.0, ends - now)
+
+    # ---------------------------------------------------------------- inside
+
+    def _put(self, record: Record, text: EventText) -> None:
+        name = event_name(record, text.reason + text.message)
+        kept = self._lane.put(name, _QueuedEvent(name, record, text, self._known.get(name, 0) + 1))
+        self.counts[EventResult.SHED] += not kept
+
+    def _end_groups(self, now: float) -> None:
+        """Queue an event about the further objects of each group whose period is over."""
+        for key in [key for key, group in self._groups.items() if group.ends <= now]:
+            group = self._groups.pop(key)
+            if group.last is not None:
+                record, text, whole = group.last
+                name = f"{record.namespace}/{record.name}" if record.namespace else record.name
+                also = f"{group.more} further objects, the last is {name}: {text.message}"
+                self._put(whole, msgspec.structs.replace(text, message=also))
+
+    def _send(self) -> None:
+        most = min(self._limits.batch, self._lane.capacity)
+        due = [entry for _, entry in islice(self._lane.due(NEVER), max(0, most))]
+        for each in due:
+            self._lane.withdraw(each.name)
+        at = timestamp(int(self._clock.now()))
+        if fresh := [each for each in due if each.times == 1]:
+            bodies = [event_fields(x.record, x.name, x.text, self._component, at) for x in fresh]
+            items = [msgspec.json.encode(each) for each in bodies]
+            self._lane.send(Write(WriteVerb.CREATE, EVENT, items), fresh)
+        if again := [each for each in due if each.times > 1]:
+            patches = [_count(each, at) for each in again]
+            self._lane.send(Write(WriteVerb.PATCH, EVENT, patches), again)
+
+    def _collect(self) -> None:
+        """Read the answers that have arrived; nothing waits for the others."""
+        for batch in self._lane.answers():
+            self._take(batch)
+
+    def _take(self, batch: AnsweredBatch[_QueuedEvent]) -> None:
+        for entry, reply in zip(batch.entries, batch.replies, strict=True):
+            if reply.outcome is WriteOutcome.OK:
+                self.counts[EventResult.WRITTEN] += 1
+                self._note(entry.name, entry.times)
+            elif entry.times == 1 and reply.code is StatusReason.ALREADY_EXISTS:
+                self._note(entry.name, 1)  # from before a restart: its number is not known
+                self._lane.put(entry.name, entry._replace(times=2))
+            elif entry.times > 1 and reply.code is StatusReason.NOT_FOUND:
+                self._known.pop(entry.name, None)  # it has expired
+                self._lane.put(entry.name, entry._replace(times=1))
+            else:
+                self.counts[EventResult.LOST] += 1
+
+    def _note(self, name: str, count: int) -> None:
+        self._known[name] = count
+        self._known.move_to_end(name)
+        if len(self._known) > _KNOWN:
+            self._known.popitem(last=False)
+
+
+def _count(event: _QueuedEvent, at: str) -> Patch:
+    """The patch that counts an event up; ``at`` is an RFC 3339 time."""
+    namespace = event.record.namespace or DEFAULT_NAMESPACE
+    return Patch(namespace, event.name, {"count": event.times, "lastTimestamp": at})
