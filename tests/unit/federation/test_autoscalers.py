@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stretto.api.kinds.federation import FEDERATED_TYPE_CONFIG
+from stretto.api.kinds.federation import FEDERATED_OBJECT, FEDERATED_TYPE_CONFIG
 from stretto.api.wire.kinds import DEPLOYMENT, Kind
 from stretto.federation import names
 from stretto.stores.render import render
@@ -93,3 +93,37 @@ def test_an_autoscaler_that_becomes_centralized_leaves_the_members(world: Federa
     world.host.patch(AUTOSCALER, [Patch("default", "web", labels)])
     world.run()
     assert members_with_it(world) == set()
+
+
+def conditions(world: FederationWorld) -> dict[str, dict[str, str]]:
+    record = world.host.get(FEDERATED_OBJECT.kind, "default", "web-hpas")
+    assert record is not None
+    found = json.loads(render(record)).get("status", {}).get("conditions", ())
+    return {each["type"]: each for each in found}
+
+
+@pytest.mark.parametrize("mode", ["centralised", "Distributed", ""])
+def test_a_mode_that_does_not_exist_is_reported(mode: str, world: FederationWorld) -> None:
+    workload(world)
+    autoscaler(world, mode)
+    accepted = conditions(world)["Accepted"]
+    assert members_with_it(world) == {"alpha", "beta", "gamma"}
+    assert accepted["status"] == "False"
+    assert f"is {mode!r}, expected centralized or distributed" in accepted["message"]
+
+
+def test_a_mode_that_does_not_exist_is_reported_while_the_autoscaler_is_held(
+    world: FederationWorld,
+) -> None:
+    world.deployment(2)
+    autoscaler(world, mode="centralised")
+    accepted = conditions(world)["Accepted"]
+    assert "does not follow" in accepted["message"]
+    assert "expected centralized or distributed" in accepted["message"]
+
+
+@pytest.mark.parametrize("mode", ["centralized", "distributed"])
+def test_a_mode_that_exists_is_no_problem(mode: str, world: FederationWorld) -> None:
+    workload(world)
+    autoscaler(world, mode)
+    assert conditions(world).get("Accepted", {}).get("status") != "False"

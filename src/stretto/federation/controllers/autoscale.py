@@ -70,9 +70,9 @@ class AutoscaleController:
             change = {"metadata": {"annotations": {names.PENDING: text}}}
             writes.patch(self._fleet.host.store, item.federated, change)
         if problems:
-            held = ObjectCondition(
-                ACCEPTED, "AutoscalerHeld", f"it is not sent to members: {problems}"
-            )
+            mode = autoscaling.mode_problem(item.federated.spec["template"])
+            text = "; ".join(filter(None, (f"it is not sent to members: {problems}", mode)))
+            held = ObjectCondition(ACCEPTED, "AutoscalerHeld", text)
             self._reporter.write(item.federated, [held])
         return None
 

@@ -16,12 +16,23 @@ from stretto.reconcile.cache import Fields, StoredObject
 
 CENTRALIZED: Final = "centralized"
 """Mode of an autoscaler that runs on the host."""
+DISTRIBUTED: Final = "distributed"
+"""Mode of an autoscaler that runs in every member; the default."""
 
 
 def is_centralized(federated: StoredObject) -> bool:
     """True if an autoscaler runs on the host."""
     labels: Fields = federated.spec["template"]["metadata"].get("labels") or {}
     return labels.get(names.HPA_MODE) == CENTRALIZED
+
+
+def mode_problem(template: Fields) -> str:
+    """Message about an unknown mode in the labels of a template; empty without a problem."""
+    mode = (template["metadata"].get("labels") or {}).get(names.HPA_MODE, DISTRIBUTED)
+    if mode in (CENTRALIZED, DISTRIBUTED):
+        return ""
+    expected = f"expected {CENTRALIZED} or {DISTRIBUTED}; {DISTRIBUTED} applies"
+    return f"the label {names.HPA_MODE} is {mode!r}, {expected}: correct it"
 
 
 def target_of(federated: StoredObject, type_: FederatedType) -> ObjectName | None:

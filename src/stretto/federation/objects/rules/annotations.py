@@ -13,6 +13,7 @@ from stretto.api.types.federation.steering import AffinityAnnotation, MigrationC
 from stretto.api.types.pod import Toleration
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation import names
+from stretto.federation.objects.kinds.autoscaling import mode_problem
 from stretto.federation.objects.rollouts.rules import RolloutRule
 from stretto.federation.objects.rules.checks import of_names, of_placements
 from stretto.federation.objects.rules.steering import AdoptionRule, FollowerName, Steering
@@ -76,7 +77,7 @@ def oddities(
 
 
 def misplaced(template: Fields) -> Iterator[str]:
-    """Messages about names of the federation in a template's metadata that no controller reads.
+    """Messages about labels and annotations in a template's metadata that have no effect.
 
     Args:
         template: the object as it is sent to members, without labels and annotations that configure
@@ -88,6 +89,8 @@ def misplaced(template: Fields) -> Iterator[str]:
         for key in metadata.get(f"{place}s") or ():
             if key.startswith(_PREFIXES) and key not in own:
                 yield from _misplaced(key, place, own, other)
+    if problem := mode_problem(template):
+        yield problem
 
 
 def _misplaced(key: str, place: str, own: Collection[str], other: Collection[str]) -> Iterator[str]:
