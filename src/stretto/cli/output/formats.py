@@ -62,15 +62,18 @@ class ListedRows(NamedTuple):
 
 
 def check_format(spelled: str) -> None:
-    """Refuse an unknown format.
+    """Refuse an unknown format and a malformed template, before anything is read.
 
     Raises:
         UnknownNameError: no format has the name.
-        InputError: a JSONPath template is missing.
+        InputError: a JSONPath template is missing or malformed.
     """
     if spelled.startswith("jsonpath"):
+        from stretto.cli.output.jsonpath.syntax import parsed
+
         if not spelled.removeprefix(JSONPATH).strip() or not spelled.startswith(JSONPATH):
             raise InputError("-o", spelled, "jsonpath=TEMPLATE", "jsonpath='{.items[*].name}'")
+        parsed(spelled.removeprefix(JSONPATH))
     elif spelled not in (known := [each.value for each in ListFormat]):
         raise UnknownNameError("output format", spelled, [*known, "jsonpath=TEMPLATE"])
 
@@ -79,7 +82,7 @@ def write_list(console: Console, spelled: str, rows: ListedRows) -> None:
     """Write a list in a format; ``--json`` writes its JSON form in addition.
 
     Raises:
-        InputError: a JSONPath template is malformed.
+        InputError: a JSONPath template does not fit the list.
     """
     import msgspec
 
@@ -88,7 +91,7 @@ def write_list(console: Console, spelled: str, rows: ListedRows) -> None:
         msgspec.json.encode({"schema": rows.schema, **rows.fields}, enc_hook=plain)
     )
     if spelled.startswith(JSONPATH):
-        from stretto.cli.output.jsonpath import rendered
+        from stretto.cli.output.jsonpath.rendering import rendered
 
         text = rendered(spelled.removeprefix(JSONPATH), document)
         console.data(text.removesuffix("\n"))

@@ -1,0 +1,104 @@
+"""The parts of a JSONPath template after it is read."""
+
+from collections.abc import Callable
+from enum import Enum
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, Final, NamedTuple
+
+from stretto.base.errors import InputError
+
+OPTION: Final = "-o jsonpath"
+_DOCUMENTED: Final = "the syntax is that of kubectl: {.items[*].name}"
+
+
+class TemplateError(InputError):
+    """A template that cannot be read, or that does not fit the document."""
+
+    def __init__(self, template: str, problem: str, hint: str = _DOCUMENTED) -> None:
+        super().__init__(OPTION, template, problem, hint)
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.expected} in {self.value}; {self.hint}"
+
+
+class PathWord(Enum):
+    """A step without parameters."""
+
+    #: ``*`` behind a dot: all values of a map or list.
+    CHILDREN = "*"
+    #: ``..``: a value and everything below it.
+    DESCENT = ".."
+
+
+class PathKey(NamedTuple):
+    """``.name`` or ``['name']``: the value of a key."""
+
+    #: The key.
+    name: str
+    #: Keys that the name means as a path, where no key has the whole name; empty for none.
+    apart: tuple[str, ...] = ()
+
+
+class PathSlice(NamedTuple):
+    """``[from:to:step]``, or ``[index]``."""
+
+    #: First index; negative from the end.
+    first: int
+    #: Index behind the last one; ``None`` for the end of the list.
+    behind: int | None
+    #: Distance of two elements.
+    step: int
+    #: True for a single index.
+    single: bool
+
+
+class PathUnion(NamedTuple):
+    """``[0,2]`` or ``['a','b']``: the values of each part, part by part."""
+
+    #: The parts.
+    parts: "tuple[TemplatePath, ...]"
+
+
+class PathFilter(NamedTuple):
+    """``[?(@.a=="b")]``: the elements of a list that meet a condition."""
+
+    #: The path on the left.
+    left: "TemplatePath"
+    #: The comparison; empty: the left path leads to a value.
+    sign: str
+    #: The path or literal on the right.
+    right: "TemplatePath"
+
+
+class PathLiteral(NamedTuple):
+    """A text, number or boolean in braces."""
+
+    #: Its value.
+    value: Any
+
+
+PathStep = PathWord | PathKey | PathSlice | PathUnion | PathFilter | PathLiteral
+TemplatePath = tuple[PathStep, ...]
+
+
+class TemplateRange(NamedTuple):
+    """``{range PATH}...{end}``: its parts once for each value."""
+
+    #: The path of the values.
+    path: TemplatePath
+    #: The parts inside.
+    parts: "tuple[TemplatePart, ...]"
+
+
+TemplatePart = str | TemplatePath | TemplateRange
+"""Text as it stands, an expression, or a range."""
+
+COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "==": eq,
+    "!=": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+"""The comparisons of filters."""
