@@ -24,7 +24,7 @@ class PodEncoder:
         self._parts: dict[tuple[object, ...], tuple[bytes, bytes]] = {}
 
     def body(self, pod: FleetPod, name: str = "") -> bytes:
-        """The JSON of a pending pod, with another name if one is given."""
+        """The JSON of a pending pod, under another name if one is given."""
         spec = (
             pod.cpu_milli,
             pod.memory_mib,

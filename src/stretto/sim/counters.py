@@ -19,7 +19,7 @@ from stretto.plane.plane import Plane
 from stretto.state.work.claims import ConflictCause
 
 DRAWN: Final = 500
-"""Points of the progress curve: enough for a plot."""
+"""Maximum number of points of the progress curve, which is enough for a plot."""
 
 Floats = npt.NDArray[np.float64]
 

@@ -40,7 +40,7 @@ OnArrivals = Callable[[int], None]
 
 
 class UnfitPolicy(Enum):
-    """What happens to work that does not fit when it is tried."""
+    """Treatment of work that does not fit."""
 
     #: It stays pending until it fits.
     WAIT = "wait"
@@ -60,8 +60,8 @@ class PodWork(msgspec.Struct, frozen=True, gc=False):
     arrival: int
     #: Run time in ticks; ``None`` if ``departure`` is set or the pod does not end.
     lifetime: int | None = None
-    #: Tick at which it is deleted, started or not; ``None`` if ``lifetime`` is set or the pod does
-    #: not end.
+    #: Tick at which it is deleted even if it has not started; ``None`` if ``lifetime`` is set or
+    #: the pod does not end.
     departure: int | None = None
 
 
@@ -76,7 +76,7 @@ class WorkRecord(msgspec.Struct, frozen=True):
     start_round: Ints
     #: int64[work]: round of the end.
     end_round: Ints
-    #: bool[work]: whether it was rejected, or can no longer start.
+    #: bool[work]: true if it was rejected, or can no longer start.
     rejected: npt.NDArray[np.bool_]
     #: int64[round]: tick of each round.
     ticks: Ints

@@ -40,7 +40,7 @@ class FeedMarker(msgspec.Struct, frozen=True):
     arrived: str = "0"
     #: Second of the scenario.
     elapsed: str = "0"
-    #: Pods that quotas keep out, as ``namespace/name``, separated by commas.
+    #: Pods that quotas reject, as ``namespace/name``, separated by commas.
     refused: str = ""
 
 
@@ -97,7 +97,7 @@ class Feeder:
         return min(arrival, departure, demand, self.quotas.next_due())
 
     def feed(self, elapsed: float) -> int:
-        """Apply what is due by a second of the scenario, at most one batch; returns the count."""
+        """Apply at most one batch of changes due by a second of the scenario; return its size."""
         deleted = self._delete_ended(elapsed)
         retried = self.quotas.retried(elapsed)
         self._create_pods(retried)
@@ -144,7 +144,7 @@ class Feeder:
         self._create(self._feed.objects)
 
     def _resume_refused(self) -> None:
-        """Continue with the pods that quotas kept out before an interruption."""
+        """Continue with the pods that quotas had rejected before an interruption."""
         kept_out = set(self._known.refused.split(",")) if self._known else set()
         pods = [
             each
@@ -235,7 +235,7 @@ class Feeder:
         return len(deletions)
 
     def _apply_demand(self, elapsed: float) -> int:
-        """Set the replicas of policies by a second of the scenario; returns their number.
+        """Set the replicas of policies for a second of the scenario; return their number.
 
         A resumed run sets them again.
         """

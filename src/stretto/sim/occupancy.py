@@ -15,15 +15,15 @@ from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.work.changes import ClusterChanges
 
 GPU: Final = "gpu"
-"""Name for the devices of all kinds together."""
+"""Name of the devices of all kinds together."""
 NAMES: Final = ("cpu", "memory", GPU)
 """Names of the sampled resources."""
 KEPT: Final = 1000
-"""Maximum number of samples of a timeline; beyond it every second one is dropped."""
+"""Maximum number of samples of a timeline; beyond it every second sample is dropped."""
 CHEAP_S: Final = 0.0005
-"""Seconds up to which a sample is taken after every change."""
+"""Maximum duration of a sample, in seconds, at which a sample is taken after every change."""
 COST_PART: Final = 50
-"""If samples take longer, a timeline waits this many times their duration between two of them."""
+"""Slower samples are spaced by this multiple of their duration."""
 
 
 class OccupancySample(NamedTuple):
@@ -77,7 +77,7 @@ class OccupancySampler:
         return {name: round(value, 4) for name, value, exists in found if exists}
 
     def _part(self, column: int) -> float:
-        """Used part of a resource; a preemptor and its victims count once."""
+        """Used part of a resource; a preemptor is not counted in addition to its victims."""
         ledger = self._cluster.ledger
         alloc = ledger.alloc[:, column]
         whole = int(alloc.sum())
@@ -91,7 +91,7 @@ class OccupancySampler:
 
 
 class OccupancyTimeline:
-    """Samples of a plane while it runs: bounded in number, and in their part of the run time."""
+    """Samples of a plane while it runs, bounded in their number and share of the run time."""
 
     def __init__(self, plane: Plane, seconds_of: Callable[[float], float]) -> None:
         """Sample from now on; ``seconds_of`` maps clock times to seconds of the scenario."""
@@ -107,7 +107,7 @@ class OccupancyTimeline:
         plane.witnesses.append(self._witness)
 
     def samples(self) -> tuple[list[OccupancySample], bool]:
-        """The samples up to now, and whether their times are scenario seconds.
+        """The samples up to now; true in second place if their times are scenario seconds.
 
         A scenario in which all pods arrive at once takes no scenario seconds at speed 0. Then the
         times are clock seconds.

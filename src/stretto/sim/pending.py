@@ -45,7 +45,7 @@ class PendingPods(msgspec.Struct, frozen=True, gc=False):
 
     #: Stable code of the reason (``no-capacity``, ``gang-short``, ...), or ``not looked at``.
     code: str
-    #: The most frequent refusal of the nodes, as kube-scheduler words it; empty if the cause is not
+    #: The most frequent refusal of the nodes in kube-scheduler's words; empty if the cause is not
     #: on the nodes.
     refusal: str
     #: Number of pods.
@@ -84,11 +84,11 @@ def waiting_pods(plane: Plane) -> tuple[PendingPods, ...]:
 
 
 class PendingAnswer(NamedTuple):
-    """Why one pod is pending."""
+    """Reason why one pod is pending."""
 
     #: The dominant reason.
     reason: Reason
-    #: The most frequent refusal of the nodes, as kube-scheduler words it; empty if the cause is not
+    #: The most frequent refusal of the nodes in kube-scheduler's words; empty if the cause is not
     #: on the nodes.
     refusal: str
     #: kube-scheduler's message about all nodes; empty if the pod does not wait for a node.
@@ -123,7 +123,7 @@ class PendingExplainer:
         self._gangs = 0
 
     def explain(self, row: int) -> PendingAnswer:
-        """Why the pod of a row is pending."""
+        """Explain why the pod of a row is pending."""
         cluster = self._plane.cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         inquiry = Inquiry(self._scene.rules(row)[0], pod, self._view, self._slots)
@@ -146,7 +146,7 @@ class PendingExplainer:
         return PendingAnswer(found[0], refusal, message)
 
     def explain_unknown(self, record: Record) -> Reason:
-        """Why an existing pod is not in the plane's cluster state."""
+        """Explain why an existing pod is not in the plane's cluster state."""
         why = not_handled(record, self._plane.cluster.config.scheduler_names)
         if why is not None:
             return why

@@ -21,10 +21,10 @@ STUDY: Final = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", 
 
 
 def check_policies(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of policies; returns each once, in the order given.
+    """Check the names of policies; return each once, in the given order.
 
     Raises:
-        UnknownNameError: a policy does not exist; the message names the nearest.
+        UnknownNameError: a policy does not exist; the message contains the nearest name.
     """
     for name in names:
         if name not in PROFILES:
@@ -37,8 +37,8 @@ def policy_profile(name: str, ties: TieRule, typical: TypicalPodKinds | None = N
 
     Args:
         name: the policy.
-        ties: rule that breaks ties; a policy with random ties is unchanged.
-        typical: workload that fragmentation is measured against; by default it is observed.
+        ties: rule that breaks ties; a policy with random ties keeps its rule.
+        typical: workload for the measurement of fragmentation; by default it is observed.
     """
     check_policies([name])
     profile = load_profile(name)

@@ -25,9 +25,9 @@ from stretto.state.work.units import Unit
 REPORT_EVERY: Final = 0.1
 """Seconds between progress reports."""
 LONGEST_SLEEP: Final = 0.1
-"""Longest sleep in seconds, so that Ctrl-C and progress reports are prompt."""
+"""Maximum sleep in seconds, so that Ctrl-C and progress reports are prompt."""
 PREPARED: Final = 16_384
-"""Pods written before the first decision: enough to derive the typical pods from."""
+"""Pods written before the first decision, so that the typical pods can be derived from them."""
 POLLED: Final = 1 << 30
 """Upper bound of events per poll before the first decision: all of them."""
 
@@ -55,17 +55,17 @@ OnSample = Callable[[RunSample], None]
 
 
 Check = Callable[[], None]
-"""Called between two steps; an exception ends the run."""
+"""Function that is called between two steps; an exception ends the run."""
 
 
 class ControllersInRun(Protocol):
     """Controllers that act on the store of a run."""
 
-    #: Longest sleep in seconds of the clock.
+    #: Maximum sleep in seconds of the clock.
     longest_sleep: float
 
     def step(self, *, moved: bool) -> bool:
-        """Reconcile what is due; ``moved`` tells whether pods arrived or ended."""
+        """Reconcile due keys; ``moved`` is true if pods arrived or ended."""
         ...
 
     def next_due(self) -> float:
@@ -74,12 +74,12 @@ class ControllersInRun(Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing moves any more unless pods arrive or end."""
+        """True if nothing changes any more unless pods arrive or end."""
         ...
 
 
 class LiveRun:
-    """One run. It can be ended between two steps; the state at that point is the result."""
+    """One run. It can be ended between two steps; its state at that point is the result."""
 
     def __init__(
         self,
@@ -96,7 +96,8 @@ class LiveRun:
             feeder: writes arrivals and deletes ended pods.
             clock: the clock of the plane.
             speed: scenario seconds per clock second; 0 is as fast as possible.
-            controllers: act on the store between two steps; the clock is the scenario's then.
+            controllers: controllers that act on the store between two steps; the clock is then that
+                of the scenario.
         """
         #: Clock time of the start.
         self.start: float = clock.monotonic()
@@ -129,7 +130,7 @@ class LiveRun:
         return self._clock.monotonic() - self.start
 
     def seconds_at(self, time: float) -> float:
-        """Second of the scenario at a clock time; a future time passes without jumps."""
+        """Second of the scenario at a clock time; a future time is reached without jumps."""
         if self._speed > 0:
             return self._feeder.resumed_at + (time - self.start) * self._speed
         at, seconds = self._jumps
@@ -183,7 +184,7 @@ class LiveRun:
 
     @property
     def refused(self) -> dict[str, str]:
-        """Pods that quotas keep out, by ``namespace/name``, with the refusals."""
+        """Pods that quotas reject, by ``namespace/name``, with the refusals."""
         return {key: each.message for key, each in self._feeder.quotas.refused.items()}
 
     # ------------------------------------------------------------ inside
@@ -213,7 +214,7 @@ class LiveRun:
         self._started(np.flatnonzero(pods.state[: pods.length] == PodState.BOUND))
 
     def _observe(self, step: Step) -> None:
-        """Start the run time of bound pods; record why units were given up."""
+        """Start the run time of bound pods; record the reasons of given-up units."""
         if self._feeder.has_durations:
             for verdict in step.verdicts:
                 self._started(verdict.granted)
@@ -252,7 +253,7 @@ class LiveRun:
         self._clock.sleep(min(max(min(own, plane_due), 1e-4), most))
 
     def _jump(self, second: float) -> None:
-        """Go to a second of the scenario."""
+        """Advance to a second of the scenario."""
         at, seconds = self._jumps
         if second > seconds[-1]:
             at.append(self._clock.monotonic())

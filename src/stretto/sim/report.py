@@ -76,7 +76,7 @@ class ResourceUse(msgspec.Struct, frozen=True):
 
 
 class PodPlacement(msgspec.Struct, frozen=True):
-    """Where one pod is at the end of a run."""
+    """Placement of one pod at the end of a run."""
 
     #: ``namespace/name``.
     pod: str
@@ -168,7 +168,7 @@ def move_table(moves: "Sequence[ReplicaMove]") -> TableData:
 
 
 def _one_or_many(pods: tuple[str, ...]) -> str:
-    """One pod by name, several by their number."""
+    """One pod by its name, several pods by their number."""
     return pods[0] if len(pods) == 1 else f"{len(pods)} pods" if pods else ""
 
 
@@ -303,7 +303,7 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
 def _resources(plane: Plane) -> tuple[ResourceUse, ...]:
     """Usage of each allocatable resource, without devices and without the ``pods`` resource.
 
-    Local disks are omitted if no pod requests them: every generated node has one.
+    Local disks are omitted if no pod requests them, because every generated node has one.
     """
     ledger, slots = plane.cluster.ledger, plane.cluster.nodes.live_slots()
     found = []

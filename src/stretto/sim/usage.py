@@ -13,7 +13,7 @@ from stretto.sim.engine import NEVER, WorkRecord
 from stretto.sim.plots.figures import PlotLine
 
 DRAWN: Final = 2000
-"""Points per drawn curve: more than a plot has pixels."""
+"""Maximum number of points per drawn curve, more than a plot has pixels."""
 HOUR_S: Final = 3600.0
 """Seconds per hour."""
 

@@ -1,7 +1,7 @@
 """Simulated worlds: a memory store, a manual clock and the production plane.
 
-Every simulation starts here, so a simulation measures the same plane as in production. Its
-configuration has no timeouts and no safety net, because the store loses no events.
+Every simulation uses such a world, so it measures the production plane. The configuration has no
+timeouts and no safety net, because the store loses no events.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ AT_ONCE: Final = 4096
 POLLED: Final = 1 << 30
 """Upper bound of events per poll before a decision: all of them."""
 WINDOW: Final = 8
-"""Units of a blocking queue that are tried at once; in a full pool, one or two of them start."""
+"""Units of a blocking queue that are tried at once; in a full pool, one or two start."""
 
 
 class World(NamedTuple):
@@ -48,7 +48,7 @@ class World(NamedTuple):
             pass
 
     def submit_pods(self, bodies: Sequence[bytes]) -> None:
-        """Create pods in batches; the plane reads each batch, and decides nothing."""
+        """Create pods in batches; the plane reads each batch without decisions."""
         for low in range(0, len(bodies), AT_ONCE):
             require_accepted(self.store.create(POD, bodies[low : low + AT_ONCE]))
             self.poll()
@@ -65,8 +65,8 @@ class WorldConfig(msgspec.Struct, frozen=True):
     retry: bool = True
     #: True if GPUs are managed device by device; otherwise they are plain amounts.
     devices: bool = True
-    #: Units of a blocking queue that are tried at once; with several queues 1, so that the queues
-    #: take turns unit by unit.
+    #: Units of a blocking queue that are tried at once; 1 with several queues, so that the queues
+    #: alternate unit by unit.
     window: int = WINDOW
     #: Seed of every draw.
     seed: int = 0

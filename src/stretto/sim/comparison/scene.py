@@ -86,7 +86,7 @@ class StudyRunSpec(NamedTuple):
     seed: int
     #: GPU milli to submit, in percent of the fleet's; ``None`` submits the list once.
     arrive_pct: float | None = protocol.PUBLISHED_ARRIVE_PCT
-    #: Whether nodes and pods are shuffled.
+    #: Order of nodes and pods: shuffled or as listed.
     order: protocol.ArrivalOrder = protocol.ArrivalOrder.SHUFFLE
     #: Kernel tier.
     tier: str = "auto"

@@ -25,7 +25,7 @@ from stretto.sim.comparison.scene import DIGITS, OpenbStudy, StudyRun, StudyRunS
 MAX_SEED: Final = 2**63 - 1
 """Largest seed of the random generator."""
 MAX_RUNS: Final = 100_000
-"""Most runs of one comparison; more would take over a day."""
+"""Maximum number of runs of one comparison; more would take over a day."""
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -44,7 +44,7 @@ class PolicySummary(msgspec.Struct, frozen=True, gc=False):
     arrive_pct: int
     #: Mean over seeds of the GPU milli allocated, in percent of the fleet's.
     gpu_alloc_pct_mean: float
-    #: Sample standard deviation of it; null for one seed.
+    #: Sample standard deviation of this mean's values; null for one seed.
     gpu_alloc_pct_sd: float | None
     #: Mean over seeds of the GPU milli fragmented, in percent of the fleet's.
     frag_pct_of_cluster_mean: float

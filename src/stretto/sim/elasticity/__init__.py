@@ -1,4 +1,5 @@
 """Controllers that act in a run of a scenario, in its own time.
 
-Here belongs what moves nodes in a run. Trials on a copy of a state do not (``sim.fitting``).
+This package contains controllers that move nodes and replicas in a run. Trials on a copy of a state
+are in ``sim.fitting``.
 """

@@ -1,7 +1,7 @@
-"""The time of a run: the machine's, or the scenario's where controllers act in it.
+"""The time of a run: that of the machine, or the scenario's if controllers act in the run.
 
-A run with such objects has one clock for the store, the scheduler and the controllers: seconds of
-the scenario. With speed 0 it jumps from one due time to the next.
+A run with such objects has one clock for the store, the scheduler and the controllers, which counts
+seconds of the scenario. With speed 0 it jumps from one due time to the next.
 """
 
 from math import inf
@@ -12,7 +12,7 @@ from stretto.base.clock import BEGIN, Clock, ManualClock, PacedClock
 from stretto.inputs.scenario.feed import Feed
 
 PROMPT_S: Final = 0.1
-"""Longest sleep in real seconds, so that Ctrl-C and progress reports are prompt."""
+"""Maximum sleep in real seconds, so that Ctrl-C and progress reports are prompt."""
 
 
 class RunTime(NamedTuple):
@@ -22,7 +22,7 @@ class RunTime(NamedTuple):
     clock: Clock
     #: Seconds of the scenario per second of the clock; 0 jumps.
     speed: float
-    #: Longest sleep of the clock in its own seconds.
+    #: Maximum sleep in seconds of the clock.
     longest_sleep: float = PROMPT_S
 
 

@@ -19,9 +19,9 @@ class RunControllers:
     """The controllers over the store of a run."""
 
     def __init__(self, site: LiveSite, time: RunTime) -> None:
-        """Act on a store in the time of a run; the scheduler of the run tries each switch."""
+        """Initialize for a store and the time of a run; the run's scheduler tries each switch."""
         clock = time.clock
-        #: Longest sleep in seconds of the clock.
+        #: Maximum sleep in seconds of the clock.
         self.longest_sleep = time.longest_sleep
         #: The switches so far, in order.
         self.switches: list[SwitchReport] = []
@@ -44,9 +44,9 @@ class RunControllers:
         return self._moves.found
 
     def step(self, *, moved: bool) -> bool:
-        """Reconcile what is due; returns whether a switch began or replicas changed.
+        """Reconcile due keys; return true if a switch began or replicas changed.
 
-        ``moved`` tells whether pods arrived or ended: the run is not quiet then.
+        ``moved`` is true if pods arrived or ended, so that the run is not quiet.
         """
         before = len(self.switches) + len(self.moves)
         self._loop.step()
@@ -62,8 +62,8 @@ class RunControllers:
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing has moved for so long that no node switches any more.
+        """True if no change has occurred for so long that no node can switch any more.
 
-        A group that is tried again every five minutes does not keep a run going.
+        A group that is retried every five minutes does not keep a run active.
         """
         return self._clock.monotonic() - self._moved_at > quiet_after(self._pools)

@@ -1,4 +1,4 @@
-"""When nothing moves any more in a run with tidal pools."""
+"""End of changes in a run with tidal pools."""
 
 from collections.abc import Iterable
 
@@ -10,11 +10,11 @@ from stretto.reconcile.cache import StoredObject
 
 
 def quiet_after(pools: Iterable[StoredObject]) -> float:
-    """Seconds after which the last node of the pools has switched that has a reason to."""
+    """Seconds after which every node of the pools that has a reason to switch has switched."""
     holds = [OFFLINE_HOLD_S, TRIED_AGAIN_S]
     for each in pools:
         try:
             holds.append(TidePool(each.read(TideNodePool)).settings.hold_s)
-        except InputError:  # an event of the pool reports it
+        except InputError:  # an event of the pool reports the error
             continue
     return max(holds) + 3 * PERIOD_S

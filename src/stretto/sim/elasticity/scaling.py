@@ -1,4 +1,4 @@
-"""How scaling groups move replicas in a run."""
+"""Recording of the replicas that scaling groups change in a run."""
 
 from collections.abc import Hashable, Iterable
 
@@ -43,7 +43,7 @@ class ReplicaMoves:
         self._policies = cache.follow(SCALING_POLICY)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """Record a change of replicas; it makes nothing due."""
+        """Record a change of replicas; return no keys."""
         if change.old is not None and change.new is not None and change.kind.kind in TARGETS:
             before, after = _replicas(change.old), _replicas(change.new)
             if before != after:
@@ -51,7 +51,7 @@ class ReplicaMoves:
         return ()
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Nothing: no key becomes due."""
+        """Do nothing, because no key is ever due."""
         del key, now
         return None
 
@@ -62,7 +62,7 @@ class ReplicaMoves:
         for item in self._policies.in_namespace(namespace):
             try:
                 groups = item.read(ScalingPolicy).spec.groups
-            except InputError:  # an event of the policy reports it
+            except InputError:  # an event of the policy reports the error
                 continue
             policy, title = "/".join(item.name), f"{kind} {namespace}/{name}"
             self.found += [

@@ -13,9 +13,9 @@ from stretto.workloads.stateful.controller import StatefulSetController
 
 
 def scaling_controllers(cache: StoreCache, clock: Clock) -> list[Reconciler]:
-    """What divides the replicas of policies, and starts and ends the pods of their workloads.
+    """Controllers that divide the replicas of policies and run the pods of their workloads.
 
-    The pods of StatefulSets start and end in order, so a kubelet lets them become ready.
+    The pods of StatefulSets start and end in order, so a kubelet marks them as ready.
     """
     cluster = LocalCluster(cache, clock)
     return [

@@ -1,4 +1,5 @@
-"""How much more fits on a state, and how few nodes hold what it runs, by trials of the scheduler.
+"""Trials of the scheduler: how many more pods fit on a state, and how few nodes are enough.
 
-Here belong changes of a copied state and searches over trials. Models of use do not.
+This package contains changes of a copied state and searches over trials. It does not contain models
+of usage.
 """

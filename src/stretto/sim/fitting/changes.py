@@ -1,4 +1,4 @@
-"""Changes of the nodes of a copied state: lost nodes, more nodes, everything placed again."""
+"""Changes of the nodes of a copied state: lost nodes, more nodes, all pods placed again."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ from stretto.stores.store import Record
 
 @dataclass(frozen=True)
 class NodeChange:
-    """How the nodes of a trial differ from those of the state."""
+    """Differences between the nodes of a trial and those of the state."""
 
-    #: Nodes that are gone; their pods are pending.
+    #: Removed nodes; their pods are pending.
     lost: frozenset[str] = frozenset()
-    #: New nodes: the number of copies by the name of the node that is copied.
+    #: New nodes: number of copies, by the name of the copied node.
     added: Mapping[str, int] = field(default_factory=dict)
-    #: True if all pods are placed again, also those on nodes that stay.
+    #: True if all pods are placed again, including those on unchanged nodes.
     repacked: bool = False
 
 
@@ -32,7 +32,7 @@ def nodes_of(state: StoreState) -> dict[str, Record]:
 
 
 def kinds_of(state: StoreState) -> dict[str, str]:
-    """One node of each kind: by instance type, or by allocatable amounts without the label.
+    """One node of each kind, distinguished by instance type or by allocatable amounts.
 
     Returns:
         The title of the kind, by the name of the node.
@@ -48,7 +48,7 @@ def kinds_of(state: StoreState) -> dict[str, str]:
 
 
 def changed(state: StoreState, change: NodeChange) -> StoreState:
-    """The state with other nodes.
+    """The state after a change of its nodes.
 
     Raises:
         NotFoundError: the state has no node of that name.
@@ -87,7 +87,7 @@ def _pending(record: Record) -> Record:
 
 
 def _belongs_to_node(record: Record) -> bool:
-    """True if a DaemonSet, or the node itself, owns the pod: it goes with its node."""
+    """True if a DaemonSet or the node itself owns the pod, which is then removed with its node."""
     owners = _decoded(record).get("metadata", {}).get("ownerReferences") or []
     return any(each.get("kind") in ("DaemonSet", "Node") for each in owners)
 

@@ -15,15 +15,15 @@ from stretto.stores.store import StatusReason, Store, Update
 from stretto.workloads.standalone import standalone_controllers
 
 ANY_SCHEDULER: Final = frozenset({"", "default-scheduler"})
-"""Names of pods that choose no scheduler: a trial places them too."""
+"""Scheduler names of pods without an own scheduler; a trial places them too."""
 _STEP_S: Final = 1.0
 
 
 class ControlledCopy:
-    """A copy on which controllers act; nothing of it reaches the state."""
+    """A copy on which controllers act; the state itself is not changed."""
 
     def __init__(self, state: StoreState, rules: SchedulingRules) -> None:
-        """Copy a state; nothing has moved yet."""
+        """Copy a state; no controller acts yet."""
         names = state.settings.scheduler_names | ANY_SCHEDULER
         settings = state.settings._replace(scheduler_names=names)
         copied = state._replace(settings=settings)
@@ -34,7 +34,7 @@ class ControlledCopy:
         self._loop = ReconcileLoop(self._clock)
         #: The objects of the copy.
         self.store: Store = self._copy.store
-        #: Caches of them.
+        #: Caches of the objects.
         self.cache: StoreCache = self._loop.add_store("copy", self.store)
         #: Virtual time.
         self.clock: Clock = self._clock
@@ -46,10 +46,10 @@ class ControlledCopy:
         return self._copy.plane
 
     def write(self, objects: Sequence[InputObject]) -> None:
-        """Create objects, or replace those of their names.
+        """Create objects, or replace the objects of the same names.
 
         Raises:
-            InputError: the store refuses one.
+            InputError: the store refuses an object.
         """
         for item in objects:
             (reply,) = self.store.create(item.kind, [item.body])
@@ -62,13 +62,13 @@ class ControlledCopy:
                 )
 
     def add(self, controller: Reconciler, keys: Sequence[object]) -> None:
-        """Let a controller act from now on, beginning with some keys."""
+        """Add a controller, beginning with some keys."""
         self._loop.add_controllers([controller])
         for key in keys:
             self._loop.make_due(controller.name, key)
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Run scheduler and controllers for seconds of virtual time, or until something holds."""
+        """Run scheduler and controllers for seconds of virtual time, or until ``until`` is true."""
         end = self._clock.monotonic() + seconds
         while self._clock.monotonic() < end and not until():
             before = -1

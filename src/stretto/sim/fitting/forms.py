@@ -1,4 +1,4 @@
-"""The pod of a manifest whose copies are placed."""
+"""The pod template whose copies are placed."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from stretto.sim.submission.applied import nodes_of
 
 
 def first_pod(path: Path, namespace: str, state: StoreState) -> InputObject:
-    """The first pod of a manifest, as it would be created on a state.
+    """The first pod of a manifest, as it would be created in a state.
 
     Raises:
         InputError: the manifest cannot be read or has no pods.

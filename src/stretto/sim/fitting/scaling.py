@@ -17,13 +17,13 @@ from stretto.sim.fitting.controlled import ControlledCopy
 from stretto.stores.store import Patch
 
 SCHEMA: Final = "stretto.scale/v1"
-"""Version of the answers as JSON."""
+"""Version of the results as JSON."""
 LONGEST_S: Final = 240.0
-"""Virtual seconds of a trial: enough for several groups that cannot place all their replicas."""
+"""Virtual seconds of a trial, enough for several groups that cannot place all replicas."""
 
 
 class GroupTrial(msgspec.Struct, frozen=True):
-    """What a trial does to one group."""
+    """Effect of a trial on one group."""
 
     #: Name of the group.
     name: str
@@ -33,29 +33,29 @@ class GroupTrial(msgspec.Struct, frozen=True):
     before: int | None
     #: Replicas after.
     replicas: int
-    #: Pods on nodes after.
+    #: Number of its pods on nodes afterwards.
     placed: int
-    #: Replicas that fit, where not all did; ``None`` otherwise.
+    #: Number of replicas that fit, if not all do; ``None`` otherwise.
     fits: int | None
 
 
 class ScalingTrial(msgspec.Struct, frozen=True):
-    """What a trial does to one policy."""
+    """Effect of a trial on one policy."""
 
     #: The policy, as ``namespace/name``.
     policy: str
-    #: Replicas that are wanted.
+    #: Desired replicas.
     wanted: int
-    #: Replicas that no group can take.
+    #: Replicas without capacity in any group.
     unmet: int
-    #: Why not all replicas are divided; empty if they are.
+    #: Reason why not all replicas are divided; empty if they are.
     message: str
     #: The groups.
     groups: tuple[GroupTrial, ...]
 
 
 class ScaleReport(msgspec.Struct, frozen=True):
-    """What trials do to the policies of a manifest."""
+    """Effect of trials on the policies of a manifest."""
 
     #: Title of the state.
     state: str
@@ -73,8 +73,8 @@ def try_scaling(
 
     Args:
         state: the state; it is not changed.
-        objects: the policies, and workloads that the state does not have or has otherwise.
-        wanted: replicas of each policy; ``None`` for those of its spec.
+        objects: the policies, and workloads that are missing from the state or differ from it.
+        wanted: replicas of each policy; ``None`` for the replicas in its spec.
         rules: rules of the scheduler.
 
     Raises:
@@ -108,11 +108,11 @@ class _Trial:
         self._policies = self._cache.follow(SCALING_POLICY)
 
     def write(self, objects: Sequence[InputObject]) -> None:
-        """Create objects, or replace those of their names."""
+        """Create objects, or replace the objects of the same names."""
         self._copy.write(objects)
 
     def scale(self) -> None:
-        """Let the policies act from now on."""
+        """Add the controller of the policies."""
         controller = ScalingController(self._cache, self._copy.clock)
         self._copy.add(controller, [each.name for each in self._policies])
 
@@ -129,7 +129,7 @@ class _Trial:
                     raise InputError(where, None, f"a valid spec: {each.message}")
 
     def sizes(self, name: Name) -> dict[str, int | None]:
-        """Replicas of the workload of each group of a policy."""
+        """Replicas of the workload of each group of a policy; ``None`` without a workload."""
         targets = {each.name: self._target(name, each) for each in self._policy(name).spec.groups}
         return {
             group: None if target is None else int(target.spec.get("replicas", 1))
@@ -137,7 +137,7 @@ class _Trial:
         }
 
     def found(self, name: Name, before: Mapping[str, int | None]) -> ScalingTrial:
-        """What became of a policy."""
+        """The result for a policy."""
         policy = self._policy(name)
         stated = {each.name: each for each in policy.status.groups}
         groups = tuple(

@@ -1,4 +1,4 @@
-"""Trials of TideNodePools: which nodes would switch when, for which pods and at whose cost.
+"""Trials of TideNodePools: the nodes that switch, their times, beneficiaries and victims.
 
 The real controller, the real scheduler and the controllers of workloads act on a copy of a state,
 in virtual time.
@@ -24,7 +24,7 @@ from stretto.reconcile.cache import StoredObject
 from stretto.sim.fitting.controlled import ControlledCopy
 
 SCHEMA: Final = "stretto.tides/v1"
-"""Version of the answers as JSON."""
+"""Version of the results as JSON."""
 
 
 class SwitchReport(msgspec.Struct, frozen=True):
@@ -38,9 +38,9 @@ class SwitchReport(msgspec.Struct, frozen=True):
     node: str
     #: ``online`` or ``offline``.
     to: str
-    #: Online pods for which it switches, as ``namespace/name``.
+    #: Online pods that need the switch, as ``namespace/name``.
     beneficiaries: tuple[str, ...]
-    #: Offline pods that it evicts, as ``namespace/name``.
+    #: Evicted offline pods, as ``namespace/name``.
     evicted: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ class TidePoolReport(msgspec.Struct, frozen=True):
 
 
 class TideReport(msgspec.Struct, frozen=True):
-    """What a trial does to the pools of a state."""
+    """Effect of a trial on the pools of a state."""
 
     #: Title of the state.
     state: str
@@ -75,7 +75,7 @@ def try_tides(
 
     Args:
         state: the state; it is not changed.
-        objects: pools, workloads and pods that the state does not have or has otherwise.
+        objects: pools, workloads and pods that are missing from the state or differ from it.
         seconds: virtual seconds for which the copy runs.
         rules: rules of the scheduler.
 

@@ -1,4 +1,4 @@
-"""Trials of the scheduler on copies of a state: how many more pods of one form it places."""
+"""Trials of the scheduler on copies of a state: the number of further copies of a pod that fit."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,33 +16,33 @@ from stretto.sim.submission.ephemeral import create_ephemeral_pvcs
 from stretto.stores.store import Reply
 
 SCHEMA: Final = "stretto.capacity/v1"
-"""Version of the answers as JSON."""
+"""Version of the results as JSON."""
 FIRST_BATCH: Final = 16
-"""Pods of the first attempt; each further one doubles the number of pods."""
+"""Pods of the first attempt; each further attempt doubles the number of pods."""
 
 
 @dataclass(frozen=True)
 class FitQuestion:
-    """What is tried."""
+    """Input of a trial."""
 
     #: The state.
     state: StoreState
     #: The pod whose copies are placed.
     pod: InputObject
-    #: Rules that replace those of the state; ``None`` for none.
+    #: Rules that replace those of the state; ``None`` for the rules of the state.
     rules: SchedulingRules | None = None
-    #: Copies after which counting ends.
+    #: Maximum number of counted copies.
     most: int = 1000
 
 
 class FitAnswer(msgspec.Struct, frozen=True):
-    """How many more pods fit."""
+    """Number of further pods that fit."""
 
-    #: What was changed, such as ``now`` or ``without n1``.
+    #: The change of the nodes, such as ``now`` or ``without n1``.
     case: str
     #: Copies of the pod that are placed.
     fits: int
-    #: True if counting ended because the limit was reached.
+    #: True if the limit ended the counting.
     limited: bool = False
     #: Pods of lost nodes that are placed elsewhere.
     moved: int = 0
@@ -51,7 +51,7 @@ class FitAnswer(msgspec.Struct, frozen=True):
 
 
 class NodeOffer(msgspec.Struct, frozen=True):
-    """How many nodes of a kind would be enough."""
+    """Number of nodes of a kind that are enough."""
 
     #: The kind: instance type, or allocatable amounts.
     kind: str
@@ -62,18 +62,18 @@ class NodeOffer(msgspec.Struct, frozen=True):
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """The fewest nodes that hold the running pods, with one order of removal."""
+    """The fewest nodes that are enough for the running pods, with one order of removal."""
 
     #: Seed of the order.
     seed: int
-    #: Nodes that are needed.
+    #: Number of nodes that are needed.
     nodes: int
-    #: Nodes of the state.
+    #: Number of nodes of the state.
     of: int
 
 
 class FitReport(msgspec.Struct, frozen=True):
-    """How much more fits on a state."""
+    """Result of trials: how many more pods fit on a state."""
 
     #: Title of the state.
     state: str
@@ -81,14 +81,14 @@ class FitReport(msgspec.Struct, frozen=True):
     pod: str
     #: Pods that fit, now and after each change of the nodes.
     answers: tuple[FitAnswer, ...]
-    #: Nodes of each kind that would be enough; empty if none are wanted.
+    #: Number of nodes of each kind that are enough; empty if not requested.
     offers: tuple[NodeOffer, ...] = ()
-    #: Nodes that hold the running pods, by seed.
+    #: Number of nodes that are enough for the running pods, by seed.
     compactions: tuple[Compaction, ...] = ()
 
 
 def fit(question: FitQuestion, change: NodeChange, case: str) -> FitAnswer:
-    """Count how many copies of the pod are placed after a change of the nodes.
+    """Count the copies of the pod that are placed after a change of the nodes.
 
     Pods that the change displaces are placed first. No running pod is evicted for a copy.
 
@@ -122,7 +122,7 @@ def nodes_to_buy(question: FitQuestion, wanted: int) -> list[NodeOffer]:
 
 
 def compact(state: StoreState, rules: SchedulingRules | None, seed: int) -> Compaction:
-    """Remove nodes in a random order while all running pods, placed again, still fit.
+    """Remove nodes in a random order while all running pods still fit when they are placed again.
 
     Source: cell compaction in Verma et al., "Large-scale cluster management at Google with Borg"
     (2015), section 5.1.

@@ -21,7 +21,7 @@ from stretto.sim.fleet.manifests import kind_of, put
 from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
 
 JOINING: Final = 6.0
-"""Seconds in which all clusters join and report their capacity."""
+"""Seconds within which all clusters join and report their capacity."""
 _CPU_MODEL: Final = "stretto.dev/cpu-model"
 
 
@@ -33,7 +33,7 @@ def built(
     """A fleet with its clusters and the objects of its host; the clusters have joined.
 
     Raises:
-        InputError: an object is refused; the message names it.
+        InputError: an object is refused; the message contains its name.
     """
     parts = replace(parts, kinds=(*parts.kinds, POD_GROUP))
     made = EmbeddedFleet(ManualClock(float(BEGIN)), settings or settings_of(fleet), parts)
@@ -73,7 +73,7 @@ def join(fleet: EmbeddedFleet, shape: ClusterShape, nodes: Sequence[bytes]) -> N
 
 
 def settings_of(fleet: FleetDescription) -> FederationSettings:
-    """Default settings with health checks as frequent as short runs need."""
+    """Default settings, with health checks that are frequent enough for short runs."""
     return FederationSettings(
         performance=fleet.matrix(), health_period=5.0, health_threshold=10.0, drift_delay=1.0
     )

@@ -36,7 +36,7 @@ class EmbeddedConnection:
         return self._member.served
 
     def probe(self) -> Future[MemberProbe]:
-        """Ask for its health and its kinds; the answer is there at once."""
+        """Request its health and its kinds; the result is available at once."""
         made: Future[MemberProbe] = Future()
         now = self._member.served.availability
         if self._member.served.is_readable:
@@ -47,7 +47,7 @@ class EmbeddedConnection:
         return made
 
     def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
-        """Ask what the pods of a namespace use; the answer is there at once."""
+        """Request the usage of the pods of a namespace; the result is available at once."""
         made: Future[Sequence[PodMetrics]] = Future()
         if self._member.served.is_readable:
             use = simulated_use(self._member.cache, self._member.clock)
@@ -58,23 +58,23 @@ class EmbeddedConnection:
         return made
 
     def close(self) -> None:
-        """Nothing to close: the member goes on."""
+        """Do nothing; the member continues to run."""
 
 
 class EmbeddedConnector:
     """Finds members by the host of ``spec.apiEndpoint``, else by the name of their cluster."""
 
     def __init__(self, members: Mapping[str, EmbeddedMember]) -> None:
-        """Among members by name; the mapping may change later."""
+        """Initialize with members by name; the mapping may change later."""
         self._members = members
 
     def connect(
         self, name: str, spec: FederatedClusterSpec, credentials: ClusterCredentials
     ) -> EmbeddedConnection:
-        """Connect to a member. A cluster without a secret is trusted; others must show something.
+        """Connect to a member; only a cluster without a secret needs no credentials.
 
         Raises:
-            InputError: nothing in the secret identifies the federation.
+            InputError: the secret does not identify the federation.
             UnreachableError: there is no such member.
         """
         if credentials.where:

@@ -16,14 +16,14 @@ from stretto.workloads.namespaces import NamespaceEndController
 from stretto.workloads.standalone import standalone_controllers
 
 MoreControllers = Callable[[StoreCache], Sequence[Reconciler]]
-"""Further controllers over the caches of a member."""
+"""Function that returns further controllers over the caches of a member."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberControllers:
-    """What runs in every member, and what interrupts its API server."""
+    """Controllers of every member, and interruptions of its API server."""
 
-    #: What becomes of bound pods.
+    #: Function that determines the course of bound pods.
     course: CourseOf = default_course
     #: Further controllers.
     more: MoreControllers = lambda _: ()

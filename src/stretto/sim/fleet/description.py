@@ -1,4 +1,4 @@
-"""A fleet as a file: clusters of equal nodes, objects of the host, and how long it runs."""
+"""A fleet as a file: clusters of equal nodes, objects of the host, and the duration of the run."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +9,7 @@ from stretto.base.errors import InputError
 from stretto.federation.planner.supply.generations import PerformanceMatrix
 
 KEY: Final = "federation"
-"""The key that makes a scenario file a fleet."""
+"""The key that marks a scenario file as a fleet."""
 
 
 class ClusterShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +40,7 @@ class FleetDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clusters: tuple[ClusterShape, ...]
     #: Objects of the host, as manifests.
     objects: tuple[dict[str, Any], ...] = ()
-    #: Seconds of virtual time that the fleet runs.
+    #: Duration of the run in seconds of virtual time.
     seconds: float = 60.0
     #: Work of one CPU by service and CPU model.
     performance: dict[str, dict[str, str | float]] = {}
@@ -49,7 +49,7 @@ class FleetDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The matrix of CPU generations; ``None`` without one.
 
         Raises:
-            InputError: an entry is no positive number.
+            InputError: an entry is not a positive number.
         """
         return PerformanceMatrix.read(self.performance) if self.performance else None
 
@@ -76,7 +76,7 @@ def read_fleet(path: Path) -> FleetScenario:
     """Read a fleet file.
 
     Raises:
-        InputError: the file is no YAML, or a field is malformed; the message names it.
+        InputError: the file is not YAML, or a field is malformed; the message contains its path.
     """
     import yaml
 
@@ -95,7 +95,7 @@ def read_fleet(path: Path) -> FleetScenario:
 
 
 def _check(path: Path, fleet: FleetDescription) -> None:
-    """Refuse what no fleet can be built of."""
+    """Refuse a description of which no fleet can be built."""
     seen: set[str] = set()
     if not fleet.clusters:
         raise InputError(f"{path}: federation.clusters", None, "at least one cluster")

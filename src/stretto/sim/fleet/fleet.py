@@ -26,22 +26,22 @@ class EmbeddedFleet:
         settings: FederationSettings,
         parts: FleetParts = DEFAULT_PARTS,
     ) -> None:
-        """A host without members; its controllers run.
+        """Create a host without members; its controllers run.
 
         Args:
-            clock: virtual time of everything.
+            clock: virtual time of all parts.
             settings: behaviour of the federation's controllers.
-            parts: what it is made of besides its controllers.
+            parts: parts besides its controllers.
         """
         #: Virtual time.
         self.clock = clock
         #: The store of the host.
         self.host = MemoryStore(clock, Rng(0).child("host"))
-        #: The host as the controllers reach it.
+        #: The store of the host as the controllers access it.
         self.served = UnreliableStore(self.host, parts.failpoint)
         #: The members by name.
         self.members: dict[str, EmbeddedMember] = {}
-        #: Opens connections to the members; another one may wrap it.
+        #: Opens connections to the members; another connector may wrap it.
         self.connector: MemberConnector = EmbeddedConnector(self.members)
         self._settings = settings
         self._controllers = MemberControllers(
@@ -52,7 +52,7 @@ class EmbeddedFleet:
 
     @property
     def federation(self) -> Federation:
-        """The controllers, which run."""
+        """The running controllers."""
         assert self._federation is not None
         return self._federation
 
@@ -62,16 +62,16 @@ class EmbeddedFleet:
         return self._federation is not None
 
     def stop(self) -> None:
-        """Stop the controllers of the federation; members go on."""
+        """Stop the controllers of the federation; members continue to run."""
         if self._federation is not None:
             self._federation.close()
             self._federation = None
 
     def start(self, connector: MemberConnector | None = None) -> None:
-        """Start the controllers with nothing remembered.
+        """Start the controllers without any state of earlier ones.
 
         Args:
-            connector: opens connections from now on; ``None`` for the same as before.
+            connector: opens connections from now on; ``None`` for the previous connector.
         """
         self.stop()
         self.connector = connector or self.connector

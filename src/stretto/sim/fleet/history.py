@@ -1,4 +1,4 @@
-"""What happened to federated objects while a fleet ran."""
+"""Events of federated objects during the run of a fleet."""
 
 import json
 from collections.abc import Hashable, Iterable, Iterator
@@ -15,32 +15,32 @@ from stretto.reconcile.cache import Change, StoredObject
 
 
 class FleetStep(msgspec.Struct, frozen=True):
-    """One step in the life of an object, or of the fleet."""
+    """One event of an object, or of the fleet."""
 
     #: Seconds since the start.
     at_s: float
     #: ``namespace/name`` of the object, or ``cluster NAME``.
     subject: str
-    #: What happened.
+    #: The event.
     event: str
     #: Its cause or detail; empty for none.
     detail: str = ""
 
 
 class FleetHistory:
-    """Listens to the changes of a host; it is a controller that never has work."""
+    """Records the changes of a host, as a controller without work."""
 
     name: Final = "history"
 
     def __init__(self, clock: Clock) -> None:
-        """From now on."""
+        """Start now."""
         self._clock = clock
         self._start = clock.now()
         #: All steps, in order.
         self.steps: list[FleetStep] = []
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """Nothing; the change is noted."""
+        """Record the change; return no keys."""
         if change.source == HOST and change.kind.kind in FEDERATED:
             self._note(_title(change.object), list(_events(change.old, change.new)))
         elif change.source == HOST and change.kind.kind == "FederatedCluster":
@@ -49,7 +49,7 @@ class FleetHistory:
         return ()
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Never called."""
+        """Do nothing; it is never called."""
         return None
 
     def _note(self, subject: str, events: list[tuple[str, str]]) -> None:
@@ -65,7 +65,7 @@ def _title(federated: StoredObject) -> str:
 
 def _events(old: StoredObject | None, new: StoredObject | None) -> Iterator[tuple[str, str]]:
     if new is None:
-        yield "removed", "its federated object is gone"
+        yield "removed", "its federated object was deleted"
         return
     if old is None:
         yield "federated", ""
@@ -76,7 +76,7 @@ def _events(old: StoredObject | None, new: StoredObject | None) -> Iterator[tupl
         was = old.annotations.get(key) if old is not None else None
         now = new.annotations.get(key)
         if was != now:
-            yield event, now or "none any more"
+            yield event, now or "none"
     verdict, last = _verdict(new), _verdict(old)
     if verdict != last:
         yield "rollout", verdict

@@ -1,4 +1,4 @@
-"""Manifests of a host: native objects and policies, read, checked and created."""
+"""Manifests of a host: native objects and policies, which are read, checked and created."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,14 +26,14 @@ from stretto.stores.store import Store
 _SELECTING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
 """Kinds whose selector is required."""
 _CARRIERS = (FEDERATED_OBJECT.kind, CLUSTER_FEDERATED_OBJECT.kind)
-"""Kinds that controllers write, also those of KubeAdmiral, with fields that only they read."""
+"""Kinds that controllers write, including KubeAdmiral's, with fields that only these read."""
 
 
 def read_objects(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """All objects of some files and folders, in order.
 
     Raises:
-        InputError: a file is no YAML, holds no object, or one without kind or name.
+        InputError: a file is not YAML, contains no object, or an object without kind or name.
     """
     found = [body for path in paths for file in _files(path) for body in _bodies(file)]
     if not found:
@@ -76,10 +76,10 @@ def kind_of(body: dict[str, Any], carried: Iterable[Kind]) -> Kind:
 
     Args:
         body: the manifest.
-        carried: the kinds that the federation carries.
+        carried: the federated kinds.
 
     Raises:
-        InputError: no kind of these, of Kubernetes or of a federation has the name.
+        InputError: the name is not one of these kinds, of Kubernetes or of a federation.
     """
     group = str(body.get("apiVersion") or "v1").rpartition("/")[0]
     for entry in (*carried, *_known()):
@@ -97,13 +97,13 @@ def _known() -> Iterable[Kind]:
 
 
 def checked(kind: Kind, body: dict[str, Any]) -> None:
-    """Refuse an object as an API server does that validates strictly.
+    """Refuse an object that an API server with strict validation refuses.
 
-    A wrong value in an object of the federation is reported in a condition.
+    A wrong value in an object of the federation is reported in a condition instead.
 
     Raises:
         InputError: a field is unknown; or a native object has a field of a wrong type, or with a
-            value that the API server refuses. The message has its path.
+            value that the API server refuses. The message contains its path.
     """
     if kind not in _CARRIERS:
         check_fields(kind, body, f"{kind.kind} {body['metadata']['name']}", None)
@@ -113,7 +113,7 @@ def checked(kind: Kind, body: dict[str, Any]) -> None:
 
 
 def _with_selector(body: dict[str, Any]) -> dict[str, Any]:
-    """A workload of a fleet file with the selector and the labels that short ones leave out."""
+    """A workload of a fleet file, completed with the selector and labels that may be omitted."""
     spec = body.get("spec") or {}
     template = spec.get("template")
     if spec.get("selector") or not isinstance(template, dict):

@@ -32,17 +32,17 @@ class EmbeddedMember:
 
         Args:
             name: name of the cluster.
-            clock: time of the whole fleet.
-            rng: draws of the store and of the plane.
+            clock: clock of the whole fleet.
+            rng: random numbers of the store and of the plane.
             nodes: JSON of the nodes.
-            controllers: what runs in it.
+            controllers: its controllers.
         """
         #: Name of the cluster.
         self.name = name
         #: Its objects.
         self.store = MemoryStore(clock, rng.child("store"))
         self.store.create(NODE, nodes)
-        #: Its objects as clients reach them.
+        #: The store as clients access it.
         objects = ApplyingStore(self.store) if controllers.applies else self.store
         kinds = MemberStore(objects, partial(serves, self.store, controllers.kinds))
         self.served = UnreliableStore(kinds, controllers.failpoint)
@@ -56,7 +56,7 @@ class EmbeddedMember:
         self.clock = clock
         self._kinds = controllers.kinds
         self._runs = True
-        self._seen = -1  # version at which a step has changed nothing
+        self._seen = -1  # version of the store after the last step without changes
         self._due = -inf
 
     def kinds(self) -> Iterator[Kind]:
@@ -70,7 +70,7 @@ class EmbeddedMember:
         return self._runs
 
     def stop(self) -> None:
-        """Stop the control plane: nothing answers, and nothing is scheduled; pods run on."""
+        """Stop the control plane: it answers and schedules nothing; pods continue to run."""
         self._runs = False
         self.served.set_availability(ServerAvailability.SILENT)
 
@@ -80,7 +80,7 @@ class EmbeddedMember:
         self.served.restart()
 
     def step(self) -> bool:
-        """Run what is due and schedule what is pending; whether anything changed in the store."""
+        """Run due controllers and schedule pending pods; true if the store changed."""
         before = self.store.version
         if not self._runs or (before == self._seen and self._due > self.clock.monotonic()):
             return False

@@ -1,4 +1,4 @@
-"""What an embedded federation is made of besides its controllers."""
+"""Parts of an embedded federation besides its controllers."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,13 +12,13 @@ from stretto.workloads.kubelet.course import CourseOf, default_course
 
 @dataclass(frozen=True)
 class FleetParts:
-    """What an embedded federation is made of besides its controllers."""
+    """Parts of an embedded federation besides its controllers."""
 
-    #: What becomes of bound pods.
+    #: Function that determines the course of bound pods.
     course: CourseOf = default_course
     #: Further controllers of a member.
     more: MoreControllers = lambda _: ()
-    #: Sends the calls of scheduling profiles with webhooks.
+    #: Client for the webhooks of scheduling profiles.
     webhooks: WebhookClient = NO_WEBHOOKS
     #: Called before each write of the federation takes effect, and before it is answered.
     failpoint: Failpoint = no_failpoint

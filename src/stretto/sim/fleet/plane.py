@@ -12,13 +12,13 @@ from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.store import Store
 
 _SCHEDULER_NAMES: Final = frozenset({"", "default-scheduler"})
-"""Every pod of a member that names no other scheduler."""
+"""Scheduler names of a member's own pods; other names belong to other schedulers."""
 _REPORT: Final = ReportConfig(events=False, scheduled=False)
-"""Members report unschedulable pods, by which the federation moves them."""
+"""Members report unschedulable pods, so that the federation can move them."""
 
 
 def member_plane(store: Store, clock: Clock, rng: Rng) -> Plane:
-    """A plane over the store of a member; ``rng`` draws its seed."""
+    """A plane over the store of a member; ``rng`` determines its seed."""
     config = PlaneConfig(
         profile=load_profile("default"),
         cluster=ClusterConfig(scheduler_names=_SCHEDULER_NAMES),

@@ -1,4 +1,4 @@
-"""Fills in the tokens of service accounts, as a controller manager does."""
+"""Creates the tokens of service accounts, like a controller manager."""
 
 import base64
 from collections.abc import Hashable, Iterable
@@ -23,12 +23,12 @@ class TokenController:
         self._secrets = cache.follow(_SECRET)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """A secret of that type."""
+        """Key of a secret of the token type."""
         if change.kind == _SECRET and change.object.fields.get("type") == _TYPE:
             yield change.object.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Fill in the token of one secret."""
+        """Write the token of one secret."""
         assert isinstance(key, tuple)
         item = self._secrets.get(*key)
         if item is not None and not (item.fields.get("data") or {}).get("token"):

@@ -1,4 +1,4 @@
-"""A trial: what the controllers decide about new objects, on a copy of a host without members."""
+"""A trial: decisions of the controllers about new objects, on a copy of a host without members."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -28,16 +28,16 @@ def trial(
     bodies: Sequence[dict[str, Any]],
     parts: FleetParts = DEFAULT_PARTS,
 ) -> list[PlacedObject]:
-    """Where new or changed objects would go.
+    """Placements of new or changed objects.
 
     Args:
         fleet: the fleet; its host is copied.
         now: seconds since the epoch.
         bodies: the objects, as manifests.
-        parts: what the copy is made of; its webhooks are called.
+        parts: parts of the copy; its webhooks are called.
 
     Raises:
-        InputError: an object is refused; the message names it.
+        InputError: an object is refused; the message contains its name.
     """
     copy = _copy(fleet, now, parts)
     copy.settle()
@@ -65,7 +65,7 @@ def trial(
     missing = wanted - found.keys()
     if missing:
         kind_name, namespace, name = min(missing)
-        raise InputError(f"{kind_name} {namespace}/{name}", None, "an object that federates")
+        raise InputError(f"{kind_name} {namespace}/{name}", None, "an object of a federated kind")
     unready = unready_clusters(fleet)
     return [
         placed_object(found[key], unready, errors.get(found[key].key, ""), has_members=False)

@@ -1,4 +1,4 @@
-"""What the pods of an embedded member use."""
+"""Usage of the pods of an embedded member."""
 
 from functools import partial
 
@@ -10,5 +10,5 @@ from stretto.workloads.use.simulated import SimulatedUse
 
 
 def simulated_use(cache: StoreCache, clock: Clock) -> SimulatedUse:
-    """The use of a member's pods: what is stated, otherwise an estimate of their requests."""
+    """The usage of a member's pods: the stated one, or an estimate from their requests."""
     return SimulatedUse(LocalCluster(cache, clock), partial(estimate, factors=DEFAULT_FACTORS))

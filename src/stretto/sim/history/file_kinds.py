@@ -1,4 +1,4 @@
-"""Recognises what a file holds by its content, so that every verb accepts or refuses it alike."""
+"""Recognizes the kind of a file by its content, so that all commands accept the same files."""
 
 import re
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from stretto.stores.embedded.schema import APPLICATION as STORE_APPLICATION
 
 
 class FileKind(Enum):
-    """What a file holds."""
+    """Kind of a file."""
 
     #: Nodes and workloads for ``stretto run``.
     SCENARIO = "scenario"
@@ -68,10 +68,10 @@ _FLOW_KEY: Final = re.compile(r"[{,]\s*['\"]?(\w+)['\"]?\s*:")
 
 
 def kind_of_file(path: Path) -> FileKind | None:
-    """What a file or folder holds; ``None`` if its content matches no kind.
+    """The kind of a file or folder; ``None`` if its content matches no kind.
 
-    A folder holds a trace if one of its files is recognised as one, else manifests. Only the start
-    of a file is read, so a recognised file can still be invalid.
+    A folder is a trace if one of its files is recognized as one, or else contains manifests. Only
+    the start of a file is read, so a recognized file can still be invalid.
 
     Raises:
         InputError: the file cannot be read.
@@ -127,7 +127,7 @@ def _header(header: str) -> bool:
 
 
 def _keys(text: str) -> dict[str, str]:
-    """The top-level keys of the first document, with the text behind each."""
+    """The top-level keys of the first document, with the text after each key."""
     stripped = text.lstrip()
     if stripped.startswith(("{", "[")):
         return _flow_keys(stripped)
@@ -137,7 +137,7 @@ def _keys(text: str) -> dict[str, str]:
 
 
 def _flow_keys(text: str) -> dict[str, str]:
-    """The keys of a document in braces, or of the first element of one in brackets."""
+    """The keys of a document in braces, or of the first element of a document in brackets."""
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -148,10 +148,10 @@ def _flow_keys(text: str) -> dict[str, str]:
 
 
 def expect_kind(path: Path, *wanted: FileKind) -> None:
-    """Refuse a file that is recognised as another kind; what is not recognised passes.
+    """Refuse a file that is recognized as another kind; an unrecognized file is accepted.
 
     Raises:
-        InputError: the file holds something else; the hint names the verb that reads it.
+        InputError: the file is of another kind; the hint is the command that reads it.
     """
     if str(path) == "-" or not path.exists():
         return

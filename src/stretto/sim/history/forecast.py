@@ -2,11 +2,11 @@
 
 The sandbox contains the objects of the store. Running pods end after their run times, pending units
 are tried in the order of their arrival, and the sandbox's plane decides with the same rules and
-queues. Future arrivals are unknown: a unit that later work can pass (by priority or by a short run
-time) may start later than forecast.
+queues. Future arrivals are unknown: a unit that later work can overtake (by priority or by a short
+run time) may start later than forecast.
 
-Pods state their run times by ``stretto.dev/duration``. For other pods, ``TypicalRunTimes`` takes
-the median of ended units of the same size; for running units, the median of those that ran longer.
+Pods state their run times by ``stretto.dev/duration``. For other pods, ``TypicalRunTimes`` uses the
+median of ended units of the same size; for running units, the median of the units that ran longer.
 
 A gang whose ``scheduleTimeoutSeconds`` passes before it starts never starts: the sandbox gives it
 up when the plane would, and the forecast reports that time.
@@ -44,7 +44,7 @@ IDLE_STEPS: Final = 8
 SOON_S: Final = 0.1
 """Seconds by which the time advances if the plane is due at once."""
 ENOUGH: Final = 5
-"""Ended units of a size that are required to use their median."""
+"""Minimum number of ended units of a size for the use of their median."""
 
 
 class KnownRunTime(NamedTuple):
@@ -97,8 +97,8 @@ class StartForecast(NamedTuple):
     #: Seconds from now until the unit has all pods that it needs, by unit key; infinity if no
     #: expected end of other pods lets it start.
     after_s: Mapping[str, float]
-    #: Seconds from now until a unit is given up because its time has passed, by unit key, for the
-    #: units for which this is expected; 0 if it has already been given up.
+    #: Seconds from now until a unit is given up at its deadline, by unit key, for the units for
+    #: which this is expected; 0 if it has already been given up.
     late_s: Mapping[str, float]
     #: Number of simulated instants.
     instants: int
@@ -221,7 +221,7 @@ class _ForecastRun:
         self._granted.extend(changes.bound)
 
     def _note_binds(self) -> bool:
-        """Start the run time of bound pods; False if no pod was bound."""
+        """Start the run time of bound pods; false if no pod was bound."""
         pods, now = self._plane.cluster.pods, self._clock.monotonic()
         found = [pods.key(row) for row in self._granted if pods.state[row] == PodState.BOUND]
         self._granted.clear()
@@ -238,7 +238,7 @@ class _ForecastRun:
         return bool(found)
 
     def _delete_ended(self) -> bool:
-        """Delete the pods that have ended; False if there are none."""
+        """Delete the pods that have ended; false without such pods."""
         ended: list[Deletion] = []
         while self._ends and self._ends[0][0] <= self._clock.monotonic():
             space, _, name = heapq.heappop(self._ends)[1].partition("/")

@@ -1,8 +1,9 @@
-"""Pods that name their node themselves and that the node would not run.
+"""Pods that set ``spec.nodeName`` themselves and that the node would not run.
 
 The scheduler does not see them: no kubelet starts a pod of a node that does not exist, and a
-kubelet rejects a pod that its node does not match, does not tolerate or has no capacity for. The
-reasons and messages are those of the kubelet's admission (Kubernetes 1.36).
+kubelet rejects a pod that its node does not match, that does not tolerate its taints or that
+exceeds its capacity. The reasons and messages are those of the kubelet's admission (Kubernetes
+1.36).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ class KubeletRefusal(msgspec.Struct, frozen=True):
 
     #: ``namespace/name``.
     pod: str
-    #: The node that the pod names.
+    #: The node of the pod.
     node: str
     #: Reason: ``NoSuchNode``, or that of the kubelet, such as ``OutOfcpu`` or ``NodeAffinity``.
     reason: str
@@ -47,20 +48,20 @@ class KubeletRefusal(msgspec.Struct, frozen=True):
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """A pod that names its node."""
+    """A pod with a node name."""
 
     #: ``namespace/name``.
     key: str
     #: The pod.
     pod: Pod
-    #: Operating system that it names; empty for any.
+    #: Its operating system; empty for any.
     system: str
-    #: Its requests, and itself as one of ``pods``.
+    #: Its requests, and one unit of ``pods``.
     requested: Amounts
 
 
 class _NodeUse(msgspec.Struct, frozen=True):
-    """A node with what its pods use; changes while pods are admitted."""
+    """A node with the usage of its pods, which changes while pods are admitted."""
 
     #: The node.
     node: Node
@@ -79,10 +80,10 @@ class _NodeUse(msgspec.Struct, frozen=True):
 
 
 def kubelet_refusals(copy: PlaneCopy, objects: Sequence[InputObject]) -> Iterator[KubeletRefusal]:
-    """The submitted pods that name a node which does not exist or rejects them, by node.
+    """The submitted pods whose node does not exist or rejects them, by node.
 
-    The other pods of the node count first, then the submitted ones that the kubelet admits, in
-    their order.
+    The other pods of the node are counted first, then the submitted pods that the kubelet admits,
+    in their order.
     """
     named: dict[str, list[_Named]] = {}
     for each in objects:
@@ -114,7 +115,7 @@ def _named(item: InputObject) -> _Named:
 
 
 def _use_of(copy: PlaneCopy, node: Node, submitted: Sequence[_Named]) -> _NodeUse:
-    """A node with what its pods use, without the submitted ones."""
+    """A node with the usage of its pods, without the submitted ones."""
     slot = copy.plane.cluster.nodes.by_name[node.metadata.name]
     ledger = copy.plane.cluster.ledger
     offered = dict(zip(ledger.resources.names, ledger.alloc[slot].tolist(), strict=False))
@@ -137,7 +138,7 @@ def _use_of(copy: PlaneCopy, node: Node, submitted: Sequence[_Named]) -> _NodeUs
 
 
 def _devices(node: Node, counted: Amounts, submitted: Sequence[_Named]) -> Amounts:
-    """Allocatable devices that submitted pods request; the columns of amounts have none of them."""
+    """Allocatable devices that submitted pods request; columns of amounts have no devices."""
     wanted = {name for each in submitted for name in each.requested if not counted.get(name)}
     offered = node.status.allocatable
     return {name: quantity.amount(name, offered[name], name) for name in wanted if name in offered}
@@ -153,7 +154,7 @@ def _running(copy: PlaneCopy, node: str, without: Collection[str]) -> Iterator[P
 
 
 def _rejection(named: _Named, use: _NodeUse) -> tuple[str, str]:
-    """Reason and message with which a kubelet rejects a pod; empty if it admits it.
+    """The kubelet's reason and message for rejecting a pod; empty if it admits the pod.
 
     The order is that of the kubelet: operating system, resources, node affinity, ports, taints.
     """
@@ -186,7 +187,7 @@ def _failed(predicate: str, why: str) -> tuple[str, str]:
 
 
 def _short(amounts: Mapping[str, int], use: _NodeUse) -> str:
-    """The first resource that does not suffice; empty if all do.
+    """The first insufficient resource; empty if all suffice.
 
     A kubelet ignores extended resources that its node does not have.
     """

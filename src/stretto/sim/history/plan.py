@@ -30,7 +30,7 @@ SCHEMA: Final = "stretto.plan/v1"
 _NOT_SCHEDULED: Final = frozenset(
     {ReasonCode.GATED, ReasonCode.OTHER_SCHEDULER, ReasonCode.ENDED, ReasonCode.IN_HAND}
 )
-"""Reasons that do not depend on whether a pod fits."""
+"""Reasons that do not depend on capacity or rules."""
 
 
 class PlannedPlacement(msgspec.Struct, frozen=True):
@@ -92,15 +92,16 @@ class PlanReport(msgspec.Struct, frozen=True):
     pending: tuple[UnplacedPods, ...]
     #: Pods that would be evicted.
     victims: tuple[PlannedVictim, ...]
-    #: Pods that are pending now and would be bound too (the objects add or free capacity).
+    #: Pods that are already pending and would be bound too, because the objects add or free
+    #: capacity.
     also_placed: tuple[PlannedPlacement, ...]
     #: Objects that the store would refuse, with the reasons.
     refused: tuple[str, ...]
     #: Allocation of each resource.
     use: tuple[PlannedUse, ...]
-    #: What happens to each submitted object; the pods of a controller are one change.
+    #: Effect on each submitted object; the pods of a controller are one change.
     changes: tuple[PlannedChange, ...] = ()
-    #: Pods that name a node which does not exist or would refuse them.
+    #: Pods whose node does not exist or would reject them.
     kubelet_refused: tuple[KubeletRefusal, ...] = ()
 
     @property
@@ -169,7 +170,7 @@ def plan(
 
 
 def _fail(copy: PlaneCopy, refusals: Sequence[KubeletRefusal]) -> None:
-    """End the pods that a kubelet rejects, so that they take nothing from their node."""
+    """End the pods that a kubelet rejects, so that they use no capacity of their node."""
     for each in refusals:
         space, _, name = each.pod.partition("/")
         status = {"phase": "Failed", "reason": each.reason, "message": each.message}
@@ -199,7 +200,7 @@ def _use(copy: PlaneCopy) -> dict[str, float]:
 
 
 def _placements(plane: Plane, uids: Sequence[str]) -> list[PlannedPlacement]:
-    """Placements of pods with a node, in the order given."""
+    """Placements of pods with a node, in the given order."""
     pods, found = plane.cluster.pods, []
     for uid in uids:
         row = pods.row(uid)

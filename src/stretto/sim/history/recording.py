@@ -40,7 +40,7 @@ class _KindTape:
         self._has_begun = False
 
     def begin(self) -> list[Record]:
-        """Collect changes from now on; returns the records by namespace and name."""
+        """Collect changes from now on; return the records by namespace and name."""
         self._has_begun = True
         return sorted(self.records.values(), key=attrgetter("namespace", "name"))
 
@@ -113,7 +113,7 @@ class RecordingSession:
                 reflector.close()
 
     def poll(self) -> int:
-        """Write the changes since the last poll; returns their number."""
+        """Write the changes since the last poll; return their number."""
         for reflector in self._reflectors:
             if reflector.is_due(0.0):
                 reflector.poll(self.seconds)

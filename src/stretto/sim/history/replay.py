@@ -1,10 +1,10 @@
 """Replays a recording in virtual time through the real plane: same cluster, same arrivals.
 
 Pods arrive at their recorded seconds, and the plane decides under any profile. A pod that was bound
-before the recording started is bound to its recorded node. A pod with a recorded end runs as long
-after its start as recorded; a pod that was deleted while pending is deleted at that second; a pod
-that outlived the recording stays. A victim of preemption is created again at once and runs its
-whole time. Other reactions of controllers, for example to a later start, are not modelled.
+before the recording started is bound to its recorded node. A pod with a recorded end keeps its
+recorded run time; a pod that was deleted while pending is deleted at that second; a pod that
+outlived the recording stays. A victim of preemption is created again at once with its whole run
+time. Other reactions of controllers, for example to a later start, are not modelled.
 """
 
 import heapq
@@ -38,7 +38,7 @@ _Action = Callable[[], None]
 
 
 class WaitFigures(msgspec.Struct, frozen=True):
-    """What became of the pods of a recording or of its replay."""
+    """Figures of the pods of a recording or of its replay."""
 
     #: Pods that arrived during that time, or were pending at its start.
     pods: int
@@ -59,7 +59,7 @@ class WaitFigures(msgspec.Struct, frozen=True):
 class ReplayOutcomes(WaitFigures, frozen=True):
     """Results of one replay."""
 
-    #: Pods that were evicted for others.
+    #: Pods that were evicted for other pods.
     evicted: int
     #: Writes that the store refused.
     refused: int
@@ -279,7 +279,7 @@ class Replay:
 
 
 def arrived_pods(history: ReplayHistory) -> list[PodHistory]:
-    """Pods that a scheduler decided on: they arrived later, or were pending at the start."""
+    """Pods that a scheduler decided on: they arrived later or were pending at the start."""
     return [pod for pod in history.pods if not pod.fixed and not _was_running(pod)]
 
 

@@ -1,4 +1,4 @@
-"""Objects of a store as they are created again in the sandbox of a forecast."""
+"""Objects of a store, prepared for creation in the sandbox of a forecast."""
 
 from collections.abc import Iterator
 from math import ceil, inf, isfinite
@@ -33,7 +33,7 @@ def with_remaining_time(record: Record, plane: Plane, created: float) -> bytes:
     Args:
         record: the object.
         plane: the plane whose units have the deadlines.
-        created: second of the plane's clock at which the object is created again.
+        created: time of the new creation, in seconds of the plane's clock.
     """
     if record.kind is not POD_GROUP:
         return record.body
@@ -45,7 +45,7 @@ def with_remaining_time(record: Record, plane: Plane, created: float) -> bytes:
 
 
 def stated_run_time(record: Record) -> float:
-    """The run time in seconds that a pod's annotation states; infinity if there is none."""
+    """The run time in seconds from a pod's annotation; infinity without one."""
     notes = decode_pod_head(record.body).metadata.annotations
     if notes is NO_BYTES or DURATION not in bytes(notes).decode():
         return inf

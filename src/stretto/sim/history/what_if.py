@@ -28,9 +28,9 @@ from stretto.inputs.objects.recordings import ChangeType, RecordedChange
 from stretto.sim.history.histories import PodHistory, ReplayHistory
 
 MOST: Final = 100_000
-"""Nodes or pods that one variation may add."""
+"""Maximum number of nodes or pods that one variation may add."""
 BIND_DELAY: Final = 0.001
-"""Seconds from arrival to bind of burst pods, so that one at second 0 is not taken as running."""
+"""Seconds from arrival to bind of burst pods; a pod at second 0 would count as running."""
 _COUNTED: Final = re.compile(r"(?P<name>[^:@\s]+):(?P<count>\d{1,6})(?:@(?P<at>\d+(?:\.\d+)?))?")
 _LABELLED: Final = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^@\s]*)(?:@(?P<at>\d+(?:\.\d+)?))?")
 _SHAPED: Final = re.compile(r"\d+cpu-")
@@ -109,7 +109,7 @@ class Variation(msgspec.Struct, frozen=True):
         )
 
     def new_queues(self, history: ReplayHistory) -> list[str]:
-        """Names of the queues that the history lacks and that are created."""
+        """Names of the queues that are created because the history does not have them."""
         all_of = (*history.objects, *history.changes)
         known = {each.name for each in all_of if each.kind is QUEUE}
         return [name for name in self.queue_fields if name not in known]
@@ -134,10 +134,10 @@ UNCHANGED: Final = Variation()
 def read_variation(
     nodes: Sequence[str], drains: Sequence[str], bursts: Sequence[str], queues: Sequence[str]
 ) -> Variation:
-    """A variation from the values of options.
+    """Parse a variation from the values of options.
 
     Raises:
-        InputError: a value is invalid; the message names the option.
+        InputError: a value is invalid; the message contains the option.
         UnknownNameError: a field of a queue does not exist.
     """
     fields: dict[str, dict[str, Any]] = {}
@@ -158,14 +158,14 @@ def read_variation(
 def _more(option: str, text: str, expected: str) -> ExtraObjects:
     parts = _COUNTED.fullmatch(text)
     if parts is None or not 0 < int(parts["count"]) <= MOST:
-        raise InputError(option, text, f"{expected} (1..{MOST:,}; append @SECOND for later)")
+        raise InputError(option, text, f"{expected} (1..{MOST:,}; append @SECOND for a later time)")
     return ExtraObjects(parts["name"], int(parts["count"]), float(parts["at"] or 0))
 
 
 def _drain(text: str) -> NodeDrain:
     parts = _LABELLED.fullmatch(text)
     if parts is None:
-        expected = "a node label, such as example.com/rack=r1; append @SECOND for later"
+        expected = "a node label, such as example.com/rack=r1; append @SECOND for a later time"
         raise InputError("--drain", text, expected)
     return NodeDrain(parts["key"], parts["value"], float(parts["at"] or 0))
 
@@ -216,7 +216,7 @@ def _with_fields(each: RecordedChange, fields: Mapping[str, Mapping[str, Any]]) 
 
 
 def _queue_of(name: str, fields: Mapping[str, Any]) -> RecordedChange:
-    """A queue that the recording lacks."""
+    """A queue that the recording does not have."""
     meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
     body = {**meta, "spec": deepcopy(dict(fields))}
     return RecordedChange(0.0, ChangeType.ADDED, QUEUE, "", name, "", body)
@@ -238,7 +238,7 @@ def _nodes(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Itera
     else:
         found = {each.name: each.body for each in history.objects if each.kind is NODE}
         if more.like not in found:
-            hint = "name a node of the recording, or a shape such as 64cpu-256gib"
+            hint = "use a node of the recording, or a shape such as 64cpu-256gib"
             raise _missing("--add-nodes: node", more.like, found, hint)
         models, stem = [found[more.like]], f"{more.like}-more"
     for like in models:
@@ -266,13 +266,13 @@ def _node(name: str, like: Mapping[str, Any], at: float) -> RecordedChange:
 
 
 def _burst(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Iterator[PodHistory]:
-    """Additional pods, like one of the recording."""
+    """Additional pods, like a pod of the recording."""
     namespace, _, name = more.like.rpartition("/")
     namespace = namespace or "default"
     found = (pod for pod in history.pods if (pod.namespace, pod.name) == (namespace, name))
     model = next(found, None)
     if model is None:
-        hint = "name a pod of the recording as NAMESPACE/POD"
+        hint = "use a pod of the recording as NAMESPACE/POD"
         raise _missing("--burst: pod", f"{namespace}/{name}", _keys(history), hint)
     bound = more.at + BIND_DELAY if model.run_time < inf else inf
     for key in _names(f"{namespace}/{name[:230]}-burst", more.count, taken):
@@ -299,7 +299,7 @@ def _keys(history: ReplayHistory) -> set[str]:
 
 
 def _missing(what: str, name: str, known: Iterable[str], hint: str) -> NotFoundError:
-    """The error for a name that the recording lacks; it names the nearest."""
+    """The error for a name that is not in the recording, with the nearest known name."""
     return NotFoundError(what, quoted(name), suggestion(nearest(name, known), hint))
 
 
@@ -309,7 +309,7 @@ def _check_drain(drain: NodeDrain, history: ReplayHistory) -> None:
     if any(map(drain.touches, nodes)):
         return
     known = {f"{key}={value}" for node in nodes for key, value in labels_of(node).items()}
-    hint = "name a label that some node of the recording has"
+    hint = "use a label of a node in the recording"
     raise _missing("--drain: node with label", f"{drain.key}={drain.value}", known, hint)
 
 
@@ -335,7 +335,7 @@ def _check_parents(
     for name, changed in fields.items():
         option, parent = f"--queue-share {name}:parent", changed.get("parent")
         if parent and parent not in parents:
-            hint = "name a queue of the recording, or create it by another --queue-share"
+            hint = "use a queue of the recording, or create the queue by another --queue-share"
             raise _missing(f"{option}: queue", parent, parents, hint)
         above: list[str] = []
         while parent in parents and parent not in above:

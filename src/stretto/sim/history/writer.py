@@ -40,7 +40,7 @@ class HistoryWriter:
                 self._check(self.store.create(kind, bodies[low : low + AT_ONCE]))
 
     def create_pods(self, pods: Sequence[PodHistory]) -> None:
-        """Create pods; those that were created with a node are bound to it."""
+        """Create pods; pods that were created with a node are bound to it."""
         self.create((POD, on_node(pod) if pod.fixed else pod.body) for pod in pods)
 
     def delete_pod(self, pod: PodHistory) -> None:

@@ -1,1 +1,1 @@
-"""Resource offers in virtual time: a master without wires, agents without processes, frameworks."""
+"""Resource offers in virtual time: a master without HTTP, agents without processes, frameworks."""

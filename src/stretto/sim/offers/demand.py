@@ -1,4 +1,4 @@
-"""What a task takes of an offer."""
+"""Resources that a task uses of an offer."""
 
 from collections.abc import Mapping
 from typing import TypeAlias, cast
@@ -58,7 +58,7 @@ def _take_scalar(offered: Resources, name: str, amount: int, taken: _Taken) -> b
 
 
 def _preference(kind: ResourceKind) -> tuple[bool, str, str]:
-    """Reserved before unreserved, dynamic before static reservations."""
+    """Sort key: reserved before unreserved, dynamic before static reservations."""
     stack = kind.identity.reservations
     return not stack, stack[-1].type.value if stack else "", kind.reserved_to
 
@@ -79,7 +79,7 @@ def _take_ports(offered: Resources, count: int, taken: _Taken) -> bool:
 
 
 def fill(offered: Resources, demand: TaskDemand, most: int) -> list[Resources]:
-    """The resources of as many tasks as the offer holds, at most ``most``."""
+    """The resources of as many tasks as fit in the offer, at most ``most``."""
     found: list[Resources] = []
     while len(found) < most:
         taken = take(offered, demand)

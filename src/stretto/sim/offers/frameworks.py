@@ -1,4 +1,4 @@
-"""Frameworks in virtual time: what they want and how they answer offers."""
+"""Frameworks in virtual time: their demand and their answers to offers."""
 
 from enum import Enum
 from math import inf
@@ -10,11 +10,11 @@ from stretto.sim.offers.demand import TaskDemand
 
 
 class AnswerMode(Enum):
-    """How a framework answers an offer."""
+    """Answers of a framework to an offer."""
 
-    #: As many tasks as the offer holds and the backlog has.
+    #: Start as many tasks as fit in the offer and are in the backlog.
     GREEDY = "greedy"
-    #: One task.
+    #: Start one task.
     ONE = "one"
     #: No answer.
     HOLD = "hold"
@@ -25,19 +25,19 @@ class AnswerMode(Enum):
 class FrameworkPlan(msgspec.Struct, frozen=True):
     """A framework and its work."""
 
-    #: What it registers.
+    #: Its registration.
     info: FrameworkInfo
     #: Resources of one task.
     task: TaskDemand
-    #: How it answers while it has work.
+    #: Its answer while it has work.
     mode: AnswerMode = AnswerMode.GREEDY
-    #: Number of tasks that it wants to start; infinity for no end.
+    #: Number of tasks to start; infinity for no end.
     backlog: float = inf
     #: Seconds that a task runs; infinity for a service.
     duration: float = inf
     #: Seconds between an offer and its answer.
     decision: float = 0.0
-    #: Seconds of the filters of its declines.
+    #: Lifetime of the filters of its declines, in seconds.
     refuse: float = 5.0
     #: True if it suppresses offers once its backlog is empty.
     suppresses: bool = True

@@ -1,8 +1,7 @@
 """A master in virtual time: outstanding offers and running tasks over an allocator.
 
-It does what Mesos' master does with the allocator, without wires and processes: an offer is held
-until it is answered, an ACCEPT starts tasks and returns the rest, a task ends when the caller says
-so.
+It uses the allocator like Mesos' master, without HTTP and processes: an offer is held until it is
+answered, an ACCEPT starts tasks and returns the rest, and the caller ends tasks.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,12 +26,12 @@ class VirtualOffer:
     holding: Holding
     #: The offered resources.
     resources: Resources
-    #: When it was sent, in seconds.
+    #: Time at which it was sent, in seconds.
     sent: float
 
 
 OfferOrder: TypeAlias = Callable[[VirtualOffer], tuple[int, int]]
-"""A key that orders offers."""
+"""Sort key of offers."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class VirtualTask:
     holding: Holding
     #: Its resources.
     resources: Resources
-    #: When it started, in seconds.
+    #: Time of its start, in seconds.
     started: float
 
 
@@ -65,7 +64,7 @@ class VirtualMaster:
         """Start at time 0 without offers and tasks."""
         #: The allocator.
         self.allocator = allocator
-        #: Seconds.
+        #: Present time in seconds.
         self.now = 0.0
         #: Outstanding offers by number.
         self.offers: dict[int, VirtualOffer] = {}
@@ -77,7 +76,7 @@ class VirtualMaster:
     # ------------------------------------------------------------ time
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time by some seconds."""
         self.now += seconds
 
     def cycle(self, batch: bool = False) -> CycleResult:
@@ -101,14 +100,14 @@ class VirtualMaster:
     # ------------------------------------------------------------ answers
 
     def decline(self, offer: VirtualOffer, refuse: float | None) -> None:
-        """A framework declines an offer, with a filter of so many seconds."""
+        """Decline an offer for its framework, with a filter of that many seconds."""
         del self.offers[offer.number]
         self.allocator.recover(offer.holding, offer.resources, self.now, refuse)
 
     def accept(
         self, offer: VirtualOffer, tasks: Sequence[Resources], refuse: float | None
     ) -> AcceptedOffer:
-        """A framework starts tasks on an offer; the rest is returned with a filter."""
+        """Start tasks on an offer; the rest is returned with a filter."""
         del self.offers[offer.number]
         rivals = self.allocator.claim(offer.holding, offer.resources)
         used = NOTHING
@@ -124,7 +123,7 @@ class VirtualMaster:
         return AcceptedOffer(tuple(started), tuple(self._end(rivals)))
 
     def convert(self, offer: VirtualOffer, before: Resources, after: Resources) -> None:
-        """A framework converts a part of an offer, such as by RESERVE, and returns all of it."""
+        """Convert a part of an offer, such as by RESERVE, and return all of it."""
         del self.offers[offer.number]
         self._end(self.allocator.claim(offer.holding, offer.resources))
         self.allocator.convert(offer.holding, before, after)
@@ -147,14 +146,14 @@ class VirtualMaster:
     # ------------------------------------------------------------ the master's own decisions
 
     def rescind(self, chosen: Callable[[VirtualOffer], bool]) -> list[VirtualOffer]:
-        """Take offers back; no filter is installed."""
+        """Rescind offers without filters."""
         rescinded = [offer for offer in self.offers.values() if chosen(offer)]
         for offer in rescinded:
             self.decline(offer, None)
         return rescinded
 
     def finish(self, task: VirtualTask) -> None:
-        """A task ends."""
+        """End a task."""
         del self.tasks[task.number]
         self.allocator.finish(task.holding, task.resources)
 
@@ -169,7 +168,7 @@ class VirtualMaster:
         return lost
 
     def add_framework(self, info: FrameworkInfo, suppressed: Iterable[str] = ()) -> None:
-        """A framework subscribes."""
+        """Subscribe a framework."""
         self.allocator.add_framework(info, tuple(suppressed))
 
     def teardown(self, framework: str) -> None:
@@ -181,7 +180,7 @@ class VirtualMaster:
         self.allocator.remove_framework(framework)
 
     def set_weights(self, weights: Mapping[str, float]) -> list[VirtualOffer]:
-        """Change weights; if a role with frameworks is among them, all offers are rescinded."""
+        """Set weights; if a changed role has frameworks, all offers are rescinded."""
         self.allocator.set_weights(weights)
         roles = (self.allocator.pool.roles.find(role) for role in weights)
         if not any(role is not None and role.frameworks for role in roles):
@@ -191,7 +190,7 @@ class VirtualMaster:
     def set_quotas(
         self, quotas: Mapping[str, RoleQuota], order: OfferOrder = lambda offer: (0, offer.number)
     ) -> list[VirtualOffer]:
-        """Change quotas; rescind the offers that stand against them, in the given order."""
+        """Set quotas; rescind the offers that violate them, in the given order."""
         for role, quota in quotas.items():
             self.allocator.set_quota(role, quota)
         ends = self.allocator.quota_rescinds(tuple(quotas))

@@ -20,9 +20,9 @@ from stretto.sim.offers.master import VirtualMaster, VirtualOffer, VirtualTask
 
 
 class WorldOutcome(msgspec.Struct, frozen=True):
-    """What a run did."""
+    """Figures of a run."""
 
-    #: Seconds until the last task of the backlogs started; infinity if some never did.
+    #: Seconds until the last task of the backlogs started; infinity if some never started.
     placed_s: float
     #: Started tasks.
     started: int
@@ -30,18 +30,18 @@ class WorldOutcome(msgspec.Struct, frozen=True):
     offers: int
     #: Offers that were declined.
     declined: int
-    #: Offers that ended because another framework was first, or too late.
+    #: Offers that ended because another framework accepted first, or because of a time-out.
     lost: int
     #: Cycles.
     cycles: int
-    #: Seconds at which each framework had started its backlog, by id.
+    #: Seconds at which the last task of each framework's backlog started, by id.
     finished_s: dict[str, float]
 
 
 class OfferWorld:
-    """Frameworks over one allocator; events are played in the order of their times.
+    """Frameworks over one allocator; events are processed in the order of their times.
 
-    Events of one moment call for one cycle.
+    All events of one moment cause one cycle.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class OfferWorld:
         self._last_start = 0.0
 
     def add(self, plan: FrameworkPlan) -> None:
-        """A framework subscribes now."""
+        """Subscribe a framework now."""
         name = plan.info.id
         self._plans[name], self._left[name] = plan, plan.backlog
         self.master.add_framework(plan.info)
@@ -70,7 +70,7 @@ class OfferWorld:
             self.master.allocator.request(name, [ResourceRequest(plan.task.scalars)])
 
     def run(self, until: float) -> WorldOutcome:
-        """Play until a time, or until all backlogs are empty."""
+        """Run until a time, or until all backlogs are empty."""
         self._at(self.master.now + self._settings.interval, self._batch)
         self._cycle(batch=False)
         while self._events and self._has_work():
@@ -147,7 +147,7 @@ class OfferWorld:
             self.master.finish(task)
 
     def _expire(self, number: int) -> None:
-        """Take an unanswered offer back; the default filter passes it to another framework."""
+        """Rescind an unanswered offer; the default filter passes it to another framework."""
         offer: VirtualOffer | None = self.master.offers.get(number)
         if offer is not None:
             self._counts["lost"] += 1

@@ -1,6 +1,6 @@
 """Figures as PNG and SVG. Matplotlib is imported at the first figure and never opens a window.
 
-A title states the finding of its figure, and the note below it states where the data come from.
+A title states the finding of its figure, and the note below it states the source of the data.
 Horizontal axes begin at the first point. Equal data give equal bytes.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444")
 """Okabe and Ito's colours, which most readers with a colour vision deficiency can distinguish."""
 STYLES: Final = ("-", ":", "-.")
-"""Curves beyond the last colour use the colours again in the next style."""
+"""Line styles; curves beyond the last colour use the colours again in the next style."""
 GREY: Final = "#777777"
 DOTS_PER_INCH: Final = 110
 """Resolution of PNG; a figure is about 60 kB."""
@@ -34,7 +34,7 @@ APART: Final = 64
 MARGIN: Final = 0.01
 """Part of the horizontal axis behind the last point, so that a last step is visible."""
 INSIDE: Final = 4
-"""Maximum number of curves whose legend is inside the axes; a larger one would cover points."""
+"""Maximum number of curves with a legend inside the axes, where a larger one would cover points."""
 ROW_INCHES: Final = 0.4
 """Height of one horizontal bar."""
 
@@ -59,7 +59,7 @@ class PlotLine(msgspec.Struct, frozen=True):
     steps: bool = False
     #: True if it is dashed: a limit, a reference, or one of a second kind of curves.
     dashed: bool = False
-    #: Half the height of a band around the curve; empty for none.
+    #: Half of the height of a band around the curve; empty for none.
     band: Sequence[float] = ()
 
 
@@ -68,7 +68,7 @@ class PlotMark(NamedTuple):
 
     #: Its position.
     x: float
-    #: What happens there.
+    #: The event at this position.
     label: str
 
 
@@ -96,7 +96,7 @@ class PlotTexts(msgspec.Struct, frozen=True):
 class HeatCells(NamedTuple):
     """The cells of a heat map."""
 
-    #: float64[row, column]: part in use, 0..1; NaN where there is nothing.
+    #: float64[row, column]: part in use, 0..1; NaN for absent cells.
     used: npt.NDArray[np.float64]
     #: Names of the rows.
     rows: Sequence[str]
@@ -105,7 +105,7 @@ class HeatCells(NamedTuple):
 
 
 def check_plots() -> None:
-    """Check before any work that plots can be drawn.
+    """Check that plots can be drawn, before any work.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -135,7 +135,7 @@ def draw_curves(name: str, lines: Sequence[PlotLine], texts: PlotTexts) -> Pictu
 
 
 def draw_areas(name: str, layers: Sequence[PlotLine], texts: PlotTexts) -> Pictures:
-    """Stacked areas, each labelled where it is highest; all layers have the same positions."""
+    """Stacked areas, each labelled at its maximum; all layers have the same positions."""
     figure, axes = _figure()
     low = np.zeros(len(layers[0].x))
     for layer in layers:
@@ -193,12 +193,12 @@ def draw_bars(name: str, values: Mapping[str, float], texts: PlotTexts) -> Pictu
 def draw_rows(
     name: str, rows: Mapping[str, Sequence[float | None]], series: Sequence[str], texts: PlotTexts
 ) -> Pictures:
-    """One row for each name with a dot for each series; the last series is a limit, a short line.
+    """One row for each name with a dot for each series; the last series, a limit, is a short line.
 
     Args:
         name: file name without suffix.
-        rows: values by row, one for each series; ``None`` for a missing one. The first is at the
-            top.
+        rows: values by row, one for each series; ``None`` for a missing value. The first row is at
+            the top.
         series: names of the series.
         texts: texts and scales.
     """
@@ -290,7 +290,7 @@ def _write_texts(axes: "Axes", texts: PlotTexts) -> None:
 
 
 def _finish_axes(axes: "Axes", texts: PlotTexts, lines: Sequence[PlotLine]) -> None:
-    """Texts, scales, grid and marked moments of a pair of axes."""
+    """Set texts, scales, grid and marked moments of a pair of axes."""
     _write_texts(axes, texts)
     found = [float(x) for line in lines for x in line.x]
     if texts.log_x:
@@ -320,7 +320,7 @@ def _finish_axes(axes: "Axes", texts: PlotTexts, lines: Sequence[PlotLine]) -> N
 
 
 def _label_ends(axes: "Axes", lines: Sequence[PlotLine]) -> None:
-    """Write the name of each curve next to its last point; close names move apart."""
+    """Write the name of each curve next to its last point; close names are moved apart."""
     low, high = axes.get_ylim()
     ends = sorted((line for line in lines if len(line.y)), key=lambda line: line.y[-1])
     parts = [(float(line.y[-1]) - low) / ((high - low) or 1.0) for line in ends]
@@ -365,6 +365,6 @@ def _saved(name: str, figure: "Figure", texts: PlotTexts) -> Pictures:
         for form, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             target = io.BytesIO()
             figure.savefig(target, format=form, metadata=metadata)
-            figure.set_layout_engine(None)  # the layout of the first form is that of the second
+            figure.set_layout_engine(None)  # both formats have the layout of the first one
             found[f"{name}.{form}"] = target.getvalue()
     return found

@@ -24,11 +24,11 @@ from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.resources import CPU, MEMORY
 
 NAMED_NODES: Final = 16
-"""Up to this many nodes, the map names each of them; beyond it, the device models."""
+"""Maximum number of nodes that the map labels one by one; a larger map labels device models."""
 NARROW: Final = 0.05
-"""Groups of nodes below this part of the map have no label."""
+"""Minimum part of the map for the label of a group of nodes."""
 REASONS: Final = 10
-"""Reasons shown; the others are one bar."""
+"""Maximum number of reasons shown; the others share one bar."""
 
 
 def run_plots(
@@ -38,7 +38,7 @@ def run_plots(
 
     Args:
         report: the report of the run.
-        samples: the timeline of the run, and whether its times are scenario seconds.
+        samples: the timeline of the run; true in second place if its times are scenario seconds.
         cluster: the state at the end.
     """
     found = _allocated(*samples, has_devices=bool(report.models))
@@ -84,7 +84,7 @@ def _pending(report: RunReport) -> Pictures:
 
 
 def _nodes(cluster: Cluster, report: RunReport) -> Pictures:
-    """The allocated part of each device of each node; of CPU and memory without devices."""
+    """The allocated part of each device of each node, or of CPU and memory without devices."""
     slots = cluster.nodes.live_slots()
     if not len(slots):
         return {}
@@ -129,7 +129,7 @@ def _along(nodes: int, order: str) -> str:
 
 
 def _groups(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Runs of equal names with their first position; narrow ones have no name."""
+    """Runs of equal names with their first position; narrow runs have no name."""
     found, at = list[tuple[str, int]](), 0
     for name, members in groupby(names):
         size = len(list(members))

@@ -1,1 +1,1 @@
-"""What a state that a command names is read from."""
+"""Sources of a state that a command names."""

@@ -14,7 +14,7 @@ from stretto.explain.story import Story, story_of_objects
 from stretto.stores.store import ListOptions, Record, Store
 
 _NEEDED: Final = frozenset({POD, NODE})
-"""Kinds that a state requires."""
+"""Kinds that a state must contain."""
 
 
 class ClusterListing(NamedTuple):
@@ -31,10 +31,11 @@ def listed(store: Store, wanted: Sequence[Kind] = ()) -> ClusterListing:
 
     Args:
         store: the cluster.
-        wanted: kinds to list; if empty, those that the table of kinds marks as examined.
+        wanted: kinds to list; if empty, the kinds that the table of kinds marks as examined.
 
     Raises:
-        NotAllowedError: pods or nodes may not be listed; the message names the missing permission.
+        NotAllowedError: pods or nodes may not be listed; the message contains the missing
+            permission.
         UnreachableError: the server does not respond.
     """
     records: list[Record] = []
@@ -59,7 +60,7 @@ def story_of_events(store: Store, space: str, name: str, where: str) -> Story:
         where: description of the cluster.
 
     Raises:
-        NotFoundError: the pod does not exist; the message names the nearest names.
+        NotFoundError: the pod does not exist; the message contains the nearest names.
         NotAllowedError: pods may not be read, or events may not be listed.
         UnreachableError: the server does not respond.
     """

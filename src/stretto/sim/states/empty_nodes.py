@@ -1,4 +1,4 @@
-"""The state of a cluster that exists only as the shapes of its nodes."""
+"""The state of a cluster that is defined only by the shapes of its nodes."""
 
 from stretto.api.wire.kinds import NODE
 from stretto.inputs.neutral.shapes import nodes_like

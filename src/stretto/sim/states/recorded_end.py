@@ -39,7 +39,7 @@ def end_of_recording(path: Path) -> StoreState:
 
 
 def _record(change: RecordedChange, version: int) -> Record:
-    """One recorded object as a store holds it."""
+    """A Record of a recorded object."""
     meta = change.body.get("metadata") or {}
     spec = change.body.get("spec") or {}
     node = str(spec.get("nodeName") or "") if change.kind is POD else ""

@@ -42,9 +42,9 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".gz", ".db", ".sqlite")
 
 
 class StateKind(Enum):
-    """What a state is read from."""
+    """Source of a state."""
 
-    #: The record of a run.
+    #: A run record.
     RUN = "run"
     #: A scenario, which runs in virtual time first.
     SCENARIO = "scenario"
@@ -57,11 +57,11 @@ class StateKind(Enum):
 
 
 class StateReference(NamedTuple):
-    """A state that was named and not read yet."""
+    """A state that was named but is not read yet."""
 
-    #: What it is read from.
+    #: Its source.
     kind: StateKind
-    #: The file; for nodes their shapes.
+    #: The file; for nodes, their shapes.
     path: Path
 
 
@@ -74,16 +74,16 @@ _KINDS: Final = {
 
 
 def referenced(spelled: str = "") -> StateReference:
-    """The file that a state's name means.
+    """The source that a state's name refers to.
 
     Args:
-        spelled: ``sqlite:PATH``; the path of a scenario, a recording, a store or a run record; or
-            a run record by its name or the end of its name; empty or ``latest`` for the latest; or
+        spelled: ``sqlite:PATH``; the path of a scenario, a recording, a store or a run record; or a
+            run record by its name or the end of its name; empty or ``latest`` for the latest; or
             shapes and counts of nodes such as ``64cpu-256gib-8gpu:4``.
 
     Raises:
         NotFoundError: no record has that name.
-        InputError: the file holds no state.
+        InputError: the file is not a state.
     """
     if spelled.startswith(SQLITE):
         return StateReference(StateKind.STORE, Path(spelled.removeprefix(SQLITE)))

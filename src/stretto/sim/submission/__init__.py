@@ -1,1 +1,1 @@
-"""What a submission changes: existing objects, the pods of controllers, the use of quotas."""
+"""Effects of a submission: on existing objects, pods of controllers and quotas."""

@@ -1,7 +1,7 @@
-"""Admission of objects that are created in a store, as an API server does it.
+"""Admission of objects that are created in a store, with the semantics of an API server.
 
-An embedded store takes objects as they are. Callers that play the role of an API server pass what
-they create through this step first.
+An embedded store accepts objects unchanged. Callers that act as an API server pass new objects
+through this step first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ _READ_FOR_PODS: Final = (LIMIT_RANGE, PRIORITY_CLASS, RESOURCE_QUOTA, RUNTIME_CL
 
 
 class StoredObjects:
-    """The objects of a store, as admission reads them."""
+    """The objects of a store as input of admission."""
 
     def __init__(self, store: Store) -> None:
-        """View a store."""
+        """Initialize with a store."""
         self._store = store
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
@@ -39,7 +39,7 @@ class StoredObjects:
         return None if record is None else parse_object(record.body, name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterator[JsonObject]:
-        """The objects of a kind; of one namespace unless it is empty."""
+        """The objects of a kind; only those of a namespace if one is given."""
         for record in self._store.list(kind, ListOptions(namespace=namespace)).records:
             yield parse_object(record.body, record.name)
 
@@ -48,12 +48,12 @@ class StoreAdmission:
     """Admits the objects that are created in one store."""
 
     def __init__(self, store: Store) -> None:
-        """Admit objects against those of a store."""
+        """Initialize with the store against whose objects new objects are admitted."""
         self._view = StoredObjects(store)
         self._plain = PodTemplateAdmission(self._admitted_pod)
 
     def admitted(self, kind: Kind, bodies: Sequence[bytes]) -> list[bytes]:
-        """Objects as a cluster would hold them; kinds without defaults stay as they are.
+        """Objects as a cluster would store them; kinds without defaults stay unchanged.
 
         Raises:
             InputError: a field is invalid.

@@ -25,16 +25,16 @@ from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
 REVISION: Final = "pod-template-hash"
-"""Label by which a Deployment's controller tells its ReplicaSets apart."""
+"""Label that distinguishes the ReplicaSets of a Deployment."""
 _ENDED: Final = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
 class ChangeKind(Enum):
-    """What a submission does to an object."""
+    """Effect of a submission on an object."""
 
     #: It does not exist yet.
     CREATE = "create"
-    #: It exists and stays as it is.
+    #: It exists and is not changed.
     UNCHANGED = "unchanged"
     #: Fields change.
     UPDATE = "update"
@@ -45,11 +45,11 @@ class ChangeKind(Enum):
 
 
 class PlannedChange(msgspec.Struct, frozen=True):
-    """What a submission does to one object, or to the pods of one controller."""
+    """Effect of a submission on one object, or on the pods of one controller."""
 
     #: ``Kind namespace/name``.
     object: str
-    #: What happens.
+    #: The effect.
     change: ChangeKind
     #: Number of its pods before; ``None`` for an object without pods.
     pods_before: int | None = None
@@ -66,7 +66,7 @@ class PlannedChange(msgspec.Struct, frozen=True):
 class AppliedSubmission(msgspec.Struct, frozen=True):
     """The result of applying a submission."""
 
-    #: What happened to each object, in the order of the submission.
+    #: Effect on each object, in the order of the submission.
     changes: tuple[PlannedChange, ...]
     #: Created pods by uid.
     fresh: dict[str, Record]
@@ -77,7 +77,7 @@ class AppliedSubmission(msgspec.Struct, frozen=True):
 
 
 class _Owner(msgspec.Struct, frozen=True):
-    """A controller as the pods of both sides name it."""
+    """A controller by which submitted and existing pods are grouped."""
 
     kind: str
     namespace: str
@@ -202,7 +202,7 @@ class _Applying:
     # ------------------------------------------------------------ writes
 
     def _create(self, items: Iterable[InputObject]) -> tuple[str, ...]:
-        """Create objects; returns the names of the created pods."""
+        """Create objects; return the names of the created pods."""
         made = []
         for each in items:
             (reply,) = self._store.create(each.kind, [each.body])
@@ -215,7 +215,7 @@ class _Applying:
         return tuple(made)
 
     def _delete(self, records: Sequence[Record]) -> tuple[str, ...]:
-        """Delete pods; returns their names."""
+        """Delete pods; return their names."""
         for each in records:
             self._store.delete(each.kind, [Deletion(each.namespace, each.name)])
             self._deleted.add(each.uid)
@@ -244,7 +244,7 @@ def _owner(kind: Kind, namespace: str, body: bytes) -> _Owner | None:
 def _pair(
     owner: _Owner, current: Sequence[Record], wanted: Sequence[InputObject]
 ) -> tuple[bytes, bytes] | None:
-    """An existing pod and the submitted one that it is compared with; a DaemonSet's of one node."""
+    """An existing and a submitted pod for the comparison; for a DaemonSet, of one node."""
     if owner.kind == DAEMON_SET.kind:
         there = {_target(each.body): each.body for each in current}
         both = ((there.get(_target(each.body)), each.body) for each in wanted)
@@ -272,7 +272,7 @@ def _scaled(
 
 
 def _target(body: bytes) -> str:
-    """The node of a DaemonSet's pod: the one that it is on, or that its affinity names."""
+    """The node of a DaemonSet's pod: its present node, or the node in its affinity."""
     spec = decode_as(Pod, body).spec
     affinity = spec.affinity.node_affinity if spec.affinity else None
     required = affinity.required if affinity else None
@@ -302,7 +302,7 @@ def _parsed(body: bytes) -> dict[str, object]:
 
 
 def _without_identity(body: dict[str, object]) -> dict[str, object]:
-    """A submitted object as a merge patch: identity and status stay."""
+    """A submitted object as a merge patch, without identity and status."""
     kept = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}
     meta = kept.get("metadata")
     if isinstance(meta, dict):

@@ -1,4 +1,4 @@
-"""Differences between a submission and what a state already holds, object by object.
+"""Differences between a submission and the objects of a state, object by object.
 
 Fields that a submission does not set keep their value, as with ``kubectl apply``; fields that an
 API server never sets by itself count as removed. Pods of a controller are compared as a group: the
@@ -16,8 +16,11 @@ from stretto.base.errors import InputError
 _META: Final = frozenset({"labels", "annotations"})
 """Metadata that a submission sets; everything else identifies the object."""
 _HASHES: Final = frozenset({"pod-template-hash", "controller-revision-hash"})
-"""Labels with the hash of a template: the template itself is compared, and hashes of equal
-templates differ between a real controller and the pods made here."""
+"""Labels with the hash of a template, which are ignored.
+
+The template itself is compared, and hashes of equal templates differ between a real controller and
+the pods made here.
+"""
 _REMOVABLE: Final = frozenset(
     {
         "affinity",
@@ -28,10 +31,10 @@ _REMOVABLE: Final = frozenset(
         "unschedulable",
     }
 )
-"""Fields that no server adds: an object that has one where the submission has none differs."""
+"""Fields that no server adds; an object that has one differs from a submission without it."""
 _OWN_SCHEDULERS: Final = frozenset({"", "default-scheduler"})
 LONGEST: Final = 60
-"""Characters of a value in a difference."""
+"""Maximum length of a value in a difference, in characters."""
 
 
 class FieldChange(msgspec.Struct, frozen=True):
@@ -46,7 +49,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The change for people: ``spec.priority: 5 → 9``."""
+        """The change as text: ``spec.priority: 5 → 9``."""
         return f"{self.path}: {self.before or 'not set'} → {self.after or 'not set'}"
 
 
@@ -56,9 +59,9 @@ def field_changes(
     """The fields of an object that a submission changes.
 
     Args:
-        current: the object as it is.
-        submitted: the object as it is submitted.
-        status: whether the submission sets the status, such as the capacity of a node.
+        current: the existing object.
+        submitted: the submitted object.
+        status: true if the submission sets the status, such as the capacity of a node.
     """
     found: list[FieldChange] = []
     for key in ("metadata", *sorted((submitted.keys() | current.keys()) - {"metadata"})):
@@ -105,7 +108,7 @@ def _of_mappings(
         before, after = _with_requests(before), _with_requests(after)
     for key in sorted(after):
         if key == "schedulerName" and before.get(key) in _OWN_SCHEDULERS:
-            continue  # the submission's was replaced by the scheduler that plans
+            continue  # the planning scheduler has replaced the scheduler name of the submission
         yield from _changes(f"{path}.{key}", before.get(key), after[key])
     exact = path.endswith((".requests", ".limits", ".nodeSelector"))
     for key in sorted(before.keys() - after.keys()):
@@ -127,7 +130,7 @@ def _are_lists_of_objects(before: Any, after: Any) -> bool:
 
 
 def _is_equal(path: str, before: Any, after: Any) -> bool:
-    """True if two values mean the same; amounts are equal in any spelling."""
+    """True if two values are equivalent; amounts are equal in any notation."""
     if before == after or (not before and not after and before != 0 and after != 0):
         return True
     parent, _, name = path.rpartition(".")

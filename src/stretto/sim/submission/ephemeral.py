@@ -1,4 +1,4 @@
-"""PVCs of ephemeral volumes, made for created pods as the controller of Kubernetes makes them."""
+"""PVCs of ephemeral volumes, created for new pods as by the controller of Kubernetes."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -20,11 +20,11 @@ _MARK: Final = b'"ephemeral"'
 def create_ephemeral_pvcs(store: Store, replies: Replies) -> None:
     """Create the PVCs of new pods, owned by them; existing PVCs stay.
 
-    A PVC that admission forbids is not created: its pod stays pending and names it.
+    A PVC that admission forbids is not created: its pod stays pending and refers to it.
 
     Args:
         store: the store of the pods.
-        replies: its answers to the creation of pods.
+        replies: its replies to the creation of pods.
     """
     records = (each.record for each in replies if each.outcome is WriteOutcome.OK)
     admission = StoreAdmission(store)
@@ -38,7 +38,7 @@ def create_ephemeral_pvcs(store: Store, replies: Replies) -> None:
 
 
 def _create(store: Store, pvc: JsonObject) -> None:
-    """Create a PVC, bound to its volume if it does not wait for a pod."""
+    """Create a PVC, bound to its volume unless it waits for a pod."""
     found = volume_binding(pvc, StoredObjects(store))
     if found is not None:
         pvc, name = found.pvc, found.volume["metadata"]["name"]

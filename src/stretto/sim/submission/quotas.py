@@ -1,8 +1,8 @@
-"""ResourceQuotas in a run: a pod beyond a quota is created once the quota has capacity again.
+"""ResourceQuotas in a run: a rejected pod is created after the quota has capacity again.
 
-Controllers of Kubernetes try a refused pod again after a growing delay; the delays here are those
-of the Job controller. An attempt without a change of the quota cannot succeed, so it is left out: a
-run ends although pods are refused.
+Controllers of Kubernetes retry a rejected pod with a growing delay; the delays here are those of
+the Job controller. An attempt without a change of the quota cannot succeed and is omitted, so a run
+ends even if pods are rejected.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ LONGEST_DELAY: Final = 60.0
 
 
 class RefusedPod(msgspec.Struct, frozen=True):
-    """A pod that a quota keeps out."""
+    """A pod that a quota rejects."""
 
     #: The pod.
     arrival: ObjectArrival
@@ -58,15 +58,15 @@ class ArrivalQuotas:
 
     @property
     def refused(self) -> Mapping[str, RefusedPod]:
-        """The pods that are kept out, by ``namespace/name``, in their order."""
+        """The rejected pods, by ``namespace/name``, in their order."""
         return self._refused
 
     def admitted(self, pods: Iterable[ObjectArrival], elapsed: float) -> list[ObjectArrival]:
-        """The pods within the quotas, which are charged; the others are tried again later."""
+        """The pods within the quotas, which are charged; the others are retried later."""
         return [each for each in pods if self._admit(each, elapsed)]
 
     def retried(self, elapsed: float) -> list[ObjectArrival]:
-        """Refused pods whose next attempt is due and succeeds."""
+        """Rejected pods whose next attempt is due and succeeds."""
         self._look(elapsed)
         due = [each for each in self._refused.values() if each.due <= elapsed]
         return [each.arrival for each in due if self._admit(each.arrival, elapsed)]
@@ -76,7 +76,7 @@ class ArrivalQuotas:
         return min((each.due for each in self._refused.values()), default=inf)
 
     def restore(self, pods: Iterable[ObjectArrival], elapsed: float) -> None:
-        """Try pods that were refused before an interruption again at once."""
+        """Retry pods that were rejected before an interruption at once."""
         for each in pods:
             key = f"{each.namespace}/{each.name}"
             self._refused[key] = RefusedPod(each, elapsed, "refused before", elapsed)
@@ -84,7 +84,7 @@ class ArrivalQuotas:
     # ------------------------------------------------------------ charging
 
     def _admit(self, pod: ObjectArrival, elapsed: float) -> bool:
-        """Charge a pod, or keep it."""
+        """Charge a pod, or record it as rejected."""
         if pod.namespace not in self._spaces:
             return True
         key = f"{pod.namespace}/{pod.name}"
@@ -151,7 +151,7 @@ class ArrivalQuotas:
             self._wake({namespace}, elapsed)
 
     def _wake(self, namespaces: set[str], elapsed: float) -> None:
-        """Try refused pods again at the next attempt of their controllers."""
+        """Schedule rejected pods for the next attempt of their controllers."""
         for key, each in self._refused.items():
             if each.arrival.namespace in namespaces:
                 due = min(each.due, _next_attempt(each.since, elapsed))
@@ -159,7 +159,7 @@ class ArrivalQuotas:
 
 
 def _next_attempt(since: float, now: float) -> float:
-    """The first attempt at or after a second, for a pod that was refused at ``since``."""
+    """The first attempt at or after a second, for a pod that was rejected at ``since``."""
     delay, due = FIRST_DELAY, since + FIRST_DELAY
     while due < now:
         delay = min(2 * delay, LONGEST_DELAY)

@@ -20,13 +20,13 @@ from stretto.sim.usage import SimulationResult
 class AzureStudy(msgspec.Struct, frozen=True):
     """Settings of a simulation of VMs."""
 
-    #: Which bound of the lifetime bin is the run time.
+    #: Bound of the lifetime bin that is the run time.
     lifetime: Lifetime = Lifetime.MIN
     #: True if each batch is a gang.
     gangs: bool = False
     #: Policy that places VMs.
     policy: str = DEFAULT_POLICY
-    #: What happens to VMs that do not fit.
+    #: Treatment of VMs that do not fit.
     unfit: UnfitPolicy = UnfitPolicy.WAIT
     #: Seed of every draw.
     seed: int = 0

@@ -44,9 +44,9 @@ from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WINDOW, WorldConfig, build_world
 
 P95: Final = 0.95
-"""The percentile in the report."""
+"""Percentile in the report."""
 BOUND_S: Final = 10
-"""Shortest run time in the bounded slowdown, in seconds."""
+"""Minimum run time in the bounded slowdown, in seconds."""
 DEFAULT_QUEUE: Final = "fifo"
 """Order of jobs by default."""
 
@@ -60,13 +60,13 @@ class BatchReport(msgspec.Struct, frozen=True, omit_defaults=True):
     started: int
     #: Jobs that do not fit on the empty nodes.
     skipped_too_big: int
-    #: Jobs of the trace that do not run, by reason.
+    #: Jobs of the trace that are not run, by reason.
     omitted: dict[str, int]
     #: Mean wait from submission to start; null if no job started.
     mean_wait_s: float | None
     #: 95th percentile of the wait: entry ⌊0.95 (n − 1)⌋ of the sorted waits.
     p95_wait_s: float | None
-    #: Longest wait.
+    #: Maximum wait.
     max_wait_s: float | None
     #: Mean time from submission to end, over jobs that have ended.
     mean_jct_s: float | None
@@ -79,7 +79,7 @@ class BatchReport(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_util: float | None
     #: Share of the GPU time of all nodes that was used, 0..1; null if no job requests GPUs.
     gpu_util: float | None
-    #: Mean wait by queue as the trace spells it; empty without ``queues_by``.
+    #: Mean wait by queue, with the trace's queue names; empty without ``queues_by``.
     mean_wait_s_by_queue: dict[str, float] = {}
     #: True if the run was interrupted.
     partial: bool = False
@@ -167,7 +167,7 @@ def _gangs(
 
 
 def _work(job: BatchJob, limit: PodLimit, keys: BatchJobs) -> list[PodWork]:
-    """The pods of a job. A job of one pod is a gang too, so all are queued alike."""
+    """The pods of a job. A job of one pod is a gang too, so all jobs are queued alike."""
     start, lifetime = floor(job.submit_s + 0.5), floor(job.duration_s + 0.5)
     pods = gang_of(job, shares_of(job, limit), keys.queues_by)
     own: dict[str, Any] = {
@@ -179,7 +179,7 @@ def _work(job: BatchJob, limit: PodLimit, keys: BatchJobs) -> list[PodWork]:
 
 
 class _EmptyNodes:
-    """The nodes without pods, and the jobs that they can hold."""
+    """The nodes without pods; determines if a job fits."""
 
     def __init__(self, nodes: Sequence[FleetNode]) -> None:
         #: int64[node, resource]: CPU, memory and GPUs.
@@ -195,7 +195,7 @@ class _EmptyNodes:
         return found
 
     def _fit(self, shares: Sequence[PodShare]) -> bool:
-        """First fit, the largest pods first."""
+        """First-fit packing, the largest pods first."""
         free = self._free.copy()
         for share in shares:
             wanted = np.array(share[:3], np.int64)

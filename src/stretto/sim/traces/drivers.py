@@ -42,7 +42,7 @@ class TraceRun(NamedTuple):
 
     @property
     def unfit(self) -> UnfitPolicy:
-        """What happens to pods that do not fit; by default they stay pending."""
+        """Treatment of pods that do not fit; by default they stay pending."""
         return UnfitPolicy(self.options.get("on_unschedulable", UnfitPolicy.WAIT.value))
 
 
@@ -56,7 +56,7 @@ class PreparedTrace(NamedTuple):
 
 
 Driver = Callable[[TraceRun], PreparedTrace]
-"""Reads a trace and prepares its simulation."""
+"""Function that reads a trace and prepares its simulation."""
 
 
 def driver_of(found: TraceFormat) -> Driver:

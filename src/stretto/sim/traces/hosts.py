@@ -29,10 +29,10 @@ from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WorldConfig, build_world
 
 DEFAULT_POLICY: Final = "packing"
-"""Fills one host after the other, as cloud providers do."""
+"""Fills one host after the other, like cloud providers."""
 
 NEVER_PREEMPTS: Final = "Never"
-"""``preemptionPolicy`` of the pods of a trace, in which the ends of others are given."""
+"""``preemptionPolicy`` of the pods of a trace, whose ends are given by the trace."""
 
 
 class HostsStudy(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class HostsStudy(msgspec.Struct, frozen=True):
 
     #: Policy that places pods.
     policy: str = DEFAULT_POLICY
-    #: What happens to pods that do not fit.
+    #: Treatment of pods that do not fit.
     unfit: UnfitPolicy = UnfitPolicy.WAIT
     #: Seed of every draw.
     seed: int = 0
@@ -104,7 +104,7 @@ def _work(pods: Sequence[FleetPod]) -> list[PodWork]:
 
 
 def _without_preemption(pod: FleetPod) -> FleetPod:
-    """The pod; one with a priority evicts no others, whose ends are those of the trace."""
+    """The pod with ``preemptionPolicy: Never``, because the trace determines all ends."""
     return msgspec.structs.replace(pod, preemption_policy=NEVER_PREEMPTS) if pod.priority else pod
 
 

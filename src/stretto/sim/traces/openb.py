@@ -28,7 +28,7 @@ from stretto.sim.world import WorldConfig, build_world
 DEFAULT_POLICY: Final = "best-fit"
 """The simplest packing policy of the study."""
 NO_CLASS: Final = "none"
-"""Quality of service of pods that do not state one."""
+"""Quality of service of pods without one."""
 
 
 class ReplayStudy(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class ReplayStudy(msgspec.Struct, frozen=True):
 
     #: Policy that places pods.
     policy: str = DEFAULT_POLICY
-    #: What happens to pods that do not fit.
+    #: Treatment of pods that do not fit.
     unfit: UnfitPolicy = UnfitPolicy.WAIT
     #: Seed of every draw.
     seed: int = 0
@@ -86,7 +86,7 @@ def replay_openb(
 
 
 def work_of(pods: Sequence[FleetPod]) -> list[PodWork]:
-    """Pods as work in the order of the list, without those that have no lifetime."""
+    """Pods as work in the order of the list, without pods that have no lifetime."""
     work = []
     for pod in pods:
         if pod.arrival_s is None or pod.departure_s is None:

@@ -36,9 +36,9 @@ from stretto.sim.world import World, WorldConfig, build_world
 TICKS_PER_S: Final = 10
 """Ticks per second: the trace has a resolution of 0.1 s."""
 MAX_POOL: Final = 1_000_000
-"""Largest pool in GPUs, about ten times the largest cluster known."""
+"""Maximum size of the pool in GPUs, about ten times the largest known cluster."""
 P95: Final = 0.95
-"""The percentile in the report."""
+"""Percentile in the report."""
 
 DEFAULT_GPUS: Final = 64
 """GPUs of the pool by default."""
@@ -49,7 +49,7 @@ class PoolSize(NamedTuple):
 
     #: Its GPUs.
     gpus: int
-    #: Largest number of GPUs of one pod.
+    #: Maximum number of GPUs of one pod.
     pod_gpus: int
 
 
@@ -64,7 +64,7 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
     mean_wait_s: float | None
     #: 95th percentile of the wait: entry ⌊0.95 (n − 1)⌋ of the sorted waits.
     p95_wait_s: float | None
-    #: Longest wait.
+    #: Maximum wait.
     max_wait_s: float | None
     #: Mean time from submission to end, over jobs that have ended.
     mean_jct_s: float | None
@@ -149,12 +149,12 @@ def philly_world(
 
 
 def pool_node(gpus: int, number: int = 0) -> FleetNode:
-    """A node of the pool."""
+    """One node of the pool."""
     return FleetNode(f"pool-{number}" if number else "pool", 1000, 1024, gpus, "any", max_pods=gpus)
 
 
 def ticks(seconds: float) -> int:
-    """Seconds in whole ticks; half a tick is rounded up."""
+    """Convert seconds to whole ticks; half a tick is rounded up."""
     return floor(seconds * TICKS_PER_S + 0.5)
 
 
@@ -165,7 +165,7 @@ def _order(job: PhillyJob) -> tuple[int, int, int, str]:
 
 
 def _work(job: PhillyJob, pod_gpus: int) -> list[PodWork]:
-    """The pods of a job, as a gang. A job of one GPU is a gang too, so all are queued alike."""
+    """The pods of a job, as a gang. A job of one GPU is a gang too, so that all queue alike."""
     name = f"job-{job.job_id}"
     lifetime = ticks(job.duration_s)
     pods = [

@@ -1,1 +1,1 @@
-"""One fleet under several ways of division: policies, traces dealt out over clusters, what-if."""
+"""One fleet under several division policies: policies, traces over clusters, what-if."""

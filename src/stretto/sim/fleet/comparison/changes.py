@@ -1,4 +1,4 @@
-"""What-if: clusters of a fleet that are lost, drained or added while it runs."""
+"""What-if: clusters of a fleet that are lost, drained or added during a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,30 +14,30 @@ from stretto.stores.store import Patch
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What happens to the fleet."""
+    """Events of a what-if run."""
 
-    #: Clusters that no longer answer.
+    #: Clusters that stop answering.
     lost: tuple[str, ...] = ()
-    #: Clusters that repel all pods.
+    #: Clusters that get a taint that repels all pods.
     drained: tuple[str, ...] = ()
     #: Clusters that join.
     added: tuple[ClusterShape, ...] = ()
-    #: Seconds after the start.
+    #: Time of the events in seconds after the start.
     at: float = 30.0
 
     @property
     def words(self) -> str:
-        """What happens, in words; empty for nothing."""
+        """The events as text; empty without events."""
         added = [each.name for each in self.added]
         parts = (("lose", self.lost), ("drain", self.drained), ("add", added))
         return ", ".join(f"{word} {' '.join(names)}" for word, names in parts if names)
 
     def check(self, known: Sequence[str]) -> None:
-        """Compare with the names of the clusters of a fleet.
+        """Check the names against the clusters of a fleet.
 
         Raises:
-            UnknownNameError: a cluster that is lost or drained does not exist.
-            InputError: a cluster that joins exists.
+            UnknownNameError: a lost or drained cluster does not exist.
+            InputError: an added cluster exists already.
         """
         for name in (*self.lost, *self.drained):
             if name not in known:
@@ -47,7 +47,7 @@ class WhatIf:
                 raise InputError("--add", each.name, "the name of a new cluster")
 
     def happen(self, fleet: EmbeddedFleet) -> None:
-        """Let it happen now."""
+        """Apply the events now."""
         for name in self.lost:
             fleet.members[name].served.set_availability(ServerAvailability.SILENT)
         for name in self.drained:
@@ -59,4 +59,4 @@ class WhatIf:
 
 
 NOTHING = WhatIf()
-"""Nothing happens."""
+"""No events."""

@@ -21,12 +21,12 @@ class TraceRunner:
     def __init__(
         self, fleet: EmbeddedFleet, jobs: tuple[TraceJob, ...], ended: Callable[[str], None]
     ) -> None:
-        """Begin now.
+        """Start now.
 
         Args:
             fleet: the fleet.
             jobs: the jobs by arrival.
-            ended: called with the name of each job that ends, before its pods go.
+            ended: called with the name of each job that ends, before its pods are deleted.
         """
         self._fleet = fleet
         self._epoch = fleet.clock.now()
@@ -44,7 +44,7 @@ class TraceRunner:
 
     @property
     def is_done(self) -> bool:
-        """True if every job that ends has ended."""
+        """True if every job with an end has ended."""
         return not self._coming and len(self._gone) + self._endless >= self._count
 
     def next_due(self) -> float:
@@ -53,10 +53,10 @@ class TraceRunner:
         return min(arrival, self._ends[0][0] if self._ends else inf)
 
     def advance(self, now: float) -> None:
-        """Let what is due arrive and end.
+        """Process due arrivals and ends.
 
         Args:
-            now: seconds since the start, as ``next_due`` gives them.
+            now: seconds since the start, as ``next_due`` returns them.
         """
         self._note_starts()
         while self._ends and self._ends[0][0] <= now:
@@ -65,7 +65,7 @@ class TraceRunner:
             self._arrive(self._coming.pop())
 
     def outcome(self) -> JobOutcome:
-        """What became of the jobs so far."""
+        """Figures of the jobs so far."""
         waits = self._waits
         mean = round(sum(waits) / len(waits), 1) if waits else None
         return JobOutcome(self._count - len(self._coming), len(waits), len(self._gone), mean)
@@ -93,7 +93,7 @@ class TraceRunner:
             self._fleet.host.delete(POD_GROUP, [Deletion("default", name)])
 
     def _note_starts(self) -> None:
-        """Note the jobs of which all pods run, with the start of the last one."""
+        """Record the jobs of which all pods run, with the start of the last one."""
         read = [self._read(name, member) for name, member in self._fleet.members.items()]
         if not any(read):
             return
@@ -106,14 +106,14 @@ class TraceRunner:
                 self._start_job(job, max(starts[name]))
 
     def _start_job(self, job: TraceJob, at: float) -> None:
-        """All pods of a job run since a time."""
+        """Record the time since which all pods of a job run."""
         del self._waiting[job.name]
         self._waits.append(max(0.0, at - job.arrival_s))
         if job.duration_s < inf:
             heapq.heappush(self._ends, (at + job.duration_s, job.name))
 
     def _read(self, cluster: str, member: EmbeddedMember) -> bool:
-        """Read the pods that run in a cluster; whether any may have changed."""
+        """Read the running pods of a cluster; true if any may have changed."""
         if self._versions.get(cluster) == member.store.version:
             return False
         self._versions[cluster] = member.store.version

@@ -1,4 +1,4 @@
-"""What a fleet does under one policy: samples while it runs, and their sums."""
+"""Results of a fleet under one policy: samples during the run, and their sums."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ JOB: Final = "stretto.dev/job"
 
 
 class FleetSample(msgspec.Struct, frozen=True):
-    """A fleet at one moment; pods of clusters that are lost do not count."""
+    """A fleet at one moment; pods in lost clusters do not count."""
 
     #: Seconds since the start.
     second: float
@@ -27,16 +27,16 @@ class FleetSample(msgspec.Struct, frozen=True):
     running: int
     #: Pods without a node.
     pending: int
-    #: Share of the CPU or of the GPUs that pods request, the larger one, by cluster.
+    #: Requested share of the CPU or of the GPUs, whichever is larger, by cluster.
     filled: dict[str, float]
 
 
 class JobOutcome(msgspec.Struct, frozen=True):
-    """What became of the jobs of a trace."""
+    """Figures of the jobs of a trace."""
 
     #: Jobs that arrived.
     arrived: int
-    #: Jobs of which all pods ran at once.
+    #: Jobs of which all pods ran at the same time.
     started: int
     #: Jobs that ended.
     ended: int
@@ -49,18 +49,18 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
 
     #: The policy.
     policy: str
-    #: Pods that run at the end, in clusters that answer.
+    #: Running pods at the end, in clusters that answer.
     running: int
-    #: Pods that wait for a node at the end.
+    #: Pending pods at the end.
     pending: int
-    #: Mean number of pods that wait for a node.
+    #: Mean number of pending pods.
     mean_pending: float
-    #: Pods that were deleted, by a move or a scale-down; those of a job that ended do not count.
+    #: Pods that were deleted by a move or a scale-down; the pods of ended jobs do not count.
     moves: int
-    #: Share of the CPU or of the GPUs that pods request at the end, the larger one, by cluster
-    #: that answers.
+    #: Requested share of the CPU or of the GPUs at the end, whichever is larger, by cluster that
+    #: answers.
     filled: dict[str, float]
-    #: Its mean over the run.
+    #: Mean of this share over the run.
     mean_filled: dict[str, float] = {}
     #: Jobs of the trace; ``None`` without a trace.
     jobs: JobOutcome | None = None
@@ -69,7 +69,7 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
 
 
 class ObservedPod(msgspec.Struct, frozen=True):
-    """What does not change of a pod."""
+    """Constant facts about a pod."""
 
     #: Its request.
     request: Mapping[str, int]
@@ -81,7 +81,7 @@ class FleetObserver:
     """Takes samples of a fleet, and counts the pods that are deleted."""
 
     def __init__(self, fleet: EmbeddedFleet, lost: tuple[str, ...]) -> None:
-        """Begin now.
+        """Start now.
 
         Args:
             fleet: the fleet.
@@ -99,7 +99,7 @@ class FleetObserver:
         self._seen: dict[str, dict[str, ObservedPod]] = {}
 
     def look(self) -> None:
-        """Take a sample, unless there is one of this moment."""
+        """Take a sample, unless the present moment has one."""
         second = round(self._fleet.clock.monotonic() - self._start, 3)
         if self.samples and self.samples[-1].second == second:
             return
@@ -121,7 +121,7 @@ class FleetObserver:
 
         Args:
             policy: the policy.
-            jobs: what became of the jobs of a trace; ``None`` without a trace.
+            jobs: figures of the jobs of a trace; ``None`` without a trace.
         """
         last, count = self.samples[-1], len(self.samples)
         return PolicyOutcome(
@@ -141,7 +141,7 @@ class FleetObserver:
         return round(sum(found) / len(found), 4)
 
     def _facts(self, cluster: str, pods: Sequence[Record]) -> dict[str, ObservedPod]:
-        """Facts about the pods of a cluster; counts those that are gone since the last look."""
+        """Facts about the pods of a cluster; counts pods that are gone since the last sample."""
         before = self._seen.get(cluster, {})
         now = {each.uid: before.get(each.uid) or _observed(each) for each in pods}
         gone = (before[uid] for uid in before.keys() - now.keys())
@@ -157,7 +157,7 @@ def _observed(record: Record) -> ObservedPod:
 
 
 def _filled(requests: Sequence[Mapping[str, int]], totals: Mapping[str, int]) -> float:
-    """Share of the CPU or of the GPUs that pods request, the larger one."""
+    """Requested share of the CPU or of the GPUs, whichever is larger."""
     shares = (
         sum(each.get(name, 0) for each in requests) / total
         for name, total in totals.items()

@@ -1,4 +1,4 @@
-"""Plots of a comparison: the fill of each cluster under each policy, and the pods that wait."""
+"""Plots of a comparison: the fill of each cluster under each policy, and the pending pods."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def fleet_plots(title: str, found: Sequence[PolicyOutcome], what_if: WhatIf) -> 
     Args:
         title: name of the fleet.
         found: one run for each policy.
-        what_if: what happened meanwhile; its moment is marked.
+        what_if: events of the run, whose moment is marked.
     """
     moments = (PlotMark(what_if.at, what_if.words),) if what_if.words else ()
     clusters = sorted({name for each in found for name in each.filled})
@@ -30,7 +30,7 @@ def fleet_plots(title: str, found: Sequence[PolicyOutcome], what_if: WhatIf) -> 
     }
     waiting = [_waiting(each, colour) for colour, each in enumerate(found)]
     texts = PlotTexts(
-        f"{title}: what pods request, by cluster",
+        f"{title}: requested share, by cluster",
         "seconds since the start",
         "% of the CPU or GPUs",
         from_0=True,
@@ -39,7 +39,7 @@ def fleet_plots(title: str, found: Sequence[PolicyOutcome], what_if: WhatIf) -> 
     pictures = draw_panels("fleet-fill", fill, texts)
     best = min(found, key=lambda each: each.mean_pending)
     texts = PlotTexts(
-        f"{title}: {best.policy} has the fewest pods that wait, {best.mean_pending:g} on average",
+        f"{title}: {best.policy} has the fewest pending pods, {best.mean_pending:g} on average",
         "seconds since the start",
         "pods without a node",
         from_0=True,

@@ -1,4 +1,4 @@
-"""Ways of dividing replicas, as settings of the controllers and weights of the policies."""
+"""Division policies, as settings of the controllers and weights of the propagation policies."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ from stretto.federation.settings import (
 
 
 class FleetPolicy(Enum):
-    """How replicas are divided."""
+    """Policies for the division of replicas."""
 
     #: KubeAdmiral's planners with the weights of the policies, equal ones by default.
     STATIC = "static"
@@ -38,7 +38,7 @@ def settings_under(base: FederationSettings, policy: FleetPolicy) -> FederationS
 def objects_under(
     objects: Iterable[dict[str, Any]], policy: FleetPolicy
 ) -> tuple[dict[str, Any], ...]:
-    """The objects of the host, with the weights in propagation policies that a policy needs."""
+    """The objects of the host, with the weights that a policy needs in the propagation policies."""
     return tuple(_with_weights(each, policy) for each in objects)
 
 

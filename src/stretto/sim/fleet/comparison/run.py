@@ -1,4 +1,4 @@
-"""Runs a fleet under each policy, with the schedulers of its members in the loop."""
+"""Runs a fleet under each policy, including the schedulers of its members."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,28 +19,28 @@ from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
 
 SAMPLE: Final = 2.0
-"""Least seconds between two looks at a fleet."""
+"""Minimum seconds between two samples of a fleet."""
 SAMPLES: Final = 400
-"""Looks at a trace, about."""
+"""Approximate number of samples of a trace."""
 _REPORTS: Final = 2000
-"""Reports of each cluster in a trace, at most, about."""
+"""Approximate maximum number of reports of each cluster in a trace."""
 _RETRIES: Final = 200
-"""Further looks at an object that waits in a trace, at most, about."""
+"""Approximate maximum number of retries of a waiting object in a trace."""
 _REST: Final = 60.0
-"""Seconds after the last arrival of jobs that do not end."""
+"""Seconds of the run after the last arrival of jobs without an end."""
 _LONGEST: Final = 2.0
-"""Spans of a trace after which jobs that wait are given up."""
+"""Multiple of a trace's span after which waiting jobs are given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetSubject:
-    """What is compared."""
+    """Subject of a comparison."""
 
-    #: The clusters of a fleet file with the objects of its host; those of a trace come besides.
+    #: The clusters of a fleet file with the objects of its host; the clusters of a trace are added.
     described: FleetDescription
     #: A trace; ``None`` for none.
     trace: FleetTrace | None = None
-    #: Seconds after which pods that no node takes move to another cluster; ``None`` for never.
+    #: Seconds after which unschedulable pods move to another cluster; ``None`` for never.
     migrates_after: float | None = None
 
     @property
@@ -54,12 +54,12 @@ class FleetSubject:
 
     @property
     def period(self) -> float:
-        """Seconds between two looks."""
+        """Seconds between two samples."""
         return SAMPLE if self.trace is None else max(SAMPLE, self.trace.span_s / SAMPLES)
 
     @property
     def most_s(self) -> float:
-        """Most seconds of virtual time."""
+        """Maximum seconds of virtual time."""
         if self.trace is None:
             return self.described.seconds
         return _LONGEST * self.trace.span_s + _REST
@@ -76,12 +76,12 @@ def compare(
     Args:
         subject: the fleet, and the trace that it runs.
         policies: the policies.
-        what_if: what happens meanwhile.
+        what_if: events of the run.
         done: called with the number of policies that have run.
 
     Raises:
         UnknownNameError: an event names a cluster that the fleet does not have.
-        InputError: a cluster that joins exists.
+        InputError: an added cluster exists already.
     """
     what_if.check(subject.clusters)
     found = []
@@ -113,7 +113,7 @@ def _outcome(subject: FleetSubject, policy: FleetPolicy, what_if: WhatIf) -> Pol
 
 
 def _is_over(subject: FleetSubject, runner: TraceRunner, now: float, changes_at: float) -> bool:
-    """True if nothing of a trace remains to happen."""
+    """True if a trace has no further events."""
     if subject.trace is None:
         return False
     rests = now >= subject.trace.last_arrival_s + _REST and changes_at == inf
@@ -137,7 +137,7 @@ def _built(subject: FleetSubject, policy: FleetPolicy, what_if: WhatIf) -> Embed
 
 
 def _paced(settings: FederationSettings, span: float) -> FederationSettings:
-    """Settings under which periodic work is bounded, for a trace of ``span`` seconds."""
+    """Settings with bounded periodic work, for a trace of ``span`` seconds."""
     health, retry = max(settings.health_period, span / _REPORTS), span / _RETRIES
     return replace(
         settings,
@@ -150,7 +150,7 @@ def _paced(settings: FederationSettings, span: float) -> FederationSettings:
 
 
 def _policy(clusters: Sequence[str], migrates_after: float | None) -> dict[str, Any]:
-    """The policy of the jobs of a trace: any cluster."""
+    """The policy of the jobs of a trace, which allows any cluster."""
     spec: dict[str, Any] = {
         "schedulingMode": "Divide",
         "placement": [{"cluster": name} for name in clusters],

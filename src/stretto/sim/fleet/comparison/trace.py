@@ -30,13 +30,13 @@ class TraceJob(msgspec.Struct, frozen=True):
     template: dict[str, Any]
     #: Seconds from the start of its last pod to its end; infinity for none.
     duration_s: float = inf
-    #: Seconds from the start to its end, whether it runs or not; infinity for none.
+    #: Seconds from the start to its end, even if it does not run; infinity for none.
     departure_s: float = inf
     #: True if its pods start together.
     is_gang: bool = False
 
     def pod_group(self) -> dict[str, Any] | None:
-        """The PodGroup of a gang, which needs all its pods; ``None`` for other jobs."""
+        """The PodGroup of a gang, which requires all its pods; ``None`` for other jobs."""
         if not self.is_gang:
             return None
         found: dict[str, Any] = msgspec.json.decode(pod_group_body(self.name, self.pods))
@@ -76,7 +76,7 @@ class FleetTrace(msgspec.Struct, frozen=True):
 
     @property
     def span_s(self) -> float:
-        """Seconds until all jobs have ended that do, if none waits."""
+        """Seconds until all jobs with an end have ended, if none waits."""
         ends = (min(x.departure_s, x.arrival_s + x.duration_s) for x in self.jobs)
         return max(self.last_arrival_s, *(each for each in ends if each < inf), 0.0)
 
@@ -93,8 +93,8 @@ def fleet_trace(
     Args:
         nodes: all nodes.
         pods: all pods.
-        shares: clusters, with their parts of the nodes.
-        gangs: whether the pods of a gang start together.
+        shares: clusters, with their shares of the nodes.
+        gangs: true if the pods of a gang start together.
 
     Raises:
         InputError: there are no pods, or fewer nodes than clusters.
@@ -110,7 +110,7 @@ def fleet_trace(
 def nodes_by_cluster(
     nodes: Sequence[FleetNode], shares: Mapping[str, int]
 ) -> dict[str, tuple[FleetNode, ...]]:
-    """Nodes by cluster: each goes to the one that lacks most of its share (Webster's method)."""
+    """Nodes by cluster; each is assigned to the cluster that lacks most (Webster's method)."""
     found: dict[str, list[FleetNode]] = {name: [] for name in shares}
     for each in nodes:
         name = max(shares, key=lambda name: shares[name] / (2 * len(found[name]) + 1))
@@ -134,7 +134,7 @@ def jobs_of(pods: Iterable[FleetPod], *, gangs: bool = False) -> tuple[TraceJob,
 
 
 def _alike(pod: FleetPod) -> FleetPod:
-    """A pod without what differs between equal pods of a job."""
+    """A pod without the fields that differ between equal pods of a job."""
     return msgspec.structs.replace(
         pod, name="", node="", group="", owner="", start_s=None, estimate_s=None, extra={}
     )
@@ -142,7 +142,7 @@ def _alike(pod: FleetPod) -> FleetPod:
 
 def _job(name: str, pods: Sequence[FleetPod], first_s: float, *, gangs: bool) -> TraceJob:
     pod = pods[0]
-    body = pod_object(msgspec.structs.replace(_alike(pod), duration_s=None))  # the job ends, not it
+    body = pod_object(msgspec.structs.replace(_alike(pod), duration_s=None))  # the end is the job's
     metadata, spec = dict(body["metadata"]), dict(body["spec"])
     del spec["schedulerName"]
     kept = {key: metadata[key] for key in ("annotations",) if key in metadata}

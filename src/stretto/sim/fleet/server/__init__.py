@@ -1,1 +1,1 @@
-"""The API server of an embedded member: the kinds that it serves, and how it answers."""
+"""The API server of an embedded member: its kinds, and its availability."""

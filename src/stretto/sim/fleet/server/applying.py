@@ -1,4 +1,4 @@
-"""Server-side apply by an embedded member, as API servers perform it."""
+"""Server-side apply in an embedded member, as API servers perform it."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -36,13 +36,13 @@ from stretto.stores.wrapper import StoreWrapper
 _MANAGER: Final = "stretto-federation"
 """The field manager of all clients that apply."""
 _NO_TIME: Final = "1970-01-01T00:00:00Z"
-"""When an entry was written: of no importance with one manager."""
+"""Time of an entry, which is irrelevant with one manager."""
 _STATUS: Final[FieldSet] = {"f:status": {}}
-"""What no apply of an object changes."""
+"""Fields that an apply of an object never changes."""
 
 
 class ApplyingStore(StoreWrapper):
-    """Adds server-side apply by one field manager to a store; it has written all objects."""
+    """Adds server-side apply by one field manager, which owns all objects, to a store."""
 
     def __init__(self, inner: Store) -> None:
         """Forward to ``inner``, which has no server-side apply."""
@@ -68,7 +68,7 @@ class ApplyingStore(StoreWrapper):
     # ---------------------------------------------------------------- inside
 
     def _apply(self, kind: Kind, patch: Patch) -> Reply:
-        """Apply the fields of one object that exists."""
+        """Apply the fields of one existing object."""
         record = self._inner.get(kind, patch.namespace, patch.name)
         where = f"{kind.kind} {patch.name}"
         if record is None:
@@ -88,7 +88,7 @@ class ApplyingStore(StoreWrapper):
         return self._merged(record, patch, frame)
 
     def _merged(self, record: Record, patch: Patch, frame: WriteFrame) -> Reply:
-        """Write the object with the applied fields, if they change it."""
+        """Write the object with the applied fields, unless it is equal."""
         live = msgspec.json.decode(render(record))
         known = self._managers.get(record.uid)
         if known is None:

@@ -1,4 +1,4 @@
-"""An API server that does not always answer: silent, busy, slow, or with watches that stall."""
+"""An API server that is not always available: silent, busy, slow, or with stalled watches."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -34,19 +34,19 @@ from stretto.stores.wrapper import StoreWrapper
 
 
 class ServerAvailability(Enum):
-    """How an API server answers."""
+    """Availability of an API server."""
 
-    #: As usual.
+    #: It answers normally.
     ANSWERS = "answers"
-    #: Not at all.
+    #: It does not answer.
     SILENT = "silent"
-    #: With 429 to every request.
+    #: It answers every request with 429.
     BUSY = "busy"
-    #: With 401 to every request: the credentials have expired.
+    #: It answers every request with 401, because the credentials have expired.
     REFUSES = "refusing"
-    #: Later than the time limit of every request: writes take effect, their answers are lost.
+    #: It answers after the time limit of every request: writes take effect, their answers are lost.
     SLOW = "slow"
-    #: As usual, but its watches send nothing, so that caches become stale.
+    #: It answers normally, but its watches send nothing, so that caches become stale.
     STALLED = "stalled"
 
 
@@ -68,7 +68,7 @@ _READABLE: Final = frozenset({ServerAvailability.ANSWERS, ServerAvailability.STA
 
 
 class UnreliableStore(StoreWrapper):
-    """The store of an API server that does not always answer."""
+    """The store of an API server that is not always available."""
 
     def __init__(self, inner: Store, failpoint: Failpoint = no_failpoint) -> None:
         """Forward to ``inner``.
@@ -87,12 +87,12 @@ class UnreliableStore(StoreWrapper):
 
     @property
     def availability(self) -> ServerAvailability:
-        """How it answers now."""
+        """The present availability."""
         return self._availability
 
     @property
     def restarts(self) -> int:
-        """How often the server was started again."""
+        """Number of restarts of the server."""
         return self._restarts
 
     @property
@@ -101,7 +101,7 @@ class UnreliableStore(StoreWrapper):
         return self._availability in _READABLE
 
     def set_availability(self, availability: ServerAvailability) -> None:
-        """Change how it answers; its watches catch up once it answers."""
+        """Set the availability; watches catch up when the server answers again."""
         self._availability = availability
         if availability is ServerAvailability.ANSWERS:
             missed, self._missed = self._missed, set()
@@ -109,7 +109,7 @@ class UnreliableStore(StoreWrapper):
                 self._notify(kind)
 
     def restart(self) -> None:
-        """Start the server again: it answers, and every open watch has ended."""
+        """Restart the server: it answers, and every open watch has ended."""
         self._restarts += 1
         self.set_availability(ServerAvailability.ANSWERS)
 
@@ -138,7 +138,7 @@ class UnreliableStore(StoreWrapper):
         return self._inner.list(kind, selection)
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        """Changes of the selected objects of a kind; none unless the server answers."""
+        """Changes of the selected objects of a kind; none while the server does not answer."""
         return _UnreliableWatch(self._inner.watch(kind, since, selection), self, since)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
@@ -183,7 +183,7 @@ class UnreliableStore(StoreWrapper):
     # ---------------------------------------------------------------- inside
 
     def _write(self, write: Write) -> Replies:
-        """Perform a write, or answer it as an unavailable server does."""
+        """Perform a write, or return the error of an unavailable server."""
         if self._availability in _REPLIES and self._availability is not ServerAvailability.SLOW:
             return [_REPLIES[self._availability]] * len(write.items)
         where = f"{write.verb.value} {write.kind.kind}"
@@ -219,7 +219,7 @@ class _UnreliableWatch:
         """The next changes.
 
         Raises:
-            TooOldError: the server was started again; the reader must list.
+            TooOldError: the server was restarted, so the reader must list again.
         """
         if self._store.availability is not ServerAvailability.ANSWERS:
             return []

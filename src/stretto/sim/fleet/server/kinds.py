@@ -81,7 +81,7 @@ storage.k8s.io v1 StorageClass storageclasses *
 storage.k8s.io v1 VolumeAttachment volumeattachments *
 storage.k8s.io v1 VolumeAttributesClass volumeattributesclasses *
 """
-"""Group (``-`` for the core group), version, kind, plural, and a star if it has no namespace."""
+"""Group (``-`` for the core group), version, kind, plural, and a star for cluster scope."""
 
 
 def _kind(line: str) -> Kind:
@@ -103,11 +103,11 @@ def serves(store: Store, more: tuple[Kind, ...], kind: Kind) -> bool:
 
 
 def served_kinds(store: Store) -> Iterator[Kind]:
-    """The kinds that a server with the CRDs of a store serves now."""
+    """The kinds that a server with the CRDs of a store serves at present."""
     yield from BUILTIN
     for record in store.list(CUSTOM_RESOURCE_DEFINITION).records:
         if not record.deleting:
             try:
                 yield entry_of_crd(msgspec.json.decode(render(record))).kind
             except InputError:
-                continue  # a server serves nothing of a malformed definition
+                continue  # a server serves nothing for a malformed definition

@@ -1,4 +1,4 @@
-"""The store of an embedded member as its clients reach it: it serves kinds and checks types."""
+"""The store of an embedded member as its clients access it: it serves kinds and checks types."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -24,14 +24,14 @@ from stretto.stores.wrapper import StoreWrapper
 
 
 class MemberStore(StoreWrapper):
-    """Forwards to the store of a member, for the kinds that it serves."""
+    """Forwards requests for served kinds to the store of a member."""
 
     def __init__(self, inner: Store, serves: Callable[[Kind], bool]) -> None:
         """Forward to ``inner``.
 
         Args:
             inner: the objects of the member.
-            serves: whether the member serves a kind now.
+            serves: returns true if the member serves a kind at present.
         """
         super().__init__(inner)
         self._serves = serves
@@ -77,7 +77,7 @@ class MemberStore(StoreWrapper):
 
 
 def _mistyped(kind: Kind, body: bytes) -> Reply | None:
-    """The refusal of an object with a field of a wrong type; API servers know all types."""
+    """The refusal of an object with a field of a wrong type; ``None`` without one."""
     struct = TABLE.struct(kind) if kind in TABLE else None
     if struct is None:
         return None
