@@ -180,10 +180,8 @@ def _age(config: StoredObject) -> tuple[str, str]:
 
 def condition(cluster: StoredObject, type_: str) -> str:
     """The status of a condition of a cluster; empty if it is absent."""
-    for each in cluster.status.get("conditions") or ():
-        if each.get("type") == type_:
-            return str(each.get("status", ""))
-    return ""
+    found = condition_of(cluster.status.get("conditions") or (), type_) or {}
+    return str(found.get("status", ""))
 
 
 def is_joined(cluster: StoredObject) -> bool:

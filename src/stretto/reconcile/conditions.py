@@ -10,6 +10,14 @@ def condition_of(conditions: Iterable[Fields], kind: str) -> Fields | None:
     return next((each for each in conditions if each.get("type") == kind), None)
 
 
+def true_condition(conditions: Iterable[Fields] | None, *kinds: str) -> Fields | None:
+    """Return the first condition of some types whose status is True; ``None`` if there is none."""
+    for each in conditions or ():
+        if each.get("type") in kinds and each.get("status") == "True":
+            return each
+    return None
+
+
 def transition_time(old: Fields | None, status: str, now: str) -> str:
     """Return ``lastTransitionTime`` of a condition with a new status.
 

@@ -21,6 +21,7 @@ from stretto.api.wire.kinds import (
 from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, Name, ObjectCache, StoreCache, StoredObject
+from stretto.reconcile.conditions import true_condition
 from stretto.reconcile.events import NO_ORIGIN, EventOrigin, EventRecorder, EventText
 from stretto.reconcile.reconciler import accepted
 from stretto.stores.store import Deletion, Store
@@ -204,10 +205,8 @@ def is_active(pod: StoredObject) -> bool:
 
 def ready_since(pod: StoredObject) -> str | None:
     """RFC 3339 time since which a pod is ready; ``None`` if it is not ready."""
-    for each in pod.status.get("conditions") or ():
-        if each.get("type") == "Ready" and each.get("status") == "True":
-            return str(each.get("lastTransitionTime") or pod.record.created)
-    return None
+    ready = true_condition(pod.status.get("conditions"), "Ready")
+    return None if ready is None else str(ready.get("lastTransitionTime") or pod.record.created)
 
 
 def available(cluster: LocalCluster, pod: StoredObject, min_ready: float) -> bool:

@@ -17,6 +17,7 @@ from cronsim import CronSim, CronSimError
 from stretto.api.wire.kinds import JOB, Kind
 from stretto.base.clock import parse_timestamp, timestamp
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import true_condition
 from stretto.reconcile.events import EventLevel, EventText
 from stretto.workloads.cluster import CRON_JOBS, LocalCluster, owned_metadata
 
@@ -144,12 +145,8 @@ def _interval_tick(duration: str, moment: float, *, reverse: bool) -> float | No
 
 def _ended_as(job: StoredObject) -> str:
     """Return ``Complete`` or ``Failed``; empty while a Job runs."""
-    found = (
-        each["type"]
-        for each in job.status.get("conditions") or ()
-        if each.get("type") in _KEPT and each.get("status") == "True"
-    )
-    return next(found, "")
+    end = true_condition(job.status.get("conditions"), *_KEPT)
+    return "" if end is None else str(end["type"])
 
 
 def _job(item: StoredObject, due: float) -> Fields:

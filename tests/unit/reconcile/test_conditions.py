@@ -1,6 +1,6 @@
 """Conditions of objects."""
 
-from stretto.reconcile.conditions import with_condition
+from stretto.reconcile.conditions import true_condition, with_condition
 
 READY = {"type": "Ready", "status": "True"}
 OTHER = {"type": "Other", "status": "True"}
@@ -24,3 +24,10 @@ def test_another_status_has_a_new_time() -> None:
 
 def test_no_conditions_are_an_empty_list() -> None:
     assert len(with_condition(None, READY, "now")) == 1
+
+
+def test_a_condition_that_is_not_true_is_not_found() -> None:
+    conditions = [{"type": "Ready", "status": "False"}, OTHER]
+    assert true_condition(conditions, "Ready") is None
+    assert true_condition(conditions, "Ready", "Other") == OTHER
+    assert true_condition(None, "Ready") is None

@@ -8,6 +8,7 @@ from stretto.api.types.heads import DISRUPTION_TARGET
 from stretto.offers.messages.schema import Message
 from stretto.offers.nodes.pods import CONTAINER, FRAMEWORK, FRAMEWORK_INFO, ROLE, TASKS
 from stretto.reconcile.cache import Fields, StoredObject
+from stretto.reconcile.conditions import true_condition
 
 ENDED: Final = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED"})
 """Final states of the tasks in pods."""
@@ -105,11 +106,11 @@ def report_of_deleted(pod: StoredObject, number: int, *, killed: bool) -> TaskRe
         return last
     if killed:
         return TaskReport("TASK_KILLED", "Pod deleted")
-    for each in pod.status.get("conditions") or ():
-        if each.get("type") == DISRUPTION_TARGET and each.get("status") == "True":
-            text = _text(each.get("reason"), each.get("message"))
-            return TaskReport("TASK_FAILED", f"Pod evicted: {text}", "REASON_CONTAINER_PREEMPTED")
-    return TaskReport("TASK_FAILED", "Pod deleted", "REASON_CONTAINER_PREEMPTED")
+    evicted = true_condition(pod.status.get("conditions"), DISRUPTION_TARGET)
+    text = "Pod deleted"
+    if evicted is not None:
+        text = f"Pod evicted: {_text(evicted.get('reason'), evicted.get('message'))}"
+    return TaskReport("TASK_FAILED", text, "REASON_CONTAINER_PREEMPTED")
 
 
 def _ended(ended: Fields, *, killed: bool) -> TaskReport:

@@ -6,7 +6,7 @@ from typing import Final
 from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import JOB, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.reconcile.conditions import condition_of
+from stretto.reconcile.conditions import condition_of, true_condition
 from stretto.workloads.adoption import Claims
 from stretto.workloads.cluster import LocalCluster, is_active, ready_since
 from stretto.workloads.jobs.ends import JobEnd, JobPods, end_of
@@ -172,10 +172,8 @@ _FAILURE: Final = ("FailureTarget", "Failed")
 
 def _finished_at(item: StoredObject) -> str | None:
     """Time at which a Job ended, in RFC 3339; ``None`` while it runs."""
-    for each in item.status.get("conditions") or ():
-        if each.get("type") in _ENDS and each.get("status") == "True":
-            return str(each["lastTransitionTime"])
-    return None
+    end = true_condition(item.status.get("conditions"), *_ENDS)
+    return None if end is None else str(end["lastTransitionTime"])
 
 
 def _ended(pods: Iterable[StoredObject], phase: str) -> list[StoredObject]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import POD, SERVICE
 from stretto.reconcile.cache import Change, Name, StoredObject
+from stretto.reconcile.conditions import true_condition
 from stretto.workloads.cluster import LocalCluster
 
 Fields = dict[str, Any]
@@ -36,8 +37,7 @@ def selected_pods(cluster: LocalCluster, service: StoredObject) -> Iterator[Stor
 
 def is_ready(pod: StoredObject) -> bool:
     """Return whether the Ready condition of a pod is True."""
-    conditions = pod.status.get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return true_condition(pod.status.get("conditions"), "Ready") is not None
 
 
 def target_of(pod: StoredObject) -> Fields:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.quantity import amounts
 from stretto.base.amounts import add_amounts
@@ -14,7 +15,6 @@ from stretto.federation.planner.supply.capacity import Amounts
 from stretto.federation.settings import CapacitySource
 from stretto.reconcile.cache import ObjectCache, StoredObject
 
-_ENDED: Final = ("Succeeded", "Failed")
 _NOTHING: Final = ClusterNodes()
 
 
@@ -66,6 +66,6 @@ def _free(nodes: Iterable[StoredObject], pods: Iterable[StoredObject]) -> tuple[
             free[node.record.name] = dict(amounts(given, "allocatable"))
     for pod in pods:
         left = free.get(pod.record.node)
-        if left is not None and pod.status.get("phase") not in _ENDED:
+        if left is not None and pod.status.get("phase") not in ENDED:
             add_amounts(left, request_of({"kind": "Pod", "spec": pod.spec}).items(), -1)
     return tuple(free.values())

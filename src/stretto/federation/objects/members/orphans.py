@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from stretto.base.clock import parse_timestamp
 from stretto.federation import names
 from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.conditions import condition_of
 
 
 def setting(annotations: Mapping[str, str], internal: str, own: str) -> str:
@@ -27,7 +28,6 @@ def is_leftover(federated: StoredObject, present: StoredObject, cluster: StoredO
     shown = federated.status.get("clusters") or ()
     if any(each.get("cluster") == cluster.record.name for each in shown):
         return False
-    for each in cluster.status.get("conditions") or ():
-        if each.get("type") == "Joined" and (since := each.get("lastTransitionTime")):
-            return parse_timestamp(present.record.created) < parse_timestamp(since)
-    return False
+    joined = condition_of(cluster.status.get("conditions") or (), "Joined") or {}
+    since = str(joined.get("lastTransitionTime") or "")
+    return since != "" and parse_timestamp(present.record.created) < parse_timestamp(since)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.conditions import condition_of
 
 _MASK: Final = 2**64 - 1
 _BYTES: Final = 8
@@ -78,10 +79,8 @@ def joined_cluster(cluster: StoredObject) -> JoinedCluster:
 
 def _joined_at(cluster: StoredObject) -> str:
     """Time at which a cluster joined; its creation time if its condition has no time."""
-    for each in cluster.status.get("conditions") or ():
-        if each.get("type") == "Joined" and each.get("lastTransitionTime"):
-            return str(each["lastTransitionTime"])
-    return cluster.record.created or NEVER
+    joined = condition_of(cluster.status.get("conditions") or (), "Joined") or {}
+    return str(joined.get("lastTransitionTime") or cluster.record.created or NEVER)
 
 
 def digest(value: Any) -> int:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from stretto.reconcile.conditions import with_condition
+from stretto.reconcile.conditions import true_condition, with_condition
 from stretto.web.api.crds.status import write_status
 from stretto.web.api.crds.versions import stored_kind
 from stretto.web.api.resources import ServedResource
@@ -46,10 +46,8 @@ def mark_end(item: Json, now: str) -> None:
 
 def is_ending(definition: Json) -> bool:
     """Return whether the objects of a definition are being deleted; no others are then created."""
-    return any(
-        each.get("type") == "Terminating" and each.get("status") == "True"
-        for each in (definition.get("status") or {}).get("conditions") or ()
-    )
+    conditions = (definition.get("status") or {}).get("conditions")
+    return true_condition(conditions, "Terminating") is not None
 
 
 def begin_end(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
-from stretto.reconcile.conditions import with_condition
+from stretto.reconcile.conditions import true_condition, with_condition
 from stretto.web.api.crds.conversion.webhook import WebhookConversion
 from stretto.web.api.crds.endings import begin_end, end_definition
 from stretto.web.api.crds.status import write_status
@@ -171,7 +171,4 @@ def _names_differ(item: Json) -> bool:
 
 
 def _is_true(item: Json, word: str) -> bool:
-    return any(
-        each.get("type") == word and each.get("status") == "True"
-        for each in (item.get("status") or {}).get("conditions") or ()
-    )
+    return true_condition((item.get("status") or {}).get("conditions"), word) is not None

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from stretto.api.types.heads import DISRUPTION_TARGET
+from stretto.api.types.heads import DISRUPTION_TARGET, ENDED
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
-from stretto.reconcile.conditions import with_condition
+from stretto.reconcile.conditions import condition_of, with_condition
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, internal
@@ -25,7 +25,7 @@ def is_free(item: Json) -> bool:
     """Return whether no budget protects a pod: it has ended, waits, or is being deleted."""
     phase = (item.get("status") or {}).get("phase")
     deleting = bool(item["metadata"].get("deletionTimestamp"))
-    return deleting or phase in ("Succeeded", "Failed", "Pending")
+    return deleting or phase in (*ENDED, "Pending")
 
 
 def targeted(state: ApiState, call: Call, found: StoredItem) -> StoredItem:
@@ -109,8 +109,7 @@ def _decrement(state: ApiState, call: Call, budget: Json, pod: str) -> None:
 
 def _why_none(status: Json) -> str:
     """Why a budget allows no disruption."""
-    conditions = status.get("conditions") or ()
-    failed: Json = next((each for each in conditions if each.get("type") == _ALLOWED), {})
+    failed = condition_of(status.get("conditions") or (), _ALLOWED) or {}
     if failed.get("status") == "False" and failed.get("reason") == "SyncFailed":
         why = failed.get("message", "")
         return f"does not allow evicting pods currently because it failed sync: {why}"

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from stretto.api.types.heads import ENDED
 from stretto.web.api.tables.values import NONE, UNKNOWN, age, condition, since, spec, status
 
 Json = dict[str, Any]
@@ -76,7 +77,7 @@ def _is_initialized(item: Json) -> bool:
 def _deleted(found: Json, reason: str) -> str:
     if found.get("reason") == "NodeLost":
         return "Unknown"
-    return reason if found.get("phase") in ("Succeeded", "Failed") else "Terminating"
+    return reason if found.get("phase") in ENDED else "Terminating"
 
 
 def _init(item: Json, sidecars: set[Any]) -> tuple[str, int, int, str]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 from stretto.api.wire.selectors import selector_text
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
+from stretto.reconcile.conditions import condition_of
 
 Json = dict[str, Any]
 
@@ -108,5 +109,4 @@ def _holds(rule: Json, labels: dict[str, str]) -> bool:
 
 def condition(item: Json, word: str) -> Json | None:
     """A condition of an object by its type."""
-    found = status(item).get("conditions") or ()
-    return next((each for each in found if each.get("type") == word), None)
+    return condition_of(status(item).get("conditions") or (), word)

@@ -1,10 +1,11 @@
 """Heartbeats of simulated nodes: renewed leases, and the state of a silent node."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, Final
 
 from stretto.api.wire.kinds import LEASE, NODE
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import condition_of
 from stretto.workloads.cluster import LocalCluster
 
 HEARTBEAT: Final = "stretto.dev/heartbeat"
@@ -129,8 +130,8 @@ class HeartbeatController:
 
 def _status_of(node: StoredObject, kind: str) -> str:
     """The status of a condition; empty without it."""
-    conditions: Iterable[Mapping[str, Any]] = node.status.get("conditions") or ()
-    return next((str(each.get("status")) for each in conditions if each.get("type") == kind), "")
+    found = condition_of(node.status.get("conditions") or (), kind)
+    return "" if found is None else str(found.get("status"))
 
 
 def _others(node: StoredObject) -> list[Fields]:
