@@ -19,7 +19,7 @@ Pipeline = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class FederatedType:
-    """How objects of one kind are federated."""
+    """Configuration of one federated kind."""
 
     #: Name of the configuration; the end of the names of federated objects.
     name: str

@@ -1,4 +1,4 @@
-"""Everything that feeds a plane: scenarios, manifests, recordings and published traces.
+"""Inputs of a plane: scenarios, manifests, recordings and published traces.
 
 `inputs` builds objects; it imports neither stores nor the state.
 """

@@ -186,7 +186,7 @@ def test_a_dump_keeps_places_and_leaves_out_what_is_over(tmp_path: Path) -> None
         "run": ("n1", 0.0),
         "new": ("", float("inf")),
     }
-    assert (report.placed, report.notes) == (1, ("1 finished pods are left out",))
+    assert (report.placed, report.notes) == (1, ("1 finished pods are omitted",))
     assert "PASSWORD" not in (tmp_path / "d.jsonl").read_text()
 
 

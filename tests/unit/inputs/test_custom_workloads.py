@@ -315,7 +315,7 @@ def test_the_template_of_a_controller_may_name_a_gang(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
-        ({"example.org/pod-group": "x"}, "a gang mark that Stretto understands"),
+        ({"example.org/pod-group": "x"}, "a gang mark that Stretto supports"),
         ({f"{KOORDINATOR}name": "x", f"{KOORDINATOR}groups": "[]"}, "a gang mark that Stretto"),
         ({f"{KOORDINATOR}name": "x", f"{KOORDINATOR}mode": "NonStrict"}, "a gang mark that"),
         ({f"{KOORDINATOR}name": "x", f"{KOORDINATOR}min-available": "many"}, "a number of 1"),
@@ -336,7 +336,7 @@ def test_pods_of_one_gang_agree_about_its_size(tmp_path: Path) -> None:
         pod(name, labels={f"{KUEUE}name": "x"}, annotations={f"{KUEUE}total-count": str(count)})
         for name, count in (("a", 2), ("b", 3))
     )
-    with pytest.raises(InputError, match="expected 2, as another pod of the gang has it"):
+    with pytest.raises(InputError, match="expected 2, as in another pod of the gang"):
         Loaded(tmp_path, first, second)
 
 

@@ -161,8 +161,8 @@ def test_tasks_that_cannot_be_scheduled_are_counted(tmp_path: Path) -> None:
     rows.append(TASK.replace("50.0", "1700.0").replace("j1", "j3"))
     fleet = pai(tmp_path, task="\n".join(rows))
     assert len(fleet.pods) == 2
-    assert fleet.notes[0] == "1 tasks without a time are left out"
-    assert fleet.notes[1] == "1 tasks with more than 16 GPUs are left out"
+    assert fleet.notes[0] == "1 tasks without a time are omitted"
+    assert fleet.notes[1] == "1 tasks with more than 16 GPUs are omitted"
 
 
 def test_the_archive_of_a_table_is_read_as_it_is(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_alloc_sets_are_named_as_unsupported(tmp_path: Path) -> None:
     inside = instance(1, 0, alloc_collection_id="9")
     fleet = google(tmp_path, inside, instance(1, 0, collection_id="9", collection_type=1))
     assert [pod.owner for pod in fleet.pods] == ["collection-7"]
-    assert fleet.notes[0] == "1 alloc sets are not supported and left out"
+    assert fleet.notes[0] == "1 alloc sets are not supported and omitted"
     assert fleet.notes[1] == "1 events of instances inside alloc sets count as plain pods"
 
 

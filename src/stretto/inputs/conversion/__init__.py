@@ -1,1 +1,1 @@
-"""Traces, dumps and scenarios as recordings; each source has one reader of its own form."""
+"""Conversion of traces, dumps and scenarios to recordings; each source has its own reader."""

@@ -1,6 +1,6 @@
-"""Devices in the YAML form of the GPU trace of 2023, as Stretto and NVIDIA's plugin spell them.
+"""Devices in the YAML form of the GPU trace of 2023, translated to Stretto's and NVIDIA's names.
 
-The nodes and pods of ``cluster-trace-gpu-v2023`` name GPUs in resources, labels and annotations
+The nodes and pods of ``cluster-trace-gpu-v2023`` describe GPUs in resources, labels and annotations
 under ``alibabacloud.com/``; ``gpu-milli`` of a pod is the part of each GPU in thousandths.
 """
 
@@ -21,7 +21,7 @@ _Body = dict[str, Any]
 
 
 def translated(kind: Kind, body: _Body) -> _Body:
-    """A node or pod with its GPUs as Stretto reads them; other objects unchanged."""
+    """A node or pod with its GPUs in Stretto's form; other objects are unchanged."""
     if kind is NODE:
         _translate_node(body)
     elif kind is POD and COUNT in (body["metadata"].get("annotations") or {}):

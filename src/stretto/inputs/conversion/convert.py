@@ -1,4 +1,4 @@
-"""Any trace, dump or scenario as a recording that ``simulate`` and ``compare`` replay."""
+"""Conversion of a trace, dump or scenario to a recording for ``simulate`` and ``compare``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ from stretto.inputs.traces.openb.reader import load_nodes
 
 
 class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a conversion reads."""
+    """Settings of a conversion."""
 
     #: Format of the source; empty to recognise it.
     format: str = ""
@@ -38,7 +38,7 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULTS: Final = ConvertSettings()
-"""Everything, with a format that is recognised."""
+"""Read everything, and recognize the format."""
 
 
 class ConversionReport(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class ConversionReport(msgspec.Struct, frozen=True):
     pods: int
     #: Pods with the node on which they ran.
     placed: int
-    #: Gangs.
+    #: Number of gangs.
     gangs: int
     #: Changes after second 0.
     changes: int
@@ -64,7 +64,7 @@ class ConversionReport(msgspec.Struct, frozen=True):
     seconds: float
     #: Second of the source that is second 0 of the recording.
     origin_s: float
-    #: Sentences about what was left out or assumed.
+    #: Sentences about omissions and assumptions.
     notes: tuple[str, ...]
 
 
@@ -82,8 +82,8 @@ def convert(
         source: a trace (a file, or a folder with all of its files), a dump of a cluster, or a
             scenario.
         out: the recording; packed if it ends in ``.gz``.
-        settings: what is read.
-        force: whether an existing file is replaced.
+        settings: format, nodes and bounds of the source.
+        force: true to replace an existing file.
         on_written: receives the number of pods written so far.
 
     Raises:
@@ -161,9 +161,9 @@ def _given_nodes(
 def _fleet(
     source: Path, found: TraceFormat, settings: ConvertSettings, nodes: Sequence[FleetNode]
 ) -> Fleet:
-    """The nodes and pods of a trace, with the nodes of the settings instead of its own.
+    """The nodes and pods of a trace; the nodes of the settings replace its own.
 
-    A pod keeps its place if its node exists.
+    A pod keeps its node if that exists.
     """
     if found.fleet is None:
         return _fleet_of_lists(source, found, settings, tuple(nodes))
@@ -183,8 +183,8 @@ def _fleet_of_lists(
 ) -> Fleet:
     """The fleet of a format with one work list.
 
-    Nodes are those of the settings, else those of a node list in the same folder, else those that
-    the work list describes.
+    Nodes are those of the settings, else those of a node list in the same folder, else those of the
+    work list.
     """
     path = source
     if source.is_dir() and found.layouts:
@@ -192,7 +192,7 @@ def _fleet_of_lists(
         if not nodes and listed is not None and found.nodes is not None:
             nodes = found.nodes(listed)
     if not nodes and found.own_nodes is not None:
-        with suppress(InputError):  # a log may describe no nodes
+        with suppress(InputError):  # a log need not describe nodes
             nodes = found.own_nodes(path)
     keys = found.keys_for(path, **settings.keys)
     pods = found.pods_for(found.items(path, None, keys), keys, nodes)

@@ -2,7 +2,7 @@
 
 Everything exists at second 0, and the recording covers one hour without changes. A pod with a node
 keeps it; a pod without one is pending. Finished pods, and kinds that a recording does not contain,
-are left out and counted.
+are omitted and counted.
 """
 
 import warnings
@@ -32,7 +32,7 @@ _Objects = dict[tuple[Kind, str, str], _Body]
 
 
 class _SortedPods(NamedTuple):
-    """The pods of a dump after a look at their nodes."""
+    """The pods of a dump after a check of their nodes."""
 
     #: The kept pods.
     kept: list[_Body]
@@ -64,7 +64,7 @@ def dump_timeline(path: Path, nodes: Sequence[FleetNode] = ()) -> Timeline:
     found = _sorted_pods(pods, names)
     others = [(kind, body) for (kind, _, _), body in objects.items() if kind is not POD]
     if doubles:
-        found.notes.append(f"{doubles} objects are there twice; the last one counts")
+        found.notes.append(f"{doubles} objects exist twice; the last one is used")
     if ignored:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(ignored.items()))
         found.notes.append(f"ignored: {kinds} (their pods are in the dump)")
@@ -85,13 +85,13 @@ def dump_timeline(path: Path, nodes: Sequence[FleetNode] = ()) -> Timeline:
 
 
 def _read(path: Path, skipped: SkippedObjects) -> tuple[_Objects, dict[str, int], int]:
-    """The objects by identity, the number of ignored ones by kind, and of repeated ones."""
+    """The objects by identity, the number of ignored objects by kind, and of repeated ones."""
     kept = set(recorded_kinds())
     objects: _Objects = {}
     ignored: dict[str, int] = {}
     doubles = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fields of newer versions do not decide placements
+        warnings.simplefilter("ignore")  # fields of newer versions do not affect placements
         found = read_manifests(path, ReadSettings(lenient=True), skipped)
     for each in found:
         if each.kind not in kept:
@@ -104,7 +104,7 @@ def _read(path: Path, skipped: SkippedObjects) -> tuple[_Objects, dict[str, int]
 
 
 def _sorted_pods(pods: Sequence[_Body], names: set[str]) -> _SortedPods:
-    """The pods that run or are pending."""
+    """The running and pending pods."""
     kept: list[_Body] = []
     over = lost = placed = 0
     for pod in pods:
@@ -119,16 +119,16 @@ def _sorted_pods(pods: Sequence[_Body], names: set[str]) -> _SortedPods:
                 lost += 1
             placed += node in names
             kept.append(pod)
-    notes = [f"{over} finished pods are left out"] * bool(over)
+    notes = [f"{over} finished pods are omitted"] * bool(over)
     if lost and names:
-        notes.append(f"{lost} pods on nodes that the dump lacks are left out")
+        notes.append(f"{lost} pods on nodes that are not in the dump are omitted")
     elif lost:
         notes.append(f"the dump has no nodes, so {lost} pods lose their place; {_DUMP}")
     return _SortedPods(kept, placed, notes)
 
 
 def _newest(objects: _Objects) -> str:
-    """The newest creation in the dump, as the time of second 0; empty if there is none."""
+    """The time of the newest creation in the dump, used for second 0; empty without one."""
     times = [
         stamp
         for body in objects.values()
@@ -142,7 +142,7 @@ def _newest(objects: _Objects) -> str:
 
 
 def _completed(body: _Body) -> _Body:
-    """An object with what an API server adds and a hand-written object lacks."""
+    """An object completed with the fields that an API server adds to a hand-written object."""
     meta = body["metadata"]
     if not meta.get("uid"):
         meta["uid"] = f"{body['kind'].lower()}-{meta.get('namespace', '')}-{meta['name']}"

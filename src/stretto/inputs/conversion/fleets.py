@@ -28,9 +28,9 @@ from stretto.inputs.objects.objects import (
 from stretto.inputs.objects.recordings import ChangeType
 
 _MIN_RUN_S: Final = 1.0
-"""Shortest run time: traces round times to seconds or minutes, so 0 means short."""
+"""Minimum run time: traces round times to seconds or minutes, so 0 means short."""
 _END, _NODE, _ARRIVE, _START = range(4)
-"""Order of the entries of one instant."""
+"""Order of entries at the same time."""
 
 _Body = dict[str, Any]
 
@@ -68,7 +68,7 @@ def fleet_timeline(fleet: Fleet, name: str, start_s: float = -inf) -> Timeline:
 
 
 class _FleetScript:
-    """The entries of a fleet by time, as small tuples; objects are made one by one."""
+    """The entries of a fleet by time, as small tuples; objects are created one by one."""
 
     def __init__(self, fleet: Fleet, origin: float) -> None:
         self._fleet, self._origin = fleet, origin

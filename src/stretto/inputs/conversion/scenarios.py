@@ -1,4 +1,4 @@
-"""A scenario as a timeline: the same objects and arrivals that ``stretto run`` creates."""
+"""A scenario as a timeline: the objects and arrivals that ``stretto run`` creates."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recognises the format of a source by its content: a trace, a scenario or a dump of a cluster."""
+"""Recognition of a source's format by its content: a trace, a scenario or a cluster dump."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from stretto.inputs.neutral.streams import read_start
 from stretto.inputs.traces.recognition import recognise, recognised
 
 STDIN: Final = "-"
-"""The source that means Kubernetes objects on standard input."""
+"""The source that stands for Kubernetes objects on standard input."""
 DUMP: Final = "kubernetes"
 """Name of the format of a dump of a cluster."""
 SCENARIO: Final = "scenario"
@@ -27,7 +27,8 @@ def format_of(source: Path) -> str:
     """The format of a source.
 
     Raises:
-        InputError: it needs no conversion, or its format is unknown; the message lists the formats.
+        InputError: the source needs no conversion, or its format is unknown; the message lists the
+            formats.
     """
     if str(source) == STDIN:
         return DUMP

@@ -1,4 +1,4 @@
-"""The form between a source and a recording: objects at second 0, and changes by time."""
+"""Intermediate form between a source and a recording: objects at second 0, and timed changes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +16,11 @@ TimedChange = tuple[float, ChangeType, Kind, dict[str, Any]]
 _REPORTED: Final = 1000
 """Changes between two reports of progress."""
 OnWritten = Callable[[int], None]
-"""Receives the number of pods whose arrival is written."""
+"""Callback with the number of pods whose arrival is written."""
 
 
 class TimelineCounts(msgspec.Struct, frozen=True):
-    """What a timeline contains."""
+    """Counts of a timeline."""
 
     #: Nodes at second 0.
     nodes: int
@@ -33,15 +33,15 @@ class TimelineCounts(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """A source as a recording writes it."""
+    """A source in the form that a recording is written from."""
 
     #: Format of the source, for people.
     format: str
-    #: What it contains.
+    #: Counts of its contents.
     counts: TimelineCounts
     #: Objects at second 0.
     objects: Iterable[tuple[Kind, dict[str, Any]]]
-    #: Later changes by time; they are made while they are written.
+    #: Later changes by time; they are created while they are written.
     changes: Iterable[TimedChange]
     #: Seconds covered.
     seconds: float
@@ -49,12 +49,12 @@ class Timeline(msgspec.Struct, frozen=True):
     started: str = ""
     #: Second of the source that is second 0.
     origin_s: float = 0.0
-    #: Sentences about what was left out or assumed.
+    #: Sentences about omissions and assumptions.
     notes: tuple[str, ...] = ()
 
 
 def write_timeline(timeline: Timeline, out: Path, on_written: OnWritten) -> int:
-    """Write a recording completely or not at all; returns the number of changes.
+    """Write a recording completely or not at all; return the number of changes.
 
     Raises:
         InputError: the file cannot be written.

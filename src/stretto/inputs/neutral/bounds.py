@@ -1,7 +1,7 @@
 """The part of a trace that is read: a window of time, a sample of jobs, a number of jobs.
 
-Published traces have millions of rows. Readers ask ``keeps`` for each row, so only the kept part is
-in memory.
+Published traces have millions of rows. Readers call ``keeps`` for each row, so only the kept part
+is in memory.
 """
 
 import zlib
@@ -23,11 +23,11 @@ WINDOW_EXAMPLE: Final = "seconds of the trace as START:END, such as 0:86400"
 class TraceBounds(msgspec.Struct, frozen=True):
     """The part of a trace that is read."""
 
-    #: First second, included; jobs that run at that second are kept too.
+    #: First second, inclusive; jobs that run at that second are kept too.
     start_s: float = -inf
-    #: Last second, excluded.
+    #: Last second, exclusive.
     end_s: float = inf
-    #: Share of the jobs, 0..1; a job is kept or left out as a whole.
+    #: Share of the jobs, 0..1; a job is kept or omitted as a whole.
     sample: float = 1.0
     #: Maximum number of jobs in order of arrival; ``None`` for all.
     jobs: int | None = None
@@ -47,7 +47,7 @@ class TraceBounds(msgspec.Struct, frozen=True):
         return arrival_s < self.end_s and (arrival_s >= self.start_s or end_s > self.start_s)
 
     def samples(self, job: str) -> bool:
-        """True if a job belongs to the sample, whenever it arrives."""
+        """True if a job belongs to the sample, independent of its arrival."""
         return self.sample >= 1.0 or zlib.crc32(job.encode()) < self.sample * 2**32
 
     def first_jobs(self, pods: Sequence[FleetPod]) -> tuple[FleetPod, ...]:
@@ -63,7 +63,7 @@ class TraceBounds(msgspec.Struct, frozen=True):
         return tuple(pod for pod in ordered if job_of(pod) in kept)
 
     def of(self, pods: Sequence[FleetPod]) -> tuple[FleetPod, ...]:
-        """The kept pods of a list that is in memory as a whole, by arrival."""
+        """The kept pods of a list that is completely in memory, by arrival."""
         found = [pod for pod in pods if self.keeps(job_of(pod), pod.arrival_s or 0.0, _end_of(pod))]
         return self.first_jobs(found)
 
@@ -73,7 +73,7 @@ EVERYTHING: Final = TraceBounds()
 
 
 def job_of(pod: FleetPod) -> str:
-    """The job of a pod: the one that the trace names, its gang, its controller, or itself."""
+    """The job of a pod: the job in the trace, its gang, its controller, or itself."""
     return pod.extra.get("job") or pod.group or pod.owner or pod.name
 
 
@@ -99,7 +99,7 @@ def parse_window(text: str) -> tuple[float, float]:
     """Start and end of a window such as ``0:86400``; either may be missing.
 
     Raises:
-        InputError: the text is no window, or it is empty.
+        InputError: the text is not a window, or the window is empty.
     """
     first, colon, last = text.partition(":")
     try:

@@ -17,9 +17,9 @@ from stretto.base.errors import InputError, suggestion
 from stretto.base.nearest import nearest
 
 MAX_TEXT_BYTES: Final = 256 << 20
-"""Fifty times the largest known trace (5 MB unpacked), which still fits a laptop's memory."""
+"""Fifty times the largest known trace (5 MB unpacked), which fits in a laptop's memory."""
 COMPARED: Final = 10_000
-"""Names of a folder that are compared with the name of a missing file."""
+"""Maximum number of names in a folder that are compared with the name of a missing file."""
 SIMILAR: Final = 0.7
 """Minimum similarity of two names without their suffixes, 0 to 1."""
 UTF_16: Final = "utf-16"
@@ -45,12 +45,12 @@ def read_stdin(limit: int = MAX_TEXT_BYTES) -> str:
 
 
 def encoding_of(data: bytes) -> str:
-    """The encoding that a byte-order mark states, as kubectl reads it: UTF-16, else UTF-8."""
+    """The encoding of a byte-order mark, as in kubectl: UTF-16 or by default UTF-8."""
     return UTF_16 if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
 def decode_text(data: bytes, where: str) -> str:
-    """Bytes as text; refuses empty, binary and wrongly encoded data."""
+    """Decode bytes to text; empty, binary and wrongly encoded data is refused."""
     if not data.strip():
         raise InputError(where, None, "text in the file", "check the path or fetch it again")
     encoding = encoding_of(data)
@@ -67,7 +67,7 @@ def decode_text(data: bytes, where: str) -> str:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """The bytes of a file; refuses unreadable and too long ones."""
+    """The bytes of a file; unreadable and too long files are refused."""
     try:
         with path.open("rb") as file:
             return _bounded(file.read(limit + 1), str(path), limit)
@@ -76,7 +76,7 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def unreadable_file(path: Path, error: Exception) -> InputError:
-    """The error of a file that cannot be read; for a missing one, a similar name is shown."""
+    """The error for an unreadable file; for a missing file with a similar name."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     near = similar_path(path) if isinstance(error, FileNotFoundError) else ""
     hint = suggestion([near] if near else [], "check the path and its permissions")
@@ -84,7 +84,7 @@ def unreadable_file(path: Path, error: Exception) -> InputError:
 
 
 def similar_path(path: Path) -> str:
-    """The entry of a missing file's folder with the most similar name; empty for none."""
+    """The entry with the most similar name in the folder of a missing file; empty for none."""
     try:
         found = list(islice(path.parent.iterdir(), COMPARED))
     except OSError:
@@ -96,7 +96,7 @@ def similar_path(path: Path) -> str:
 
 
 def _bounded(data: bytes, where: str, limit: int) -> bytes:
-    """The data; refuses data beyond the limit."""
+    """The data; data beyond the limit is refused."""
     if len(data) > limit:
         raise InputError(where, f"{limit:,} bytes and more", f"at most {limit:,}", "split the file")
     return data

@@ -73,7 +73,7 @@ class FleetPod(msgspec.Struct, frozen=True, gc=False):
     gpu_milli: int = 0
     #: GPU models it may use; empty for any.
     gpu_models: tuple[str, ...] = ()
-    #: Quality of service as the trace spells it; empty if unknown.
+    #: Quality of service in the trace's notation; empty if unknown.
     qos: str = ""
     #: Second of its arrival; ``None`` when the trace has no times.
     arrival_s: float | None = None
@@ -134,7 +134,7 @@ class Fleet(msgspec.Struct, frozen=True):
     licence: str = ""
     #: Changes of the nodes by time.
     changes: tuple[FleetNodeChange, ...] = ()
-    #: Sentences about what was left out or assumed.
+    #: Sentences about omissions and assumptions.
     notes: tuple[str, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""Layouts of files, by which a file is recognised and compared with the nearest known one."""
+"""Layouts of files, by which files are recognized and compared with the nearest known layout."""
 
 import csv
 import re
@@ -14,9 +14,9 @@ from stretto.inputs.neutral.tables import CsvLayout
 NODE_LIST: Final = "node list"
 """``FileLayout.what`` of a list of nodes."""
 _SHOWN: Final = 4
-"""Maximum number of columns that a difference names."""
+"""Maximum number of columns in the description of a difference."""
 _NAME_SCORE: Final = 0.3
-"""What the published name of a file adds to its score."""
+"""Bonus for the published name of a file in its score."""
 
 
 class Syntax(Enum):
@@ -33,7 +33,7 @@ class Syntax(Enum):
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     """The layout of one file of a trace."""
 
-    #: What the file holds, for messages: ``VM table``.
+    #: Contents of the file, for messages: ``VM table``.
     what: str
     #: Required columns (keys of the objects in JSON) in their published order.
     required: tuple[str, ...]
@@ -62,9 +62,9 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
 class LayoutMatch(NamedTuple):
     """A file compared with a layout."""
 
-    #: How near they are: 1 for equal, 0 for nothing in common; a published name adds to it.
+    #: Similarity: 1 for equal, 0 for nothing in common, plus a bonus for a published name.
     score: float
-    #: What differs; empty if the file has the layout.
+    #: The difference; empty if the file has the layout.
     differs: str
 
 
@@ -119,7 +119,7 @@ def cells_of(line: str, syntax: Syntax) -> list[str]:
 
 
 def _rows(sample: FileSample, syntax: Syntax) -> list[list[str]]:
-    """The cells of the first lines that are no comments."""
+    """The cells of the first lines that are not comments."""
     lines = sample.lines
     if syntax is Syntax.SPACES:
         lines = tuple(line for line in lines if not line.lstrip().startswith((";", "#")))
@@ -163,7 +163,7 @@ def _compare_cells(rows: Sequence[Sequence[str]], layout: FileLayout) -> LayoutM
 
 
 def _json_keys(sample: FileSample) -> list[str]:
-    """The keys of the first object; those of objects below it as ``above.below`` as well."""
+    """The keys of the first object; keys of nested objects also as ``above.below``."""
     first = sample.lines[0].strip().rstrip(",").removeprefix("[")
     try:
         found = msgspec.json.decode(first)
@@ -179,6 +179,6 @@ def _json_keys(sample: FileSample) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Some names, at most ``_SHOWN``."""
+    """Some names as text, at most ``_SHOWN``."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -1,8 +1,8 @@
 """Rows of large tables, read one after the other: CSV with or without a header, or JSON lines.
 
-Published tables differ in detail: a header may be missing or stand in a file of its own, optional
-columns may be missing, further columns may exist, and an empty cell has several spellings. A reader
-names the columns that it needs; every cell that it converts is checked.
+Published tables differ in detail: a header may be missing or be in a separate file, optional
+columns may be missing, further columns may exist, and empty cells have several spellings. A reader
+requests the columns that it needs; every cell that it converts is checked.
 """
 
 import csv
@@ -20,7 +20,7 @@ from stretto.inputs.neutral.tables import FIX_ROW
 _EMPTY: Final = frozenset({"", "null", "none", "nan", "na", "\\n"})
 """Spellings of an empty cell, in lower case."""
 _HEADER_SUFFIX: Final = ".header"
-"""Suffix of a file that holds the header of the table of the same name."""
+"""Suffix of a file with the header of the table of the same name."""
 
 
 class TraceRow:
@@ -32,12 +32,16 @@ class TraceRow:
         self._source, self._line, self._cells = source, line, cells
 
     def text(self, column: str) -> str:
-        """A cell as text; empty if it is missing or has a spelling of an empty cell."""
+        """A cell as text; empty if it is missing or contains a spelling of an empty cell."""
         cell = self._cells.get(column, "").strip()
         return "" if cell.lower() in _EMPTY else cell
 
     def name(self, column: str) -> str:
-        """A cell that must not be empty."""
+        """A cell that must not be empty, as text.
+
+        Raises:
+            InputError: the cell is empty.
+        """
         cell = self.text(column)
         if not cell:
             self.refuse(column, "a name")
@@ -47,7 +51,7 @@ class TraceRow:
         """A cell as a number within bounds.
 
         Raises:
-            InputError: the cell is empty, no number, or out of bounds.
+            InputError: the cell is empty, not a number, or out of bounds.
         """
         found = self.optional(column, low, high)
         if found is None:
@@ -136,7 +140,7 @@ def _csv_rows(path: Path, layout: FileLayout) -> Iterator[TraceRow]:
 
 
 def _checked(names: Sequence[str], layout: FileLayout, where: str) -> Sequence[str]:
-    """The columns of a header; refuses one that lacks a required column."""
+    """The columns of a header; a header without a required column is refused."""
     missing = [name for name in layout.required if name not in names]
     if missing:
         expected = f"the missing column{'s' * (len(missing) > 1)} {', '.join(missing)}"
@@ -145,7 +149,7 @@ def _checked(names: Sequence[str], layout: FileLayout, where: str) -> Sequence[s
 
 
 def _beside(path: Path) -> Sequence[str]:
-    """The header in the file next to a table; empty if there is none."""
+    """The header in the file next to a table; empty without such a file."""
     header = path.with_name(path.name.split(".")[0] + _HEADER_SUFFIX)
     if not header.is_file():
         return ()

@@ -14,7 +14,7 @@ from stretto.base.registry import Registry
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, FleetNode
 
 MAX_NODES: Final = 1_000_000
-"""Maximum number of nodes of a scenario: fifty times the largest cluster of the design."""
+"""Maximum number of nodes of a scenario, fifty times the largest cluster of the design."""
 LIKE_EXAMPLE: Final = "a shape and a count such as 64cpu-256gib:200 or 96cpu-768gib-8gpu-G2:10"
 """Form of ``--nodes-like``."""
 SHAPE_EXAMPLE: Final = "one shape such as 64cpu-256gib or 96cpu-768gib-8gpu-G2"
@@ -30,7 +30,7 @@ _LIKE: Final = re.compile(
 _UNITS: Final = ("cpu", "gib", "gpu")
 """Units of a shape, in their order."""
 _AMOUNT: Final = re.compile(r"(\d+)([A-Za-z]+)", re.ASCII)
-"""An amount with a unit, of which a text in the form of a shape consists."""
+"""An amount with a unit; texts that resemble shapes consist of them."""
 
 _Read = Callable[[FleetNode], str]
 _FILTERS: Final[Registry[_Read]] = Registry(
@@ -70,7 +70,7 @@ def is_nodes_like(text: str) -> bool:
 
 
 def seems_nodes_like(text: str) -> bool:
-    """True if a text that has not the form of ``nodes_like`` was meant to have it."""
+    """True if a text resembles the form of ``nodes_like`` without having it."""
     return all(_AMOUNT.match(part.strip()) for part in text.split(","))
 
 
@@ -85,7 +85,7 @@ def shapes_hint(text: str) -> str:
 
 
 def _with_units(shape: str) -> str:
-    """A shape with its wrong units replaced by the nearest ones, else by those of their places."""
+    """A shape whose wrong units are replaced by the nearest ones, or by those of their places."""
     amounts, colon, count = shape.strip().partition(":")
     words = amounts.split("-")
     for place, (word, unit) in enumerate(zip(words, _UNITS, strict=False)):
@@ -117,7 +117,7 @@ def _named(nodes: Sequence[FleetNode], prefix: str) -> tuple[FleetNode, ...]:
 def matching_nodes(
     nodes: Sequence[FleetNode], text: str, limit: int | None = None, prefix: str = "node "
 ) -> tuple[FleetNode, ...]:
-    """The first ``limit`` nodes that have every value of a filter such as ``model=G2,gpu=8``.
+    """The first ``limit`` nodes with every value of a filter such as ``model=G2,gpu=8``.
 
     ``prefix`` precedes the names of filter and limit in messages.
     """
@@ -132,7 +132,7 @@ def matching_nodes(
 
 
 def _shape(text: str, where: str) -> tuple[FleetNode, int]:
-    """One shape with its count."""
+    """Parse one shape with its count."""
     parts = _LIKE.fullmatch(text.strip())
     if parts is None:
         raise InputError(where, text, LIKE_EXAMPLE, shapes_hint(text))
@@ -146,7 +146,7 @@ def _shape(text: str, where: str) -> tuple[FleetNode, int]:
 
 
 def _condition(text: str, where: str) -> tuple[_Read, str]:
-    """One ``key=value`` of a filter."""
+    """Parse one ``key=value`` of a filter."""
     key, equals, value = text.strip().partition("=")
     if not equals:
         raise InputError(where, text, FILTER_EXAMPLE)

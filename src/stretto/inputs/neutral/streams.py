@@ -17,9 +17,9 @@ from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import unreadable_file
 
 MAX_LINE: Final = 4 << 20
-"""Maximum length of a line in bytes; a longer one is not a row of a table."""
+"""Maximum length of a line in bytes; a longer line is not a row of a table."""
 START: Final = 64 << 10
-"""Bytes of a file that decide what it holds."""
+"""Number of bytes at the start of a file that determine its kind."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _TAR_MAGIC: Final = b"ustar"
 _TAR_MAGIC_AT: Final = 257
@@ -96,7 +96,7 @@ def _decoded(raw: bytes, where: str, *, first: bool) -> str:
 
 
 def _unreadable(path: Path, error: Exception, line: int = 0) -> InputError:
-    """The error of a file that is missing, a folder or truncated."""
+    """The error for a file that is missing, a folder or truncated."""
     if not line and isinstance(error, OSError):
         return unreadable_file(path, error)
     where = f"{path}, line {line + 1}" if line else str(path)

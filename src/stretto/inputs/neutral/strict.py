@@ -1,7 +1,8 @@
 """Strict mappings: known keys, known choices and values of the right type.
 
 An ignored misspelled key is hard to find. Therefore every key of a mapping is looked up in the
-fields of its struct, and an unknown key is refused with its path and the nearest known key.
+fields of its struct, and an unknown key is refused; the error contains its path and the nearest
+known key.
 """
 
 import types
@@ -19,7 +20,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class UnknownKeyError(InputError):
-    """A key that is not in the schema; the message suggests the nearest one."""
+    """A key that is not in the schema; the message suggests the nearest key."""
 
     def __init__(self, where: str, key: str, known: tuple[str, ...]) -> None:
         super().__init__(where, key, "a known key")
@@ -36,7 +37,8 @@ def strict(kind: type[T], data: Any, where: str) -> T:
     """A parsed mapping as a struct.
 
     Raises:
-        InputError: a key, a choice or a value does not match the struct; the message has its path.
+        InputError: a key, a choice or a value does not match the struct; the message contains its
+            path.
     """
     if not isinstance(data, dict):
         raise InputError(where, data, "a mapping of keys to values", "see the documented schema")
@@ -62,7 +64,7 @@ def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def one_of(item: msgspec.Struct, names: tuple[str, ...], where: str) -> str:
-    """The one given key of several optional ones; none or two are refused."""
+    """The key that is set among several optional keys; none or two are refused."""
     written = dict(zip(item.__struct_encode_fields__, item.__struct_fields__, strict=True))
     given = [name for name in names if getattr(item, written[name]) is not None]
     if len(given) != 1:
@@ -72,7 +74,7 @@ def one_of(item: msgspec.Struct, names: tuple[str, ...], where: str) -> str:
 
 
 def _check(annotation: Any, value: Any, where: str, path: str) -> None:
-    """Refuse unknown keys and choices anywhere below a value."""
+    """Refuse unknown keys and choices at any depth of a value."""
     for option in _options(annotation):
         if get_origin(option) is Literal and isinstance(value, str):
             if _allows_free_text(annotation):
@@ -91,7 +93,7 @@ def _check(annotation: Any, value: Any, where: str, path: str) -> None:
 def _check_struct(
     kind: type[msgspec.Struct], value: Mapping[Any, Any], where: str, path: str
 ) -> None:
-    """Refuse unknown keys in a mapping and anywhere below it."""
+    """Refuse unknown keys in a mapping, at any depth."""
     known = keys_of(kind)
     hints = get_type_hints(kind)
     inner = dict(zip(known, kind.__struct_fields__, strict=True))

@@ -71,7 +71,7 @@ class CsvTable:
         return tuple(self._columns)
 
     def has(self, column: str) -> bool:
-        """True if the file has an (optional) column."""
+        """True if the file has a column, which may be optional."""
         return column in self._columns
 
     def some(self, what: str) -> None:
@@ -152,7 +152,7 @@ class CsvTable:
         return f"{line}, column {column}" if column else line
 
     def _rows(self) -> list[list[str]]:
-        """All non-blank rows, the header first."""
+        """All non-blank rows, including the header as the first."""
         source = io.StringIO(self._text, newline="")
         reader = csv.reader(source, strict=True, delimiter=self._separator)
         try:
@@ -184,9 +184,9 @@ class CsvTable:
 
 
 def read_table(path: Path, layout: CsvLayout, *others: CsvLayout) -> CsvTable:
-    """The table in a CSV file (plain or gzip); refuses bad files, headers and row widths.
+    """Read a CSV file (plain or gzip); bad files, headers and row widths are refused.
 
-    With several layouts, the one that shares the most columns with the header applies.
+    If several layouts are given, the one that shares the most columns with the header applies.
     """
     text = read_text(path)
     header = {cell.strip() for cell in text.partition("\n")[0].split(",")}
@@ -219,5 +219,5 @@ def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
 
 
 def _expect_header(layout: CsvLayout) -> str:
-    """The expected header, as a hint."""
+    """The expected header, for a hint."""
     return f"the first line names the columns: {','.join(layout.known)}"

@@ -1,4 +1,4 @@
-"""Admission of the objects of an input: each becomes what a cluster would hold, or is refused."""
+"""Admission of the objects of an input: each is converted to its form in a cluster, or refused."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,18 +42,18 @@ class UnknownFieldWarning(UserWarning):
 class InputContext(NamedTuple):
     """The objects to which an input is added."""
 
-    #: All objects, which admission reads: classes, LimitRanges, quotas and what counts in them.
+    #: All objects that admission reads: classes, LimitRanges, quotas and what these count.
     objects: Sequence[tuple[Kind, bytes]] = ()
-    #: Receives what admission forbids; ``None`` raises the first refusal.
+    #: Receives the refusals of admission; ``None`` raises the first one.
     refused: list[str] | None = None
     #: Receives the pods and errors of each object; ``None`` raises the first error.
     checks: ObjectChecks | None = None
-    #: True if quotas count pods now; a run charges each pod when it arrives.
+    #: True if quotas count pods now; a run charges each pod when it arrives instead.
     charges_pods: bool = True
 
 
 NO_CONTEXT: Final = InputContext()
-"""An input on its own."""
+"""An input that is not added to other objects."""
 
 
 class WithoutQuotas(NamedTuple):
@@ -67,17 +67,17 @@ class WithoutQuotas(NamedTuple):
         return None if kind == RESOURCE_QUOTA else self.objects.get(kind, namespace, name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterable[JsonObject]:
-        """The objects of a kind; of one namespace unless it is empty."""
+        """The objects of a kind; only those of a namespace if one is given."""
         return () if kind == RESOURCE_QUOTA else self.objects.list(kind, namespace)
 
 
 class InputAdmission:
-    """Admits the objects of one input against one another and the objects of a state."""
+    """Admits the objects of one input against each other and the objects of a state."""
 
     def __init__(
         self, objects: Iterable[tuple[Kind, bytes]], context: InputContext = NO_CONTEXT
     ) -> None:
-        """Prepare the view of the objects of an input, and of those that it is added to."""
+        """Create the view of the objects of an input, and of the objects to which it is added."""
         #: Receives the pods and errors of each object.
         self.checks = context.checks
         known = [*context.objects, *(each for each in objects if each[0] != POD)]
@@ -95,7 +95,7 @@ class InputAdmission:
         self._refused = context.refused
 
     def admitted(self, item: InputObject) -> InputObject | None:
-        """An object as the cluster would hold it; ``None`` if it is refused.
+        """An object in its form in the cluster; ``None`` if it is refused.
 
         Raises:
             InputError: a field is invalid.
@@ -111,7 +111,7 @@ class InputAdmission:
         return self._view.get(item.kind, item.namespace, item.name) is not None
 
     def admit_body(self, kind: Kind, body: JsonObject, where: str) -> JsonObject | None:
-        """A decoded object as the cluster would hold it; ``None`` if it is refused."""
+        """A decoded object in its form in the cluster; ``None`` if it is refused."""
         try:
             with inside(where):
                 view = self._for_pods if kind == POD else self._view
@@ -132,8 +132,8 @@ class InputAdmission:
     def admit_pods(self, pods: Iterable[JsonObject], where: str) -> Iterator[JsonObject]:
         """The pods of one template, each with a name of its own.
 
-        Where no step of admission reads what differs between the pods, the first one is admitted
-        and the others get its defaults.
+        If no step of admission reads the fields that differ between the pods, the first pod is
+        admitted and the others get its defaults.
         """
         first: JsonObject | None = None
         for pod in pods:
@@ -148,7 +148,7 @@ class InputAdmission:
                 if equal and not has_label_keys(pod["spec"]):
                     first = found
             elif equal:
-                return  # without quotas, each of the pods is refused for the same reason
+                return  # without quotas, every other pod would be refused for the same reason
 
     def _counts(self, namespace: str) -> bool:
         """True if a pod of a namespace is charged to quotas."""
@@ -156,29 +156,29 @@ class InputAdmission:
 
     @property
     def reads_namespaces(self) -> bool:
-        """True if pods of different namespaces can be admitted differently."""
+        """True if admission can differ between pods of different namespaces."""
         kinds = (LIMIT_RANGE, RESOURCE_QUOTA)
         return any(True for kind in kinds for _ in self._for_pods.list(kind))
 
 
 class PodTemplateAdmission:
-    """Admits encoded pods that have few different specs: each spec once.
+    """Admits encoded pods with few different specs; each spec is admitted once.
 
-    A pod of a known spec gets its defaults as text. This changes nothing: no step of admission
-    reads the metadata of a pod, except label keys of terms, LimitRanges and quotas, for which every
-    pod is admitted on its own.
+    A pod of a known spec gets its defaults as text. The result is the same, because no step of
+    admission reads the metadata of a pod, except label keys of terms, LimitRanges and quotas. In
+    these cases every pod is admitted separately.
     """
 
     def __init__(
         self, admit: Callable[[JsonObject], JsonObject | None], *, apart: bool = False
     ) -> None:
-        """Admit pods with ``admit``; ``apart`` if pods of different namespaces differ."""
+        """Initialize with an admission function; ``apart`` if namespaces affect the result."""
         self._admit = admit
         self._is_apart = apart
         self._known: dict[bytes, bytes] = {}
 
     def body(self, body: bytes) -> bytes | None:
-        """A pod as the cluster would hold it; ``None`` if it is refused.
+        """A pod in its form in the cluster; ``None`` if it is refused.
 
         Raises:
             InputError: a field is invalid.
@@ -206,7 +206,7 @@ def admitted_late(kind: Kind) -> bool:
 
 
 def check_object(kind: Kind, body: bytes, where: str, *, lenient: bool) -> None:
-    """Refuse an invalid object; unknown fields are refused or warned of.
+    """Refuse an invalid object; unknown fields are refused or reported as warnings.
 
     Raises:
         InputError: a value is invalid, or a field is unknown and ``lenient`` is not set.
@@ -234,11 +234,11 @@ ADMISSION_KINDS: Final = (
     RUNTIME_CLASS,
     STORAGE_CLASS,
 )
-"""Kinds that admission reads; pods only where quotas count them."""
+"""Kinds that admission reads; pods only if quotas count them."""
 _SPEC: Final = b',"spec":'
-"""The begin of the spec in an encoded object: texts before it have escaped quotes."""
+"""Start of the spec in an encoded object; earlier texts contain only escaped quotes."""
 _SPECS: Final = 10_000
-"""Specs that are remembered; a full table is cleared."""
+"""Maximum number of cached specs; a full cache is cleared."""
 _OWN: Final = ("hostname", "affinity", "volumes")
 """Members of a pod's spec that a controller sets for each pod."""
 

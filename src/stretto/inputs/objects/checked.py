@@ -1,6 +1,6 @@
-"""The check of an input object by object: what each becomes, and everything that is wrong with it.
+"""Checks of input objects: the result of each object, and all its errors.
 
-Readers stop at the first error unless they have such a check.
+Readers without such a check stop at the first error.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +16,9 @@ class CheckedObject(msgspec.Struct, frozen=True):
 
     #: ``Kind namespace/name``.
     object: str
-    #: Pods that it becomes: of a controller those that it makes, of a pod itself.
+    #: Number of pods: those of a controller, or the pod itself.
     pods: int = 0
-    #: What is wrong with it; empty for a valid object.
+    #: Its errors; empty for a valid object.
     errors: tuple[str, ...] = ()
 
 
@@ -27,9 +27,9 @@ class ObjectChecks:
 
     def __init__(self) -> None:
         """Start without objects."""
-        #: What is wrong with the input as a whole, such as a cycle of owners.
+        #: Errors of the input as a whole, such as a cycle of owners.
         self.errors: list[str] = []
-        #: What admission forbids; it depends on objects that may exist in the cluster.
+        #: Refusals of admission, which depend on objects that may exist in the cluster.
         self.refused: list[str] = []
         self._pods: dict[str, int] = {}
         self._errors: dict[str, list[str]] = {}
@@ -39,7 +39,8 @@ class ObjectChecks:
     def of(self, name: str) -> Iterator[None]:
         """Collect an input error of an object, or of the whole input for the empty name.
 
-        The pods of a workload have one template, so the first error of a workload counts.
+        The pods of a workload have one template, so only the first error of a workload is
+        collected.
         """
         workload = self._workloads.get(name, name)
         errors = self._errors.setdefault(workload, []) if name else self.errors
@@ -50,21 +51,21 @@ class ObjectChecks:
                 errors.append(str(error))
 
     def belongs(self, pods: Iterable[str], workload: str) -> None:
-        """Count pods, and their errors, for the workload that makes them."""
+        """Attribute pods, and their errors, to the workload that creates them."""
         self._workloads.update(dict.fromkeys(pods, workload))
 
     def made(self, name: str, pods: int) -> None:
-        """Count pods of an object."""
+        """Add to the number of pods of an object."""
         workload = self._workloads.get(name, name)
         self._pods[workload] = self._pods.get(workload, 0) + pods
 
     @property
     def is_clean(self) -> bool:
-        """True if nothing is wrong or refused so far."""
+        """True if no error or refusal has been collected."""
         return not (self.errors or self.refused or any(self._errors.values()))
 
     def objects(self) -> tuple[CheckedObject, ...]:
-        """The objects, in the order in which they were read."""
+        """The objects, in the order of reading."""
         return tuple(
             CheckedObject(name, self._pods.get(name, 0), tuple(errors))
             for name, errors in self._errors.items()

@@ -31,7 +31,7 @@ def held_objects(
     admission: InputAdmission,
     scaled: Collection[Key] = (),
 ) -> list[InputObject]:
-    """The objects after admission, with controllers but the scaled ones replaced by their pods."""
+    """The objects after admission; controllers, except scaled ones, are replaced by their pods."""
     held: dict[Key, InputObject] = {}
     for each in found:
         with checking(admission.checks, each.label):
@@ -57,7 +57,7 @@ def _expanded(
 ) -> list[InputObject]:
     """The manifests with controllers replaced by their pods; a DaemonSet gets one pod per node.
 
-    Pods and controllers are admitted here, in their order; the other objects are admitted already.
+    This admits pods and controllers, in their order; the other objects are admitted already.
     """
     owned = _owned(manifests)
     result: list[InputObject] = []
@@ -91,7 +91,7 @@ def _held(item: InputObject, nodes: Sequence[Node], admission: InputAdmission) -
 def _pvcs(
     pod: InputObject, admission: InputAdmission, made: Sequence[JsonObject]
 ) -> Iterator[InputObject]:
-    """The PVCs that a controller makes for a pod, except those that exist."""
+    """The PVCs that a controller creates for a pod, except existing ones."""
     for pvc in made:
         item = _object(kinds.PERSISTENT_VOLUME_CLAIM, pvc, pod.where)
         ready = None if admission.holds(item) else admission.admitted(item)
@@ -148,13 +148,13 @@ def _bodies(controller: Controller, pvcs: dict[str, Sequence[JsonObject]]) -> It
 
 
 def _object(kind: Kind, body: JsonObject, where: str) -> InputObject:
-    """A made object of the input."""
+    """A generated object of the input."""
     meta = body["metadata"]
     return InputObject(kind, meta["namespace"], meta["name"], msgspec.json.encode(body), where)
 
 
 def _owner(controller: Controller) -> JsonObject:
-    """The owner reference of the pods; the ReplicaSet's for a Deployment."""
+    """The owner reference of the pods; for a Deployment, of its ReplicaSet."""
     item = controller.item
     kind, meta = item.kind, controller.body["metadata"]
     if kind is kinds.DEPLOYMENT:

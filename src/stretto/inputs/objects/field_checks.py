@@ -1,6 +1,7 @@
-"""The fields of a pod's spec, so that a misspelled field in a scenario is refused.
+"""The fields of a pod's spec, by which misspelled fields in a scenario are refused.
 
-Fields that scheduling reads are checked completely; of the others only the top-level names.
+Fields that scheduling reads are checked completely; of the others only the top-level names are
+checked.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ _CHECKED: Final[Mapping[str, type[msgspec.Struct]]] = {
     "topologySpreadConstraints": TopologySpreadConstraint,
     "schedulingGates": SchedulingGate,
 }
-"""Fields that are checked completely; of a list, each entry."""
+"""Fields that are checked completely; for a list, each entry."""
 
 
 def check_spec(spec: Mapping[str, Any], where: str) -> None:

@@ -1,7 +1,7 @@
 """The manifest files of a folder and its sub-folders, without the files of Helm and Kustomize.
 
 A checked-out application contains charts, overlays and settings besides its manifests. ``plan``
-reads the manifests and names the other files with the command that renders them.
+reads the manifests and lists the other files with the command that renders them.
 """
 
 import os
@@ -17,13 +17,13 @@ from stretto.inputs.objects.kustomize import NAMES, is_patch, patches_in
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Suffixes of manifest files in a folder."""
 HELM: Final = "Helm: run helm template CHART and pass the output"
-"""Why the files of a chart are not read."""
+"""Reason for skipping the files of a chart."""
 KUSTOMIZE: Final = "Kustomize: run kubectl kustomize FOLDER and pass the output"
-"""Why a kustomization is not read."""
+"""Reason for skipping a kustomization."""
 TEMPLATE: Final = "template with {{ }}: render it first, for example with helm template"
-"""Why a template is not read."""
+"""Reason for skipping a template."""
 NO_OBJECTS: Final = "no Kubernetes objects"
-"""Why a file of another format is not read."""
+"""Reason for skipping a file of another format."""
 _CHART_FILES: Final = ("chart.yaml", "chart.yml")
 _TEMPLATE: Final = re.compile(r"(?m)(?:^|[:,-][ \t])[ \t]*[\"']?[^#\n\"' ,]*\{\{")
 """A line or a value that begins with a word and an action of a Go template."""
@@ -31,7 +31,7 @@ _HEAD: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
 
 
 def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
-    """The manifest files below a folder in order of path; hidden folders and links are left out.
+    """The manifest files below a folder in order of path, without hidden folders and links.
 
     Raises:
         InputError: there is none.
@@ -58,19 +58,19 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
                 found.append(path)
     if not found and not skipped:
         expected = f"a folder with {', '.join(SUFFIXES)} files"
-        raise InputError(str(folder), None, expected, "name the folder of the manifests")
+        raise InputError(str(folder), None, expected, "use the folder of the manifests")
     return sorted(found)
 
 
 def tool_of(path: Path) -> str:
-    """The tool that a file belongs to, by its name, and its command; empty for a manifest."""
+    """The tool of a file, by its name, and its command; empty for a manifest."""
     if path.stem.lower() in NAMES:
         return KUSTOMIZE
     return HELM if path.name.lower() in _CHART_FILES else ""
 
 
 def why_unread(path: Path, text: str) -> str:
-    """Why a file of a folder that cannot be read is left out; empty if it must be refused."""
+    """Reason for skipping an unreadable file of a folder; empty if it must be refused."""
     if is_patch(path, text):
         return KUSTOMIZE
     if has_no_objects(text, str(path)):
@@ -79,7 +79,7 @@ def why_unread(path: Path, text: str) -> str:
 
 
 def has_template(text: str) -> bool:
-    """True if a text contains values that are actions of a Go template, so that it is no YAML."""
+    """True if a text contains actions of a Go template, so that it is not YAML."""
     return "{{" in text and _TEMPLATE.search(text) is not None
 
 
@@ -92,7 +92,7 @@ def has_no_objects(text: str, where: str) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """True if a value has one of the first fields of an object with the type they have there."""
+    """True if a value has one of the first fields of an object with the correct type."""
     if not isinstance(value, dict):
         return False
     return "apiVersion" in value or len(_HEAD & value.keys()) > 1

@@ -1,7 +1,7 @@
-"""Recognises the patches of Kustomize: files that change objects of other files.
+"""Recognition of Kustomize's patches: files that change objects of other files.
 
-A patch looks like an object, or is a list of operations, and is complete only after Kustomize has
-applied it. It is therefore named, with the command that applies it.
+A patch looks like an object or is a list of operations, and is complete only after Kustomize has
+applied it. It is therefore reported, with the command that applies it.
 """
 
 import os.path
@@ -19,7 +19,7 @@ NAMES: Final = ("kustomization", "kustomizeconfig")
 """Names of the files of Kustomize, without suffix."""
 _SUFFIXES: Final = (".yaml", ".yml")
 _PARENTS: Final = 4
-"""Folders above a file in which a kustomization may name it."""
+"""Maximum distance in folders between a file and a kustomization that refers to it."""
 _APPLIED: Final = (
     "patches",
     "patchesStrategicMerge",
@@ -29,7 +29,7 @@ _APPLIED: Final = (
     "generators",
     "configurations",
 )
-"""Keys of a kustomization with files that are no objects of their own."""
+"""Keys of a kustomization that list files which are not objects themselves."""
 
 
 def patches_in(folder: Path, names: Sequence[str]) -> set[Path]:
@@ -54,7 +54,7 @@ def patches_in(folder: Path, names: Sequence[str]) -> set[Path]:
 
 
 def is_patch(path: Path, text: str) -> bool:
-    """True if a file that is not a whole object is a patch: by its text or by a kustomization."""
+    """True if an incomplete object is a patch: by its text or by a kustomization."""
     if "$patch:" in text or _is_json_patch(text, str(path)):
         return True
     above = islice(Path(os.path.abspath(path)).parents, _PARENTS)
@@ -66,7 +66,7 @@ def is_patch(path: Path, text: str) -> bool:
 
 @contextmanager
 def naming_patches(paths: Sequence[Path]) -> Iterator[None]:
-    """Replace an error about a file of the input that is a patch by one that says so."""
+    """Replace an error about a file of the input that is a patch by an error that states this."""
     try:
         yield
     except InputError as error:
@@ -101,7 +101,7 @@ def _is_json_patch(text: str, where: str) -> bool:
 
 
 def _applied(kustomization: Any) -> Iterator[str]:
-    """The files that a kustomization names besides its resources."""
+    """The files that a kustomization lists besides its resources."""
     for key in _APPLIED if isinstance(kustomization, dict) else ():
         entries = kustomization.get(key)
         for entry in entries if isinstance(entries, list) else ():

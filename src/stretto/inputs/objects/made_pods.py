@@ -1,4 +1,4 @@
-"""What each controller makes of its template: names, labels and fields of its pods, and PVCs."""
+"""Pods that each controller creates from its template: names, labels, fields and PVCs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -18,12 +18,12 @@ from stretto.base.errors import InputError
 from stretto.inputs.objects.relations import InputObject
 
 MAX_REPLICAS: Final = 1_000_000
-"""Maximum number of pods of one controller: the pods of a whole cluster of the design."""
+"""Maximum number of pods of one controller, which is that of the largest cluster of the design."""
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 class MadePod(msgspec.Struct, frozen=True):
-    """One pod of a controller, as far as it differs from the template."""
+    """Differences of one pod of a controller from the template."""
 
     #: Its name.
     name: str
@@ -42,7 +42,7 @@ class Controller(msgspec.Struct, frozen=True):
 
     #: The controller's own object.
     item: InputObject
-    #: The same, parsed.
+    #: The parsed object.
     body: JsonObject
     #: The nodes of the cluster.
     nodes: Sequence[Node]
@@ -68,7 +68,7 @@ def template_spec(controller: Controller) -> JsonObject:
 
 
 def _replicas(controller: Controller) -> Iterator[MadePod]:
-    """Deployment, ReplicaSet, ReplicationController: a random suffix; the hash of the template."""
+    """Deployment, ReplicaSet, ReplicationController: the template's hash and a random suffix."""
     item, labels, prefix = controller.item, {}, controller.item.name
     if item.kind is kinds.DEPLOYMENT:
         prefix = f"{prefix}-{controller.hash}"
@@ -189,4 +189,4 @@ MAKERS: Final[dict[kinds.Kind, Callable[[Controller], Iterator[MadePod]]]] = {
     kinds.JOB: _jobs,
     kinds.DAEMON_SET: _daemons,
 }
-"""The supported controllers."""
+"""Functions that create the pods of the supported controllers."""

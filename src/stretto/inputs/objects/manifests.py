@@ -2,7 +2,7 @@
 
 The input is that of ``kubectl apply -R -f``: YAML or JSON, one object or many, a folder with
 sub-folders, or ``-`` for standard input. Each object is decoded in its full type, so a malformed
-field is refused with file and path before a run starts. Objects that are not scheduled are left out
+field is refused with file and path before a run starts. Objects that are not scheduled are omitted
 and counted.
 """
 
@@ -41,7 +41,8 @@ class ManifestOptions(msgspec.Struct, frozen=True):
     keep_missing_owners: bool = False
     #: True if controllers are replaced by their pods (an API server has controllers of its own).
     expand_controllers: bool = True
-    #: True if workloads that a ScalingPolicy of the input scales stay workloads: a run scales them.
+    #: True if workloads that a ScalingPolicy of the input scales are kept, because a run scales
+    #: them.
     keeps_scaled: bool = False
     #: True if unknown fields are reported as warnings instead of errors.
     lenient: bool = False
@@ -56,7 +57,7 @@ class LoadedObjects(NamedTuple):
 
     #: The objects.
     objects: list[InputObject]
-    #: Sentences about the objects and files that are left out.
+    #: Sentences about omitted objects and files.
     notes: list[str]
 
 
@@ -66,7 +67,7 @@ def load_with_notes(
     nodes: Sequence[Node] = (),
     context: InputContext = NO_CONTEXT,
 ) -> LoadedObjects:
-    """``load_objects``, with the sentences about the objects and files that are left out."""
+    """``load_objects``, with sentences about omitted objects and files."""
     skipped = SkippedObjects()
     found = load_objects(paths, options, nodes, skipped, context)
     return LoadedObjects(found, skipped.lines())
@@ -79,13 +80,12 @@ def load_objects(
     skipped: SkippedObjects | None = None,
     context: InputContext = NO_CONTEXT,
 ) -> list[InputObject]:
-    """All objects of some files as the cluster would hold them, checked as a whole.
+    """All objects of some files in their form in the cluster, checked as a whole.
 
     Controllers are replaced by their pods.
 
-    ``nodes`` are nodes from elsewhere, for DaemonSets; those of the input are added. ``skipped``
-    counts the objects that are left out because they are not scheduled. ``context`` has the objects
-    to which the input is added.
+    ``nodes`` are additional nodes for DaemonSets. ``skipped`` counts the omitted objects, which are
+    not scheduled. ``context`` contains the objects to which the input is added.
 
     Raises:
         InputError: an object is invalid.
@@ -103,7 +103,7 @@ def _loaded(
     left_out: SkippedObjects,
     context: InputContext,
 ) -> list[InputObject]:
-    """``load_objects`` with errors about patches as they come."""
+    """``load_objects`` without a special error for patches."""
     checks = context.checks
     settings = ReadSettings(options.namespace, options.lenient, checks)
     found = [each for path in paths for each in read_manifests(path, settings, left_out)]

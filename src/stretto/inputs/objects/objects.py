@@ -1,4 +1,4 @@
-"""Kubernetes objects, as JSON, from the neutral form of a fleet.
+"""Conversion of a fleet in neutral form to Kubernetes objects, as JSON.
 
 This module defines the wire form of values for which Kubernetes has no field: a node has its GPU
 model in the label of NVIDIA's discovery; a pod has its GPU share and allowed models in annotations,
@@ -30,7 +30,7 @@ GPU_MILLI: Final = "stretto.dev/gpu-milli"
 GPU_MODELS: Final = "stretto.dev/gpu-models"
 """Annotation of a pod: allowed GPU models, joined by ``|``; absent for any."""
 QOS_LABEL: Final = "stretto.dev/qos"
-"""Label of a pod: its quality of service as the trace spells it."""
+"""Label of a pod: its quality of service in the trace's notation."""
 DURATION: Final = "stretto.dev/duration"
 """Annotation of a pod: its run time in seconds, if known."""
 USER_LABEL: Final = "stretto.dev/user"
@@ -162,7 +162,7 @@ def priority_class_object(name: str, value: int) -> JsonObject:
 
 
 def adopted_pod(body: bytes) -> bytes:
-    """A pod that names no scheduler or the default one, assigned to Stretto."""
+    """A pod without an own scheduler name, assigned to Stretto."""
     if decode_pod_head(body).spec.scheduler_name not in NOT_OURS:
         return body
     return set_fields(body, {("spec", "schedulerName"): SCHEDULER_NAME})
@@ -176,7 +176,8 @@ def pod_group_body(
 ) -> bytes:
     """The JSON of a PodGroup that needs ``min_member`` of its pods.
 
-    ``more`` are further fields of its spec (``scheduleTimeoutSeconds``, ``priorityClassName``).
+    ``more`` contains further fields of its spec (``scheduleTimeoutSeconds``,
+    ``priorityClassName``).
     """
     return msgspec.json.encode(
         {

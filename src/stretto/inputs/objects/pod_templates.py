@@ -22,7 +22,7 @@ from stretto.inputs.objects.objects import GROUP, SCHEDULER_NAME, pod_group_body
 MAX_CLASSES: Final = 10_000
 """Maximum number of classes with different requests."""
 MAX_UNIT: Final = 100_000
-"""Maximum number of pods of a unit: more than the largest reported gang."""
+"""Maximum number of pods of a unit, more than the largest reported gang."""
 FIRST_HOST_PORT: Final = 20_000
 """First host port; each class has its own port, so classes do not conflict."""
 DEDICATED: Final = "dedicated"
@@ -46,11 +46,11 @@ class TemplateSpec(msgspec.Struct, frozen=True):
     classes: int = 200
     #: Share of the classes with host ports, node selectors, affinity or tolerations.
     constrained: float = 0.3
-    #: Pods per unit; 1 makes each pod a unit of its own.
+    #: Pods per unit; with 1 each pod is a unit.
     units: int = 1
     #: True if units are PodGroups; otherwise the pods of a unit share an owner.
     gangs: bool = False
-    #: Number of zones that affinity may name (``zone-0``, ...).
+    #: Number of zones that affinity may use (``zone-0``, ...).
     zones: int = 10
     #: Namespace of the pods.
     namespace: str = DEFAULT_NAMESPACE
@@ -62,7 +62,7 @@ class PodTemplates:
     """A source of pending pods with unique names."""
 
     def __init__(self, spec: TemplateSpec, rng: Rng) -> None:
-        """Encode the classes; refuses invalid counts and shares."""
+        """Encode the classes; invalid counts and shares are refused."""
         _check(spec)
         self._spec = spec
         self._rng = rng
@@ -235,7 +235,7 @@ def _plain(index: int, cpu_milli: int, memory_mib: int, spec: TemplateSpec) -> d
 
 
 def _plain_spec(app: str, resources: dict[str, Any]) -> dict[str, Any]:
-    """The spec of such a pod."""
+    """The spec of a pod without constraints."""
     container = {
         "name": "main",
         "image": f"shop/{app}:1.42.0",

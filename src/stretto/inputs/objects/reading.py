@@ -1,6 +1,6 @@
 """Reads manifests into objects with a namespace and a name, from files, folders or standard input.
 
-Objects that are not scheduled are left out and counted; a template is refused with the command that
+Objects that are not scheduled are omitted and counted; a template is refused with the command that
 renders it.
 """
 
@@ -31,15 +31,15 @@ from stretto.inputs.workloads.expand import RAW_KINDS
 from stretto.inputs.workloads.gangs import POD_GROUPS
 
 _GENERATED: Final = 58
-"""Maximum length of a generateName in a name, before five characters, as in Kubernetes."""
+"""Maximum length of a generateName in a name, before five random characters."""
 STDIN: Final = "-"
 """The path of standard input."""
 _RAW: Final = RAW_KINDS | POD_GROUPS
-"""Groups and kinds of other systems that become pods and PodGroups."""
+"""Groups and kinds of other systems that are converted to pods and PodGroups."""
 
 
 class ReadSettings(msgspec.Struct, frozen=True):
-    """How manifests are read."""
+    """Settings for reading manifests."""
 
     #: Namespace of objects without one.
     namespace: str = DEFAULT_NAMESPACE
@@ -58,7 +58,7 @@ def read_manifests(
 ) -> list[InputObject]:
     """The objects of a file, of the files below a folder by path, or of standard input.
 
-    ``skipped`` counts the objects that are left out.
+    ``skipped`` counts the omitted objects.
 
     Raises:
         InputError: a file cannot be read, or an object is invalid and errors are not collected.
@@ -83,7 +83,7 @@ def read_manifests(
 def _objects_of_folder(
     file: Path, settings: ReadSettings, skipped: SkippedObjects
 ) -> list[InputObject]:
-    """The objects of one file of a folder; a file of another format is named and left out."""
+    """The objects of one file of a folder; a file of another format is listed and skipped."""
     if not file.stat().st_size:
         skipped.add_file(str(file), NO_OBJECTS)
         return []
@@ -120,7 +120,7 @@ def _objects(
 
 
 def _label(manifest: Manifest, namespace: str) -> str:
-    """Kind and name of an object that is not checked yet, as ``InputObject.label``."""
+    """Kind and name of an unchecked object, as ``InputObject.label``."""
     kind, body = manifest
     meta = parse_object(body, "object").get("metadata")
     known = meta if isinstance(meta, dict) else {}

@@ -23,13 +23,13 @@ from stretto.inputs.objects.redaction import redacted
 FORMAT: Final = "stretto.recording/v1"
 """Format identifier of the first line."""
 MAX_LINE: Final = 4 << 20
-"""Maximum length of a line: an API server refuses objects above about 1.5 MB."""
+"""Maximum length of a line in bytes; an API server refuses objects above about 1.5 MB."""
 DAMAGED: Final = "remove the line, or record again"
 """Advice for an invalid line."""
 
 
 class ChangeType(Enum):
-    """Type of a change, spelled as in a watch."""
+    """Type of a change, as in a watch."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -82,7 +82,7 @@ class Recording(msgspec.Struct, frozen=True):
     changes: Sequence[RecordedChange]
     #: Seconds covered.
     seconds: float
-    #: True if the end is missing: its process was killed or still writes.
+    #: True if the end is missing, because the process was killed or is still writing.
     cut_off: bool
 
 
@@ -107,7 +107,7 @@ def _change_line(second: float, what: ChangeType, kind: Kind, body: dict[str, An
 
 
 class RecordingWriter:
-    """Writes a recording in batches; each batch is on disk before the next one."""
+    """Writes a recording in batches; each batch is on disk before the next one is written."""
 
     def __init__(self, path: Path, header: RecordingHeader) -> None:
         """Open a temporary file next to the target; ``begun`` renames it.
@@ -170,7 +170,7 @@ class RecordingWriter:
         self.close()
 
     def close(self) -> None:
-        """Close the file without an end; remove it if it has no complete start."""
+        """Close the file without an end; remove it if its start is incomplete."""
         self._file.close()
         self._raw.close()
         if self._temporary is not None:
@@ -225,7 +225,7 @@ def load_recording(path: Path) -> Recording:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """Number and text of each line, and whether it is complete."""
+    """Number and text of each line; true in third place if it is complete."""
     number = 0
     try:
         with _opened(path) as file:
@@ -234,7 +234,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 if len(text) > MAX_LINE:
                     raise InputError(f"{path}, line {number}", None, f"at most {MAX_LINE} bytes")
                 yield number, text, text.endswith(b"\n")
-    except EOFError:  # packed and cut off
+    except EOFError:  # compressed and truncated
         return
     except (OSError, zlib.error) as error:
         raise InputError(str(path), None, "a file that can be read", str(error)) from error
@@ -299,7 +299,7 @@ def _change(line: _RecordingLine, where: str) -> RecordedChange:
 
 
 def _kind(line: _RecordingLine, where: str) -> Kind:
-    """The kind of a line: one that is not registered is generic, as its object names it."""
+    """The kind of a line; an unregistered kind is generic, with the names in its object."""
     known = kind_with_word(line.kind)
     if known is not None:
         return known

@@ -1,10 +1,10 @@
 """Redaction: the part of an object that a recording keeps, without secrets.
 
-The table of kinds lists the fields of each kind that decide where pods go (``KindEntry.kept``). A
-recording leaves out environment, commands, probes, mounts, configuration, secret volumes,
-parameters and secrets of storage drivers, and annotations that no scheduler reads, also in pod
-templates. It keeps names, labels and owners, because rules and questions need them: rename objects
-before recording where names are confidential.
+The table of kinds lists the fields of each kind that affect the placement of pods
+(``KindEntry.kept``). A recording omits environment, commands, probes, mounts, configuration, secret
+volumes, parameters and secrets of storage drivers, and annotations that no scheduler reads, also in
+pod templates. It keeps names, labels and owners, because rules and queries need them: rename
+objects before recording if names are confidential.
 """
 
 from collections.abc import Mapping
@@ -34,17 +34,17 @@ _META: Final = (
     "deletionTimestamp",
 )
 _METADATA: Final = ":metadata"
-"""End of a path below which only what a recording keeps of any metadata stays."""
+"""End of a path below which only the kept part of metadata stays."""
 
 _Tree = dict[str, Any]
 """Members by name: ``None`` keeps a value, a tree keeps a part of it."""
 
 
 def redacted(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as a recording keeps it.
+    """The part of an object that a recording keeps.
 
     Args:
-        kind: its kind; only metadata is kept of a kind without ``KindEntry.kept``.
+        kind: its kind; without ``KindEntry.kept``, only metadata is kept.
         body: its decoded JSON.
     """
     rest = {k: v for k, v in body.items() if k not in ("apiVersion", "kind", "metadata")}
@@ -72,7 +72,7 @@ def _metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _tree(paths: tuple[str, ...]) -> _Tree:
-    """Paths as one tree; the language of paths is that of ``stretto.api.kinds.kept``."""
+    """Paths as one tree; the syntax of paths is that of ``stretto.api.kinds.kept``."""
     tree: _Tree = {}
     for path in paths:
         *above, last = path.split(".")
@@ -84,7 +84,7 @@ def _tree(paths: tuple[str, ...]) -> _Tree:
 
 
 def _part(value: Mapping[str, Any], tree: _Tree) -> dict[str, Any]:
-    """The part of an object that a tree keeps; empty members are left out."""
+    """The part of an object that a tree keeps; empty members are omitted."""
     kept: dict[str, Any] = {}
     if "*" in tree:
         named = {_name(each) for each in tree}
@@ -108,7 +108,7 @@ def _part(value: Mapping[str, Any], tree: _Tree) -> dict[str, Any]:
 
 
 def _name(step: str) -> str:
-    """The member that a step of a path names."""
+    """The member in a step of a path."""
     return step.removesuffix(_METADATA).removesuffix("[]").removesuffix("[+]")
 
 

@@ -1,7 +1,7 @@
 """Checks across objects: unique names, existing owners, satisfiable gangs.
 
-A store accepts objects one by one and cannot check these; the scheduler would wait indefinitely.
-Therefore an input is checked as a whole before creation.
+A store accepts objects one by one and cannot check them across objects; the scheduler would wait
+indefinitely. Therefore an input is checked as a whole before creation.
 """
 
 from collections import Counter
@@ -109,7 +109,7 @@ def check_groups(
     Args:
         manifests: the objects of an input.
         others: the objects to which the input is added; their pods count too.
-        may_be_empty: whether a PodGroup without any pod is accepted, because its pods may follow.
+        may_be_empty: true if a PodGroup without pods is accepted, because its pods may follow.
     """
     if not any(each.kind is POD_GROUP for each in manifests):
         return
@@ -138,7 +138,7 @@ def group_of(meta: ObjectMeta) -> str:
 
 
 def owner_key(owned: InputObject, reference: OwnerReference) -> Key:
-    """Where the owner must be: in the same namespace, unless its kind has none."""
+    """Key of the owner: in the same namespace, unless its kind is cluster-scoped."""
     kind = kind_with_word(reference.kind)
     namespace = owned.namespace if kind is None or kind.namespaced else ""
     return reference.kind, namespace, reference.name
@@ -153,7 +153,7 @@ def _check_uid(reference: OwnerReference, owner: InputObject, where: str) -> Non
 
 
 def _cycle(owners: Mapping[Key, Sequence[Key]]) -> list[Key]:
-    """A cycle of owners, its first member repeated at the end; empty if there is none."""
+    """A cycle of owners, with its first member repeated at the end; empty without one."""
     try:
         TopologicalSorter(owners).prepare()
     except CycleError as error:

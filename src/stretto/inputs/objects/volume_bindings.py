@@ -1,8 +1,9 @@
-"""Volumes of PVCs that do not wait for a pod, as the volume controller of Kubernetes binds them.
+"""Volumes of PVCs that do not wait for a pod, bound as by the volume controller of Kubernetes.
 
-A PVC gets the volume that names it, else the smallest free volume that suits it, else a volume that
-its class provisions. A PVC of ``WaitForFirstConsumer`` gets a volume only if the volume names it:
-the scheduler decides on the others. A PVC with a uid is the state of a cluster and stays as it is.
+A PVC gets the volume that refers to it, or else the smallest free volume that matches it, or else a
+volume that its class provisions. A PVC of ``WaitForFirstConsumer`` gets only a volume that refers
+to it: the scheduler decides on the others. A PVC with a uid belongs to the state of a cluster and
+is not changed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,11 +51,11 @@ class VolumeBinding(NamedTuple):
 def with_volumes(
     found: Sequence[InputObject], context: Iterable[tuple[Kind, bytes]]
 ) -> list[InputObject]:
-    """The objects of an input with their PVCs bound, followed by the volumes that are provisioned.
+    """The objects of an input with their PVCs bound, followed by provisioned volumes.
 
     Args:
         found: the objects of the input after admission.
-        context: the objects of the state to which the input is added; its PVCs stay as they are.
+        context: the objects of the state to which the input is added; its PVCs are not changed.
     """
     if not any(each.kind in _READ for each in found):
         return list(found)
@@ -80,7 +81,7 @@ def with_volumes(
 
 
 def volume_binding(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
-    """What the volume controller makes of a new PVC; ``None`` if it stays unbound.
+    """The binding of a new PVC by the volume controller; ``None`` if it stays unbound.
 
     Args:
         pvc: the PVC after admission.
@@ -93,10 +94,10 @@ def volume_binding(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
 
 
 def chosen_volume(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
-    """The volume of a PVC that has none; ``None`` if it waits for a volume or for its pod.
+    """The volume of an unbound PVC; ``None`` if it waits for a volume or for its pod.
 
     Args:
-        pvc: the PVC; one of ``WaitForFirstConsumer`` whose node is selected waits no longer.
+        pvc: the PVC; with ``WaitForFirstConsumer`` it waits until its node is selected.
         view: all volumes and classes.
     """
     item = msgspec.convert(pvc, PersistentVolumeClaim)
@@ -111,7 +112,7 @@ def chosen_volume(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
 
 
 def _existing(item: PersistentVolumeClaim, view: ObjectView, *, waits: bool) -> JsonObject | None:
-    """The volume that names a PVC, or that it names, or the smallest free one that suits it."""
+    """The volume that refers to a PVC or is named in it, or the smallest free matching volume."""
     free: list[tuple[int, str, JsonObject]] = []
     for body in view.list(PERSISTENT_VOLUME):
         volume = msgspec.convert(body, PersistentVolume)
@@ -130,7 +131,7 @@ def _existing(item: PersistentVolumeClaim, view: ObjectView, *, waits: bool) -> 
 
 
 def _is_reserved(reference: ObjectReference, item: PersistentVolumeClaim) -> bool:
-    """True if a volume names a PVC."""
+    """True if a volume refers to a PVC."""
     meta = item.metadata
     same = (reference.namespace, reference.name) == (meta.namespace, meta.name)
     return same and reference.uid in ("", meta.uid)
@@ -184,7 +185,7 @@ def _provisioned(pvc: JsonObject, storage_class: StorageClass) -> JsonObject | N
 
 
 def _bound(pvc: JsonObject, volume: JsonObject) -> VolumeBinding:
-    """A PVC and a volume that name each other."""
+    """A PVC and a volume that refer to each other."""
     meta, own = pvc["metadata"], volume["metadata"]
     reference = {
         **(volume["spec"].get("claimRef") or {}),
@@ -214,7 +215,7 @@ def _bound(pvc: JsonObject, volume: JsonObject) -> VolumeBinding:
 
 
 def _available(item: InputObject) -> InputObject:
-    """A volume without a phase as the volume controller marks it: available."""
+    """A volume with the phase ``Available`` if it has no phase."""
     if item.kind != PERSISTENT_VOLUME:
         return item
     body = _parsed(item.body)

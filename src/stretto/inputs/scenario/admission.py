@@ -1,4 +1,4 @@
-"""A scenario's objects as a cluster holds them: admitted pods, namespaces, unique names."""
+"""A scenario's objects in their form in a cluster: admitted pods, namespaces, unique names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ _RENAME: Final = {
     "Node": "name the shapes: their nodes get the name as a prefix",
     "Queue": "rename one of the two queues",
 }
-"""Advice for two objects of one name, by kind; others come from workloads."""
+"""Advice for two objects with the same name, by kind; other objects come from workloads."""
 _Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
@@ -26,7 +26,7 @@ _Key = tuple[str, str, str]
 def admitted(
     works: Sequence[WorkloadArrivals], objects: Sequence[tuple[Kind, bytes]], where: str
 ) -> Iterator[ObjectArrival]:
-    """All arrivals as a cluster would hold them; generated pods are admitted here.
+    """All arrivals in their form in a cluster; generated pods are admitted here.
 
     Quotas are charged when a pod arrives.
     """
@@ -46,7 +46,7 @@ def admitted(
 def missing_namespaces(
     objects: Sequence[tuple[Kind, bytes]], arrivals: Iterable[ObjectArrival]
 ) -> Iterator[tuple[Kind, bytes]]:
-    """The namespaces that objects are in and that no input has, by name."""
+    """The namespaces of objects that no input contains, by name."""
     used = {each.namespace for each in arrivals}
     known = set()
     for kind, body in objects:

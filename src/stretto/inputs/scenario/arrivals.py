@@ -35,7 +35,7 @@ class ObjectArrival(msgspec.Struct, frozen=True, gc=False):
     name: str
     #: Its JSON.
     body: bytes
-    #: Second of its deletion, placed or not; ``None`` if it stays or ``duration_s`` applies.
+    #: Second of its deletion, bound or not; ``None`` if it stays or ``duration_s`` applies.
     departure_s: float | None = None
     #: Run time in seconds; ``None`` if it stays or ``departure_s`` applies.
     duration_s: float | None = None
@@ -48,7 +48,7 @@ class WorkloadArrivals(msgspec.Struct, frozen=True):
     objects: Sequence[tuple[Kind, bytes]]
     #: Arrivals in no particular order, except that each unit precedes its pods.
     arrivals: Sequence[ObjectArrival]
-    #: Sentences about the objects and files of its manifests that are left out.
+    #: Sentences about omitted objects and files of its manifests.
     notes: Sequence[str] = ()
     #: True if its pods have passed admission.
     admitted: bool = False
@@ -65,7 +65,7 @@ class WorkContext(msgspec.Struct, frozen=True):
     nodes: tuple[FleetNode, ...]
     #: The same nodes as objects, for DaemonSets.
     node_objects: Sequence[Node]
-    #: The objects that exist before it, which admission reads.
+    #: The objects that exist before it and that admission reads.
     objects: Sequence[tuple[Kind, bytes]]
     #: Random numbers of this workload.
     rng: Rng
@@ -86,7 +86,7 @@ def times_of(spec: ArrivalSpec | None, count: int, rng: Rng) -> Times:
 
 
 def numbered_units(groups: Sequence[str]) -> list[tuple[bool, int]]:
-    """(first pod of its unit?, unit number) of each pod; a pod without group is a unit.
+    """(first pod of its unit?, unit number) of each pod; a pod without a group is a unit.
 
     >>> numbered_units(["a", "", "a", ""])
     [(True, 0), (True, 1), (False, 0), (True, 2)]

@@ -28,9 +28,9 @@ from stretto.inputs.scenario.workloads import MAX_ARRIVALS
 from stretto.inputs.traces.openb.protocol import MAX_ARRIVE_PCT
 
 MAX_NAME_BYTES: Final = 150
-"""File names have at most 255 bytes, and a record adds the time to its scenario's name."""
+"""Maximum length of a name in bytes: a file name has at most 255, and a record adds the time."""
 MAX_SHARDS: Final = 64
-"""Maximum number of shards in one process; more share one interpreter without gain."""
+"""Maximum number of shards in one process; they share one interpreter, so more are useless."""
 FLEET_SOURCES: Final = ("synthetic", "manifests", "shapes", "like", "trace")
 """Sources of nodes, apart from trace formats."""
 WORK_SOURCES: Final = ("synthetic", "manifests", "pods", "trace", "demand")
@@ -41,7 +41,7 @@ _MAX_TIME_S: Final = 1e10
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """Refuse invalid values, regardless of their source."""
+    """Refuse invalid values of all sources."""
     where = scenario.where
     _check_name(scenario.name, f"{where}: name")
     _within(scenario.seed, (0, 2**63 - 1), f"{where}: seed")
@@ -93,7 +93,7 @@ def _check_parents(queues: Sequence[tuple[str, object]], where: str) -> None:
 
 
 def _check_fleet(fleet: FleetSpec, where: str) -> None:
-    """The fleet."""
+    """Check the fleet."""
     source = one_of(fleet, (*trace_names(fleet), *FLEET_SOURCES), where)
     _within(fleet.zones, (0, 1000), f"{where}.zones")
     if fleet.limit is not None:
@@ -110,7 +110,7 @@ def _check_fleet(fleet: FleetSpec, where: str) -> None:
 
 
 def _check_shape(shape: NodeShapeSpec, where: str) -> None:
-    """One node shape."""
+    """Check one node shape."""
     _within(shape.count, (1, MAX_NODES), f"{where}.count")
     _amount("cpu", shape.cpu, (1, MAX_CPU_MILLI), f"{where}.cpu")
     _amount("memory", shape.memory, (1 << 20, MAX_MEMORY_MIB << 20), f"{where}.memory")
@@ -126,7 +126,7 @@ def _check_shape(shape: NodeShapeSpec, where: str) -> None:
 
 
 def _check_workload(workload: WorkloadSpec, where: str) -> None:
-    """One workload."""
+    """Check one workload."""
     source = one_of(workload, (*trace_names(workload), *WORK_SOURCES), where)
     if workload.name:
         dns_subdomain(workload.name, f"{where}.name")
@@ -153,7 +153,7 @@ def _check_workload(workload: WorkloadSpec, where: str) -> None:
 
 
 def _check_demand(workload: WorkloadSpec, demand: DemandSpec, where: str) -> None:
-    """The demand for a service."""
+    """Check the demand for a service."""
     dns_subdomain(demand.policy, f"{where}.demand.policy")
     _within(demand.per_replica, (1e-9, 1e12), f"{where}.demand.per_replica")
     if workload.arrival is not None:
@@ -162,7 +162,7 @@ def _check_demand(workload: WorkloadSpec, demand: DemandSpec, where: str) -> Non
 
 
 def _check_fields(fields: TraceFields, where: str) -> None:
-    """Fields of the pods of a trace."""
+    """Check the fields of the pods of a trace."""
     _check_labels(fields.labels, f"{where}.labels")
     for key in fields.annotations:
         label_key(key, f"{where}.annotations")
@@ -170,7 +170,7 @@ def _check_fields(fields: TraceFields, where: str) -> None:
 
 
 def _check_synthetic(pods: SyntheticPods, where: str) -> None:
-    """Pods of many classes."""
+    """Check pods of many classes."""
     _within(pods.count, (1, MAX_ARRIVALS), f"{where}.count")
     _within(pods.classes, (1, MAX_CLASSES), f"{where}.classes")
     _within(pods.constrained, (0, 1), f"{where}.constrained")
@@ -181,7 +181,7 @@ def _check_synthetic(pods: SyntheticPods, where: str) -> None:
 
 
 def _check_arrival(arrival: ArrivalSpec, where: str) -> None:
-    """The arrivals of a workload."""
+    """Check the arrivals of a workload."""
     one_of(arrival, ARRIVALS, where)
     _within(arrival.start, (0, _MAX_TIME_S), f"{where}.start")
     if arrival.at is not None:
@@ -189,7 +189,7 @@ def _check_arrival(arrival: ArrivalSpec, where: str) -> None:
 
 
 def _check_pods(pods: PodsSpec, where: str) -> None:
-    """Equal pods."""
+    """Check equal pods."""
     _within(pods.count, (1, MAX_ARRIVALS), f"{where}.count")
     _amount("cpu", pods.cpu, (0, MAX_CPU_MILLI), f"{where}.cpu")
     _amount("memory", pods.memory, (0, MAX_MEMORY_MIB << 20), f"{where}.memory")
@@ -217,7 +217,7 @@ def _check_pods(pods: PodsSpec, where: str) -> None:
 
 
 def _check_gang(pods: PodsSpec, where: str) -> None:
-    """Gangs of equal size with a reachable minimum."""
+    """Check that gangs are of equal size and that their minimum is reachable."""
     _within(pods.gang, (0, pods.count), f"{where}.gang", ", no more than count")
     if pods.gang and pods.count % pods.gang:
         raise InputError(f"{where}.count", pods.count, f"a multiple of gang, {pods.gang}")
@@ -230,7 +230,7 @@ def _check_gang(pods: PodsSpec, where: str) -> None:
 
 
 def _check_labels(labels: dict[str, str], where: str) -> None:
-    """Labels that Kubernetes accepts."""
+    """Check labels by the rules of Kubernetes."""
     for key, value in labels.items():
         label_key(key, where)
         label_value(value, f"{where}.{key}")

@@ -36,7 +36,7 @@ def replica_demands(spec: DemandSpec, scenario: Scenario) -> Iterator[DemandStep
     """The replicas of a service over time, without repetitions.
 
     Raises:
-        InputError: the file has another form, or its times are not in order.
+        InputError: the file has an unknown form, or its times are not in order.
     """
     path = scenario.path(spec.series)
     table = read_table(path, LAYOUT)
@@ -69,6 +69,6 @@ def check_policies(
     for each in demands:
         if (each.namespace, each.policy) not in found:
             names = sorted(name for _, name in found)
-            hint = did_you_mean(each.policy, names, "add its manifest")
+            hint = did_you_mean(each.policy, names, "add the manifest of the policy")
             expected = f"a ScalingPolicy of the scenario in namespace {each.namespace}"
             raise InputError(f"{where}: demand.policy", each.policy, expected, hint)

@@ -31,7 +31,7 @@ class Feed(msgspec.Struct, frozen=True):
     arrivals: Sequence[ObjectArrival]
     #: The nodes in the neutral form, for reports and for policies that read the fleet.
     nodes: tuple[FleetNode, ...]
-    #: Sentences about the objects and files of manifests that are left out.
+    #: Sentences about omitted objects and files of manifests.
     notes: Sequence[str] = ()
     #: Replicas of scaling policies over time, by time.
     demands: Sequence[DemandStep] = ()

@@ -1,7 +1,7 @@
 """The keys of trace formats in a scenario, from the table of formats.
 
-A format adds the key of its name to workloads, and to the fleet if it has node lists. Therefore
-the type of a scenario file is made from the table, and a new format needs no change here.
+A format adds the key of its name to workloads, and to the fleet if it has node lists. The type of a
+scenario file is therefore created from the table, and a new format needs no change here.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ BUNDLED: Final = "bundled"
 
 
 class TraceKey(NamedTuple):
-    """A trace that a scenario names."""
+    """The trace of a fleet or workload."""
 
     #: Name of its format.
     name: str
@@ -31,7 +31,7 @@ class TraceKey(NamedTuple):
 
 
 def file_type(data: Mapping[str, Any]) -> type[ScenarioFile]:
-    """The type of a scenario file, with the formats of packages if it uses unknown keys."""
+    """The type of a scenario file; it includes the formats of packages if unknown keys are used."""
     return _file_type(TRACES.built_in() if _uses(data, TRACES.built_in()) else TRACES.names())
 
 
@@ -52,7 +52,7 @@ def trace_names(spec: FleetSpec | WorkloadSpec) -> tuple[str, ...]:
 
 
 def _uses(data: Mapping[str, Any], names: tuple[str, ...]) -> bool:
-    """True if fleet and workloads have known keys only."""
+    """True if fleet and workloads have only known keys."""
     workloads = data.get("workloads")
     known = {*WorkloadSpec.__struct_encode_fields__, *FleetSpec.__struct_encode_fields__, *names}
     parts = [data.get("fleet"), *(workloads if isinstance(workloads, list) else ())]

@@ -49,7 +49,7 @@ class NodeShapeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Number of nodes.
     count: int = 1
-    #: Name prefix; empty numbers the nodes of all shapes as ``node-...``.
+    #: Name prefix; if empty, the nodes of all shapes are numbered as ``node-...``.
     name: str = ""
     #: CPU of each.
     cpu: Quantity
@@ -83,7 +83,7 @@ class FleetSpec(msgspec.Struct, frozen=True, kw_only=True):
     shapes: tuple[NodeShapeSpec, ...] | None = None
     #: Shapes in short form, such as ``64cpu-256gib:200``.
     like: str | None = None
-    #: A node list of a trace; its content decides the format.
+    #: A node list of a trace; its content determines the format.
     trace: str | None = None
     #: Keep only nodes with these values, such as ``model=G2,gpu=8``.
     filter: str = ""
@@ -105,7 +105,7 @@ class SyntheticPods(msgspec.Struct, frozen=True, kw_only=True):
     classes: int = 200
     #: Share of the classes with host ports, node selectors, affinity or tolerations.
     constrained: float = 0.3
-    #: Pods per unit; 1 makes each a unit of its own.
+    #: Pods per unit; with 1 each pod is a unit.
     units: int = 1
     #: True if units are PodGroups; otherwise the pods of a unit share an owner.
     gangs: bool = False
@@ -177,9 +177,9 @@ class ArrivalSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceFields(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields that every pod of a trace gets; they replace those that the trace sets."""
+    """Fields that every pod of a trace gets; they replace those of the trace."""
 
-    #: Labels, such as those by which pods belong to a side of a tidal pool.
+    #: Labels, such as those that assign pods to a side of a tidal pool.
     labels: Texts = _NO_TEXTS
     #: Annotations.
     annotations: Texts = _NO_TEXTS
@@ -194,7 +194,7 @@ class DemandSpec(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     #: CSV file with the columns ``second`` and ``value``, in the order of time.
     series: str
-    #: What one replica serves of the values; replicas are rounded up.
+    #: Load that one replica serves, in the unit of the values; replicas are rounded up.
     per_replica: float = 1.0
 
 
@@ -212,7 +212,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     manifests: tuple[str, ...] | None = None
     #: Equal pods.
     pods: PodsSpec | None = None
-    #: A trace; its content decides the format.
+    #: A trace; its content determines the format.
     trace: str | None = None
     #: The demand for a service, which sets the replicas of a ScalingPolicy.
     demand: DemandSpec | None = None
@@ -222,7 +222,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     arrival: ArrivalSpec | None = None
     #: Order of a trace: as in the file, or random; absent shuffles only with ``arrive_pct``.
     order: Literal["file", "shuffle"] | None = None
-    #: True if to use a trace's own times; otherwise all pods arrive at the start and stay.
+    #: True to use a trace's own times; otherwise all pods arrive at the start and stay.
     times: bool = True
     #: Maximum number of pods, jobs or VMs of a trace.
     limit: int | None = None
@@ -234,7 +234,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster, its workloads, and how they are scheduled."""
+    """A cluster, its workloads and its scheduling."""
 
     #: Name in reports; empty for the file's name.
     name: str = ""

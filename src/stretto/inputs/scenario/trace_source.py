@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectArrival]:
-    """The pods of a trace, each with its PodGroup before it."""
+    """The pods of a trace, each preceded by its PodGroup."""
     pods = _trace_pods(spec, context)
     prefix, namespace = spec.name and f"{spec.name}-", context.scenario.namespace
     units = numbered_units([pod.group for pod in pods])

@@ -1,4 +1,4 @@
-"""Traces whose format a scenario does not name: ``trace: FILE`` becomes the key of its format."""
+"""Traces whose format is not set in a scenario: ``trace: FILE`` becomes the key of its format."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,19 +9,19 @@ from stretto.inputs.traces.formats import TRACES, TraceFormat
 from stretto.inputs.traces.recognition import recognised
 
 KEY: Final = "trace"
-"""The key of a fleet or workload that holds a file of any format."""
+"""The key of a fleet or workload for a file of any format."""
 
 
 def with_formats(data: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
     """A scenario with the format of each trace as its key.
 
     Args:
-        data: the parsed scenario; anything that is not as expected stays as it is.
+        data: the parsed scenario; unexpected values are not changed.
         folder: the folder of the scenario.
         where: name of the scenario in messages.
 
     Raises:
-        InputError: a file has no known format, or another key names a format as well.
+        InputError: a file has no known format, or another key of a format is set as well.
     """
     found = dict(data)
     if isinstance(found.get("fleet"), dict):
@@ -47,7 +47,7 @@ def _named(part: Any, folder: Path, where: str, *, of_nodes: bool) -> Any:
 
 
 def _file_key(name: str, found: TraceFormat, where: str, of_nodes: bool) -> str:
-    """The key of a format that holds the file."""
+    """The key of a format for the file."""
     if not of_nodes:
         return found.file
     if found.node_keys is None:

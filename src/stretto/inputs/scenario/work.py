@@ -84,6 +84,6 @@ def _synthetic(
 
 
 def _arrival(time: float, kind: Kind, body: bytes) -> ObjectArrival:
-    """An arrival, named by its body."""
+    """An arrival with the name in its body."""
     meta = decode_object_head(body).metadata
     return ObjectArrival(time, kind, meta.namespace, meta.name, body)

@@ -1,8 +1,8 @@
 """The Azure VM trace: virtual machines that arrive in batches of tenants, with lifetimes.
 
 From the Azure Public Dataset V1 (Cortez et al., SOSP 2017) as decoded by Huawei Cloud. A lifetime
-is known up to a bin; the caller selects an end of the bin. The trace has no hosts. VMs of one batch
-arrive together from one tenant and may be a gang.
+is known up to a bin; the caller selects a value of the bin. The trace has no hosts. VMs of one
+batch arrive together from one tenant and may be a gang.
 """
 
 from enum import Enum
@@ -48,7 +48,7 @@ class AzureVms(msgspec.Struct, frozen=True, kw_only=True):
 
     #: The CSV file (or .csv.gz) of VMs, relative to the scenario.
     vms: str
-    #: The end of the lifetime bin that is used.
+    #: The selected value of the lifetime bin.
     lifetime: Literal["min", "mid", "max"] = "min"
     #: True if the VMs of a batch are a gang.
     gangs: bool = False

@@ -10,14 +10,14 @@ from stretto.inputs.neutral.layouts import NODE_LIST, FileLayout, FileSample, co
 from stretto.inputs.neutral.streams import read_start
 
 _NO_ROWS: Final = (".header", ".md", ".txt", ".png", ".py", ".sh", ".ipynb", ".pdf")
-"""Suffixes of files next to the tables of a download."""
+"""Suffixes of files in a download that are not tables."""
 
 
 def table_files(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Path]]:
     """The files of each table (``FileLayout.what``), its shards in order of their path.
 
-    A file belongs to the table whose published name it has; only a file with another name is
-    compared by its content. Therefore large files that no table has are not read.
+    A file belongs to the table with its published name; only a file with another name is compared
+    by its content. Large files of other contents are therefore not read completely.
 
     Args:
         path: a folder, or one file of the first layout.
@@ -43,7 +43,7 @@ class WorkList(NamedTuple):
 
     #: The list of pods, jobs or VMs.
     path: Path
-    #: The only node list next to it; ``None`` where there is none, or several.
+    #: The only node list next to it; ``None`` if there is none, or several.
     nodes: Path | None
 
 
@@ -73,7 +73,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _layout_of(file: Path, layouts: Sequence[FileLayout]) -> FileLayout | None:
-    """The table of a file; ``None`` for a file of no table."""
+    """The table of a file; ``None`` if it belongs to no table."""
     for layout in layouts:
         for part in (file.name, file.parent.name):
             if any(PurePath(part.lower()).match(pattern) for pattern in layout.names):

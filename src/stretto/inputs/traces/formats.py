@@ -61,13 +61,13 @@ class TraceFormat:
 
     #: Keys of a workload of this format in a scenario.
     keys: type[msgspec.Struct]
-    #: The key among them that holds the path of the work list.
+    #: The key with the path of the work list.
     file: str
     #: (path, GPU models of the fleet or ``None``) to the items of the list in file order.
     read: Callable[[Path, set[str] | None], tuple[Any, ...]]
     #: (items, keys) to pods.
     pods: Callable[[tuple[Any, ...], Any], tuple[FleetPod, ...]]
-    #: Layouts of its files, by which a file is recognised.
+    #: Layouts of its files, by which a file is recognized.
     layouts: tuple[FileLayout, ...] = ()
     #: (file or folder, kept part, keys) to nodes, pods and changes of nodes; ``None`` for a format
     #: with one work list.
@@ -76,13 +76,13 @@ class TraceFormat:
     options: frozenset[str] = RUNS_ON_HOSTS
     #: Virtual-time driver as ``module:function``; the default runs pods on hosts.
     driver: str = "stretto.sim.traces.hosts:prepare"
-    #: (path, keys) to the items, for a format whose keys decide how the list is read.
+    #: (path, keys) to the items, for a format whose keys determine how the list is read.
     read_by: Callable[[Path, Any], tuple[Any, ...]] | None = None
-    #: Makes pods for the nodes of a fleet, for a format whose pods depend on them.
+    #: Creates pods for the nodes of a fleet, for a format whose pods depend on them.
     pods_on: PodsOn | None = None
-    #: Further keys that hold paths.
+    #: Further keys that contain paths.
     paths: tuple[str, ...] = ()
-    #: Reads the nodes that a work list describes itself; ``None`` if it describes none.
+    #: Reads the nodes that a work list describes; ``None`` if it describes none.
     own_nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None
     #: Reads a node list; ``None`` for a format without nodes.
     nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None

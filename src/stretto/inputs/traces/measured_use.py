@@ -1,6 +1,6 @@
-"""Measured CPU use: series of one sample per five minutes, each of one machine.
+"""Measured CPU usage: series with one sample per five minutes, one series per machine.
 
-The package ships two weeks of machines of Amazon CloudWatch, made by
+The package ships two weeks of machines of Amazon CloudWatch, created by
 ``scripts/make_measured_use.py``. ``read_use`` reads a folder with one file per machine: lines of
 whole percents (PlanetLab, as in CloudSim), or a table with the columns ``timestamp`` and ``value``.
 """
@@ -20,18 +20,18 @@ SERIES_FILE: Final = "data/measured_use.json"
 STEP_S: Final = 300
 """Seconds between two samples."""
 FULL: Final = 1000
-"""A sample of a machine whose CPUs are all busy: samples are in thousandths."""
+"""Value of a sample of a fully used machine: samples are in thousandths."""
 LAYOUT: Final = CsvLayout(("timestamp", "value"))
 """Columns of a table of CloudWatch."""
 LEAST: Final = 12
-"""Samples of the shortest series: an hour."""
+"""Minimum number of samples of a series: an hour."""
 _MOST_FILES: Final = 100_000
 
 
 class UseTrace(msgspec.Struct, frozen=True):
     """Series of measurements."""
 
-    #: Where they come from.
+    #: Origin of the measurements.
     source: str
     #: Their licence.
     licence: str
@@ -54,7 +54,7 @@ def read_use(folder: Path) -> UseTrace:
     """The series of a folder with one file per machine, also in sub-folders.
 
     Raises:
-        InputError: there is no file, a file has another form or less than ``LEAST`` samples.
+        InputError: there is no file, or a file has an unknown form or less than ``LEAST`` samples.
     """
     paths = sorted(
         path

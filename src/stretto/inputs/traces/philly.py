@@ -24,7 +24,7 @@ PCS_LAYOUT: Final = CsvLayout(
 )
 """Columns of a job list of the PCS simulator."""
 MAX_JOB_GPUS: Final = 10_000
-"""Maximum number of GPUs of a job: more than the largest reported training gang."""
+"""Maximum number of GPUs of a job, more than the largest reported training gang."""
 _DECIMAL: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _MAX_TIME_S: Final = 1e10
 """Three centuries: a larger time is in milliseconds."""

@@ -1,7 +1,7 @@
-"""Recognises the format of a trace by its content, and names the nearest one for an unknown file.
+"""Recognition of the format of a trace by its content, with the nearest format for an unknown file.
 
 A format lists the layouts of its files (``TraceFormat.layouts``). Only the start of a file is read.
-A folder is searched with its sub-folders, so a download can be named as a whole.
+A folder is searched with its sub-folders, so the path of a whole download can be used.
 """
 
 import os
@@ -22,23 +22,23 @@ from stretto.inputs.neutral.streams import read_start
 from stretto.inputs.traces.formats import TRACES
 
 _LOOKED_AT: Final = 64
-"""Files of a folder that are compared with the layouts; numbered shards count once."""
+"""Maximum number of files of a folder that are compared; numbered shards count once."""
 _NEAR: Final = 0.2
-"""Score from which a layout is named as the nearest one."""
+"""Minimum score of a layout that is reported as the nearest one."""
 _NO_TRACE: Final = (".yaml", ".yml", ".md", ".header", ".png", ".py", ".sh")
-"""Suffixes of files in a download that hold no rows."""
+"""Suffixes of files in a download that contain no rows."""
 
 
 class Recognition(NamedTuple):
-    """What a file or folder was compared with."""
+    """Result of the comparison of a file or folder with all layouts."""
 
-    #: The format that it has; empty for none.
+    #: The recognized format; empty for none.
     format: str
-    #: The format of the nearest layout; empty if nothing is near.
+    #: The format of the nearest layout; empty without a near one.
     nearest: str
-    #: What that layout holds, such as ``job list``.
+    #: Contents of that layout, such as ``job list``.
     what: str
-    #: What differs from that layout; empty for a recognised file.
+    #: The difference from that layout; empty for a recognized file.
     differs: str
 
     def sentence(self) -> str:
@@ -72,11 +72,11 @@ def recognised(path: Path, besides: str = "") -> Recognition:
 
     Args:
         path: the file or folder.
-        besides: what else the file may be, at the beginning of what the message expects.
+        besides: other acceptable contents, with which the expectation in the message begins.
 
     Raises:
-        InputError: the format is unknown; the message lists the formats, the nearest one and what
-            differs from it.
+        InputError: the format is unknown; the message lists the formats, the nearest one and the
+            difference from it.
     """
     found = recognise(path)
     name = found.format or _accepted_by(path)
@@ -88,7 +88,7 @@ def recognised(path: Path, besides: str = "") -> Recognition:
 
 
 def sample_files(path: Path) -> list[Path]:
-    """The file itself, or files below a folder that may hold rows, one of each numbered series."""
+    """The file, or files below a folder that may contain rows, one of each numbered series."""
     if not path.is_dir():
         return [path]
     series: dict[str, Path] = {}
@@ -100,7 +100,7 @@ def sample_files(path: Path) -> list[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The files below a folder that may hold rows, in order of their path."""
+    """The files below a folder that may contain rows, in order of their path."""
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -115,7 +115,7 @@ def _layouts() -> Iterator[tuple[str, FileLayout]]:
 
 
 def _rank(match: LayoutMatch, what: str) -> tuple[bool, bool, float]:
-    """A file without differences precedes all others, then work precedes the nodes next to it."""
+    """Sort key: files without differences first, then work lists before node lists."""
     return not match.differs, what != NODE_LIST, match.score
 
 

@@ -1,1 +1,1 @@
-"""Custom workload kinds as pods and gangs: one module for each family, and the table of all."""
+"""Custom workload kinds as pods and gangs: one module for each family, and a table of all."""

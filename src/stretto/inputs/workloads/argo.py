@@ -1,4 +1,4 @@
-"""Workflows of Argo: the pods that start first, where the templates tell them."""
+"""Workflows of Argo: the pods that start first, if the templates determine them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -30,9 +30,9 @@ _COPIED: Final = (
     "priorityClassName",
     "resourceClaims",
 )
-"""Fields of a template, and of the workflow, that its pods get."""
+"""Fields of a template, and of the workflow, that are copied to its pods."""
 _DYNAMIC: Final = ("withParam", "withSequence", "when")
-"""Fields of a step whose pods are known only while the workflow runs."""
+"""Fields of a step whose pods become known only while the workflow runs."""
 _NO_PODS: Final = ("suspend", "http", "plugin", "resource", "data")
 """Templates without a pod of a given template."""
 _NOT_OF_PODS: Final = ("mirrorVolumeMounts", "source")
@@ -41,7 +41,7 @@ _MAX_DEPTH: Final = 20
 
 
 def workflow(item: Workload) -> list[WorkloadUnit]:
-    """A Workflow: the pods of its entrypoint that start at once, each on its own."""
+    """A Workflow: the pods of its entrypoint that start at once, each as its own unit."""
     if "workflowTemplateRef" in item.spec:
         raise UnsupportedWorkloadError("its steps are in the WorkflowTemplate that it refers to")
     where = f"{item.title}: spec.templates"
@@ -90,7 +90,7 @@ def _container(given: JsonObject) -> JsonObject:
 
 
 def _patched(spec: JsonObject, patch: Any, where: str) -> JsonObject:
-    """A spec with a ``podSpecPatch`` merged in, which is a text in YAML or JSON."""
+    """A spec after merging a ``podSpecPatch``, a text in YAML or JSON."""
     if not isinstance(patch, str) or not patch.strip():
         return spec
     if "{{" in patch:
@@ -105,7 +105,7 @@ def _patched(spec: JsonObject, patch: Any, where: str) -> JsonObject:
 
 
 def _check_known(spec: JsonObject, name: str) -> None:
-    """Refuse pods whose place depends on parameters."""
+    """Refuse pods whose placement depends on parameters."""
     containers = [*spec["containers"], *spec.get("initContainers", ())]
     deciding = [
         *(spec.get(each) for each in _COPIED),
@@ -151,7 +151,7 @@ def _started(template: JsonObject, name: str) -> list[JsonObject]:
 
 
 def _called(step: JsonObject, name: str) -> int:
-    """How often a step runs at once."""
+    """Number of simultaneous runs of a step."""
     if any(each in step for each in _DYNAMIC) or "templateRef" in step or "inline" in step:
         raise UnsupportedWorkloadError(f"the steps of {name!r} depend on values of the run")
     items = step.get("withItems")

@@ -24,7 +24,7 @@ from stretto.inputs.workloads.units import (
 )
 
 RAW_KINDS: Final = frozenset((*READERS, *TEMPLATES, *NO_PODS))
-"""Groups and kinds that the reader of manifests passes on for this module."""
+"""Groups and kinds that the reader of manifests passes to this module."""
 _NOTES: Final = ("labels", "annotations")
 
 
@@ -33,8 +33,8 @@ def expand_workloads(
 ) -> list[InputObject]:
     """The objects with custom workloads replaced by their pods, and PodGroups for their gangs.
 
-    A workload whose pods are not known is counted as skipped, with the reason. ``checks`` receives
-    the errors of each workload, and which pods belong to it.
+    A workload with unknown pods is counted as skipped, with the reason. ``checks`` receives the
+    errors and the pods of each workload.
 
     Raises:
         InputError: a field of a workload is malformed, and there are no ``checks``.
@@ -64,7 +64,7 @@ def expand_workloads(
 
 
 def _without_known(made: Iterable[InputObject], claims: set[Key]) -> list[InputObject]:
-    """The objects without PVCs that exist; the others are added to ``claims``."""
+    """The objects without existing PVCs; the other PVCs are added to ``claims``."""
     found = []
     for each in made:
         if each.kind is PERSISTENT_VOLUME_CLAIM:
@@ -125,7 +125,7 @@ def _parsed(item: InputObject, others: dict[tuple[str, str], JsonObject]) -> Wor
 
 
 def _pods(item: InputObject, pods: PodSet, gang: str) -> list[InputObject]:
-    """The pods of one set, each after its PVCs; ``gang`` is the name of their PodGroup, if any."""
+    """The pods of one set, each after its PVCs; ``gang`` is the name of their PodGroup or empty."""
     meta = pods.template.get("metadata") or {}
     group = {GROUP: gang} if gang else {}
     found = []

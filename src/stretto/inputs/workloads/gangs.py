@@ -1,8 +1,8 @@
 """Gangs in the forms of other schedulers, translated to PodGroups of Gödel.
 
-The scheduler reads two forms: Gödel's and that of Kubernetes. This table names the others, so that
-a manifest written for another scheduler forms the same gangs. A label or annotation that looks like
-a gang and is not in the table is an error: the pods could otherwise start in part.
+The scheduler reads two forms: Gödel's and that of Kubernetes. This table contains the others, so
+that a manifest for another scheduler forms the same gangs. A label or annotation that looks like a
+gang and is not in the table is an error: the pods could otherwise start in part.
 """
 
 import re
@@ -21,15 +21,16 @@ from stretto.inputs.objects.relations import InputObject
 
 
 class GangForm(msgspec.Struct, frozen=True):
-    """How one scheduler marks the pods of a gang."""
+    """Marks by which one scheduler recognizes the pods of a gang."""
 
     #: The scheduler.
     scheduler: str
     #: Labels or annotations of a pod with the name of its gang.
     names: tuple[str, ...]
-    #: Annotations or labels of a pod with the least number of pods; empty if an object has it.
+    #: Annotations or labels of a pod with the minimum number of pods; empty if an object contains
+    #: it.
     least: tuple[str, ...] = ()
-    #: Further keys that do not change which pods run together.
+    #: Further keys that do not affect gang membership.
     ignored: tuple[str, ...] = ()
 
 
@@ -101,7 +102,7 @@ class _Membership(msgspec.Struct, frozen=True):
 
     #: Its name.
     name: str
-    #: The least number of pods; 0 if an object has it.
+    #: The minimum number of pods; 0 if an object contains it.
     least: int
 
 
@@ -109,7 +110,7 @@ def translate_groups(objects: Sequence[InputObject]) -> list[InputObject]:
     """The objects with foreign PodGroups and gang marks replaced by those of Gödel.
 
     Raises:
-        InputError: a gang mark is not understood, or its PodGroup is not in the input.
+        InputError: a gang mark is not supported, or its PodGroup is not in the input.
     """
     groups = {(each.namespace, each.name): 0 for each in objects if each.kind is POD_GROUP}
     result: list[InputObject] = []
@@ -137,18 +138,18 @@ def translate_groups(objects: Sequence[InputObject]) -> list[InputObject]:
 
 
 def _check_least(item: InputObject, member: _Membership, known: int) -> None:
-    """Refuse a gang without a size, and pods of one gang that name different sizes."""
+    """Refuse a gang without a size, and pods of one gang with different sizes."""
     if not member.least:
         hint = "add the PodGroup, or remove the mark of the gang"
         where = f"{item.title}: its gang {member.name}"
         raise InputError(where, None, "the PodGroup in the input", hint)
     if known != member.least:
         where = f"{item.title}: the size of its gang {member.name}"
-        raise InputError(where, member.least, f"{known}, as another pod of the gang has it")
+        raise InputError(where, member.least, f"{known}, as in another pod of the gang")
 
 
 def _translated(item: InputObject) -> InputObject:
-    """A foreign PodGroup as one of Gödel."""
+    """A foreign PodGroup, converted to a PodGroup of Gödel."""
     spec = parse_object(item.body, item.title).get("spec") or {}
     least = spec.get("minMember", 1) if isinstance(spec, dict) else spec
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:
@@ -160,7 +161,7 @@ def _translated(item: InputObject) -> InputObject:
 
 
 def _joined(item: InputObject, name: str) -> InputObject:
-    """A pod with the mark of Gödel."""
+    """A pod with the gang mark of Gödel."""
     fields: Mapping[Any, Any] = {
         ("metadata", "annotations", GROUP): name,
         ("metadata", "labels", GROUP): name,
@@ -169,10 +170,10 @@ def _joined(item: InputObject, name: str) -> InputObject:
 
 
 def _membership(item: InputObject) -> _Membership | None:
-    """The gang of a pod in a foreign form; None for none.
+    """The gang of a pod in a foreign form; ``None`` without one.
 
     Raises:
-        InputError: a mark is not understood, or the pod has the marks of two schedulers.
+        InputError: a mark is not supported, or the pod has the marks of two schedulers.
     """
     meta = item.meta()
     notes = {**meta.labels, **meta.annotations}
@@ -193,13 +194,13 @@ def _membership(item: InputObject) -> _Membership | None:
 
 
 def _uses(form: GangForm, notes: Mapping[str, str]) -> bool:
-    """True if a pod is in a gang of a form. An application of YuniKorn alone is no gang."""
+    """True if a pod is in a gang of a form. An application of YuniKorn alone is not a gang."""
     keys = form.least if form.scheduler == "YuniKorn" else (*form.names, *form.least)
     return any(key in notes for key in keys)
 
 
 def _least(item: InputObject, key: str, text: str) -> int:
-    """The least number of pods that a mark names."""
+    """The minimum number of pods in a mark."""
     if key == _TASK_GROUPS:
         return sum(_task_groups(item, text).values())
     if not text.isdigit() or int(text) < 1:
@@ -208,7 +209,7 @@ def _least(item: InputObject, key: str, text: str) -> int:
 
 
 def _task_groups(item: InputObject, text: str) -> Counter[str]:
-    """The least number of pods of each task group of YuniKorn."""
+    """The minimum number of pods of each task group of YuniKorn."""
     found: Counter[str] = Counter()
     try:
         groups = msgspec.json.decode(text)
@@ -230,7 +231,7 @@ def _check_marks(item: InputObject, notes: Mapping[str, str]) -> None:
         if key in _STRICT or _LOOKS_LIKE.search(key):
             hint = "use a PodGroup, or remove the mark if the pod belongs to no gang"
             where = f"{item.title}: metadata {key}"
-            raise InputError(where, value, "a gang mark that Stretto understands", hint)
+            raise InputError(where, value, "a gang mark that Stretto supports", hint)
 
 
 _KNOWN: Final = frozenset(

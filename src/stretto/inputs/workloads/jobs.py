@@ -27,7 +27,7 @@ _LWS_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 
 
 def kueue_job(item: Workload) -> list[WorkloadUnit]:
-    """A Job that Kueue admits: a gang of its simultaneous pods, also while it is suspended."""
+    """A Job that Kueue admits: a gang of its simultaneous pods, even while it is suspended."""
     pods = [_job_pods(item.spec, item.name, f"{item.title}: spec")]
     least = item.notes.get(_MIN_PARALLELISM, "")
     total = pods[0].count

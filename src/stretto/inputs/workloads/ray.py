@@ -62,7 +62,7 @@ def ray_service(item: Workload) -> list[WorkloadUnit]:
 def _cluster(
     item: Workload, spec: JsonObject, where: str, more: list[PodSet]
 ) -> list[WorkloadUnit]:
-    """The pods of a cluster; its gang has the head and the least number of workers."""
+    """The pods of a cluster; its gang has the head and the minimum number of workers."""
     labels = {"ray.io/cluster": item.name, "ray.io/is-ray-node": "yes"}
     head = map_of(spec.get("headGroupSpec"), f"{where}.headGroupSpec")
     template = template_of(head.get("template"), f"{where}.headGroupSpec.template")

@@ -1,4 +1,4 @@
-"""The workloads that ScalingPolicies of an input scale: they stay workloads in a run."""
+"""Workloads that ScalingPolicies of an input scale; they are not expanded to pods in a run."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from stretto.inputs.objects.relations import InputObject, Key
 
 
 def scaled_workloads(found: Sequence[InputObject]) -> frozenset[Key]:
-    """The workloads that the policies of an input name."""
+    """The workloads to which the policies of an input refer."""
     keys: set[Key] = set()
     for each in found:
         groups = decode_as(ScalingPolicy, each.body).spec.groups if _is_policy(each) else ()
@@ -22,7 +22,7 @@ def scaled_workloads(found: Sequence[InputObject]) -> frozenset[Key]:
 
 
 def adopted(item: InputObject) -> InputObject:
-    """A pod, or a workload whose pods Stretto schedules, if they name no scheduler of their own."""
+    """A pod or workload, assigned to Stretto if it sets no scheduler of its own."""
     if item.kind == POD:
         return msgspec.structs.replace(item, body=adopted_pod(item.body))
     if item.kind.kind not in TARGETS:

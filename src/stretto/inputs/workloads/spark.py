@@ -17,9 +17,9 @@ from stretto.inputs.workloads.units import (
 _SIZE: Final = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 _MIB: Final = {"": 2**-20, "k": 2**-10, "m": 1, "g": 2**10, "t": 2**20, "p": 2**30}
 _LEAST_OVERHEAD_MIB: Final = 384
-"""Spark's least memory beyond the heap."""
+"""Spark's minimum memory beyond the heap."""
 _OVERHEADS: Final = {"Java": 0.1, "Scala": 0.1}
-"""Spark's share of the heap that is added; 0.4 for Python and R."""
+"""Spark's share of the heap for overhead; 0.4 for Python and R."""
 _COPIED: Final = (
     "nodeSelector",
     "affinity",
@@ -31,7 +31,7 @@ _COPIED: Final = (
 
 
 def spark_application(item: Workload) -> list[WorkloadUnit]:
-    """A SparkApplication: the driver and the first executors, each on its own."""
+    """A SparkApplication: the driver and the first executors, each as its own unit."""
     driver = map_of(item.spec.get("driver"), f"{item.title}: spec.driver")
     executor = map_of(item.spec.get("executor"), f"{item.title}: spec.executor")
     dynamic = map_of(item.spec.get("dynamicAllocation"), f"{item.title}: spec.dynamicAllocation")
@@ -47,7 +47,7 @@ def spark_application(item: Workload) -> list[WorkloadUnit]:
 
 
 def _template(item: Workload, part: JsonObject, role: str) -> JsonObject:
-    """The pod that Spark makes of a driver or an executor."""
+    """The pod that Spark creates for a driver or an executor."""
     where = f"{item.title}: spec.{role}"
     overhead = part.get("memoryOverhead")
     heap = _mebibytes(part.get("memory") or "1g", f"{where}.memory")

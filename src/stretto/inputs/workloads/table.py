@@ -1,4 +1,4 @@
-"""The table of custom workloads: how each kind becomes pods, or why it does not."""
+"""The table of custom workloads: reader of each kind, or the reason for skipping it."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -43,11 +43,11 @@ TEMPLATES: Final = frozenset({(_TRAINER, "TrainingRuntime"), (_TRAINER, "Cluster
 """Kinds to which workloads refer; they have no pods of their own."""
 
 SCHEDULED_LATER: Final = "it creates workloads at the times of its schedule"
-"""Why a scheduled workload has no pods."""
+"""Reason for skipping a scheduled workload."""
 NO_PODS: Final[Mapping[GroupKind, str]] = {
     (_SPARK, "ScheduledSparkApplication"): SCHEDULED_LATER,
     (_ARGO, "CronWorkflow"): SCHEDULED_LATER,
     ("ray.io", "RayCronJob"): SCHEDULED_LATER,
     ("batch.volcano.sh", "CronJob"): SCHEDULED_LATER,
 }
-"""Kinds that are skipped, with the reason."""
+"""Skipped kinds, with the reason."""

@@ -19,7 +19,7 @@ from stretto.inputs.workloads.units import (
 def replica_types(member: str) -> Callable[[Workload], list[WorkloadUnit]]:
     """The reader of a job whose spec maps replica types to a count and a template.
 
-    The job is one gang, because its processes wait for each other: of all pods, or of
+    The job is one gang, because its processes wait for each other. It consists of all pods, or of
     ``runPolicy.schedulingPolicy.minAvailable``.
     """
 
@@ -69,7 +69,7 @@ def train_job(item: Workload) -> list[WorkloadUnit]:
 
 
 def _trained(job: JsonObject, trainer: JsonObject, nodes: int) -> JsonObject:
-    """A replicated Job of a runtime; that of the nodes has the job's numbers."""
+    """A replicated Job of a runtime; the one for the nodes gets the job's numbers."""
     if job.get("name") != "node":
         return job
     spec = job["template"]["spec"]

@@ -1,7 +1,7 @@
 """The neutral form of a workload: sets of equal pods, and the gangs that they form.
 
-Operators create pods in many ways; a scheduler only needs the pods, their number and how many of
-them must run together. Each module of this folder computes that for one family of kinds.
+Operators create pods in many ways; a scheduler only needs the pods, their number and the minimum
+that must run together. Each module of this folder computes that for one family of kinds.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +13,7 @@ from stretto.base.errors import InputError
 from stretto.inputs.objects.objects import JsonObject
 
 MAX_PODS: Final = 100_000
-"""Maximum number of pods of one set: more is a typing error."""
+"""Maximum number of pods of one set; a larger number is assumed to be a typing error."""
 
 
 class OperatorClaim(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class WorkloadUnit(msgspec.Struct, frozen=True):
     name: str
     #: Its pods.
     sets: tuple[PodSet, ...]
-    #: Least number of pods that run together; None if each pod runs on its own.
+    #: Minimum number of pods that run together; ``None`` if each pod is its own unit.
     min_member: int | None = None
 
 
@@ -75,11 +75,11 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 class UnsupportedWorkloadError(InputError):
-    """A workload whose pods the object does not tell; the reason is shown to the user."""
+    """A workload whose pods cannot be derived from its object; the user sees the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("workload", None, reason)
-        #: Why its pods are not known.
+        #: Reason why its pods are unknown.
         self.reason = reason
 
 
@@ -87,7 +87,7 @@ def count_of(value: Any, where: str, default: int) -> int:
     """A number of pods.
 
     Raises:
-        InputError: it is no number, or out of range.
+        InputError: the value is not a number, or is out of range.
     """
     if value is None:
         return default
@@ -100,7 +100,7 @@ def map_of(value: Any, where: str) -> JsonObject:
     """A map, empty if it is absent.
 
     Raises:
-        InputError: it is something else.
+        InputError: the value is not a map.
     """
     if value is None:
         return {}
@@ -113,7 +113,7 @@ def list_of(value: Any, where: str) -> list[JsonObject]:
     """A list of maps, empty if it is absent.
 
     Raises:
-        InputError: it is something else.
+        InputError: the value is not a list of maps.
     """
     if value is None:
         return []
@@ -136,7 +136,7 @@ def _maps(value: Any) -> list[JsonObject]:
 def claim_sources(
     templates: Iterable[JsonObject], mounts: Collection[str], shared: str = ""
 ) -> tuple[OperatorClaim, ...]:
-    """The PVCs of templates that pods mount; ``shared`` begins the names of shared PVCs."""
+    """The PVCs of templates that pods mount; ``shared`` is the prefix of shared PVCs' names."""
     where = "volumeClaimTemplates: metadata"
     named = [(str(map_of(each.get("metadata"), where).get("name")), each) for each in templates]
     return tuple(
@@ -150,7 +150,7 @@ def template_of(value: Any, where: str) -> JsonObject:
     """A pod template.
 
     Raises:
-        InputError: it has no spec.
+        InputError: the template has no spec.
     """
     template = map_of(value, where)
     if not isinstance(template.get("spec"), dict):
@@ -166,5 +166,5 @@ def whole(name: str, sets: list[PodSet], min_member: int | None = None) -> list[
 
 
 def loose(name: str, sets: list[PodSet]) -> list[WorkloadUnit]:
-    """Pods that run on their own."""
+    """Pods that are units of their own."""
     return [WorkloadUnit(name, tuple(sets))]

@@ -3,8 +3,9 @@
 The file is one JSON list of jobs. The GPUs of a job are those of its first attempt with a
 placement. Its run time is the sum of its attempts that have a start and an end: the time for which
 it held GPUs. A job without such an attempt is omitted; one that still ran at the end of the log
-counts with its earlier attempts. The queue is the virtual cluster. Times have no zone and count as
-they are written. The servers of an attempt are not read: the nodes of the fleet cut a job.
+counts with its earlier attempts. The queue is the virtual cluster. Times without a zone are used
+unchanged. The servers of an attempt are not read; the nodes of the fleet determine how a job is
+split.
 
 Source: https://github.com/msr-fiddle/philly-traces (Jeon et al., ATC 2019, CC-BY-4.0)
 """
@@ -32,11 +33,11 @@ from stretto.inputs.traces.batch.tables import UNKNOWN, moment, names, whole
 MACHINE_LAYOUT: Final = CsvLayout(("machineId", "number of GPUs"), ("single GPU mem",), others=True)
 """Columns of ``cluster_machine_list``."""
 NO_ATTEMPT: Final = "no attempt"
-"""Why a job that never started is omitted."""
+"""Reason for omitting a job that never started."""
 NOT_TIMED: Final = "no attempt with start and end"
-"""Why a job without run time is omitted."""
+"""Reason for omitting a job without run time."""
 NO_GPUS: Final = "no GPUs"
-"""Why a job without placement is omitted."""
+"""Reason for omitting a job without placement."""
 _EXAMPLE: Final = "a date and time such as 2017-10-07 01:12:09"
 
 
@@ -65,7 +66,7 @@ class LoggedJob(msgspec.Struct, frozen=True):
 
     #: Its identity.
     jobid: str
-    #: When it was submitted; null if it was not recorded.
+    #: Time of its submission; null if it was not recorded.
     submitted_time: str | None
     #: Its attempts in order.
     attempts: list[LoggedAttempt]
@@ -81,7 +82,7 @@ def load_attempts(path: Path) -> tuple[BatchJob, ...]:
     """The jobs of a log (plain or gzip), in file order.
 
     Raises:
-        InputError: the file is no list of such jobs, or a time is none.
+        InputError: the file is not a list of such jobs, or a time is malformed.
     """
     body = read_text(path).encode()
     try:

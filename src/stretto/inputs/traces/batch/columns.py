@@ -1,6 +1,6 @@
-"""Batch jobs in a CSV file of any columns, by a map from values to columns.
+"""Batch jobs in a CSV file with arbitrary columns, by a map from values to columns.
 
-Times are numbers (since any moment), ISO 8601, or of a stated format; durations are numbers or
+Times are numbers (since any moment), ISO 8601, or of a given format; durations are numbers or
 clocks (``1-02:03:04``, ``02:03:04``, ``03:04``). A job without submission time or run time is
 omitted. A number that cannot be used is refused with its cell; a column that the file does not have
 is refused with the columns of the file.
@@ -34,13 +34,13 @@ from stretto.inputs.traces.batch.maps import (
 from stretto.inputs.traces.batch.tables import as_number, formatted, moment, names
 
 ANY_COLUMNS: Final = CsvLayout((), others=True)
-"""A table whose columns the map names."""
+"""A table with the columns of the map."""
 MAX_MOMENT_S: Final = 10**11
-"""The year 5138: a larger number is in milliseconds."""
+"""Maximum time in seconds: the year 5138; a larger number is in milliseconds."""
 NO_SUBMISSION: Final = "no submission time"
-"""Why a job without submission time is omitted."""
+"""Reason for omitting a job without submission time."""
 NO_RUN_TIME: Final = "no run time"
-"""Why a job without run time is omitted."""
+"""Reason for omitting a job without run time."""
 _CLOCK: Final = re.compile(
     r"(?:(\d{1,5})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6}(?:\.\d{1,9})?)", re.ASCII
 )
@@ -156,7 +156,7 @@ class MappedTable:
         return found
 
     def _pods(self) -> list[int]:
-        """The number of pods of each job; 1 if the map does not state it."""
+        """The number of pods of each job; 1 if the map does not contain it."""
         if self._map.pods is None:
             return [1] * self._table.count
         counts = self._numbers("pods", NUMBER_UNITS, (0, MAX_SIZE))
@@ -275,7 +275,7 @@ class MappedTable:
         return found
 
     def _constant(self, name: str, bounds: tuple[float, float]) -> float:
-        """A number of the map that holds for all rows."""
+        """A number of the map that applies to all rows."""
         value, (low, high) = getattr(self._map, name), bounds
         if isinstance(value, str) or not low <= value <= high:
             expected = f"a column, or a number {low:.15g}..{high:.15g}"
@@ -321,11 +321,11 @@ class MappedTable:
 
 
 _KEPT: Final = 100_000
-"""Distinct cells of a column whose values are kept."""
+"""Maximum number of distinct cells of a column whose values are cached."""
 
 
 def _clock(text: str) -> float | None:
-    """Seconds of a clock such as ``1-02:03:04`` or ``03:04``; ``None`` if it is none."""
+    """Seconds of a clock such as ``1-02:03:04`` or ``03:04``; ``None`` for other texts."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         return None
@@ -334,7 +334,7 @@ def _clock(text: str) -> float | None:
 
 
 def _flaw(start: float | None, run: float | None, pods: int) -> str:
-    """Why a job does not run in a simulation; empty if it does."""
+    """Reason for omitting a job from a simulation; empty if it runs."""
     if start is None:
         return NO_SUBMISSION
     if run is None:

@@ -1,8 +1,8 @@
 """SenseTime's Helios logs: jobs of Slurm clusters with GPUs (Hu et al., SC 2021).
 
-``cluster_log.csv`` has one row for each job. A job states its GPUs, its CPUs and its nodes, so it
-has one pod for each node. Its queue is the virtual cluster. Times have no zone and count as they
-are written. ``cluster_gpu_number.csv`` lists the GPUs by day; the last day describes the nodes.
+``cluster_log.csv`` has one row for each job. A job has a number of GPUs, CPUs and nodes, so it has
+one pod for each node. Its queue is the virtual cluster. Times without a zone are used unchanged.
+``cluster_gpu_number.csv`` lists the GPUs by day; the last day describes the nodes.
 
 Source: https://github.com/S-Lab-System-Group/HeliosData (CC-BY-4.0)
 """
@@ -37,13 +37,13 @@ LOG_LAYOUT: Final = CsvLayout(
     ("state", "start_time", "end_time", "queue"),
     others=True,
 )
-"""Columns of a job log that are read, and those that are known."""
+"""Columns of a job log that are read, and other known columns."""
 GPUS_LAYOUT: Final = CsvLayout(("date", "total"), others=True)
-"""Columns of a list of GPUs that are read; the others are virtual clusters."""
+"""Columns of a list of GPUs that are read; the other columns are virtual clusters."""
 NODE_GPUS: Final = 8
 """GPUs of a Helios node (table 1 of the paper)."""
 NEVER_RAN: Final = "no run time"
-"""Why a job without run time is omitted."""
+"""Reason for omitting a job without run time."""
 
 
 def load_helios(path: Path) -> tuple[BatchJob, ...]:

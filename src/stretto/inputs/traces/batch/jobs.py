@@ -1,10 +1,10 @@
 """A batch job of any trace, and the rule that makes pods from it.
 
-The pods of a job are a gang. A job that states its number of nodes has one pod for each, with equal
-shares (the first ones get the remainder). Any other job has one pod if it fits the limit of a pod,
+The pods of a job are a gang. A job with a number of nodes has one pod for each, with equal shares
+(the first ones get the remainder). Any other job has one pod if it is within the limit of a pod,
 else pods of the limit and one with the rest. The limit counts GPUs for a job with GPUs, and cores
 for others; CPU and memory of a job with GPUs are split in proportion to the GPUs. The limit is the
-largest node of the fleet unless the keys state one. Without nodes, it is one GPU or one core.
+largest node of the fleet unless the keys set one. Without nodes, it is one GPU or one core.
 """
 
 import re
@@ -24,13 +24,13 @@ CORE: Final = 1000
 MAX_TIME_S: Final = 10**10
 """Three centuries: a larger time is in milliseconds."""
 MAX_SIZE: Final = 10_000_000
-"""Maximum number of processors or GPUs of a job: more than the largest computer has."""
+"""Maximum number of processors or GPUs of a job, more than any computer has."""
 MAX_PODS: Final = 100_000
-"""Maximum number of pods of a job: more than the largest gang that a cluster can start at once."""
+"""Maximum number of pods of a job, more than the largest gang that a cluster can start at once."""
 AMPLE_CPU_MILLI: Final = 10_000_000
-"""CPU of a node of which only the GPUs are known: never the limit."""
+"""CPU of a node of which only the GPUs are known; it is never the limit."""
 AMPLE_MEMORY_MIB: Final = 1 << 24
-"""Memory of a node of which only processors or GPUs are known: never the limit."""
+"""Memory of a node of which only processors or GPUs are known; it is never the limit."""
 GROUP_LABEL: Final = "stretto.dev/user-group"
 """Label of a pod: the user group of its trace."""
 TRACE_QUEUE_LABEL: Final = "stretto.dev/trace-queue"
@@ -39,7 +39,7 @@ PARTITION_LABEL: Final = "stretto.dev/partition"
 """Label of a pod: the partition of its trace."""
 
 QueueSource = Literal["none", "user", "group", "queue", "partition"]
-"""The value of a job that names its Queue."""
+"""The value of a job that determines its Queue."""
 
 
 class BatchJobs(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class BatchJobs(msgspec.Struct, frozen=True, kw_only=True):
 
     #: The file of jobs, relative to the scenario.
     jobs: str
-    #: The value of a job that names its Queue; ``none`` puts all jobs into one queue.
+    #: The value of a job that determines its Queue; ``none`` puts all jobs into one queue.
     queues_by: QueueSource = "none"
     #: Only jobs with these values, such as ``queue=ee9e8c``, by user, group, queue or partition.
     only: str = ""
@@ -81,7 +81,7 @@ class BatchJob(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     gpus: int = 0
     #: Milli of each GPU; below 1000 (a share) only for one GPU.
     gpu_milli: int = WHOLE_GPU
-    #: Number of nodes that the job states; 0 if it states none.
+    #: Number of nodes in the trace; 0 if the trace has none.
     nodes: int = 0
     #: The user's estimate of the run time in seconds; ``None`` for the run time itself.
     estimate_s: float | None = None
@@ -95,8 +95,8 @@ class BatchJob(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     queue: str = ""
     #: The partition.
     partition: str = ""
-    #: Why the job does not run in a simulation, such as ``cancelled before its start``; empty for a
-    #: job that runs.
+    #: Reason for omitting the job from a simulation, such as ``cancelled before its start``; empty
+    #: for a job that runs.
     omitted: str = ""
 
 
@@ -123,7 +123,7 @@ class PodShare(NamedTuple):
 
 
 def limit_of(keys: BatchJobs, nodes: Iterable[FleetNode]) -> PodLimit:
-    """The limit of a pod: the keys', else the largest node's."""
+    """The limit of a pod: that of the keys, or the largest node."""
     cpu = gpus = 0
     for node in nodes:
         cpu, gpus = max(cpu, node.cpu_milli), max(gpus, node.gpus)
@@ -158,7 +158,7 @@ def shares_of(job: BatchJob, limit: PodLimit) -> list[PodShare]:
 
 
 def gang_of(job: BatchJob, shares: Sequence[PodShare], source: QueueSource) -> list[FleetPod]:
-    """The pods of a job with these shares; a single pod is no gang."""
+    """The pods of a job with these shares; a single pod is not a gang."""
     name = f"job-{job.job_id}"
     count = sum(share.pods for share in shares)
     if count > MAX_PODS:
@@ -220,7 +220,7 @@ def needs_pool(nodes: Iterable[FleetNode]) -> bool:
 
 
 def _equal_shares(job: BatchJob) -> list[PodShare]:
-    """One pod for each node that a job states; the first ones get what is left over."""
+    """One pod for each node of a job; the first ones get the remainder."""
     count = job.nodes
     amounts = (job.cpu_milli, job.memory_mib, job.gpus)
     rests = [amount % count for amount in amounts]

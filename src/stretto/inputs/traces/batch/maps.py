@@ -1,12 +1,10 @@
 """The map from the columns of a CSV file to the values of batch jobs, as written in YAML.
 
-A value is the name of a column, a number that holds for all rows, or a mapping with the column, its
-unit and its format:
+A value is the name of a column, a number for all rows, or a mapping with the column, its unit and
+its format:
 
-    submit: {column: submitted, format: "%d.%m.%Y %H:%M", zone: Europe/Berlin}
-    duration: {column: minutes, unit: min}
-    gpus: 1
-    user: owner
+    submit: {column: submitted, format: "%d.%m.%Y %H:%M", zone: Europe/Berlin} duration: {column:
+        minutes, unit: min} gpus: 1 user: owner
 """
 
 from pathlib import Path
@@ -41,17 +39,17 @@ NUMBER_UNITS: Final = {"": 1.0}
 
 
 class ColumnSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How a column is read."""
+    """Format of a column."""
 
     #: Its name in the header.
     column: str
-    #: Its unit; empty for the usual one (s, MiB, cores, gpus).
+    #: Its unit; empty for the default (s, MiB, cores, gpus).
     unit: str = ""
     #: Factor of its numbers, besides the unit.
     factor: float = 1.0
     #: A format of ``strptime`` such as ``%d.%m.%Y %H:%M``; empty for numbers, ISO 8601 and clocks.
     format: str = ""
-    #: Time zone of times without one; empty for that of the map.
+    #: Time zone of times without one; empty for the zone of the map.
     zone: str = ""
     #: Numbers or names for words in its cells, such as ``{high: 100, low: 0}``.
     values: dict[str, float | str] = {}
@@ -80,7 +78,7 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
     memory: ValueSpec = 0
     #: GPUs; a fraction below 1 is a share.
     gpus: ValueSpec = 0
-    #: Number of pods that start together; absent lets the nodes cut a large job.
+    #: Number of pods that start together; if absent, the nodes determine the split of a large job.
     pods: ValueSpec | None = None
     #: Name, unique in the file; absent numbers the rows.
     name: str | None = None
@@ -96,7 +94,7 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
     priority: ValueSpec = 0
     #: The user's estimate of the run time.
     estimate: ValueSpec | None = None
-    #: Whether amounts are those of one pod or of the whole job.
+    #: Scope of amounts: one pod or the whole job.
     requests: Literal["pod", "job"] = "pod"
     #: The character between two cells.
     separator: str = ","
@@ -109,7 +107,7 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
 class MappedJobs(BatchJobs, frozen=True, kw_only=True):
     """A workload of batch jobs in a CSV file of any columns."""
 
-    #: The column map, or the file that holds it, relative to the scenario.
+    #: The column map, or a file with the map, relative to the scenario.
     columns: str | ColumnMap = ""
 
 
@@ -128,7 +126,7 @@ def read_map(path: Path) -> ColumnMap:
 
 
 def checked_map(found: ColumnMap, where: str) -> ColumnMap:
-    """A map whose choices were checked.
+    """A map after a check of its choices.
 
     Raises:
         InputError: a value of the map cannot be used.
@@ -136,11 +134,9 @@ def checked_map(found: ColumnMap, where: str) -> ColumnMap:
     ends = [name for name in ("duration", "end") if getattr(found, name) is not None]
     if len(ends) != 1:
         got = " and ".join(ends) or None
-        raise InputError(where, got, "exactly one of duration, end", "name the column of one")
+        raise InputError(where, got, "exactly one of duration, end", "set the column of one")
     if found.start is not None and found.end is None:
-        raise InputError(
-            f"{where}: start", found.start, "end as well", "name the column of the end"
-        )
+        raise InputError(f"{where}: start", found.start, "end as well", "set the column of the end")
     if len(found.separator) != 1 or found.separator in '"\n\r':
         hint = 'for tabs write "\\t" in quotes'
         raise InputError(f"{where}: separator", found.separator, "one character", hint)
@@ -158,7 +154,7 @@ def zone_of(name: str, where: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError) as error:
         expected = "a time zone such as UTC or Europe/Berlin"
-        raise InputError(where, name, expected, "the names are those of the tz database") from error
+        raise InputError(where, name, expected, "use a name of the tz database") from error
 
 
 def spec_of(value: Any) -> ColumnSpec | None:

@@ -10,7 +10,7 @@ from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs, gang_of, limit
 VALUES: Final = ("user", "group", "queue", "partition")
 """Values of a job by which jobs are selected."""
 _SHOWN: Final = 8
-"""Values that a message lists."""
+"""Maximum number of values in a message."""
 
 
 def job_pods(jobs: Sequence[BatchJob], keys: BatchJobs) -> tuple[FleetPod, ...]:
@@ -36,7 +36,9 @@ def pods_on(
 
 
 def selected(jobs: Sequence[BatchJob], only: str) -> tuple[BatchJob, ...]:
-    """The jobs with every value of a selection such as ``queue=ee9e8c,user=u1``; empty for all.
+    """The jobs with every value of a selection such as ``queue=ee9e8c,user=u1``.
+
+    An empty selection matches all jobs.
 
     Raises:
         InputError: the selection is malformed, or no job has its values.
@@ -55,7 +57,7 @@ def selected(jobs: Sequence[BatchJob], only: str) -> tuple[BatchJob, ...]:
 
 
 def _no_job(jobs: Sequence[BatchJob], name: str, value: str) -> InputError:
-    """The error of a value that no job has."""
+    """The error for a value that no job has."""
     known = sorted({getattr(job, name) for job in jobs} - {""})
     more = ", ..." if len(known) > _SHOWN else ""
     expected = f"a {name} of the jobs: {', '.join(known[:_SHOWN]) or 'none has one'}{more}"

@@ -31,15 +31,15 @@ class BatchSource(NamedTuple):
     read: Callable[[Path], tuple[BatchJob, ...]]
     #: Layouts of its files.
     layouts: tuple[FileLayout, ...]
-    #: Reads the nodes that a work list describes itself; ``None`` if it describes none.
+    #: Reads the nodes that a work list describes; ``None`` if it describes none.
     own_nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None
     #: Reads a node list; ``None`` for a format without node lists.
     nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None
     #: Keys of a workload in a scenario.
     keys: type[BatchJobs] = BatchJobs
-    #: (path, keys) to the jobs, for a format whose keys decide how the list is read.
+    #: (path, keys) to the jobs, for a format whose keys determine how the list is read.
     read_by: Callable[[Path, Any], tuple[BatchJob, ...]] | None = None
-    #: Further keys that hold paths.
+    #: Further keys that contain paths.
     paths: tuple[str, ...] = ()
     #: Further options of ``simulate``.
     options: frozenset[str] = frozenset()

@@ -54,7 +54,7 @@ FIELDS: Final = (
 )
 """The fields of a line, in order."""
 CANCELLED: Final = 5
-"""Status of a job that was cancelled; without run time, before its start."""
+"""Status of a cancelled job; without run time, it was cancelled before its start."""
 BURSTS: Final = frozenset({2, 3, 4})
 """Status of lines that describe a part of a job."""
 INTERACTIVE: Final = "interactive"
@@ -67,7 +67,7 @@ _COMMENT: Final = re.compile(r";+\s*(\w+)\s*:\s*(.*)")
 
 
 class SwfHeader(msgspec.Struct, frozen=True):
-    """The header comments that matter to a simulation; 0 and empty mean unknown."""
+    """The header comments that affect a simulation; 0 and empty mean unknown."""
 
     #: Nodes of the computer.
     nodes: int = 0
@@ -103,7 +103,7 @@ def load_swf(path: Path) -> SwfLog:
     """The header and the jobs of a log (plain or gzip).
 
     Raises:
-        InputError: a line is no job of this format, or the log has no job.
+        InputError: a line is not a job of this format, or the log has no job.
     """
     comments: list[str] = []
     rows: list[_Row] = []
@@ -126,11 +126,11 @@ def swf_jobs(path: Path) -> tuple[BatchJob, ...]:
 def swf_nodes(path: Path) -> tuple[FleetNode, ...]:
     """The nodes that the header of a log describes.
 
-    All have ⌊MaxProcs / MaxNodes⌋ processors; one more has what is left over. Without MaxNodes, the
-    processors are a pool.
+    All have ⌊MaxProcs / MaxNodes⌋ processors; one more node has the remainder. Without MaxNodes,
+    the processors are a pool.
 
     Raises:
-        InputError: the header states no number of processors.
+        InputError: the header has no number of processors.
     """
     comments = [line for line in read_text(path).splitlines() if line.lstrip().startswith(";")]
     header = read_header([line.strip() for line in comments])
@@ -152,7 +152,7 @@ def swf_nodes(path: Path) -> tuple[FleetNode, ...]:
 
 
 def read_header(comments: Sequence[str]) -> SwfHeader:
-    """The header of comment lines such as ``; MaxProcs: 1024``; unknown and odd ones are skipped.
+    """The header of lines such as ``; MaxProcs: 1024``; unknown and malformed ones are skipped.
 
     >>> read_header(["; MaxProcs: 64", "; Queue: 2 long jobs"]).queues
     {'2': 'long'}
@@ -262,7 +262,7 @@ class _SwfRows:
         return list(map(float, cells))
 
     def _known(self, field: str, instead: str, high: float) -> list[float]:
-        """The values of a field; where it is unknown or 0, those of another field."""
+        """The values of a field; if it is unknown or 0, those of another field."""
         pairs = zip(self._column(field, -1, high), self._column(instead, -1, high), strict=True)
         return [value if value > 0 else other for value, other in pairs]
 
@@ -278,7 +278,7 @@ class _SwfRows:
 
 
 def _flaw(run: float, size: float, status: float) -> str:
-    """Why a job does not run in a simulation; empty if it does."""
+    """Reason for omitting a job from a simulation; empty if it runs."""
     if run < 0:
         return "cancelled before its start" if status == CANCELLED else "no run time"
     if size < 1:

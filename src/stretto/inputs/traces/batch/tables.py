@@ -1,4 +1,4 @@
-"""Columns of published CSV files: numbers of any spelling, and local times."""
+"""Columns of published CSV files: numbers in any notation, and local times."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def as_number(text: str) -> float | None:
-    """A text as a finite number; ``None`` if it is none."""
+    """A text as a finite number; ``None`` if it is not a number."""
     value = float(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else None
     return value if value is not None and isfinite(value) else None
 
@@ -26,7 +26,7 @@ def numbers(table: CsvTable, column: str, high: float, unknown: float | None = N
         table: the table.
         column: its column.
         high: the maximum.
-        unknown: the value of cells that say unknown; ``None`` refuses them.
+        unknown: the value of unknown cells; ``None`` refuses them.
     """
     found: list[float] = []
     for row, cell in enumerate(table.texts(column)):
@@ -65,7 +65,7 @@ def moments(table: CsvTable, column: str, zone: tzinfo = UTC) -> list[float]:
 
 
 def moment(text: str, zone: tzinfo = UTC) -> float | None:
-    """A date and time as seconds of the epoch; ``None`` if it is none."""
+    """A date and time as seconds of the epoch; ``None`` for other texts."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
@@ -74,7 +74,7 @@ def moment(text: str, zone: tzinfo = UTC) -> float | None:
 
 
 def formatted(text: str, form: str, zone: tzinfo) -> float | None:
-    """A date and time of a ``strptime`` format as seconds of the epoch; ``None`` if it is none."""
+    """A date and time of a ``strptime`` format as seconds of the epoch; ``None`` otherwise."""
     try:
         found = datetime.strptime(text, form)  # noqa: DTZ007 (a zone of its own precedes ours)
         return (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
@@ -83,7 +83,7 @@ def formatted(text: str, form: str, zone: tzinfo) -> float | None:
 
 
 def names(table: CsvTable, column: str) -> Sequence[str]:
-    """The cells of a column as unique names: every text that is not empty."""
+    """The cells of a column as unique names; all non-empty texts are valid."""
     cells = [cell.strip() for cell in table.texts(column)]
     first: dict[str, int] = {}
     for row, cell in enumerate(cells):

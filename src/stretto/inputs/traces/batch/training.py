@@ -36,7 +36,7 @@ CLUSTER_LAYOUT: Final = CsvLayout(
 )
 """Columns of the cluster file of both."""
 NO_GPUS: Final = "no GPUs"
-"""Why a job without GPUs is omitted."""
+"""Reason for omitting a job without GPUs."""
 _MIB_PER_GB: Final = 1024
 
 

@@ -1,7 +1,7 @@
 """The openb fleet as counts of node shapes and pod kinds, for studies that ignore order and times.
 
-The upstream lists have a megabyte of rows that mostly differ in names only. The counts take a few
-kilobytes, so they ship with the package; ``scripts/make_openb_figures.py`` makes the file.
+The upstream lists have a megabyte of rows that mostly differ in names only. The counts need a few
+kilobytes, so they ship with the package; ``scripts/make_openb_figures.py`` creates the file.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ FIGURES_FILE: Final = "data/openb.json"
 
 
 class NodeShape(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """Nodes that differ in their names only."""
+    """Nodes that differ only in their names."""
 
     #: Their number.
     count: int
@@ -34,7 +34,7 @@ class NodeShape(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 class OpenbPodKind(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """Pods that differ in names and times only."""
+    """Pods that differ only in names and times."""
 
     #: Their number.
     count: int

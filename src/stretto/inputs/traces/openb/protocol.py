@@ -79,7 +79,7 @@ def protocol_input(
     arrive_pct: float | None = PUBLISHED_ARRIVE_PCT,
     order: ArrivalOrder = ArrivalOrder.SHUFFLE,
 ) -> ProtocolInput:
-    """Input of one run of the study; ``arrive_pct`` ``None`` takes the list unchanged."""
+    """Input of one run of the study; with ``arrive_pct=None`` the list is used unchanged."""
     rng = Rng(seed).child("openb")
     if order is ArrivalOrder.SHUFFLE:
         nodes = rng.child("nodes").numpy().permutation(len(fleet.nodes))
@@ -153,7 +153,7 @@ def _tuned(
 
 
 def _names(pods: Sequence[FleetPod], arrivals: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """A name for each arrival: the pod's own at first, numbered for repetitions."""
+    """A name for each arrival: the pod's own name first, then numbered repetitions."""
     taken = {pod.name for pod in pods}
     seen: set[int] = set()
     copies: Counter[int] = Counter()

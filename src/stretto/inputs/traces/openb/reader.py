@@ -29,7 +29,7 @@ POD_LAYOUT: Final = CsvLayout(
     ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"),
     ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
 )
-"""Columns of a pod list; the short form has the required ones only."""
+"""Columns of a pod list; the short form has only the required ones."""
 MODEL_SEPARATOR: Final = "|"
 """Separator of the models that a pod may use."""
 _MAX_TIME_S: Final = 10**10

@@ -2,10 +2,10 @@
 
 The VM table has no header. Times are seconds from the start of the trace, in steps of five minutes.
 A VM is a pod with its cores and memory, which runs from its creation to its deletion; its
-deployment is its owner, and its category decides its priority class. V2 has buckets of sizes: the
-upper bound of a bucket is used, and ``>24`` cores and ``>64`` GB are the next sizes on sale. The
-trace has no hosts. Deployments, subscriptions and readings repeat what the VM table has, or have no
-influence on placement; they are not read.
+deployment is its owner, and its category determines its priority class. V2 has buckets of sizes:
+the upper bound of a bucket is used, and ``>24`` cores and ``>64`` GB are the next sizes on sale.
+The trace has no hosts. Deployments, subscriptions and readings repeat the VM table or do not affect
+placement; they are not read.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ PRIORITIES: Final = {"interactive": 1000, "unknown": 500, "delay-insensitive": 1
 LARGE_CORES: Final = 32
 """Cores of the bucket ``>24`` of V2: the next size on sale."""
 LARGE_MEMORY_GB: Final = 112
-"""Memory of the bucket ``>64`` of V2: that of a VM with 16 cores and much memory."""
+"""Memory of the bucket ``>64`` of V2: that of a large-memory VM with 16 cores."""
 _MAX_TIME_S: Final = 10**10
 
 
@@ -88,7 +88,7 @@ def load_vm_table(path: Path, bounds: TraceBounds = EVERYTHING) -> Fleet:
 
 
 def _pod(row: TraceRow, bounds: TraceBounds) -> FleetPod | None:
-    """The pod of a VM; ``None`` if it is not in the bounds."""
+    """The pod of a VM; ``None`` if it is outside the bounds."""
     created = row.number("vmcreated", 0, _MAX_TIME_S)
     owner = row.text("deploymentid")
     deleted = row.number("vmdeleted", 0, _MAX_TIME_S)

@@ -4,7 +4,7 @@ Tables are JSON lines or CSV with a header, in one file or in shards. Times are 
 machine is a node from its ADD to its REMOVE. An instance is a pod for each of its runs: from SUBMIT
 (or the end of the run before) by SCHEDULE on a machine to EVICT, FAIL, FINISH, KILL or LOST; its
 collection is its owner. The priority of a pod is the lowest of its tier. Alloc sets are not
-supported: they are left out, and instances inside of them are plain pods.
+supported: they are omitted, and instances inside them are plain pods.
 
 CPU and memory are normalised to the largest machine; ``unit`` is the size of 1.0.
 """
@@ -35,7 +35,7 @@ TIERS: Final = (
 )
 """Lowest priority and name of each tier (Tirmazi et al., Borg: the Next Generation, 2020)."""
 _ID: Final = 2**63 - 1
-"""Largest identity; as a time it is that of an event after the end of the trace."""
+"""Maximum identity; as a time, it stands for an event after the end of the trace."""
 _US: Final = 1e6
 _MAX_AMOUNT: Final = 1e4
 _CPUS, _MEMORY = "cpus", "memory"
@@ -130,18 +130,18 @@ class _Event(NamedTuple):
     type: InstanceEventType
     #: Machine; empty for none.
     machine: str
-    #: Requested CPU in thousandths of a core; ``None`` if it is not stated.
+    #: Requested CPU in thousandths of a core; ``None`` if absent.
     cpu_milli: int | None
-    #: Requested MiB; ``None`` if it is not stated.
+    #: Requested MiB; ``None`` if absent.
     memory_mib: int | None
-    #: Priority; ``None`` if it is not stated.
+    #: Priority; ``None`` if absent.
     priority: int | None
 
 
 class _Run(NamedTuple):
     """One run of an instance, from its submission to its end."""
 
-    #: Second of its submission; ``None`` if it is not stated.
+    #: Second of its submission; ``None`` if absent.
     submitted_s: float | None = None
     #: Second of its start; ``None`` while it is pending.
     started_s: float | None = None
@@ -149,7 +149,7 @@ class _Run(NamedTuple):
     machine: str = ""
     #: True if it was submitted or started.
     exists: bool = False
-    #: True if it was submitted again while it ran: events of one instant have no order.
+    #: True if it was submitted again while it ran, because events of one instant have no order.
     again: bool = False
 
     def after(self, event: _Event) -> "_Run":
@@ -164,7 +164,7 @@ class _Run(NamedTuple):
         return self
 
     def ended(self, pod: FleetPod, time_s: float) -> FleetPod:
-        """Its pod; one that never started is deleted while it is pending."""
+        """The pod of the run; a pod that never started is deleted while it is pending."""
         stays = time_s == inf
         if self.started_s is None:
             return msgspec.structs.replace(pod, departure_s=None if stays else time_s)
@@ -198,7 +198,7 @@ def load_google(path: Path, bounds: TraceBounds = EVERYTHING, unit: str = UNIT) 
 
 
 class _InstanceReader:
-    """Collects the events of the kept instances, in any order, and makes their pods."""
+    """Collects the events of the kept instances, in any order, and creates their pods."""
 
     def __init__(self, unit: _Unit, bounds: TraceBounds, priorities: Mapping[str, int]) -> None:
         self._unit, self._bounds, self._priorities = unit, bounds, priorities
@@ -222,9 +222,9 @@ class _InstanceReader:
         ]
 
     def notes(self) -> Iterator[str]:
-        """Sentences about what is not supported."""
+        """Sentences about unsupported features."""
         if self._alloc_sets:
-            yield f"{len(self._alloc_sets):,} alloc sets are not supported and left out"
+            yield f"{len(self._alloc_sets):,} alloc sets are not supported and omitted"
         if self._inside:
             yield f"{self._inside:,} events of instances inside alloc sets count as plain pods"
 
@@ -316,7 +316,7 @@ def _machines(
 
 
 def _machine_event(row: TraceRow, unit: _Unit) -> FleetNodeChange:
-    """A machine event; capacities that are not stated are 0."""
+    """A machine event; absent capacities are 0."""
     name = f"machine-{row.integer('machine_id', 1, _ID)}"
     cell = row.text("type")
     known = MachineEventType.__members__
@@ -332,7 +332,7 @@ def _machine_event(row: TraceRow, unit: _Unit) -> FleetNodeChange:
 
 
 def _priorities(files: list[Path]) -> dict[str, int]:
-    """The priority of each collection, for instance events that do not state it."""
+    """The priority of each collection, for instance events without a priority."""
     found: dict[str, int] = {}
     for row in trace_rows(files, COLLECTIONS):
         priority = row.optional("priority", 0, 1e6)
@@ -356,7 +356,7 @@ def _time(row: TraceRow) -> float:
 
 
 def _amount(row: TraceRow, outer: str, inner: str, unit: int) -> int | None:
-    """A normalised amount in units; ``None`` if it is not stated. CSV may spell ``outer_inner``."""
+    """A normalised amount in units; ``None`` if absent. CSV may use ``outer_inner``."""
     for column in (f"{outer}.{inner}", f"{outer}_{inner}"):
         found = row.optional(column, 0, _MAX_AMOUNT)
         if found is not None:

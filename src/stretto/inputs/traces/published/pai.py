@@ -67,7 +67,7 @@ GROUPS: Final = _table(
     "pai_group_tag_table*",
     {"inst_id": "[0-9a-f]{16,}"},
 )
-"""One row for each job with what its user requested."""
+"""One row for each job with the request of its user."""
 MACHINES: Final = _table(
     "node list",
     "machine gpu_type cap_cpu cap_mem cap_gpu",
@@ -96,7 +96,7 @@ class PaiMachines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Job(NamedTuple):
-    """What the job table says about a job."""
+    """A job of the job table."""
 
     #: Second of its submission.
     submit_s: float | None
@@ -167,7 +167,7 @@ def read_machines(path: Path) -> tuple[FleetNode, ...]:
 
 
 class _TaskReader:
-    """Reads the task table and counts what cannot be scheduled."""
+    """Reads the task table and counts tasks that cannot be scheduled."""
 
     def __init__(
         self, jobs: Mapping[str, _Job], requested: Mapping[str, str] | None, bounds: TraceBounds
@@ -187,11 +187,11 @@ class _TaskReader:
         return tasks
 
     def notes(self) -> Iterator[str]:
-        """Sentences about the tasks that are left out."""
+        """Sentences about omitted tasks."""
         if self._without_time:
-            yield f"{self._without_time:,} tasks without a time are left out"
+            yield f"{self._without_time:,} tasks without a time are omitted"
         if self._too_many_gpus:
-            yield f"{self._too_many_gpus:,} tasks with more than {MAX_GPUS} GPUs are left out"
+            yield f"{self._too_many_gpus:,} tasks with more than {MAX_GPUS} GPUs are omitted"
 
     def _task(self, row: TraceRow) -> _Task | None:
         name = row.name("job_name")
@@ -242,7 +242,7 @@ def _gpus(percent: float) -> tuple[int, int]:
 
 
 def _times(row: TraceRow) -> tuple[float | None, float | None]:
-    """Start and run time; ``None`` where the trace has no time."""
+    """Start and run time; ``None`` if the trace has no time."""
     start = row.optional("start_time", 0, _MAX_TIME_S)
     end = row.optional("end_time", 0, _MAX_TIME_S)
     if start is None or end is None:

@@ -1,4 +1,4 @@
-"""The table of traces of many files; ``formats`` makes a trace format of each entry."""
+"""The table of traces of many files; ``formats`` creates a trace format from each entry."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ class PublishedSource(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Keys of a workload in a scenario.
     keys: type[msgspec.Struct]
-    #: The key among them that holds the path of the download.
+    #: The key with the path of the download.
     file: str
     #: (file or folder, kept part, keys) to nodes, pods and changes of nodes.
     fleet: Callable[[Path, TraceBounds, Any], Fleet]
@@ -33,7 +33,7 @@ class PublishedSource(msgspec.Struct, frozen=True, kw_only=True):
         """All pods of a file or folder.
 
         Raises:
-            InputError: there is none, or a row cannot be used.
+            InputError: there is no pod, or a row cannot be used.
         """
         pods = self.fleet(path, EVERYTHING, keys).pods
         if not pods:
