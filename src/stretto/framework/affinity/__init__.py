@@ -1,1 +1,1 @@
-"""Inter-pod rules in the class-cached path: affinity, anti-affinity and topology spread."""
+"""Inter-pod rules in the class-cached engine: affinity, anti-affinity and topology spread."""

@@ -1,9 +1,9 @@
-"""How many more pods the inter-pod rules allow on each node after evictions from that node alone.
+"""Number of pods that the inter-pod rules allow on each node after evictions from that node.
 
 Anti-affinity (in both directions) and hard topology spread limit the number of pods in the domain
 of a node. An eviction from one node changes only the counts of the domains of that node, so each
-rule acts as a resource: the number of additional pods that the domain allows; a pod uses
-one if the rule counts it. Required affinity is the reverse: the evicted pods may be the only match.
+rule acts as a resource: the number of additional pods that the domain allows. A pod uses one if the
+rule counts it. Required affinity is the reverse: the evicted pods may be the only match.
 """
 
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ NO_LIMIT: Final = 1 << 40
 
 
 class DomainExcess(NamedTuple):
-    """A rule that a domain violates when it has too many pods."""
+    """A rule that a domain violates if it has too many pods."""
 
     #: The kind of the rule.
     kind: ConstraintKind
@@ -36,22 +36,24 @@ class DomainExcess(NamedTuple):
     key: int
     #: The population that the rule counts.
     population: int
-    #: int64[slot]: additional pods allowed with the incoming pod; negative: pods to evict.
+    #: int64[slot]: number of additional pods allowed with the incoming pod; negative: pods to
+    #: evict.
     slack: Ints
-    #: bool[slot]: whether the rule counts pods on the node itself.
+    #: bool[slot]: true where the rule counts pods on the node itself.
     here: Mask
 
 
 class RequiredAffinity(NamedTuple):
     """Required affinity: the pods that each domain of a node must have."""
 
-    #: The population that matches.
+    #: Population of the matching pods.
     population: int
-    #: int64[slot]: matching pods in the domain with the fewest; on a host key, those of the node.
+    #: int64[slot]: smallest number of matching pods in a domain; for a host key, the number on the
+    #: node.
     there: Ints
     #: Number of matching pods, by label.
     totals: tuple[int, ...]
-    #: Whether the pod may be the first one while no pod matches.
+    #: True if the pod may be the first one while no pod matches.
     may_be_first: bool
 
     def is_satisfied(self, gone: Ints) -> Mask:

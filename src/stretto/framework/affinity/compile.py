@@ -1,4 +1,4 @@
-"""Compile the inter-pod rules of pod classes into constraints, tallies and populations.
+"""Compiles the inter-pod rules of pod classes into constraints, tallies and populations.
 
 All shards of a profile share one compilation, which adds each class when it first appears. Arrays
 only grow. Everything is recompiled when populations are renumbered or when the domains of a key
@@ -39,11 +39,11 @@ Constraint = tuple[ConstraintKind, int, int, int, int, int]
 
 
 class InterPodWeights(NamedTuple):
-    """How a profile uses the inter-pod rules."""
+    """Use of the inter-pod rules by a profile."""
 
-    #: Whether inter-pod affinity filters nodes.
+    #: True if inter-pod affinity filters nodes.
     affinity_filters: bool
-    #: Whether topology spread filters nodes.
+    #: True if topology spread filters nodes.
     spread_filters: bool
     #: Weight of the affinity score; 0 disables it.
     affinity: int
@@ -58,7 +58,7 @@ class DomainTables:
         """Start without compiled classes."""
         #: Keys and masks.
         self.key_domains = DomainMap(cluster)
-        #: How the profile uses the rules.
+        #: Use of the rules by the profile.
         self.weights = weights
         #: Increases when the tallies get a new layout.
         self.layout: int = 0
@@ -90,7 +90,7 @@ class DomainTables:
         return self._tally["key"].length
 
     def ensure(self, class_ids: Iterable[int]) -> None:
-        """Compile the given classes where needed."""
+        """Compile the given classes if needed."""
         key_domains, classes = self.key_domains, self._cluster.classes
         key_domains.catch_up()
         seen = (self._cluster.domains.epoch, key_domains.layout)
@@ -255,7 +255,7 @@ class DomainTables:
         return number
 
     def _number(self, population: int, key: int, mask: int) -> int:
-        """The tally of a population by a key over a mask, created on first use."""
+        """Tally of a population by a key over a mask, created on first use."""
         found = self._numbers.get((population, key, mask))
         if found is not None:
             return found

@@ -1,9 +1,8 @@
 """The pod counts that one shard or the validator uses, with sums by domain.
 
 A view copies the counts of the cluster through their log and follows node changes through the
-topology labels. Pods that the shard places are counted here immediately (by the kernels or
-``take``) and compared with the cluster at the next ``sync``, which corrects the counts of rejected
-placements.
+topology labels. Pods that the shard places are counted immediately (by the kernels or ``take``) and
+compared with the cluster at the next ``sync``, which corrects the counts of rejected placements.
 """
 
 from collections.abc import Collection, Iterator
@@ -53,7 +52,10 @@ class DomainView:
         return self._basis
 
     def sync(self) -> npt.NDArray[np.int64] | None:
-        """Follow counts and nodes; return changed slots, or ``None`` when all may have changed."""
+        """Follow counts and nodes.
+
+        Return the changed slots, or ``None`` if all may have changed.
+        """
         cluster = self._cluster
         cluster.domains.follow()
         self._basis = cluster.domains_basis
@@ -72,7 +74,7 @@ class DomainView:
         return changed
 
     def ready(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Compile classes and fill their tallies; return True when the layout changed."""
+        """Compile classes and fill their tallies; returns whether the layout changed."""
         self.tables.ensure(class_ids.tolist())
         self.table = self.tables.table()
         if self._layout != self.tables.layout or self._epoch != self._cluster.domains.epoch:
@@ -99,7 +101,7 @@ class DomainView:
 
     @contextmanager
     def without(self, rows: Collection[int]) -> Iterator[None]:
-        """Context manager: exclude some rows of the cluster from the counts."""
+        """Context manager that excludes some rows of the cluster from the counts."""
         populations, slots, counts = self._counted(rows)
         self._add(populations, slots, -counts)
         try:
@@ -125,7 +127,10 @@ class DomainView:
         return named >> SLOT_BITS, named & SLOT_MASK, counts.astype(np.int64)
 
     def overlay(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
-        """int16[slot]: scores with the inter-pod constraints; 0 where one rejects the node."""
+        """int16[slot]: scores with the inter-pod constraints.
+
+        0 where one of them rejects the node.
+        """
         return overlay(self.table, self.state, class_id, row, np.arange(len(row)))
 
     def ensure_stamps(self, entries: int) -> None:
@@ -160,7 +165,7 @@ class DomainView:
             self.state = self.state._replace(pods=np.concatenate([mine, more]))
 
     def _follow_counts(self) -> npt.NDArray[np.int64] | None:
-        """Copy the counts named in the log; return the slots where they differed."""
+        """Copy the counts named in the log; return the slots whose counts differed."""
         counts = self._cluster.domains.counts
         entries = counts.changes_since(self._position)
         if entries is None:

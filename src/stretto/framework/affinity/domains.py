@@ -24,7 +24,7 @@ from stretto.state.rows.slots import BLOCK
 from stretto.state.rows.snapshot import Columns
 
 MANY: Final = 8
-"""Rebuild everything when more than one slot in this number changed."""
+"""Divisor: everything is rebuilt when more than one slot in this number changed."""
 
 
 class _NodeMask(NamedTuple):
@@ -191,7 +191,7 @@ class DomainMap:
         self._fill_blocks(key, np.unique(slots // BLOCK))
 
     def _fill_blocks(self, key: int, blocks: npt.NDArray[np.int64]) -> None:
-        """Update whether blocks lie in one domain; empty blocks have no domain."""
+        """Update the flag of blocks that lie in one domain; empty blocks have no domain."""
         inside = self.domain[key].reshape(-1, BLOCK)[blocks]
         live = self._cluster.nodes.live.reshape(-1, BLOCK)[blocks] > 0
         top = np.where(live, inside, -1).max(axis=1, initial=-1)
@@ -201,7 +201,7 @@ class DomainMap:
         self.block_domain[key, blocks] = np.where(top < 0, 0, np.where(top == low, top, -1))
 
     def _is_host(self, key: int) -> bool:
-        """Whether each node has its own value of a key."""
+        """Return whether each node has its own value of a key."""
         if self.keys[key] != HOSTNAME_LABEL:
             return False
         pairs = self._cluster.nodes.labels.column(HOSTNAME_LABEL)

@@ -1,6 +1,6 @@
-"""Validate that claims satisfy the inter-pod rules on the current counts.
+"""Validates that claims satisfy the inter-pod rules on the current counts.
 
-Two shards may each satisfy every rule on their own snapshots and violate one together. A plan that
+Two shards may each satisfy every rule on their own snapshots and together violate one. A plan that
 was made on outdated counts is therefore validated again, claim by claim in order, each against all
 claims accepted before it.
 """
@@ -18,7 +18,7 @@ from stretto.framework.compiled.affinity import allows, count, is_judged
 from stretto.state.cluster.cluster import Cluster
 
 Recheck = Callable[..., Any]
-"""``recheck(table, state, class_ids, slots)``: count the claims before the first invalid one."""
+"""``recheck(table, state, class_ids, slots)``: number of claims before the first invalid one."""
 
 
 class ClaimRecheck:
@@ -33,7 +33,7 @@ class ClaimRecheck:
         self._recheck = recheck if recheck is not None else recheck_numpy
 
     def stands(self, basis: tuple[int, int, int] | None) -> bool:
-        """Whether counts and nodes are unchanged since a plan was made."""
+        """Return whether counts and nodes are unchanged since a plan was made."""
         self._cluster.domains.follow()
         return basis == self._cluster.domains_basis
 
@@ -43,7 +43,7 @@ class ClaimRecheck:
         slots: npt.NDArray[np.int32],
         gone: Collection[int] = (),
     ) -> bool:
-        """Whether the claims hold together, in order, after the eviction of some rows."""
+        """Return whether the claims hold together, in order, after the eviction of some rows."""
         view = self._view
         view.sync()
         view.ready(distinct(class_ids))
@@ -56,7 +56,7 @@ class ClaimRecheck:
 def recheck_numpy(
     table: Any, state: Any, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]
 ) -> int:
-    """Count claims up to the first invalid one; return how many hold."""
+    """Count the claims before the first invalid one."""
     for done, (class_id, slot) in enumerate(zip(class_ids.tolist(), slots.tolist(), strict=True)):
         if is_judged(table, class_id) and not allows(table, state, class_id, slot):
             return done

@@ -26,7 +26,7 @@ class RuleView:
         self._key_domains = view.tables.key_domains
 
     def exclude_pod(self, class_id: int, slot: int) -> None:
-        """From now on, ignore one pod of a class on its slot."""
+        """Ignore one pod of a class on its slot from now on."""
         self._view.ready(np.array([class_id], np.int32))
         self._view.take(class_id, slot, -1)
 
@@ -41,8 +41,8 @@ class RuleView:
         return np.asarray(self._key_domains.domain[number], np.int64)
 
     def is_host(self, key: str) -> bool:
-        """Whether each node has its own value of the label."""
-        number = self._key_domains.key(key)  # first: a new key replaces the array
+        """Return whether each node has its own value of the label."""
+        number = self._key_domains.key(key)  # first, because a new key replaces the array
         return bool(self._key_domains.is_host[number])
 
     def pods(self, population: int) -> Ints:
@@ -83,7 +83,7 @@ class RuleView:
 
 
 def current_view(tables: DomainTables, cluster: Cluster) -> RuleView | None:
-    """A copy of the current pod counts; ``None`` where no rule counts pods."""
+    """Copy the current pod counts; ``None`` if no rule counts pods."""
     if not cluster.domains.populations:
         return None
     view = DomainView(tables, cluster)

@@ -1,1 +1,1 @@
-"""The plugin contract: what a rule declares and what the engine passes to it."""
+"""The plugin contract: the declarations of a rule and its inputs from the engine."""

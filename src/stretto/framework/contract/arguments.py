@@ -11,11 +11,11 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.framework.compiled.tables import SCORE_COLUMNS, SHAPE_POINTS
 
 TYPE_KEYS: Final = frozenset({"apiVersion", "kind"})
-"""Type fields that kube-scheduler's arguments may carry."""
+"""Type fields that kube-scheduler's arguments may contain."""
 MAX_RESOURCE_WEIGHT: Final = 100
 """Largest weight of a resource, as in kube-scheduler."""
 MAX_SHAPE_SCORE: Final = 10
-"""Scores of a shape run to 10, as in kube-scheduler, and are scaled to 100."""
+"""Largest score of a shape, as in kube-scheduler; scores are scaled to 100."""
 
 ResourceWeights = tuple[tuple[str, int], ...]
 """(resource name, weight) pairs, in the order given."""
@@ -23,15 +23,15 @@ Shape = tuple[tuple[float, float], ...]
 """(utilisation 0..100, score 0..100) points, ascending."""
 
 CPU_AND_MEMORY: Final[ResourceWeights] = (("cpu", 1), ("memory", 1))
-"""Resources that are weighed by default."""
+"""Default resources of scores, with their weights."""
 
 
 def mapping(value: Any, known: Collection[str], where: str) -> Mapping[str, Any]:
-    """A mapping with known keys only.
+    """Check a mapping and return it; only known keys are allowed.
 
     Raises:
-        InputError: it is not a mapping.
-        UnknownNameError: a key is unknown; names the nearest.
+        InputError: the value is not a mapping.
+        UnknownNameError: a key is unknown; the message contains the nearest name.
     """
     if value is None:
         return {}
@@ -44,12 +44,12 @@ def mapping(value: Any, known: Collection[str], where: str) -> Mapping[str, Any]
 
 
 def arguments(value: Any, known: Collection[str], name: str) -> Mapping[str, Any]:
-    """The arguments of the rule of that name, with known keys only."""
+    """Return the arguments of the rule with a name; only known keys are allowed."""
     return mapping(value, {*known, *TYPE_KEYS}, f"args of {name}")
 
 
 def sequence(value: Any, where: str) -> Sequence[Any]:
-    """A list; ``None`` is an empty one."""
+    """Check a list and return it; ``None`` counts as empty."""
     if value is None:
         return ()
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
@@ -58,21 +58,21 @@ def sequence(value: Any, where: str) -> Sequence[Any]:
 
 
 def whole(value: Any, low: int, high: int, where: str) -> int:
-    """A whole number from ``low`` to ``high``."""
+    """Check a whole number from ``low`` to ``high`` and return it."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InputError(where, value, f"a whole number from {low} to {high}")
     return value
 
 
 def number(value: Any, low: float, high: float, where: str) -> float:
-    """A number from ``low`` to ``high``."""
+    """Check a number from ``low`` to ``high`` and return it."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InputError(where, value, f"a number from {low:g} to {high:g}")
     return float(value)
 
 
 def one_of(value: Any, choices: Collection[str], where: str) -> str:
-    """One of some words; an error names the nearest."""
+    """Check that a value is one of some words and return it; an error contains the nearest word."""
     if not isinstance(value, str):
         raise InputError(where, value, f"one of {', '.join(sorted(choices))}")
     if value not in choices:
@@ -81,21 +81,24 @@ def one_of(value: Any, choices: Collection[str], where: str) -> str:
 
 
 def flag(value: Any, where: str) -> bool:
-    """True or false."""
+    """Check a boolean and return it."""
     if not isinstance(value, bool):
         raise InputError(where, value, "true or false")
     return value
 
 
 def text(value: Any, where: str) -> str:
-    """A text that is not empty."""
+    """Check a non-empty text and return it."""
     if not isinstance(value, str) or not value:
         raise InputError(where, value, "a text that is not empty")
     return value
 
 
 def resource_weights(value: Any, where: str) -> ResourceWeights:
-    """``[{name, weight}]``; absent: CPU and memory with weight 1; weight absent or 0: 1."""
+    """Read ``[{name, weight}]``; if absent, CPU and memory with weight 1.
+
+    A weight of 0 counts as 1.
+    """
     found: dict[str, int] = {}
     for i, item in enumerate(sequence(value, where)):
         place = f"{where}[{i}]"
@@ -110,7 +113,10 @@ def resource_weights(value: Any, where: str) -> ResourceWeights:
 
 
 def shape(value: Any, where: str) -> Shape:
-    """``[{utilization, score}]``, utilisation ascending; scores 0..10 are stretched to 0..100."""
+    """Read ``[{utilization, score}]`` with ascending utilisation.
+
+    Scores 0..10 are scaled to 0..100.
+    """
     points: list[tuple[float, float]] = []
     for i, item in enumerate(sequence(value, where)):
         place = f"{where}[{i}]"

@@ -1,6 +1,6 @@
 """Node labels as arrays, for authors of rules.
 
-Each distinct value is parsed once, however many nodes have it.
+Each distinct value is parsed once, independent of the number of nodes.
 """
 
 import numpy as np
@@ -20,9 +20,9 @@ def label_numbers(
 
 
 def label_domains(view: View, key: str) -> npt.NDArray[np.int64]:
-    """int64[slot]: a number for each value of a label, the same for equal ones; 0 without it.
+    """int64[slot]: number of the label value; equal values have equal numbers, 0 means no label.
 
-    Made for ``np.bincount(domains, weights=...)``: sums by rack, zone or power circuit.
+    Use it with ``np.bincount(domains, weights=...)``: sums by rack, zone or power circuit.
     """
     _, which = np.unique(view.nodes.labels.column(key), return_inverse=True)
     return (which + (0 if (view.nodes.labels.column(key) == 0).any() else 1)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A class's requests in units of the scan columns, as formulas take them."""
+"""Requests of a class in units of the scan columns, as formulas need them."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.resources import CPU, PODS
 
 FIRST_KIND = 1
-"""Device kind number for pods that request none: the first known kind."""
+"""Device kind number for pods that request no devices: the first known kind."""
 
 
 def scaled_requests(pod: PodClass, view: View) -> dict[int, int]:
-    """A class's requests in scan steps by resource column, one pod place included."""
+    """Requests of a class in scan steps by resource column, including one pod slot."""
     scale = view.columns.ledger.resources.scaled_request
     requests = {column: scale(column, amount) for column, amount in pod.requests}
     requests[PODS] = 1
@@ -21,7 +21,7 @@ def scaled_requests(pod: PodClass, view: View) -> dict[int, int]:
 
 
 def amount_of(pod: PodClass, view: View, name: str, slots: SlotArray) -> ResourceAmount:
-    """A resource of some slots and the class's request; zeros where no node has it."""
+    """Amounts of a resource on some slots, and the class's request; zeros if no node has it."""
     columns = view.columns
     column = columns.ledger.resources.known(name)
     if column is None or column >= len(columns.free):
@@ -40,7 +40,7 @@ def devices_of(view: View, slots: SlotArray) -> DeviceSlots:
 
 
 def wanted_of(pod: PodClass, view: View, request: int = 0) -> DeviceDemand:
-    """A class's CPU and one of its device requests; no devices where it requests none."""
+    """CPU and one device request of a class; no devices if it requests none."""
     cpu = scaled_requests(pod, view).get(CPU, 0)
     if request >= len(pod.devices):
         return DeviceDemand(cpu, 0, 0, FIRST_KIND, 0)

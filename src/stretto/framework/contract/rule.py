@@ -1,9 +1,11 @@
-"""The one contract of scheduling rules: what a rule declares, and the forms in which it is called.
+"""The contract of scheduling rules.
 
-The default engine calls a ``FilterRule`` or ``ScoreRule`` for a class of pods and a batch of slots
-and gets a mask or an int row. ``kube-parity`` calls a ``FilterPlugin`` or ``ScorePlugin`` for one
-pod and gets kube-scheduler's statuses for all nodes; ``contract.shared`` lets it run a rule
-unchanged. Both forms carry one ``Declaration``.
+The declarations of a rule, and the forms in which it is called.
+
+The default engine calls a ``FilterRule`` or ``ScoreRule`` for a class of pods and a batch of slots;
+the result is a mask or an int row. ``kube-parity`` calls a ``FilterPlugin`` or ``ScorePlugin`` for
+one pod; the result is kube-scheduler's statuses for all nodes. With ``contract.shared``, it runs a
+rule unchanged. Both forms have one ``Declaration``.
 """
 
 from abc import ABC, abstractmethod
@@ -27,33 +29,34 @@ from stretto.state.rows.snapshot import Columns, DerivedColumns
 from stretto.state.work.units import Cure
 
 SlotArray = npt.NDArray[np.int64]
-"""int64[k]: the slots in question."""
+"""int64[k]: the evaluated slots."""
 BoolArray = npt.NDArray[np.bool_]
-"""bool[k]: one answer per slot in question."""
+"""bool[k]: one value per evaluated slot."""
 IntArray = npt.NDArray[np.int32]
-"""int32[k]: one score per slot in question."""
+"""int32[k]: one score per evaluated slot."""
 NodeScores = npt.NDArray[np.int64]
 """int64[k]: one position or score per node of a parity snapshot."""
 
 TOP_SCORE: Final = 100
-"""Scores run from 0 to this, on an absolute scale, before the profile's weight."""
+"""Maximum score on an absolute scale, before the profile's weight; the minimum is 0."""
 
 
 class Scope(Enum):
-    """What a rule's answer for a slot depends on, apart from the class."""
+    """Inputs of a rule's result for a slot, apart from the class."""
 
-    #: The node object alone (labels, taints, name): cached per signature, patched on node changes.
+    #: The node object alone (labels, taints, name): cached per signature, updated on node changes.
     STATIC = "static"
-    #: What is on this slot now (usage, ports, devices): cached per class, replayed from the log.
+    #: The current state of this slot (usage, ports, devices): cached per class, updated from the
+    #: log.
     SLOT = "slot"
-    #: What is on other slots too (domains): evaluated at every decision.
+    #: The state of other slots, too (domains): evaluated at every decision.
     DOMAIN = "domain"
 
 
 class Subject(Enum):
-    """What a refusal is about; explanations word and group reasons by it."""
+    """Subject of a refusal; explanations word and group reasons by it."""
 
-    #: The node and what is free on it.
+    #: The node and its free amounts.
     NODE = "node"
     #: The nodes that the pod names: its node name, selector or required affinity.
     NODE_CHOICE = "node choice"
@@ -78,7 +81,7 @@ class Neighbours(Protocol):
         ...
 
     def is_host(self, key: str) -> bool:
-        """Whether each node has a value of its own for the label."""
+        """Return whether each node has its own value of the label."""
         ...
 
     def pods(self, population: int) -> npt.NDArray[np.int64]:
@@ -107,35 +110,35 @@ class Neighbours(Protocol):
 
 
 class View(NamedTuple):
-    """What a rule may read. Read-only: the guard stops a rule that writes to it."""
+    """State that a rule may read. It is read-only: the guard stops a rule that writes to it."""
 
     #: Scan columns of the snapshot: free and allocatable amounts, ports, devices.
     columns: Columns
     #: Node objects by slot: names, labels, taints.
     nodes: NodeFacts
-    #: The workload that fragmentation is measured against.
+    #: Typical pods against which fragmentation is measured.
     typical: TypicalPodTable = NO_TYPICAL_PODS
-    #: Pod counts, for rules over domains; ``None`` where no rule counts pods.
+    #: Pod counts, for rules over domains; ``None`` if no rule counts pods.
     look: Neighbours | None = None
 
 
 class Refusal(NamedTuple):
-    """One reason for which a filter refuses, and the slots that it holds for."""
+    """One reason for which a filter refuses slots, and the slots to which it applies."""
 
     #: Text in Kubernetes' form, such as ``Insufficient cpu``.
     reason: str
-    #: bool[k]: the slots in question that it holds for.
+    #: bool[k]: evaluated slots to which it applies.
     mask: BoolArray
-    #: Whether evicting pods from the node could cure it (preemption may help).
+    #: True if evicting pods from the node could resolve it (preemption may help).
     resolvable: bool = True
 
 
 class Restrict(NamedTuple):
-    """The pod may go to these slots only (pins such as a node's name)."""
+    """Restriction of the pod to these slots (pins such as a node's name)."""
 
-    #: int64[k]: the only slots to look at.
+    #: int64[k]: the only slots to evaluate.
     slots: SlotArray
-    #: Names that the pod gives, absent nodes included; ``None`` where it names none.
+    #: Node names that the pod gives, including missing nodes; ``None`` if it gives none.
     names: frozenset[str] | None = None
 
 
@@ -147,31 +150,33 @@ class Fail(NamedTuple):
 
 
 class Declaration:
-    """What a rule declares, for every engine.
+    """The declarations of a rule, for every engine.
 
-    ``class X(..., declares=Y)`` takes every declaration that ``X`` does not make itself from ``Y``.
+    ``class X(..., declares=Y)`` copies every declaration from ``Y`` that ``X`` does not make
+    itself.
     """
 
     #: Name in profiles and messages.
     NAME: ClassVar[str]
-    #: What the answer depends on.
+    #: Inputs of the result.
     SCOPE: ClassVar[Scope]
     #: Events that may turn a refusal into an acceptance; a refused pod waits for these.
     CURES: ClassVar[Cure] = Cure.NONE
-    #: The same where the rule refused the pod before any node was looked at; ``None``: ``CURES``.
+    #: Events if the rule refused the pod before the evaluation of nodes; ``None`` for the same as
+    #: ``CURES``.
     CYCLE_CURES: ClassVar[Cure | None] = None
-    #: What a refusal is about.
+    #: Subject of its refusals.
     SUBJECT: ClassVar[Subject] = Subject.NODE
-    #: Whether kube-scheduler calls it before the nodes (PreFilter). A rule without that step gives
+    #: True if kube-scheduler calls it before the nodes (PreFilter). A rule without that step gives
     #: each node outside its ``Restrict`` a reason of its own, and is never skipped.
     PREFILTERS: ClassVar[bool] = True
-    #: Weight of its score where the profile gives none: kube-scheduler's default.
+    #: Default weight of its score: kube-scheduler's default.
     WEIGHT: ClassVar[int] = 1
-    #: Whether every profile keeps it as a filter, also one that disables it.
+    #: True if every profile keeps it as a filter, even a profile that disables it.
     PERMANENT: ClassVar[bool] = False
 
     def __init_subclass__(cls, declares: "type[Declaration] | None" = None, **more: Any) -> None:
-        """Take over the declarations of another form of the rule."""
+        """Copy the declarations of another form of the rule."""
         super().__init_subclass__(**more)
         if declares is None:
             return
@@ -196,54 +201,55 @@ _DECLARED: Final = (
 
 
 class DerivedRule(DerivedColumns, Protocol):
-    """A filter whose answer is a comparison of amounts in columns of its own.
+    """A filter whose result is a comparison of amounts in columns of its own.
 
-    A slot passes if every derived column has the amount that the class takes from it. The last
+    A slot passes if every derived column has the amount that the class requests. The last
     ``scored`` columns refuse no slot that the other columns admit, so they are not compared.
     """
 
     @property
     def scored(self) -> int:
-        """How many columns, the last ones, only a score reads."""
+        """Number of columns at the end that only a score reads."""
         ...
 
     def amounts(self, pod: PodClass) -> Sequence[tuple[int, int]]:
-        """What a class takes, in the order of the columns: (column, amount in scan steps)."""
+        """Requests of a class, in the order of the columns: (column, amount in scan steps)."""
         ...
 
 
 class Rule(Declaration, ABC):
-    """What every rule of the default engine has. Subclass ``FilterRule``, ``ScoreRule`` or both."""
+    """Base of every rule of the default engine. Subclass ``FilterRule``, ``ScoreRule`` or both."""
 
-    #: Whether the kernels apply it themselves, from what is compiled of a class.
+    #: True if the kernels apply it themselves, from the compiled constants of a class.
     FUSED: ClassVar[bool] = False
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read the profile's arguments; refuse unknown or wrong ones with ``InputError``."""
+        """Read the profile's arguments; raise ``InputError`` for unknown or invalid ones."""
         self.args = args
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """What of the class the answer depends on; ``None`` when the rule does not concern it.
+        """Part of the class on which the result depends; ``None`` if the rule does not apply.
 
         Classes with equal signatures share one row of a static rule.
         """
         return pod.id
 
     def cures(self, pod: PodClass) -> Cure:
-        """Those of ``CURES`` that may help pods of a class."""
+        """Events among ``CURES`` that may help pods of a class."""
         return self.CURES
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """Narrow the search before any slot is looked at; ``None`` looks at all."""
+        """Restrict the search before any slot is evaluated; ``None`` for all slots."""
         return None
 
 
 class FilterRule(Rule):
-    """Decides which slots a pod may use."""
+    """Determines the slots that a pod may use."""
 
-    #: Reason in Kubernetes' form, for rules that have but one; empty names the rule.
+    #: Reason in Kubernetes' form, for rules with only one reason; if empty, the reason names the
+    #: rule.
     REASON: ClassVar[str] = ""
-    #: Whether evicting pods may cure a refusal.
+    #: True if evicting pods may resolve a refusal.
     RESOLVABLE: ClassVar[bool] = True
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
@@ -252,23 +258,29 @@ class FilterRule(Rule):
 
     @abstractmethod
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the pod may go."""
+        """bool[k]: true where the pod may be placed."""
 
     def derived(self, nodes: NodeFacts, ledger: Ledger) -> DerivedRule | None:
-        """The form for the kernels: columns that they compare and charge; else ``filter``."""
+        """Form for the kernels: columns that they compare and charge.
+
+        ``None`` to use ``filter``.
+        """
         return None
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Every reason with the slots it holds for; together they cover what ``filter`` refuses."""
+        """Every reason with the slots to which it applies.
+
+        Together they cover the refused slots.
+        """
         refused = ~self.filter(pod, view, slots)
         reason = self.REASON or f"node(s) rejected by rule {self.NAME}"
         return [Refusal(reason, refused, self.RESOLVABLE)] if refused.any() else []
 
 
 class ScoreRule(Rule):
-    """Ranks the slots that a pod may use."""
+    """Scores the slots that a pod may use."""
 
-    #: Whether the compiled score reads the derived columns of the same rule as a filter.
+    #: True if the compiled score reads the derived columns of the same rule as a filter.
     SCORES_DERIVED: ClassVar[bool] = False
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
@@ -277,10 +289,13 @@ class ScoreRule(Rule):
 
     @abstractmethod
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k] in 0..100 for slots that pass every filter; others' values do not matter."""
+        """int32[k] in 0..100 for slots that pass every filter.
+
+        The values of other slots are ignored.
+        """
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore | None:
-        """The form for the kernels; with ``None`` the engine calls ``score``."""
+        """Form for the kernels; ``None`` to call ``score``."""
         return None
 
 
@@ -288,7 +303,7 @@ class ScoreRule(Rule):
 
 
 class NodeDryRun:
-    """One plugin's status for one node while pods are removed from it and added back."""
+    """Status of one plugin for one node while pods are removed from it and added back."""
 
     def remove(self, pod: SchedulingFacts) -> None:
         """Remove a pod from the node."""
@@ -297,7 +312,7 @@ class NodeDryRun:
         """Add a pod to the node."""
 
     def status(self) -> PluginStatus:
-        """The plugin's status for the node as it is now."""
+        """The plugin's status for the current node."""
         return SUCCESS
 
 
@@ -305,7 +320,7 @@ class FixedDryRun(NodeDryRun):
     """The dry run of a plugin that does not depend on the node's pods."""
 
     def __init__(self, status: PluginStatus) -> None:
-        """Give this status, whichever pods are removed."""
+        """Return this status for any removed pods."""
         self._status = status
 
     def status(self) -> PluginStatus:
@@ -314,14 +329,14 @@ class FixedDryRun(NodeDryRun):
 
 
 class NodeCheck(ABC):
-    """One plugin's view of all nodes for one pod."""
+    """Result of one plugin for one pod on all nodes."""
 
-    #: Names of the only nodes that the pod may go to; ``None`` for any.
+    #: Names of the only nodes that the pod may use; ``None`` for any.
     only: frozenset[str] | None = None
 
     @abstractmethod
     def verdict(self) -> NodeStatuses | None:
-        """The plugin's status for every node; ``None`` where it refuses none."""
+        """The plugin's status for every node; ``None`` if it refuses none."""
 
     def trial(self, node: int) -> NodeDryRun:
         """A dry run on one node."""
@@ -330,10 +345,10 @@ class NodeCheck(ABC):
 
 
 class FixedCheck(NodeCheck):
-    """A view that is computed at once and that does not depend on other pods."""
+    """A result that is computed at once and does not depend on other pods."""
 
     def __init__(self, verdict: NodeStatuses | None, only: frozenset[str] | None = None) -> None:
-        """Give this verdict."""
+        """Return this verdict."""
         self._verdict = verdict
         self.only = only
 
@@ -347,7 +362,7 @@ class FilterPlugin(Declaration, ABC):
 
     @abstractmethod
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The plugin's view of the nodes, or the status that skips it or ends the cycle."""
+        """The plugin's result for all nodes, or the status that skips it or ends the cycle."""
 
 
 class ScorePlugin(Declaration, ABC):
@@ -357,4 +372,4 @@ class ScorePlugin(Declaration, ABC):
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
-        """int64[k] in 0..100, normalised over the feasible nodes; ``None`` when it is skipped."""
+        """int64[k] in 0..100, normalised over the feasible nodes; ``None`` if it is skipped."""

@@ -1,7 +1,7 @@
-"""Rules that kube-parity runs unchanged: a static rule evaluated on the nodes of a parity snapshot.
+"""Rules that kube-parity runs unchanged: static rules, evaluated on the nodes of a parity snapshot.
 
-A snapshot holds its nodes as ``NodeFacts`` by position, so positions serve as slots. Answers depend
-on the signature and the nodes alone, and are cached until a node changes.
+A snapshot stores its nodes as ``NodeFacts`` by position, so positions serve as slots. Results
+depend on the signature and the nodes alone, and are cached until a node changes.
 """
 
 from collections.abc import Sequence
@@ -42,24 +42,24 @@ _NO_COLUMNS: Final = Columns(Ledger())
 
 
 class SharedFilter(FilterPlugin):
-    """Asks a static filter rule, whose verdict and reasons are kube-scheduler's."""
+    """Calls a static filter rule whose verdict and reasons are kube-scheduler's."""
 
     #: The rule.
     RULE: ClassVar[type[FilterRule]]
 
     def __init_subclass__(cls, rule: type[FilterRule] | None = None, **more: Any) -> None:
-        """Name the rule, whose declarations this form takes over."""
+        """Set the rule; this form copies its declarations."""
         super().__init_subclass__(declares=rule, **more)
         if rule is not None:
             cls.RULE = rule
 
     def __init__(self) -> None:
-        """Make the rule without arguments: kube-parity takes none."""
-        #: The rule, made.
+        """Create the rule without arguments: kube-parity has none."""
+        #: Instance of the rule.
         self.rule = self.RULE({})
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The rule's refusals as statuses; skipped where the rule does not concern the pod."""
+        """The rule's refusals as statuses; skipped if the rule does not apply to the pod."""
         pod_class = pod.as_class
         signature = self.rule.filter_signature(pod_class)
         if signature is None:
@@ -81,25 +81,25 @@ class SharedFilter(FilterPlugin):
 
 
 class SharedScore(ScorePlugin):
-    """Asks a static score rule whose values are kube-scheduler's, normalisation included."""
+    """Calls a static score rule whose values, including normalisation, are kube-scheduler's."""
 
     #: The rule.
     RULE: ClassVar[type[ScoreRule]]
 
     def __init_subclass__(cls, rule: type[ScoreRule] | None = None, **more: Any) -> None:
-        """Name the rule, whose declarations this form takes over."""
+        """Set the rule; this form copies its declarations."""
         super().__init_subclass__(declares=rule, **more)
         if rule is not None:
             cls.RULE = rule
 
     def __init__(self) -> None:
-        """Make the rule without arguments: kube-parity takes none."""
+        """Create the rule without arguments: kube-parity has none."""
         self._rule = self.RULE({})
 
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
-        """int64[k]: the rule's scores; ``None`` where it does not concern the pod."""
+        """int64[k]: the rule's scores; ``None`` if it does not apply to the pod."""
         pod_class, nodes = pod.as_class, snapshot.nodes
         signature = self._rule.score_signature(pod_class)
         if signature is None:
@@ -113,22 +113,22 @@ class SharedScore(ScorePlugin):
 
 
 def shared_filter(rule: type[FilterRule]) -> type[SharedFilter]:
-    """The form of a rule of which kube-parity needs the filter and nothing else."""
+    """Form of a rule of which kube-parity needs only the filter."""
     return type(f"Shared{rule.__name__}", (SharedFilter,), {}, rule=rule)
 
 
 def shared_score(rule: type[ScoreRule]) -> type[SharedScore]:
-    """The form of a rule of which kube-parity needs the score and nothing else."""
+    """Form of a rule of which kube-parity needs only the score."""
     return type(f"Shared{rule.__name__}", (SharedScore,), {}, rule=rule)
 
 
 def view_of(nodes: NodeColumns) -> View:
-    """The nodes of a parity snapshot in the form that rules read."""
+    """View of the nodes of a parity snapshot, in the form that rules read."""
     return View(_NO_COLUMNS, nodes.facts)
 
 
 def statuses_of(refusals: Sequence[Refusal], size: int) -> NodeStatuses | None:
-    """One status per node with all of its reasons; unresolvable where one of them is."""
+    """One status per node with all of its reasons; unresolvable if one of the reasons is."""
     if not refusals:
         return None
     which = np.zeros(size, np.int64)

@@ -1,6 +1,7 @@
-"""How fast the CPUs of nodes are: requests mean cores of one reference model.
+"""CPU speeds of nodes: requests mean cores of one reference model.
 
-Rules about measured load count the work of a core, so that nodes of different CPU models compare.
+Rules about measured load count the work of a core, so that nodes with different CPU models are
+comparable.
 """
 
 from collections.abc import Mapping
@@ -14,17 +15,17 @@ from stretto.framework.contract import arguments as read
 from stretto.state.nodes.table import NodeFacts
 
 SLOWEST: Final = 0.1
-"""Least speed that is accepted: a smaller one is a typing error."""
+"""Lowest allowed speed: a lower one is a typing error."""
 FASTEST: Final = 10.0
-"""Greatest speed that is accepted."""
+"""Highest allowed speed."""
 
 
 class CpuSpeeds(NamedTuple):
-    """How fast the CPUs of nodes are, by the value of a label such as the CPU model."""
+    """CPU speeds of nodes, by the value of a label such as the CPU model."""
 
     #: The label.
     label: str
-    #: Work of a core per work of a core of the speed 1; 1 for other values.
+    #: Work of a core relative to a core of speed 1, by label value; 1 for other values.
     factors: Mapping[str, float]
 
     def on(self, nodes: NodeFacts, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -37,10 +38,10 @@ class CpuSpeeds(NamedTuple):
 
 
 def read_speeds(given: Any, where: str) -> CpuSpeeds | None:
-    """Speeds by a label; ``None`` where none are given.
+    """Read speeds by a label; ``None`` if none are given.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
+        InputError: a value has the wrong form; the message contains its path.
     """
     if given is None:
         return None

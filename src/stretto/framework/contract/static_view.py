@@ -1,7 +1,7 @@
-"""The view of a rule with the scope STATIC: nodes, without anything that claims change.
+"""The view of a rule with the scope STATIC: nodes, without the columns that claims change.
 
-The answer of a static rule is cached until the node changes. A static rule that reads what claims
-change would be right once and wrong afterwards, so reading such a column is an error.
+The result of a static rule is cached until the node changes. If a static rule read a column that
+claims change, its cached result would become wrong. Therefore such a read is an error.
 """
 
 from collections.abc import Sized
@@ -21,7 +21,7 @@ CLAIMED: Final = {
     "nodes": frozenset({"topology"}),
     "look": frozenset(),
 }  # fmt: skip
-"""Names that claims change, by their place in a view; every name of ``look`` is one."""
+"""Names that claims change, by their place in a view; every name of ``look`` is one of them."""
 _INNER: Final = {
     "columns": {"ledger": "columns.ledger"},
     "columns.ledger": {"devices": "columns.ledger.devices"},
@@ -29,11 +29,11 @@ _INNER: Final = {
 
 
 class ClaimedColumnError(StrettoError):
-    """A static rule read what claims change."""
+    """Error of a static rule that reads a column which claims change."""
 
     def __init__(self, column: str) -> None:
         super().__init__(column)
-        #: The column, as the rule reaches it from its view.
+        #: Column, with its path from the view.
         self.column = column
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class ClaimedColumnError(StrettoError):
 
 
 class StaticPart:
-    """A part of a view that refuses the names that claims change."""
+    """A part of a view that refuses access to the names that claims change."""
 
     def __init__(self, part: object, place: str) -> None:
         """Guard a part of a view; ``place`` is its place in the view."""
@@ -56,7 +56,7 @@ class StaticPart:
         return len(cast(Sized, self._part))
 
     def __getattr__(self, name: str) -> Any:
-        """The name of the part.
+        """Return an attribute of the part.
 
         Raises:
             ClaimedColumnError: claims change it.
@@ -70,7 +70,7 @@ class StaticPart:
 
 
 def static_view(view: View) -> View:
-    """The view that a static rule gets; a view that is static already stays."""
+    """Return the view for a static rule; a view that is already static is returned unchanged."""
     if isinstance(view.columns, StaticPart):
         return view
     return view._replace(
@@ -81,7 +81,7 @@ def static_view(view: View) -> View:
 
 
 def whole_view(view: View) -> View:
-    """The view behind a static one; any other view itself."""
+    """Return the view behind a static one; any other view is returned unchanged."""
     columns: Any = view.columns
     if not isinstance(columns, StaticPart):
         return view

@@ -1,1 +1,1 @@
-"""The class-cached engine: score rows per class, kept up to date from the change log."""
+"""The class-cached engine: score rows per class, updated from the change log."""

@@ -21,12 +21,12 @@ class RuleCallback:
 
     The NumPy tier calls ``slot_values`` and ``domain_values``. The compiled tier calls a C function
     pointer; slots and results pass through shared buffers (``RuleCalls``). The first callback of a
-    kernel call makes the arrays that a rule can reach read-only and ``finish`` makes them writable
-    again, because a lock per callback costs more than most rules.
+    kernel call makes the arrays that a rule can access read-only, and ``finish`` makes them
+    writable again, because a lock per callback costs more than most rules.
     """
 
     def __init__(self, rules: PythonRules, view: Callable[[], View]) -> None:
-        """Wrap the rules of a profile; ``view`` is the state that they may read."""
+        """Wrap the rules of a profile; ``view`` returns the state that they may read."""
         self._rules = rules
         self._view_now = view
         self._view: View | None = None
@@ -40,11 +40,11 @@ class RuleCallback:
 
     @property
     def over_domains(self) -> bool:
-        """Whether some rule has the scope DOMAIN."""
+        """True if some rule has the scope DOMAIN."""
         return self._rules.over_domains
 
     def concerns(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether a rule concerns one of these classes; one over domains concerns all."""
+        """True if a rule applies to one of these classes; a rule over domains applies to all."""
         if self._rules.over_domains:
             return True
         return any(map(self._rules.concerned, distinct(class_ids).tolist()))
@@ -52,7 +52,7 @@ class RuleCallback:
     def slot_values(
         self, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: -1 where a rule with the scope SLOT rejects, else the weighted scores."""
+        """int16[k]: -1 where a rule with the scope SLOT rejects, otherwise the weighted scores."""
         return self._rules.values(self._view_now(), class_id, slots)
 
     def domain_values(
@@ -89,7 +89,7 @@ class RuleCallback:
             raise error
 
     def _answer(self, class_id: int, count: int, flag: int) -> None:
-        """Called by the kernel: evaluate the first ``count`` slots of the buffer."""
+        """Evaluate the first ``count`` slots of the buffer; called by the kernel."""
         try:
             assert self._view is not None, "the kernel was called without ``compiled``"
             if self._locked is None:

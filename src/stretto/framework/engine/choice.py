@@ -1,4 +1,4 @@
-"""How one shard selects among equal scores: its partition, zone rotation and node ranks."""
+"""Selection of a shard among equal scores: its partition, zone rotation and node ranks."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,9 @@ class TieState:
 
     def __init__(self, profile: Profile, cluster: Cluster, rng: Rng) -> None:
         """Start with every block in the shard's own partition."""
-        #: int32[slot]: ranks for tie rules that use a column, where they are set.
+        #: int32[slot]: ranks for tie rules that use a column, if they are set.
         self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: uint8[block]: blocks of the shard's own partition; all of them without a partition.
+        #: uint8[block]: blocks of the shard's own partition; all blocks without a partition.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._ties = profile.ties
         self._pick, self._device_pick = int(profile.tie_rule), int(profile.device_pick)
@@ -29,11 +29,11 @@ class TieState:
 
     @property
     def ranges(self) -> int:
-        """Number of ranges of blocks, each of which has a maximum."""
+        """Number of ranges of blocks; each has a maximum."""
         return len(self._zones.ranges.first) - 1
 
     def sync(self) -> bool:
-        """Follow the blocks of the cluster; return True where the ranges changed."""
+        """Follow the blocks of the cluster; return whether the ranges changed."""
         slots = self._cluster.ledger.slots
         if len(self.own_block) != len(slots.block_zone):
             more = np.ones(len(slots.block_zone) - len(self.own_block), np.uint8)
@@ -41,7 +41,7 @@ class TieState:
         return self._zones.follow(slots, self.own_block)
 
     def choice(self, generations: npt.NDArray[np.int64]) -> SlotChoice:
-        """How to select a slot among the best; its cursors advance with every pick."""
+        """Data for selecting a slot among the best; its cursors advance with every pick."""
         return SlotChoice(
             pick=self._pick,
             device_pick=self._device_pick,
@@ -57,13 +57,13 @@ class TieState:
         )
 
     def draws(self, count: int) -> npt.NDArray[np.uint64]:
-        """Random draws, only where the profile uses them (a seed includes its random streams)."""
+        """Random draws, if the profile uses them (a seed includes its random streams)."""
         if not self._uses_draws:
             return np.zeros(count, np.uint64)
         return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
 
     def _ranks(self, generations: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """Ranks for the tie rule: the given ones, else by name or in a random order."""
+        """Ranks for the tie rule: the given ranks, or else by name or in a random order."""
         ties = self._ties
         if PICKS[ties] is not TieBreak.RANK or len(self.rank) == len(generations):
             return self.rank

@@ -27,7 +27,7 @@ class ClassCompiler:
         eligibility: Eligibility[View],
         derived: DerivedRule | None = None,
     ) -> None:
-        """Start without compiled classes; they also take amounts from ``derived`` columns."""
+        """Start without compiled classes; classes also request amounts of ``derived`` columns."""
         self._cluster = cluster
         self._derived = derived
         self._eligibility = eligibility
@@ -35,7 +35,7 @@ class ClassCompiler:
         self.serials: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._row_serial: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._row_epoch = 0
-        #: Constants by class id; valid for the classes last ensured.
+        #: Constants by class id; valid for the last ensured classes.
         self.table: ClassTable = _table(64, 8)
         self._port_rows: dict[tuple[HostPort, ...], int] = {(): 0}
         self._port_conflict: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
@@ -51,12 +51,12 @@ class ClassCompiler:
         return StaticTable(rows, scores, uniform, self._port_conflict, self._port_own, NO_EXTRA)
 
     def fits(self, columns: Columns) -> bool:
-        """Whether a snapshot has all resources and port words that the constants refer to."""
+        """True if a snapshot has all resources and port words to which the constants refer."""
         words, resources = self._port_conflict.shape[1], len(self._cluster.ledger.resources.names)
         return words <= len(columns.ports) and resources <= len(columns.free)
 
     def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
-        """Compile the given classes where needed: new ones and those with reassigned rows."""
+        """Compile the given classes if needed: new ones and those with reassigned rows."""
         self._fit()
         self._eligibility.mark_used(
             self.table.filter_row[class_ids], self.table.score_row[class_ids]
@@ -132,7 +132,7 @@ class ClassCompiler:
         return found
 
     def _widen_ports(self) -> None:
-        """Rebuild the port masks when a port appears that they do not include."""
+        """Rebuild the port masks after a port appears that they do not include."""
         used = self._cluster.ledger.ports
         if used.known == self._ports_known and len(self._port_conflict) == len(self._port_rows):
             return

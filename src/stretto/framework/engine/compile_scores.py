@@ -1,4 +1,4 @@
-"""Compile score rules into tables for the kernels.
+"""Compiles score rules into tables for the kernels.
 
 A rule with a compiled form declares a code and its constants; this module turns the rules and
 weights of a profile into the two tables that kernels read. Scores that depend on CPU and memory
@@ -28,11 +28,11 @@ from stretto.framework.engine.derived import DerivedFilter, compiled_form
 from stretto.state.rows.resources import CPU, MEMORY, ResourceColumns
 
 PAIR: Final = 2
-"""Columns of a pair."""
+"""Number of columns of a pair."""
 HALF: Final = 0.5
-"""The mantissa of a power of two."""
+"""Mantissa of a power of two."""
 _LINEAR: Final = (ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED)
-"""Scores that a pair can hold."""
+"""Scores that a pair can contain."""
 Weighed = tuple[CompiledScore, int]
 """A compiled score and its weight in the profile."""
 
@@ -42,10 +42,10 @@ def compile_scores(
     resources: ResourceColumns,
     derived: DerivedFilter | None = None,
 ) -> tuple[PairScore, ScoreTable]:
-    """The tables of a profile's slot-local scores that have a compiled form.
+    """Tables of a profile's slot-local scores with a compiled form.
 
     Raises:
-        InputError: a score has more columns or points than the tables are wide.
+        InputError: a score has more columns or points than the tables.
     """
     weighed: list[Weighed] = []
     for rule, weight in rules:
@@ -64,10 +64,11 @@ def compile_scores(
 
 
 def _fusable(weighed: Sequence[Weighed], derived: Collection[int]) -> list[Weighed]:
-    """Scores over CPU and memory alone that have the same column weights where these matter.
+    """Scores over CPU and memory alone with the same column weights, if these matter.
 
-    Where there are none, the mean of two derived columns: a node has both or none of them, so that
-    a pair gives the bits of the mean over any columns if the sum of the weights is a power of two.
+    If there are none, this is the mean of two derived columns. A node has both or none of them.
+    Therefore a pair gives the same bits as the mean over any columns if the sum of the weights is a
+    power of two.
     """
     found: list[Weighed] = []
     column_weights: tuple[float, ...] | None = None
@@ -84,7 +85,7 @@ def _fusable(weighed: Sequence[Weighed], derived: Collection[int]) -> list[Weigh
 
 
 def _is_derived_pair(score: CompiledScore, derived: Collection[int]) -> bool:
-    """Whether a score is the mean of two derived columns, with weights that a pair can have."""
+    """True if a score is the mean of two derived columns, with weights that a pair can have."""
     return (
         score.code is ScoreCode.LEAST
         and len(score.columns) == PAIR
@@ -100,9 +101,9 @@ def _in_order(score: CompiledScore) -> tuple[float, ...]:
 
 
 def _pair(fused: Sequence[Weighed], *, idle: bool) -> PairScore:
-    """The fused scores; disabled where none can be fused and other scores exist.
+    """The fused scores; disabled if no score can be fused and other scores exist.
 
-    Without any score they stay enabled with weights of zero: the kernel then builds rows in one
+    Without any score they stay enabled with weights of zero, so that the kernel builds rows in one
     pass.
     """
     weight = dict.fromkeys(_LINEAR, 0)

@@ -1,7 +1,7 @@
-"""The filter of a profile that the kernels apply by columns of its own.
+"""The filter of a profile that the kernels apply through columns of its own.
 
-Such a filter compares derived amounts, as the fit rule compares resources: a snapshot keeps the
-columns, classes take amounts from them, and kernels need no further code. The score of the same
+Such a filter compares derived amounts, as the fit rule compares resources: a snapshot stores the
+columns, classes request amounts of them, and kernels need no further code. The score of the same
 rule may read the same columns. A profile has at most one such filter.
 """
 
@@ -24,7 +24,7 @@ class DerivedFilter(NamedTuple):
 
 
 def derived_filter(profile: Profile, cluster: Cluster) -> DerivedFilter | None:
-    """The first filter with derived columns; ``None`` where no filter has any."""
+    """The first filter with derived columns; ``None`` if no filter has any."""
     for rule in profile.python_filters:
         found = rule.derived(cluster.nodes, cluster.ledger)
         if found is not None:
@@ -35,7 +35,7 @@ def derived_filter(profile: Profile, cluster: Cluster) -> DerivedFilter | None:
 def compiled_form(
     rule: ScoreRule, resources: ResourceColumns, derived: DerivedFilter | None
 ) -> CompiledScore | None:
-    """The form of a score for the kernels; ``None`` where the engine calls ``score``."""
+    """The form of a score for the kernels; ``None`` if the engine calls ``score``."""
     if rule.SCORES_DERIVED and (derived is None or derived.rule is not rule):
         return None
     return rule.compiled(resources)

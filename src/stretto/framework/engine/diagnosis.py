@@ -1,9 +1,9 @@
-"""Diagnose why a pod is unschedulable, in the wording of Kubernetes and in more detail.
+"""Reasons why a pod is unschedulable, in the format of Kubernetes and in more detail.
 
 kube-scheduler counts each node under the reasons of the first plugin that rejects it, in the order
 of the profile. ``message`` has exactly this format, so tools that read kube-scheduler's events can
 read it too. Because the first rejection hides the others, ``nearest`` lists the nodes with the
-fewest reasons, and all of these.
+fewest reasons, with all of their reasons.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class ReasonCount(msgspec.Struct, frozen=True, gc=False):
     plugin: str
     #: Number of nodes.
     count: int
-    #: Whether evictions may resolve it.
+    #: True if evictions may resolve it.
     resolvable: bool
 
 
@@ -67,11 +67,11 @@ class NearNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, gc=False):
-    """Why a pod is not placed on some nodes, or on any."""
+    """Reasons why a pod is not placed on some nodes, or on any node."""
 
     #: Number of evaluated nodes.
     total: int
-    #: Nodes that every rule allows; 0 for an unschedulable pod.
+    #: Number of nodes that every rule allows; 0 for an unschedulable pod.
     available: int
     #: Each node under the reasons of the first rejecting rule, in the order of the message.
     reasons: tuple[ReasonCount, ...]
@@ -83,7 +83,7 @@ class Diagnosis(msgspec.Struct, frozen=True, gc=False):
 
 @runtime_checkable
 class ReportsShortages(Protocol):
-    """A filter that can report by how much a node falls short."""
+    """A filter that can report the shortage of a node."""
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
         """(resource, requested, free) of all resources that a slot lacks, in exact units."""
@@ -145,7 +145,7 @@ def diagnose(
 
 
 def _failed(rule: FilterRule, pins: _PrefilterResult) -> bool:
-    """Whether this rule excluded every node beforehand: its filter need not report a reason."""
+    """True if this rule excluded every node beforehand; then its filter reports no reason."""
     return pins.failed is not None and pins.failed[0] == rule.NAME
 
 
@@ -211,7 +211,10 @@ def message_of(histogram: Mapping[str, int], available: int, total: int) -> str:
 def _nearest(
     said: Said, pod: PodClass, view: View, slots: SlotArray, limit: int
 ) -> Iterable[NearNode]:
-    """Rejected nodes with the fewest reasons; ties: where evictions may help, then by name."""
+    """Rejected nodes with the fewest reasons.
+
+    Ties: first nodes where evictions may help, then by name.
+    """
     against = np.zeros(len(slots), np.int32)
     for_good = np.zeros(len(slots), np.int32)
     for _, refusals in said:

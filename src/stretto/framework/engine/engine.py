@@ -16,7 +16,7 @@ from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 
 LEARN_AGAIN: Final = 4
-"""Relearn the typical pods when the number of pods changed by one part in this number."""
+"""Divisor: typical pods are relearned when the number of pods changed by one part in it."""
 
 
 class CompiledProfile:
@@ -41,13 +41,13 @@ class CompiledProfile:
         self.pair, self.scores = compile_scores(
             profile.slot_scores, cluster.ledger.resources, self.derived
         )
-        #: The typical workload against which fragmentation is measured.
+        #: Typical pods against which fragmentation is measured.
         self.typical = profile.typical_pods(cluster.ledger.devices) or no_typical_pods()
         #: Increases when the typical pods are relearned: cached scores become invalid.
         self.workload_version = 0
         #: ``cures_of(class_id)``: events that may make a class feasible again.
         self.cures_of = ClassCures(profile, cluster).of
-        #: Whether a rule measures against typical pods that are learnt from the cluster.
+        #: True if a rule measures against typical pods that are learned from the cluster.
         self.learns = profile.learns
         self._learnt_from = 0
         #: Rules without a compiled form.
@@ -59,12 +59,12 @@ class CompiledProfile:
 
     @property
     def is_plain(self) -> bool:
-        """Whether resources, ports, devices and static rows decide alone, Python rules aside."""
+        """True if only resources, ports, devices, static rows and Python rules decide."""
         idle = self.pair.first_weight + self.pair.second_weight <= 0
         return not (idle or len(self.scores.code))
 
     def learn(self) -> None:
-        """Relearn the typical pods, where the profile uses them and the pods have changed."""
+        """Relearn the typical pods if the profile uses them and the pods have changed."""
         if not self.learns:
             return
         pods = len(self.cluster.pods)
@@ -74,10 +74,10 @@ class CompiledProfile:
             self.workload_version += 1
 
     def look(self) -> RuleView | None:
-        """A copy of the current pod counts; ``None`` where no rule counts pods."""
+        """A copy of the current pod counts; ``None`` if no rule counts pods."""
         return current_view(self.between, self.cluster)
 
     def is_eligible(self, class_id: int, slot: int) -> bool:
-        """Whether the static filters allow a class on a slot at present."""
+        """Return whether the static filters allow a class on a slot at present."""
         row = self.eligibility.filter_row(self.cluster.classes[class_id])
         return bool(self.eligibility.rows[row, slot])

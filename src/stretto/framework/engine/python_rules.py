@@ -1,7 +1,8 @@
 """Rules without a compiled form: evaluated in NumPy, one batch of slots at a time.
 
-The kernels do not include the rules of plugin authors. They call them for exactly the slots that
-they rescore, so that the class cache stores these results too. ``guarded`` handles their errors.
+The kernels do not include the rules of plugin authors. They call these rules for exactly the slots
+that they rescore, so that the class cache stores these results, too. ``profile.guard`` handles
+their errors.
 """
 
 from typing import Any, NamedTuple
@@ -48,7 +49,7 @@ class PythonRules:
             for rule, weight in profile.slot_scores
             if weight and compiled_form(rule, resources, derived) is None
         )
-        #: Whether some rule must be evaluated at every decision.
+        #: True if some rule must be evaluated at every decision.
         self.over_domains = bool(self._domain_filters or self._domain_scores)
         self._cluster = cluster
         self._outside = profile.outside
@@ -62,13 +63,13 @@ class PythonRules:
 
     @property
     def exists(self) -> bool:
-        """Whether there is any such rule."""
+        """True if there is any such rule."""
         return bool(self._filters or self._scores or self.over_domains)
 
     def values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: -1 where a rule on slots rejects, else the weighted sum of scores."""
+        """int16[k]: -1 where a rule on slots rejects, otherwise the weighted sum of scores."""
         mine = self._rules_of(class_id)
         return _sum_scores(mine.pod, mine.filters, mine.scores, view, slots)
 
@@ -80,7 +81,7 @@ class PythonRules:
         return _sum_scores(mine.pod, mine.domain_filters, mine.domain_scores, view, slots)
 
     def concerned(self, class_id: int) -> int:
-        """``SLOT_RULES``, ``SLOT_SCORES``, ``DOMAIN_RULES``: which rules apply to a class."""
+        """Flags of the rules of a class: ``SLOT_RULES``, ``SLOT_SCORES``, ``DOMAIN_RULES``."""
         mine = self._rules_of(class_id)
         flags = SLOT_RULES * bool(mine.filters or mine.scores) | SLOT_SCORES * bool(mine.scores)
         return flags | DOMAIN_RULES * bool(mine.domain_filters or mine.domain_scores)
@@ -103,7 +104,7 @@ class PythonRules:
         return made
 
     def lock(self, view: View) -> list[npt.NDArray[Any]]:
-        """Make all arrays that a rule can reach read-only until ``unlock``."""
+        """Make all arrays that a rule can access read-only until ``unlock``."""
         for rule in self._outside:
             rule.hold(view)
         return lock_arrays(view)
@@ -145,7 +146,7 @@ def _sum_scores(
     view: View,
     slots: npt.NDArray[np.integer[Any]],
 ) -> npt.NDArray[np.int16]:
-    """int16[k]: -1 where a filter rejects, else the weighted sum of the scores."""
+    """int16[k]: -1 where a filter rejects, otherwise the weighted sum of the scores."""
     wanted = slots.astype(np.int64)
     total = np.zeros(len(wanted), np.int16)
     for score, weight in scores:

@@ -1,6 +1,6 @@
 """The runtime of a profile: the engine with which one shard places pods.
 
-It owns the state that shards do not share: a snapshot of the ledger, the class cache, and the
+It contains the state that shards do not share: a snapshot of the ledger, the class cache, and the
 cursors of the tie rule. ``sync`` updates the snapshot; ``place`` decides a batch on it. The rules
 of a profile are compiled once for all of its shards (``CompiledProfile``). Stages
 (``turns.PlacingStage``) place the units that a score alone cannot decide, on the same snapshot and
@@ -49,7 +49,7 @@ class Runtime:
             tier: the kernels: ``auto``, ``numba`` or ``numpy``.
             stages: creates the stages of this runtime, in the order of their turns.
         """
-        #: The state that it shares with other shards.
+        #: State that it shares with other shards.
         self.engine = engine
         #: Counts of other pods in this snapshot.
         self.between = DomainView(engine.between, engine.cluster)
@@ -110,7 +110,7 @@ class Runtime:
             stage.sync()
 
     def _sync_inter_pod(self) -> None:
-        """Update the counts of other pods, where any rule counts pods."""
+        """Update the counts of other pods, if any rule counts pods."""
         if not self.engine.cluster.domains.populations:
             return
         changed = self.between.sync()
@@ -121,7 +121,7 @@ class Runtime:
 
     @contextmanager
     def confined(self, allowed: Mask | None) -> Iterator[None]:
-        """Context manager: restrict placement to these slots, among those allowed at present."""
+        """Context manager that restricts placement to these slots, if allowed at present."""
         before = self._only
         if allowed is not None:
             self._only = allowed if before is None else allowed & before
@@ -139,11 +139,11 @@ class Runtime:
             self.between.take(class_id, slot, -1)
 
     def hold(self, class_id: int, slot: int, mask: int, sign: int = 1) -> None:
-        """Hold the amounts of a pod with exclusive cores that was placed on a slot.
+        """Add the amounts of a pod with exclusive cores that was placed on a slot.
 
-        They lower what an overcommitted slot promises; ``sign`` -1 reverts it. A stage that places
-        such pods (``PodCharges.lowers_promises``) calls it after each of them, so that the next one
-        and the rules see what the binder will see.
+        They lower the promised amounts of an overcommitted slot; ``sign`` -1 reverts this. A stage
+        that places such pods (``PodCharges.lowers_promises``) calls this method after each of them,
+        so that the next pod and the rules use the same amounts as the binder.
         """
         amounts = self.engine.cluster.charges.exclusive(class_id, slot, mask)
         if amounts:
@@ -199,12 +199,12 @@ class Runtime:
         return BatchPlacement(slots, devices, tried, others=between.basis)
 
     def choice(self) -> SlotChoice:
-        """How to select a slot among the best; its cursors advance with every pick."""
+        """Data for selecting a slot among the best; its cursors advance with every pick."""
         return self.ties.choice(self.columns.generation)
 
     @contextmanager
     def _scored_inside(self, wanted: npt.NDArray[np.int32]) -> Iterator[None]:
-        """Context manager: compute the scores of classes inside ``only``."""
+        """Context manager in which the scores of classes are computed inside ``only``."""
         table = self.engine.compiler.table
         table.extra_row[wanted] = 0
         self.scores.entries.forget(wanted)
@@ -225,7 +225,7 @@ class Runtime:
             self.columns.void()
 
     def has_inter_pod_terms(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether any of these classes has inter-pod terms, or matches those of others."""
+        """True if any of these classes has inter-pod terms, or matches those of other pods."""
         classes = self.engine.cluster.classes
         return self.engine.python_rules.over_domains or bool(
             (classes.counted[class_ids] | classes.judged[class_ids]).any()
@@ -236,8 +236,8 @@ class Runtime:
     def capacity(self, class_id: int) -> int:
         """Maximum number of pods of a class that fit at present: an upper bound; 0 is exact.
 
-        Counts each feasible slot by its scarcest resource; classes with ports or devices count one
-        pod per slot.
+        It counts each feasible slot by its scarcest resource; classes with ports or devices count
+        one pod per slot.
         """
         bound = self._capacity_by_amounts(class_id)
         for stage in self.stages:
@@ -282,7 +282,7 @@ class Runtime:
         return row
 
     def reference_row(self, class_id: int) -> npt.NDArray[np.int16]:
-        """The same row, computed by the Python rules on every slot: slow; the reference."""
+        """The same row, computed by the Python rules on every slot: the slow reference."""
         pod, slots = self.engine.cluster.classes[class_id], np.arange(self.columns.size)
         passes = self.columns.live.astype(bool)
         for rule in self.engine.profile.every_filter:

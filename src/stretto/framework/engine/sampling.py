@@ -36,7 +36,7 @@ class SamplingRuntime(Protocol):
         ...
 
     def confined(self, allowed: npt.NDArray[np.bool_]) -> Any:
-        """A context in which only these slots may be used."""
+        """Context manager in which only these slots may be used."""
         ...
 
     def place_by_score(self, request: PlacementRequest) -> BatchPlacement:
@@ -48,7 +48,7 @@ class SamplingRuntime(Protocol):
 
 
 class NodeSampling:
-    """The nodes that the next search visits, and how many feasible ones end it."""
+    """The nodes that the next search visits, and the number of feasible nodes that ends it."""
 
     def __init__(self, profile: Profile, nodes: NodeFacts) -> None:
         """Start at the first node."""
@@ -100,24 +100,24 @@ class NodeSampling:
 
 
 class SamplingStage:
-    """Places batches pod by pod, each on the best of the nodes found for it."""
+    """Places batches pod by pod, each pod on the best of the nodes that its search finds."""
 
     name = "sampling"
 
     def __init__(self, runtime: SamplingRuntime, sampling: NodeSampling) -> None:
-        """Use a runtime that places a pod on the nodes found for it."""
+        """Use a runtime that places a pod on the nodes that the search finds."""
         self._runtime = runtime
         self._sampling = sampling
 
     def sync(self) -> None:
-        """Nothing to update: the order of nodes follows the cluster."""
+        """Do nothing: the order of nodes follows the cluster."""
 
     def capacity(self, class_id: int, bound: int) -> int:
-        """The bound, unchanged."""
+        """Return the bound unchanged."""
         return bound
 
     def concerns(self, request: PlacementRequest) -> bool | None:
-        """Handle every batch that has pods to place."""
+        """Return true for every batch that has pods to place."""
         return True if len(request.class_ids) else None
 
     def place(self, request: PlacementRequest, found: bool) -> BatchPlacement:
@@ -125,7 +125,7 @@ class SamplingStage:
         return place_in_turn(request, lambda u: Run(u + 1, self._unit))
 
     def _unit(self, part: PlacementRequest) -> BatchPlacement:
-        """One unit, pod by pod: at least its minimum number of pods, or none."""
+        """Place one unit, pod by pod: at least its minimum number of pods, or none."""
         count = len(part.class_ids)
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
         at_least = max(1, int(part.at_least[0]))
@@ -138,7 +138,8 @@ class SamplingStage:
             others = others or found.others
             return bool(slots[i] >= 0)
 
-        # Each pod searches other nodes: one that fits nowhere says nothing about the next.
+        # Each pod searches other nodes: a pod that fits nowhere gives no information about the
+        # next.
         if place_members(range(count), at_least, place) < at_least:
             give_back_members(part, slots, masks, self._runtime.give_back)
         return BatchPlacement(slots, masks, 1, others=others)
@@ -155,6 +156,6 @@ class SamplingStage:
 
 
 def sampling_of(profile: Profile, nodes: NodeFacts) -> NodeSampling | None:
-    """The search that a profile configures; ``None`` where it visits every node."""
+    """The search that a profile configures; ``None`` if it visits every node."""
     every = profile.percentage is None or profile.percentage == 100
     return None if every and profile.quota is None else NodeSampling(profile, nodes)

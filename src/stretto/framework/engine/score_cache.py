@@ -12,14 +12,14 @@ import numpy.typing as npt
 from stretto.state.rows.slots import BLOCK
 
 CACHE_BYTES: Final = 160 << 20
-"""Memory limit for score rows; beyond it the least recently used class loses its row."""
+"""Memory limit for score rows in bytes; beyond it the least recently used class loses its row."""
 
 
 class CacheEntries:
     """The entries of the class cache, bounded by memory, evicted in least-recently-used order.
 
-    With rows, or with the maxima of blocks and ranges alone. ``store_answers`` adds the bits of
-    the answers of Python rules.
+    An entry has rows, or only the maxima of blocks and ranges. ``store_answers`` adds the bits of
+    the results of Python rules.
     """
 
     def __init__(self, *, store_rows: bool, store_answers: bool) -> None:
@@ -40,7 +40,7 @@ class CacheEntries:
         self._turn = 0
 
     def reset(self, size: int) -> None:
-        """Drop every row: the slots have changed."""
+        """Drop every row after the slots have changed."""
         self.row = np.zeros((0, size if self._stores_rows else 0), np.int16)
         self.top = np.zeros((0, self._ranges), np.int16)
         self.peak = np.zeros((0, size // BLOCK), np.int16)
@@ -62,7 +62,7 @@ class CacheEntries:
     def hold(
         self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int
     ) -> None:
-        """Assign an entry to each of these classes; rows of recompiled classes are stale."""
+        """Assign an entry to each of these classes; rows of recompiled classes are outdated."""
         self._turn += 1
         top = int(wanted.max()) + 1
         if top > len(self.entry):
@@ -79,7 +79,7 @@ class CacheEntries:
             self._allot(missing, size)
 
     def forget(self, class_ids: npt.NDArray[np.int32]) -> None:
-        """Mark the entries of these classes as stale."""
+        """Mark the entries of these classes as outdated."""
         self.position[self.entry[class_ids]] = -1
         self.row_position[self.entry[class_ids]] = -1
 

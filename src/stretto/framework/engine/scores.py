@@ -1,4 +1,7 @@
-"""Class scores of one shard: the class cache, and the kernels that fill it and place pods by it."""
+"""Class scores of one shard.
+
+The class cache, and the kernels that fill it and place pods with it.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,7 +22,7 @@ from stretto.framework.kernels.tiers import kernel
 from stretto.state.rows.snapshot import Columns
 
 REPLAY_SHARE: Final = 32
-"""The NumPy tier rebuilds a plain row beyond one log entry per this number of slots."""
+"""Divisor: the NumPy tier rebuilds a plain row beyond one log entry per this number of slots."""
 
 
 class ClassScores:
@@ -28,14 +31,14 @@ class ClassScores:
     def __init__(
         self, engine: CompiledProfile, columns: Columns, view: Callable[[], View], tier: str
     ) -> None:
-        """Use one snapshot; ``view`` is the state that Python rules may read."""
+        """Use one snapshot; ``view`` returns the state that Python rules may read."""
         #: The snapshot.
         self.columns = columns
         #: The kernels.
         self.kernel = kernel(tier)
-        #: The Python rules; ``None`` where the profile has none.
+        #: The Python rules; ``None`` if the profile has none.
         self.rules = RuleCallback(engine.python_rules, view) if engine.python_rules.exists else None
-        #: Whether the kernel scores blocks on demand and stores no row of values.
+        #: True if the kernel scores blocks on demand and stores no row of values.
         self.plain = self.kernel.place_plain is not None and engine.is_plain
         #: The cached scores: rows of values, or the results of Python rules.
         self.entries = CacheEntries(
@@ -95,10 +98,10 @@ class ClassScores:
         only: npt.NDArray[np.bool_] | None,
         between: DomainView | None,
     ) -> int:
-        """The kernel call: results are in the batch; returns the number of units tried.
+        """Call the kernel: results are in the batch; returns the number of units tried.
 
-        ``between`` has the counts of other pods. It is needed where a pod of the batch has
-        inter-pod constraints or matches those of others.
+        ``between`` contains the counts of other pods. It is needed if a pod of the batch has
+        inter-pod constraints or matches those of other pods.
         """
         among = None
         if between is not None:

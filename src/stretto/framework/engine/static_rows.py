@@ -1,7 +1,7 @@
 """Static rows of a profile: filters and scores that depend on the node object alone.
 
-Image scores depend on the images of other nodes too. They are recomputed when nodes report images;
-each shard reads which slots have a new score and rescores them.
+Image scores also depend on the images of other nodes. They are recomputed when nodes report images;
+each shard reads the slots with a new score and rescores them.
 """
 
 import numpy as np
@@ -28,7 +28,10 @@ def static_rows_of(profile: Profile, cluster: Cluster) -> StaticRows:
     may_read_columns = any(rule.SCOPE is Scope.STATIC for rule in profile.outside)
 
     def current() -> View:
-        """The view, with current capacities for the rules of users; built-in ones read none."""
+        """Return the view with current capacities for the rules of users.
+
+        Built-in ones read none.
+        """
         if may_read_columns:
             columns.sync()
         return view
@@ -42,9 +45,9 @@ class StaticScoreRenewals:
     """Follows the images of nodes for one engine."""
 
     def __init__(self, profile: Profile, nodes: NodeFacts, rows: StaticRows) -> None:
-        """Follow images where a score of the profile reads them."""
+        """Follow images if a score of the profile reads them."""
         names = [rule.NAME for rule, _ in profile.static_scores]
-        #: Whether a score reads images.
+        #: True if a score reads images.
         self.exist = NAME in names
         #: The images of the nodes; no score changes before one of them has reported some.
         self.images = nodes.images

@@ -1,4 +1,4 @@
-"""Process batches in parts: stages for units that a score cannot decide, and runs of units."""
+"""Processes batches in parts: stages for units that a score cannot decide, and runs of units."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -31,11 +31,14 @@ class PlacingStage(Protocol):
         ...
 
     def capacity(self, class_id: int, bound: int) -> int:
-        """An upper bound of the pods of a class that fit, given the bound from the scores."""
+        """Upper bound of the pods of a class that fit, given the bound from the scores."""
         ...
 
     def concerns(self, request: PlacementRequest) -> Any | None:
-        """The data that the stage needs to place this batch; ``None`` where no unit concerns it."""
+        """Data that the stage needs to place this batch.
+
+        ``None`` if the stage applies to no unit.
+        """
         ...
 
     def place(self, request: PlacementRequest, found: Any) -> BatchPlacement:
@@ -46,9 +49,9 @@ class PlacingStage(Protocol):
 class Run(NamedTuple):
     """Units of a request that are placed together."""
 
-    #: The unit after the last.
+    #: Index after the last unit.
     last: int
-    #: Places them, as a separate request.
+    #: Places the units, as a separate request.
     place: Callable[[PlacementRequest], BatchPlacement]
 
 
@@ -81,7 +84,7 @@ def place_in_turn(request: PlacementRequest, run_from: Callable[[int], Run]) -> 
 
 
 def _is_blocked(request: PlacementRequest, u: int, slots: npt.NDArray[np.int32]) -> bool:
-    """Whether a unit is a blocking one and failed."""
+    """Return whether a unit is a blocking one and failed."""
     if not len(request.blocking) or not request.blocking[u]:
         return False
     placed = int((slots[int(request.starts[u]) : int(request.starts[u + 1])] >= 0).sum())
@@ -95,7 +98,7 @@ def place_members(classes: Sequence[int], goal: int, place: Callable[[int], bool
 
     Args:
         classes: the class of each pod.
-        goal: the number of pods to place at least.
+        goal: the minimum number of pods to place.
         place: places the pod with an index and returns whether it fits.
 
     Returns:
@@ -116,7 +119,7 @@ def place_members(classes: Sequence[int], goal: int, place: Callable[[int], bool
 
 
 def give_back_members(part: PlacementRequest, slots: Ids, masks: Ids, give_back: GiveBack) -> None:
-    """Remove the pods of a unit from the snapshot, the last one first, and clear their answers."""
+    """Remove the pods of a unit from the snapshot, the last one first, and clear their results."""
     for i in reversed(np.flatnonzero(slots >= 0).tolist()):
         give_back(int(part.class_ids[i]), int(slots[i]), int(masks[i]))
     slots[:], masks[:] = -1, 0

@@ -1,1 +1,1 @@
-"""Placement inside chosen slots: gangs in topology domains, NUMA nodes, caps, reservations."""
+"""Placement on selected slots: gangs in topology domains, NUMA nodes, caps, reservations."""

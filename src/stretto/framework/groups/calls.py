@@ -22,9 +22,9 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.slots import BLOCK
 
 MANY: Final = 512
-"""From this number of slots on, values come from the whole row of a class, built in one pass."""
+"""Number of slots from which values come from the whole row of a class, built in one pass."""
 COMPILE_FROM: Final = 4096
-"""Pods times slots that the NumPy form handles before the compiled one is loaded."""
+"""Pods times slots up to which the NumPy form is used, before the compiled form is loaded."""
 
 
 class SlotSetPlacer:
@@ -52,14 +52,14 @@ class SlotSetPlacer:
         return int(count_in_slots(program, state, numa, requests, caps, search, class_id))
 
     def place_everywhere(self, part: PlacementRequest) -> BatchPlacement:
-        """Place units with NUMA requests that may go anywhere."""
+        """Place units with NUMA requests that may use any node."""
         ids = np.asarray(part.class_ids, np.int32)
         job = new_job(ids, part.starts, part.at_least, part.blocking)
         tried = self.run(self.everywhere(), job, no_caps(self._runtime.columns.size))
         return BatchPlacement(job.slot, job.mask, tried)
 
     def try_slots(self, slots: npt.NDArray[np.int32], ids: npt.NDArray[np.int32]) -> PlacementJob:
-        """Place one pod on some slots, as far as inter-pod rules allow it there."""
+        """Place one pod on some slots, if inter-pod rules allow it there."""
         runtime, class_id = self._runtime, int(ids[0])
         concerned = runtime.has_inter_pod_terms(ids)
         if concerned:
@@ -74,7 +74,7 @@ class SlotSetPlacer:
         return job
 
     def run(self, search: DomainSearch, job: PlacementJob, caps: DomainCaps) -> int:
-        """One kernel call: results are in the job; returns the number of units tried."""
+        """Call the kernel once: results are in the job; returns the number of units tried."""
         work = self._work(search, job, caps)
         if not len(search.slots):
             job.slot[:] = -1
@@ -91,21 +91,21 @@ class SlotSetPlacer:
             table.extra_row[job.class_id] = -1
 
     def everywhere(self) -> DomainSearch:
-        """Every node, those of the shard's own partition first, equal ones in rotation."""
+        """Search over every node, the shard's own partition first, equal nodes in rotation."""
         live, only = self._runtime.columns.live > 0, self._runtime.only
         slots = np.flatnonzero(live if only is None else live & only).astype(np.int32)
         start = np.array([0, len(slots)], np.int32)
         return DomainSearch(slots, start, self.own(slots), self._cursor)
 
     def own(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """uint8[k]: 1 where a slot belongs to the shard's own partition, where it has one."""
+        """uint8[k]: 1 where a slot belongs to the shard's own partition, if it has one."""
         own_block = self._runtime.own_block
         if own_block.all():
             return np.zeros(len(slots), np.uint8)
         return own_block[slots // BLOCK]
 
     def chooses(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
-        """Whether some classes select rules that the kernels do not include."""
+        """Return whether some classes select rules that the kernels do not include."""
         chosen, classes = self._engine.profile.chosen, self._engine.cluster.classes
         if chosen is None:
             return False
@@ -121,7 +121,7 @@ class SlotSetPlacer:
         return (classes, own if static is None else static, *rest, *values)
 
     def _compiles(self, work: PlacementWork) -> bool:
-        """Whether to use the compiled form: for supported profiles, once there is enough work.
+        """Return whether to use the compiled form: for supported profiles, if there is enough work.
 
         The first compilation takes a minute or two. The NumPy form places a few pods on a few nodes
         with the same result.
@@ -133,7 +133,7 @@ class SlotSetPlacer:
         return self._plain_work > COMPILE_FROM
 
     def _call(self, work: PlacementWork, static: StaticTable | None) -> int:
-        """The kernel of the tier; ``static`` replaces the static rows of the profile."""
+        """Call the kernel of the tier; ``static`` replaces the static rows of the profile."""
         scores, columns = self._runtime.scores, self._runtime.columns
         pick = int(self._engine.profile.device_pick)
         if not self._compiles(work):
@@ -150,7 +150,7 @@ class SlotSetPlacer:
         return int(place_in_slots(program, scores.state(), *work, *logged, pick, rows))
 
     def _has_rows(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether the rows of the runtime contain the values of these classes."""
+        """Return whether the rows of the runtime contain the values of these classes."""
         chosen = self._engine.compiler.table.extra_row[class_ids] >= 0
         return not (chosen.any() or self._runtime.has_inter_pod_terms(class_ids))
 

@@ -1,7 +1,7 @@
-"""Place the pods of a unit one after another, each on the snapshot as the one before left it.
+"""Places the pods of a unit one after another, each on the snapshot after the previous placement.
 
-For pods with exclusive cores on nodes that promise more than they have: each lowers what its node
-promises by an amount that depends on the node, which a kernel over many pods does not charge.
+This is for pods with exclusive cores on overcommitted nodes: each pod lowers the promised amount of
+its node by an amount that depends on the node. A kernel over many pods does not charge this amount.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from stretto.state.work.claims import PlacementFailure
 
 
 class InTurnPlacer:
-    """Places units whose pods lower what their nodes promise."""
+    """Places units whose pods lower the promised amounts of their nodes."""
 
     def __init__(
         self, runtime: Runtime, place_alone: Callable[[PlacementRequest], BatchPlacement]

@@ -36,20 +36,20 @@ class MixedGangStage:
     name = "mixed gangs"
 
     def __init__(self, runtime: Runtime, groups: GroupStage) -> None:
-        """Use one runtime; ``groups`` knows the domains of a gang."""
+        """Use one runtime; ``groups`` returns the domains of a gang."""
         self._runtime = runtime
         self._groups = groups
         self._cluster = runtime.engine.cluster
 
     def sync(self) -> None:
-        """Nothing to update: amounts are read when a gang is placed."""
+        """Do nothing: amounts are read when a gang is placed."""
 
     def capacity(self, class_id: int, bound: int) -> int:
-        """The bound, unchanged."""
+        """Return the bound unchanged."""
         return bound
 
     def concerns(self, request: PlacementRequest) -> set[int] | None:
-        """Units with a minimum above one and different classes; ``None`` where there are none."""
+        """Units with a minimum above one and different classes; ``None`` if there are none."""
         if len(request.at_least) == len(request.class_ids) or max(request.at_least) <= 1:
             return None  # single pods, or units that start with one pod
         if len(request.pins):
@@ -101,7 +101,7 @@ class MixedGangStage:
         return made
 
     def _try(self, part: PlacementRequest, attempt: Attempt, goal: int) -> BatchPlacement:
-        """One attempt; the answers are in the order of the request."""
+        """Run one attempt; the results are in the order of the request."""
         order = np.array(attempt.order, np.int64)
         request = PlacementRequest(
             class_ids=np.asarray(part.class_ids, np.int32)[order],
@@ -130,7 +130,7 @@ class MixedGangStage:
         kinds: GangKinds,
         amounts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
     ) -> list[PackingProblem]:
-        """Packing problems of a gang that amounts and eligibility decide; otherwise none."""
+        """Packing problems of a gang that amounts and eligibility decide; otherwise empty."""
         ids = kinds.ids.astype(np.int32)
         if self._runtime.has_inter_pod_terms(ids) or self._has_volumes(part):
             return []
@@ -158,7 +158,7 @@ class MixedGangStage:
         return bool((self._cluster.pods.volumes[np.asarray(part.rows, np.int64)] > 0).any())
 
     def _domains(self, part: PlacementRequest) -> Sequence[npt.NDArray[np.int32]] | None:
-        """Slots by domain, empty for anywhere; ``None`` if other constraints decide too."""
+        """Slots by domain, empty for any node; ``None`` if other constraints decide, too."""
         tasks = self._groups.concerns(part)
         if tasks is None:
             return ()

@@ -1,7 +1,7 @@
 """A shard's own copy of the NUMA nodes, updated through the change log of the ledger.
 
-It works as ``state.rows.snapshot`` does for the ledger: it copies the slots named in the log and
-appends those that really differ to the snapshot's own log, because the cached scores of other
+It works like ``state.rows.snapshot`` for the ledger. It copies the slots named in the log and
+appends the slots that really differ to the snapshot's own log, because the cached scores of other
 classes must include the change. The kernels allocate directly from the copy.
 """
 
@@ -24,19 +24,19 @@ from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 
 _WHOLE_COPY: Final = 4
-"""Copy everything when more than one slot in this number has changed."""
+"""Divisor: everything is copied when more than one slot in this number has changed."""
 
 
 class NumaColumns:
     """One snapshot of the NUMA nodes, updated by ``sync``."""
 
     def __init__(self, topology: NumaTopology, ledger: Ledger) -> None:
-        """An empty snapshot; the first ``sync`` fills it."""
+        """Create an empty snapshot; the first ``sync`` fills it."""
         self._topology = topology
         self._ledger = ledger
         self._snapshot = no_numa_nodes(0)
         self._position = -1
-        #: Whether no node has ever reported NUMA nodes.
+        #: True if no node has ever reported NUMA nodes.
         self._is_blank = True
 
     @property

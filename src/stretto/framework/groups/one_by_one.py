@@ -1,10 +1,10 @@
-"""Place, pod by pod, units that combine NUMA nodes, domains or caps with other rules.
+"""Places units that combine NUMA nodes, domains or caps with other rules, pod by pod.
 
 The kernels for given slots do not support affinity, anti-affinity, topology spread, or exclusive
-cores on nodes that promise more than they have. A unit with both is placed pod by pod: the row of
-the runtime gives the feasible slots and their scores; the domain and the caps narrow them; the NUMA
-nodes of the best slots are checked first. The previous state of each slot is saved, so that slots
-are restored when a domain cannot hold the unit. This is slower than the kernels, and rare.
+cores on overcommitted nodes. A unit with both is placed pod by pod: the row of the runtime gives
+the feasible slots and their scores, the domain and the caps restrict them, and the NUMA nodes of
+the best slots are checked first. The previous state of each slot is saved, so that slots are
+restored if a domain cannot fit the unit. This is slower than the kernels, and rare.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ from stretto.framework.groups.calls import SlotSetPlacer
 
 Ids = npt.NDArray[np.int32]
 MANY: Final = 64
-"""Slots of a call that rules over the slots alone rank: the best that has NUMA nodes wins."""
+"""Number of slots of a call that only slot rules rank: the best one with NUMA nodes is selected."""
 
 
 class _PlacedPod(NamedTuple):
     """A placed pod, and the previous state of its slot."""
 
-    #: Its index in the unit.
+    #: Index of the pod in the unit.
     number: int
-    #: Its class.
+    #: Class of the pod.
     class_id: int
-    #: Its slot.
+    #: Slot of the pod.
     slot: int
     #: Devices and NUMA nodes.
     mask: int
@@ -44,14 +44,14 @@ class OneByOnePlacer:
     """Places units to which inter-pod rules also apply."""
 
     def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer) -> None:
-        """Over one runtime."""
+        """Use one runtime."""
         self._runtime = runtime
         self._slot_sets = slot_sets
 
     def place(
         self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, goals: Sequence[int]
     ) -> BatchPlacement:
-        """Place one unit: the first pod count that some domain meets, in the first such domain."""
+        """Place one unit: the first pod count that some domain fits, in the first such domain."""
         count = len(part.class_ids)
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
         for goal in goals:
@@ -67,7 +67,10 @@ class OneByOnePlacer:
     def _fill(
         self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, d: int, goal: int
     ) -> list[_PlacedPod] | None:
-        """Place a unit in one domain; if too few pods fit, restore the state: ``None``."""
+        """Place a unit in one domain.
+
+        If too few pods fit, restore the state and return ``None``.
+        """
         first, last = int(search.start[d]), int(search.start[d + 1])
         places, domain = search.slots[first:last], caps.domain[:, first:last]
         capacity, homes = caps.capacity.copy(), list[_PlacedPod]()
@@ -103,14 +106,14 @@ class OneByOnePlacer:
         scored: tuple[Ids, npt.NDArray[np.int32]],
         refused: npt.NDArray[np.bool_],
     ) -> tuple[int, _PlacedPod | None]:
-        """Place one pod on the best slot that can hold it.
+        """Place one pod on the best slot that fits it.
 
         Args:
             part: the unit.
             i: the pod.
             scored: slots, and their values; 0 excludes a slot.
-            refused: bool[slot]: set where a slot cannot hold a pod of the class. The unit only
-                takes from slots, so it need not try such a slot again.
+            refused: bool[slot]: set where a slot does not fit a pod of the class. Further
+                placements only reduce free amounts, so such a slot need not be tried again.
         """
         places, values = scored
         ids = np.asarray(part.class_ids[i : i + 1], np.int32)

@@ -1,6 +1,6 @@
 """The stage for units whose nodes are given: backfilled units next to a reservation.
 
-The stages after this one decide on these nodes only, so that rules and scores stay theirs.
+The later stages decide on these nodes only, and apply their rules and scores.
 """
 
 import numpy as np
@@ -21,14 +21,14 @@ class PinnedStage:
         self._runtime = runtime
 
     def sync(self) -> None:
-        """Nothing to update."""
+        """Do nothing."""
 
     def capacity(self, class_id: int, bound: int) -> int:
-        """The bound, unchanged."""
+        """Return the bound unchanged."""
         return bound
 
     def concerns(self, request: PlacementRequest) -> npt.NDArray[np.bool_] | None:
-        """bool[pod]: pods with a given slot; ``None`` where there are none."""
+        """bool[pod]: pods with a given slot; ``None`` if there are none."""
         if not len(request.pins):
             return None
         pinned: npt.NDArray[np.bool_] = np.asarray(request.pins, np.int64) >= 0
@@ -53,7 +53,7 @@ class PinnedStage:
         return self._runtime.place_after(self, part._replace(pins=()))
 
     def _unit(self, part: PlacementRequest) -> BatchPlacement:
-        """One unit on its slots."""
+        """Place one unit on its slots."""
         mask = np.zeros(self._runtime.columns.size, np.bool_)
         pins = np.asarray(part.pins, np.int64)
         mask[pins[pins >= 0]] = True

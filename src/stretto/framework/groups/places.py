@@ -1,11 +1,11 @@
 """The topology domains for a gang: racks, switches or zones in the order of the attempts.
 
 The affinity of a PodGroup names node labels. The combined values of the required labels form the
-domains, and the whole gang is placed in one of them; the preferred labels split these into smaller
-domains, which are tried first. The sort rules of the group order the domains of one level (by
-default the least CPU first: the smallest that holds the gang). Domains whose nodes could not hold
-the gang even when idle, or that have too little free in total, are excluded. Where pods of the gang
-already run, only the domains that contain all of them count.
+domains, and the whole gang is placed in one of them. The preferred labels split these domains into
+smaller ones, which are tried first. The sort rules of the group order the domains of one level (by
+default the least CPU first: the smallest domain that fits the gang). Domains whose nodes could not
+fit the gang even when idle, or whose free amounts are too small in total, are excluded. If pods of
+the gang already run, only the domains that contain all of them count.
 
 There is no loop over nodes: sums over domains are counts over label columns.
 """
@@ -26,7 +26,7 @@ from stretto.state.rows.snapshot import Columns
 
 SlotArray = npt.NDArray[np.int64]
 SMALLEST_FIRST: Final = PodGroupSortRule("CPU", "Capacity", "Ascending")
-"""The sort rule of a group without any."""
+"""Sort rule of a group without sort rules."""
 RESOURCES: Final = {"CPU": CPU, "Memory": MEMORY, "GPU": -1}
 """Resources of sort rules by their scan column; GPUs are counted by device."""
 SPLIT: Final = "its pods run in different values of the required node labels"
@@ -72,9 +72,9 @@ class DomainOrder:
     """Domains in the order of the attempts; their slots are listed on demand."""
 
     def __init__(self, ranked: Sequence[RankedDomains], fault: str = "") -> None:
-        """Domains level by level, or the reason why there are none."""
+        """Store domains level by level, or the reason why there are none."""
         self._ranked = ranked
-        #: The reason why there are none; empty where there are some.
+        #: Reason why there are no domains; empty if there are some.
         self.fault = fault
 
     @cached_property
@@ -94,7 +94,7 @@ class DomainOrder:
         return self._listed[1]
 
     def parts(self, first: int) -> Iterator["DomainOrder"]:
-        """The first domains, up to a number, and then all others."""
+        """Split into the first ``first`` domains and all others."""
         if not self._ranked:
             yield self
             return
@@ -113,7 +113,7 @@ class _GangFit(NamedTuple):
     wanted: GangDemand
     #: The amounts of the snapshot.
     columns: Columns
-    #: Whether to use allocatable amounts instead of free ones.
+    #: True to use allocatable amounts instead of free ones.
     when_idle: bool
 
 
@@ -145,14 +145,14 @@ class GangDomains:
         *,
         when_idle: bool = False,
     ) -> DomainOrder:
-        """Where a gang may go, or could go after evictions.
+        """Domains that a gang may use, or could use after evictions.
 
         Args:
             group: the PodGroup of the gang.
             bound: slots of its placed pods.
             wanted: total requests of the pods that must fit.
             columns: the amounts of the snapshot.
-            when_idle: whether to use allocatable amounts instead of free ones.
+            when_idle: true to use allocatable amounts instead of free ones.
         """
         affinity = affinity_of(group)
         required = tuple(term.topology_key for term in affinity.required)
@@ -211,7 +211,7 @@ class GangDomains:
         fit: _GangFit,
         allowed: npt.NDArray[np.bool_] | None,
     ) -> npt.NDArray[np.int64]:
-        """Domains that may hold the gang, in the order of its sort rules."""
+        """Domains that may fit the gang, in the order of its sort rules."""
         rules, wanted, columns = affinity.sort_rules, fit.wanted, fit.columns
 
         def total(column: int, *, free: bool) -> npt.NDArray[np.int64]:
@@ -236,13 +236,13 @@ class GangDomains:
 
 
 def affinity_of(group: PodGroup | None) -> PodGroupAffinity:
-    """The topology affinity of a group; an empty one where it has none."""
+    """Topology affinity of a group; empty if the group has none."""
     affinity = group.spec.affinity if group is not None else None
     return (affinity.pod_group_affinity if affinity is not None else None) or PodGroupAffinity()
 
 
 def is_directed(group: PodGroup) -> bool:
-    """Whether a group restricts its placement as a whole."""
+    """Return whether a group restricts its placement as a whole."""
     affinity = affinity_of(group)
     return bool(affinity.required or affinity.preferred or affinity.node_selector is not None)
 

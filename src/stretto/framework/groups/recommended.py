@@ -1,10 +1,10 @@
 """Recommended nodes whose capacity is still in use by terminating pods.
 
 A Movement recommends nodes for the next pods of an owner, often nodes from which other pods have
-just been deleted. The scheduler places such a pod nowhere else while the node would accept it after
-these pods have terminated: the pod reserves the node and waits, as a preemptor does. Pods that
-inter-pod rules keep from the node, pods with volumes, and pods that select their own rules do not
-wait: the results of these rules are known only after the node has changed.
+just been deleted. While the node would accept such a pod after these pods have terminated, the
+scheduler does not place it on another node: the pod reserves the node and waits, as a preemptor
+does. Pods that inter-pod rules exclude from the node, pods with volumes, and pods that select their
+own rules do not wait, because the results of these rules are known only after the node has changed.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def still_recommended(engine: CompiledProfile, unit: Unit) -> list[str]:
 def wait_for(
     engine: CompiledProfile, hints: Sequence[str], row: int, class_id: int
 ) -> AwaitedNode | None:
-    """The first of some nodes that accepts a pod after its terminating pods are removed."""
+    """First of some nodes that accepts a pod after its terminating pods are removed."""
     cluster = engine.cluster
     if not cluster.evictions.in_progress or cluster.pods.volumes[row]:
         return None

@@ -1,4 +1,4 @@
-"""Place pods with reservations or recommended nodes: there first, then anywhere."""
+"""Places pods with reservations or recommended nodes: there first, then anywhere."""
 
 from collections.abc import Callable
 
@@ -57,7 +57,7 @@ class ReservedPlacer:
         return BatchPlacement(slots, masks, 1, waits=waits)
 
     def _on_reserved(self, row: int, ids: Ids, used: set[int]) -> PlacementJob | None:
-        """Place one pod on its first reservation that can hold it and is not ``used``."""
+        """Place one pod on its first reservation that fits it and is not ``used``."""
         cluster = self._runtime.engine.cluster
         for place in cluster.reservations.for_row(row, cluster.classes[int(ids[0])]):
             if place.number not in used:
@@ -81,7 +81,7 @@ class ReservedPlacer:
         return job
 
     def _wait(self, hints: list[str], row: int, ids: Ids) -> AwaitedNode | None:
-        """The recommended node for which one pod waits, reserved for that pod."""
+        """Recommended node for which one pod waits, reserved for that pod."""
         if not hints or self._runtime.has_inter_pod_terms(ids):
             return None
         wait = wait_for(self._runtime.engine, hints, row, int(ids[0]))
@@ -90,7 +90,7 @@ class ReservedPlacer:
         return wait
 
     def _show(self, place: PlaceReservation, sign: int) -> None:
-        """Show the amounts of a reservation as free (1), or hide them again (-1)."""
+        """Add the amounts of a reservation to the free amounts (1), or subtract them again (-1)."""
         columns, cluster, slot = self._runtime.columns, self._runtime.engine.cluster, place.slot
         ledger = cluster.ledger
         for column, amount in place.pod.requests:

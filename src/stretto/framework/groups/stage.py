@@ -1,9 +1,9 @@
 """The stage for placements that a score row cannot decide.
 
-These are NUMA nodes, domains, caps, reservations, and exclusive cores on nodes that promise more
-than they have. Units without such requirements go to the stages after this one. The others are
-placed on the slots allowed for them, unit by unit in the order of the batch. Both use the same
-snapshot, so that neither reads an outdated state.
+It covers NUMA nodes, domains, caps, reservations, and exclusive cores on overcommitted nodes. Units
+without such requirements are passed to the later stages. The other units are placed on their
+allowed slots, unit by unit in the order of the batch. Both use the same snapshot, so that neither
+reads an outdated state.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from stretto.state.queries.domain_caps import count_by_domain, members, slots_of
 from stretto.state.work.units import Units
 
 FIRST: Final = 8
-"""Domains to try before listing the slots of all others."""
+"""Number of domains to try before listing the slots of all others."""
 
 Tasks = dict[int, GroupTask]
 
@@ -51,16 +51,16 @@ class GroupStage:
         self.slot_sets.numa.sync(self._runtime.columns)
 
     def capacity(self, class_id: int, bound: int) -> int:
-        """The bound, computed from NUMA nodes where the class requests them."""
+        """Return the bound, computed from NUMA nodes if the class requests them."""
         numa = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
         return self.slot_sets.capacity(class_id) if numa and bound else bound
 
     def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
-        """Where the PodGroup of one unit allows it; ``None`` for anywhere.
+        """Domains that the PodGroup of one unit allows; ``None`` for any node.
 
         Args:
             part: the unit.
-            when_idle: whether to use allocatable amounts instead of free ones.
+            when_idle: true to use allocatable amounts instead of free ones.
         """
         return self._tasks.places(part, when_idle=when_idle)
 
@@ -69,7 +69,7 @@ class GroupStage:
         return self._tasks.of(request) or None
 
     def place(self, request: PlacementRequest, found: Tasks) -> BatchPlacement:
-        """Place runs of other units and of own ones, in the order of the batch."""
+        """Place runs of other units and of this stage's units, in the order of the batch."""
         ids = np.asarray(request.class_ids, np.int32)
         concerned, units = self._runtime.has_inter_pod_terms(ids), len(request.at_least)
 
@@ -90,7 +90,7 @@ class GroupStage:
         return place_in_turn(request, run_from)
 
     def _has_inter_pod_terms(self, request: PlacementRequest, u: int) -> bool:
-        """Whether inter-pod rules apply to a unit of a request."""
+        """Return whether inter-pod rules apply to a unit of a request."""
         start, stop = int(request.starts[u]), int(request.starts[u + 1])
         ids = np.asarray(request.class_ids[start:stop], np.int32)
         return self._runtime.has_inter_pod_terms(ids)
@@ -118,7 +118,7 @@ class GroupStage:
     def _directed(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
         """Place one unit with domains or caps: all of its pods in the first sufficient domain.
 
-        If no domain can hold all of its pods, use the first that can hold the minimum number.
+        If no domain fits all of its pods, use the first one that fits the minimum number.
         """
         ids = np.asarray(part.class_ids, np.int32)
         places, least = task.places, max(1, task.at_least)
@@ -146,7 +146,7 @@ class GroupStage:
         return DomainSearch(places.slots, places.start, own, np.zeros(1, np.int64))
 
     def _caps(self, task: GroupTask, search: DomainSearch) -> DomainCaps:
-        """The number of further pods of a unit that each value of the capped labels allows."""
+        """Number of further pods of a unit that each value of the capped labels allows."""
         cluster, places = self._runtime.engine.cluster, search.slots
         if not task.caps or task.unit is None or task.row < 0:
             return no_caps(len(places))

@@ -1,4 +1,4 @@
-"""Find the units of a batch that need more than a score: NUMA, domains, caps, reservations."""
+"""Finds the units of a batch that need more than a score: NUMA, domains, caps, reservations."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -18,41 +18,41 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.units import Unit, Units
 
 GPU_MILLI: Final = -1
-"""Key of GPU thousandths, next to resource columns."""
+"""Key of GPU thousandths, in addition to resource columns."""
 
 
 class GroupTask(NamedTuple):
     """One unit of a request that a score alone cannot place."""
 
-    #: First pod.
+    #: Index of the first pod.
     start: int
-    #: The pod after the last.
+    #: Index after the last pod.
     stop: int
-    #: Pods that must fit together.
+    #: Number of pods that must fit together.
     at_least: int
-    #: The unit; ``None`` where the request does not specify it.
+    #: The unit; ``None`` if the request does not specify it.
     unit: Unit | None
-    #: Its caps.
+    #: Caps of the unit.
     caps: tuple[DomainCap, ...]
-    #: Its required places; ``None`` for anywhere.
+    #: Required places; ``None`` for any node.
     places: DomainOrder | None
-    #: Row of its first pod; -1 where the request does not specify it.
+    #: Row of its first pod; -1 if the request does not specify it.
     row: int = -1
-    #: Whether its pods have reservations or recommended nodes.
+    #: True if its pods have reservations or recommended nodes.
     expected: bool = False
-    #: Whether it selects rules that depend on the state of a slot: evaluated per unit.
+    #: True if it selects rules that depend on the state of a slot: evaluated per unit.
     chooses: bool = False
-    #: Whether its pods lower what their nodes promise: placed one after another.
+    #: True if its pods lower the promised amounts of their nodes: placed one after another.
     exclusive: bool = False
 
     @property
     def simple(self) -> bool:
-        """Whether it may share one call with its neighbours."""
+        """True if it may share one call with its neighbours."""
         return not (self.is_directed or self.expected or self.exclusive)
 
     @property
     def is_directed(self) -> bool:
-        """Whether domains, caps or chosen rules narrow its slots as a unit."""
+        """True if domains, caps or selected rules restrict the slots of the whole unit."""
         return self.places is not None or bool(self.caps) or self.chooses
 
 
@@ -61,7 +61,7 @@ _BOUND: Final = GroupTask(0, 0, 1, None, (), None)
 
 
 class GroupTasks:
-    """Finds the units that a score cannot place, and where they may go."""
+    """Finds the units that a score cannot place, and their allowed places."""
 
     def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer, units: Units) -> None:
         """Use one runtime; ``units`` maps pods to units."""
@@ -108,7 +108,7 @@ class GroupTasks:
         return found
 
     def _task(self, request: PlacementRequest, u: int, *, special: bool) -> GroupTask | None:
-        """One unit; ``None`` where a score can place it."""
+        """Task of one unit; ``None`` if a score can place the unit."""
         cluster = self._cluster
         start, stop = int(request.starts[u]), int(request.starts[u + 1])
         unit = self._units.of_row(int(request.rows[start])) if len(request.rows) else None
@@ -135,11 +135,11 @@ class GroupTasks:
         return task if group is not None or not task.simple or bound else None
 
     def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
-        """Where the PodGroup of one unit allows it; ``None`` for anywhere.
+        """Domains that the PodGroup of one unit allows; ``None`` for any node.
 
         Args:
             part: the unit.
-            when_idle: whether to use allocatable amounts instead of free ones.
+            when_idle: true to use allocatable amounts instead of free ones.
         """
         unit = self._units.of_row(int(part.rows[0])) if len(part.rows) else None
         group = self._group_of(unit)
@@ -150,13 +150,13 @@ class GroupTasks:
         return self._gangs.places(group, held, demand, columns, when_idle=when_idle)
 
     def is_bound(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
-        """Whether some of these classes request NUMA nodes."""
+        """Return whether some of these classes request NUMA nodes."""
         classes = self._cluster.classes
         ids = np.unique(np.asarray(class_ids)).tolist()
         return any(classes[class_id].annotations.numa is not None for class_id in ids)
 
     def _group_of(self, unit: Unit | None) -> PodGroup | None:
-        """The PodGroup of a unit, if it restricts its pods to domains."""
+        """PodGroup of a unit, if it restricts its pods to domains."""
         cluster = self._cluster
         key = unit.key.removeprefix(GROUP_PREFIX) if unit is not None else ""
         return cluster.groups.get(key) if key in cluster.directed else None
@@ -164,7 +164,7 @@ class GroupTasks:
     def _has_reservation(
         self, request: PlacementRequest, start: int, stop: int, unit: Unit | None
     ) -> bool:
-        """Whether pods of a unit have reservations or recommended nodes."""
+        """Return whether pods of a unit have reservations or recommended nodes."""
         cluster = self._cluster
         if unit is not None and cluster.recommended.get(unit.key):
             return True
@@ -203,7 +203,7 @@ def _anywhere(request: PlacementRequest, u: int) -> GroupTask:
 
 
 def _is_bound_alone(pod: PodClass) -> bool:
-    """Whether a class requests NUMA nodes and has no other requirement of this stage."""
+    """Return whether a class requests NUMA nodes and has no other requirement of this stage."""
     annotations = pod.annotations
     others = (
         annotations.reservation is not None
@@ -215,7 +215,7 @@ def _is_bound_alone(pod: PodClass) -> bool:
 
 
 def _least(demand: list[tuple[int, int]], pods: int, least: int) -> int:
-    """The sum of the ``least`` smallest amounts; pods that are not listed request nothing."""
+    """Sum of the ``least`` smallest amounts; pods that are not listed request nothing."""
     left, total = least - (pods - sum(count for _, count in demand)), 0
     for amount, count in sorted(demand):
         here = min(count, max(0, left))

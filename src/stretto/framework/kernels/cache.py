@@ -1,9 +1,10 @@
-"""Where numba keeps compiled kernels, which of them exist, and which are stale.
+"""The cache of compiled kernels: its folders, the compiled sets, and outdated code.
 
-numba keeps compiled code in ``NUMBA_CACHE_DIR``, else next to the sources, else (for a read-only
-installation) in the user's cache folder. It identifies a kernel by the content of its own file:
-after a change in a callee it would use the old code. So a stamp of all sources is kept there as
-well, and compiled code of other sources is deleted. A marker states that compilation has finished.
+numba stores compiled code in ``NUMBA_CACHE_DIR``, or else next to the sources, or else (for a
+read-only installation) in the user's cache folder. It identifies a kernel by the content of its own
+file: after a change in a callee it would use the old code. Therefore the folder also contains a
+stamp of all sources, and compiled code of other sources is deleted. A marker means that compilation
+has finished.
 """
 
 import fcntl
@@ -33,15 +34,15 @@ _STATE: Final = (
 
 
 _NO_KERNELS: Final = ("cache.py", "tiers.py")
-"""Files in the kernels' folder that no compiled code depends on."""
+"""Files in the kernels' folder on which no compiled code depends."""
 
 
 class KernelSet(StrEnum):
     """A set of kernels that is compiled as a whole."""
 
-    #: Kernels that place pods: what a first run needs.
+    #: Kernels that place pods: needed by a first run.
     FIRST = "first"
-    #: All kernels: the searches for victims and for NUMA nodes too.
+    #: All kernels, including the searches for victims and for NUMA nodes.
     ALL = "all"
 
 
@@ -49,7 +50,7 @@ class KernelCache:
     """The compiled code of the kernels on this machine."""
 
     def __init__(self, kernels: Path = KERNELS) -> None:
-        """The cache of the kernels in a folder, as the environment places it."""
+        """Use the kernels in a folder; the environment determines the cache folder."""
         self._kernels = kernels
         given = os.environ.get("NUMBA_CACHE_DIR")
         self._root = Path(given).expanduser() if given else _user_cache()
@@ -69,7 +70,7 @@ class KernelCache:
         return [self._elsewhere(each) for each in sources]
 
     def is_writable(self) -> bool:
-        """Whether compiled code can be kept at all."""
+        """Return whether compiled code can be stored at all."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -77,18 +78,18 @@ class KernelCache:
         return os.access(self.folder, os.W_OK)
 
     def _elsewhere(self, source: Path) -> Path:
-        """Where numba keeps the code of a source folder outside of the tree."""
+        """Folder outside of the source tree in which numba stores the code of a source folder."""
         digest = sha1(str(source).encode(), usedforsecurity=False).hexdigest()
         return self._root / f"{source.name}_{digest}"
 
     # ------------------------------------------------------------ markers
 
     def is_compiled(self, part: KernelSet = KernelSet.ALL) -> bool:
-        """Whether a set of kernels is compiled, from these sources and for this machine."""
+        """Return whether a set of kernels is compiled, from these sources and for this machine."""
         return any(self._marker(each).exists() for each in {part, KernelSet.ALL})
 
     def mark_compiled(self, part: KernelSet) -> bool:
-        """State that a set of kernels is compiled; False where the folder is read-only."""
+        """Mark a set of kernels as compiled; returns false if the folder is read-only."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._marker(part).touch()
@@ -97,20 +98,20 @@ class KernelCache:
         return True
 
     def _marker(self, part: KernelSet) -> Path:
-        """The file that states so."""
+        """Path of the marker of a set."""
         return self.folder / f"kernels.{self._key()}.{part.value}"
 
     def _key(self) -> str:
-        """Digest of what compiled code depends on: sources, interpreter, numba and processor."""
+        """Digest of the inputs of compiled code: sources, interpreter, numba and processor."""
         facts = _sources_digest(self._kernels), sys.implementation.cache_tag, _numba(), _processor()
         return blake2b("\0".join(map(str, facts)).encode(), digest_size=8).hexdigest()
 
     # ------------------------------------------------------------ stale code
 
     def forget_stale(self) -> bool:
-        """Delete compiled code and markers of other sources; whether there were any.
+        """Delete compiled code and markers of other sources; returns whether there were any.
 
-        A folder that is read-only stays as it is.
+        A read-only folder is unchanged.
         """
         stamp, digest = self.folder / "kernels.stamp", _sources_digest(self._kernels)
         try:
@@ -131,10 +132,10 @@ class KernelCache:
 
     @contextmanager
     def compiling(self, *, wait: bool) -> Iterator[bool]:
-        """Hold the lock of the process that compiles; False where another process holds it.
+        """Hold the lock of the process that compiles; yields false if another process holds it.
 
         Args:
-            wait: whether to wait for the other process instead.
+            wait: true to wait for the other process instead.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +173,7 @@ def _numba() -> str:
 
 
 def _processor() -> str:
-    """The processor that numba compiles for: as the environment names it, else this one."""
+    """Processor for which numba compiles: from the environment, or else this one."""
     named = os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")
     return f"{named}" if any(each is not None for each in named) else _this_processor()
 

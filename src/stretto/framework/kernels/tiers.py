@@ -1,8 +1,8 @@
-"""Which kernels place pods: the compiled tier (numba) or the NumPy tier.
+"""The choice of the kernels that place pods: the compiled tier (numba) or the NumPy tier.
 
 Both tiers give equal results; property tests compare them. Importing the compiled tier costs half a
-second, so a runtime imports it only when it uses it. The tier ``auto`` uses compiled kernels only
-if they are compiled already, so that no decision waits for a compiler.
+second, so a runtime imports it only when it uses it. The tier ``auto`` uses numba only if its
+kernels are already compiled, so that no decision waits for a compiler.
 """
 
 from collections.abc import Callable
@@ -21,24 +21,26 @@ class KernelTier(NamedTuple):
 
     #: ``numba`` or ``numpy``.
     name: str
-    #: ``place(program, state, cache, log, log_state, choice, batch, limit, among, rules)``: units
-    #: tried. The arguments from ``among`` on may be left out.
+    #: ``place(program, state, cache, log, log_state, choice, batch, limit, among, rules)``; returns
+    #: the number of units tried. The arguments from ``among`` on are optional.
     place: Callable[..., Any]
-    #: ``refresh(program, class_id, state, cache, log, log_state, limit, rules)``: entry of its row.
+    #: ``refresh(program, class_id, state, cache, log, log_state, limit, rules)``; returns the entry
+    #: of its row.
     refresh: Callable[..., Any]
-    #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` where there is none.
+    #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` if there is none.
     place_plain: Callable[..., Any] | None = None
-    #: ``recheck(table, state, class_ids, slots)``: claims that inter-pod rules allow, in order.
+    #: ``recheck(table, state, class_ids, slots)``; returns the number of claims that inter-pod
+    #: rules allow, in order.
     recheck: Callable[..., Any] | None = None
     #: ``plain_row(program, class_id, state, cache, log, log_state, rules)``: the row of a class of
     #: a plain profile.
     plain_row: Callable[..., Any] | None = None
-    #: Whether the searches for victims and for NUMA nodes use compiled kernels too.
+    #: True if the searches for victims and for NUMA nodes also use compiled kernels.
     compiles_searches: bool = False
 
 
 def kernel(tier: str = "auto") -> KernelTier:
-    """The kernels of a tier; ``auto`` uses the compiled ones that exist, else NumPy.
+    """Return the kernels of a tier; ``auto`` uses the existing compiled ones, or else NumPy.
 
     Raises:
         UnknownNameError: there is no such tier.
@@ -66,7 +68,9 @@ def kernel(tier: str = "auto") -> KernelTier:
 
 
 def resolve(tier: str) -> str:
-    """``numba`` or ``numpy`` for a tier; ``auto`` where only the kernels of a first run exist.
+    """Resolve a tier to ``numba`` or ``numpy``.
+
+    ``auto`` stays ``auto`` if only the kernels of a first run are compiled.
 
     Raises:
         UnknownNameError: there is no such tier.
@@ -86,5 +90,5 @@ def resolve(tier: str) -> str:
 
 
 def has_numba() -> bool:
-    """Whether numba is installed."""
+    """Return whether numba is installed."""
     return find_spec("numba") is not None
