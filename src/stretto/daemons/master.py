@@ -38,6 +38,7 @@ from stretto.offers.nodes.pods import PodSettings
 from stretto.offers.nodes.pool import OfferedNodes
 from stretto.plane.config import PlaneConfig
 from stretto.plane.offers import OfferingPlane
+from stretto.serving.tasks import end_tasks
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
@@ -230,7 +231,7 @@ class MasterDaemon:
             finally:
                 self._over = True
                 news.set()
-                await _ended(serving, work)
+                await end_tasks(serving, work)
 
     async def _work(
         self, standby: StandbyApp, news: asyncio.Event, wake: Callable[[], None]
@@ -319,16 +320,3 @@ class MasterDaemon:
         """Raise if the term must end."""
         if self._over or not self._leads():
             raise StoppedError
-
-
-async def _ended(*tasks: asyncio.Task[None]) -> None:
-    """Cancel tasks and wait for their end.
-
-    Raises:
-        Exception: the error of the first task that has failed.
-    """
-    for task in tasks:
-        task.cancel()
-    for result in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(result, Exception):
-            raise result

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from stretto.agent.tasks.agent import TaskAgent
+from stretto.agent.tasks.agent import RETRY, TaskAgent
 from stretto.agent.tasks.settings import TaskAgentSettings
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
@@ -174,3 +176,16 @@ def test_an_executor_of_a_framework_runs_a_task_and_sends_a_message(tmp_path: Pa
     seen = play(tmp_path, ended, executor=executor)
     assert seen.states() == ["TASK_RUNNING", "TASK_FINISHED"]
     assert seen.kinds()[-1] == "FAILURE"
+
+
+def test_an_agent_without_a_master_says_so_once_and_stops_without_a_trace(tmp_path: Path) -> None:
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    line = ["agent", "--tasks", "--limits", "none", "--master", "http://127.0.0.1:1"]
+    line += ["--port", str(port), "--work-dir", str(tmp_path)]
+    code = "from stretto.cli.start import main; main()"
+    with subprocess.Popen([sys.executable, "-c", code, *line], stderr=-1, text=True) as agent:
+        first = agent.stderr.readline()
+        time.sleep(2 * RETRY)
+        agent.terminate()
+        assert ("no connection" in first, agent.stderr.read()) == (True, "stretto: terminated\n")

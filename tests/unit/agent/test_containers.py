@@ -212,6 +212,26 @@ def test_a_machine_that_permits_no_limits_is_named(
         Cgroups(tmp_path, LimitMode.SHARE)
 
 
+def test_the_processes_of_a_container_have_a_limit(tmp_path: Path) -> None:
+    base = hierarchy(tmp_path, "cpu memory pids")
+    cgroup = Cgroups(tmp_path, LimitMode.SHARE, 64).create("c", RESOURCES, {})
+    assert (cgroup / "pids.max").read_text() == "64"
+    assert (base / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+
+
+def test_a_machine_without_the_controller_of_a_limit_is_named(tmp_path: Path) -> None:
+    hierarchy(tmp_path, "cpu memory")
+    with pytest.raises(NotAllowedError, match="no controller pids"):
+        Cgroups(tmp_path, LimitMode.SHARE, 64)
+
+
+def test_a_machine_with_cgroup_v1_is_named_with_its_remedy(tmp_path: Path) -> None:
+    for each in ("cpu", "memory", "unified"):
+        (tmp_path / "sys/fs/cgroup" / each).mkdir(parents=True)
+    with pytest.raises(NotAllowedError, match=r"v1 has the controllers cpu, memory \(the kernel"):
+        Cgroups(tmp_path, LimitMode.SHARE)
+
+
 def test_a_container_that_exceeded_its_memory_is_recognized(tmp_path: Path) -> None:
     hierarchy(tmp_path)
     cgroups = Cgroups(tmp_path, LimitMode.SHARE)

@@ -18,6 +18,7 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.offers.master.server.serve import ServerSettings, serve_application
 from stretto.offers.messages.schema import Message
+from stretto.serving.tasks import end_tasks
 
 RETRY: Final = 1.0
 """Seconds between two attempts to reach the master."""
@@ -36,6 +37,7 @@ class TaskAgent:
         self._clock = clock
         self._client = MasterClient(settings)
         self._log = log
+        self._said = ""
         self._jobs = Jobs(log)
         self._parts: AgentParts = assemble(settings, self, rng, self._jobs)
         self._agent_id = self._parts.files.agent_id()
@@ -54,12 +56,11 @@ class TaskAgent:
         settings = self._settings
         server = serve_application(self.app, ServerSettings(settings.ip, settings.port))
         loop = asyncio.get_running_loop()
-        jobs = {loop.create_task(self.run()), loop.create_task(server)}
-        ended, rest = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-        for each in rest:
-            each.cancel()
-        for each in ended:
-            each.result()
+        jobs = loop.create_task(self.run()), loop.create_task(server)
+        try:
+            await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await end_tasks(*jobs)
 
     async def run(self) -> None:
         """Follow stored tasks, and serve the master until cancelled.
@@ -73,10 +74,16 @@ class TaskAgent:
             try:
                 async for each in self._client.messages(name, message):
                     self._handle(each["name"], each["message"])
-                self._log("the master closed the connection")
+                self._note("the master closed the connection")
             except (OSError, MasterError, TimeoutError) as error:
-                self._log(f"no connection to the master: {error}")
+                self._note(f"no connection to the master: {str(error) or 'no answer in time'}")
             await asyncio.sleep(RETRY)
+
+    def _note(self, text: str) -> None:
+        """Log a change of the connection; the same trouble again is not logged."""
+        if text != self._said:
+            self._log(text)
+        self._said = text
 
     def info(self) -> Message:
         """The AgentInfo of this agent."""
@@ -140,10 +147,10 @@ class TaskAgent:
     def _registered(self, message: Message) -> None:
         self._agent_id = message["slave_id"]["value"]
         self._parts.files.save_agent_id(self._agent_id)
-        self._log(f"registered as {self._agent_id}")
+        self._note(f"registered as {self._agent_id}")
 
     def _registered_again(self, message: Message) -> None:
-        self._log(f"re-registered as {message['slave_id']['value']}")
+        self._note(f"re-registered as {message['slave_id']['value']}")
         self._parts.work.resend()
 
     def _ping(self, message: Message) -> None:

@@ -1,7 +1,8 @@
-"""Limits of containers by cgroup v2: memory, weight of CPU, and CPU time per period.
+"""Limits of containers by cgroup v2: memory, weight of CPU, CPU time per period, processes.
 
 Each container has its own cgroup below ``stretto``. Its CPUs become ``cpu.weight``, computed from
-Mesos' shares as runc does. Its memory becomes ``memory.max``.
+Mesos' shares as runc does. Its memory becomes ``memory.max``. The number of its processes is
+limited for all containers alike by ``pids.max``, because it is no resource of Mesos.
 """
 
 import math
@@ -56,30 +57,34 @@ class MemoryKill(msgspec.Struct, frozen=True):
 class Cgroups:
     """The cgroups of one agent."""
 
-    def __init__(self, root: Path, limiting: LimitMode) -> None:
+    def __init__(self, root: Path, limiting: LimitMode, processes: int | None = None) -> None:
         """Prepare the tree.
 
         Args:
             root: root of the file system.
             limiting: whether CPU has a limit in addition to its weight.
+            processes: most processes and threads of a container; None for no limit.
 
         Raises:
-            NotAllowedError: this machine has no cgroup v2 with both controllers, or the agent may
+            NotAllowedError: this machine has no cgroup v2 with the controllers, or the agent may
                 not write to it; the text contains the file.
         """
         self._limiting = limiting
+        self._processes = processes
         base = root / MOUNT
         self._tree = base / TREE
+        wanted = _CONTROLLERS if processes is None else _CONTROLLERS | {"pids"}
         present = read_text(base / "cgroup.controllers")
-        missing = sorted(_CONTROLLERS - set((present or "").split()))
+        missing = sorted(wanted - set((present or "").split()))
         if present is None:
-            raise _refused(f"{base} is not a cgroup v2 hierarchy")
+            raise _refused(f"{base} is not a cgroup v2 hierarchy{_first_version(base, wanted)}")
         if missing:
             raise _refused(f"{base} has no controller {' and '.join(missing)}")
         try:
             for folder in (base, self._tree):
                 folder.mkdir(exist_ok=True)
-                _write(folder / "cgroup.subtree_control", "+cpu +memory")
+                enabled = " ".join(f"+{each}" for each in sorted(wanted))
+                _write(folder / "cgroup.subtree_control", enabled)
         except OSError as error:
             raise _refused(f"{error.filename or base}: {error.strerror}") from error
 
@@ -119,6 +124,8 @@ class Cgroups:
         if memory is not None:
             size = math.inf if math.isinf(memory) else max(LEAST_MEMORY, memory) * _MEGA
             found["memory.max"] = "max" if math.isinf(size) else str(int(size))
+        if self._processes is not None:
+            found["pids.max"] = str(self._processes)
         return found
 
     def memory_kill(self, name: str) -> MemoryKill | None:
@@ -145,6 +152,17 @@ def weight(cpus: float) -> int:
     """Return ``cpu.weight`` (1 to 10,000) of CPUs, from Mesos' shares: 1,024 per CPU."""
     shares = min(262_144, max(2, int(1024 * cpus)))
     return 1 + (shares - 2) * 9999 // 262_142
+
+
+def _first_version(base: Path, wanted: Iterable[str]) -> str:
+    """Which of the wanted controllers cgroup v1 has; empty if there are none."""
+    found = sorted(each for each in wanted if (base / each).is_dir())
+    if not found:
+        return ""
+    return (
+        f": cgroup v1 has the controllers {', '.join(found)}"
+        " (the kernel parameter systemd.unified_cgroup_hierarchy=1 gives them to v2)"
+    )
 
 
 def _refused(why: str) -> NotAllowedError:

@@ -39,6 +39,8 @@ class TaskOptions(MasterAccess):
     attributes: str
     #: How tasks are limited: ``auto``, ``none``, ``share`` or ``cap``.
     limits: str
+    #: Most processes of a task; None for no limit.
+    max_processes: int | None
     #: Whether URIs are downloaded.
     fetch_http: bool
     #: Directory of relative URIs.
@@ -82,6 +84,12 @@ _OPTIONS: Final = (
         show_default=True,
         help="Limit memory of tasks, and CPU by a weight (share) or a limit (cap). auto: share,"
         " if this machine permits it.",
+    ),
+    click.option(
+        "--max-processes",
+        type=options.WholeRange(1, 4_194_304),
+        metavar="N",
+        help="Most processes and threads of a task, or of an executor with its tasks [no limit].",
     ),
     click.option("--fetch-http", is_flag=True, help="Download URIs with http and https."),
     click.option(
@@ -162,7 +170,7 @@ def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
         authorization=authorization(opts),
         trust=trust(opts),
         fetcher=Fetcher(opts.fetch_http, opts.frameworks_home),
-        cgroups=_cgroups(common, opts.limits),
+        cgroups=_cgroups(common, opts),
         authenticate_executors=opts.authenticate_executors,
         executors=ExecutorTimes(
             opts.executor_registration_timeout,
@@ -172,17 +180,25 @@ def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
     )
 
 
-def _cgroups(common: CommandContext, limits: str) -> "Cgroups | None":
-    """The limits of tasks; ``auto`` without permission is a note, not an error."""
-    from stretto.agent.tasks.containers.cgroups import Cgroups, LimitMode
-    from stretto.base.errors import NotAllowedError
+def _cgroups(common: CommandContext, opts: TaskOptions) -> "Cgroups | None":
+    """The limits of tasks; ``auto`` without permission is a note, unless a limit is given.
 
+    Raises:
+        InputError: a limit is given, and limits are off.
+        NotAllowedError: this machine does not permit the limits.
+    """
+    from stretto.agent.tasks.containers.cgroups import Cgroups, LimitMode
+    from stretto.base.errors import InputError, NotAllowedError
+
+    limits, most = opts.limits, opts.max_processes
     if limits == "none":
+        if most is not None:
+            raise InputError("--max-processes", most, "no value with --limits none")
         return None
     try:
-        return Cgroups(Path("/"), LimitMode("share" if limits == "auto" else limits))
+        return Cgroups(Path("/"), LimitMode("share" if limits == "auto" else limits), most)
     except NotAllowedError as error:
-        if limits != "auto":
+        if limits != "auto" or most is not None:
             raise
         common.console.note(f"tasks are not limited: {error.reason}")
         return None
