@@ -77,9 +77,9 @@ class ObjectStorage:
         #: Decoded objects and encoded events.
         self.views = RecordViews()
         self._lists: dict[Kind, dict[str, Sequence[Json]]] = {}
-        store.subscribe(self._forget)
         #: Wakes open watches.
-        self.signals = ChangeSignals(store)
+        self.signals = ChangeSignals()
+        store.subscribe(self._changed)
 
     def find(self, kind: Kind, namespace: str, name: str) -> StoredItem | None:
         """An object, or ``None``."""
@@ -101,9 +101,10 @@ class ObjectStorage:
             self._lists.setdefault(kind, {})[namespace] = found
         return found
 
-    def _forget(self, kind: Kind) -> None:
-        """Keep no list of a kind that has changed."""
+    def _changed(self, kind: Kind) -> None:
+        """Drop the lists of a kind that has changed, then wake its watches."""
         self._lists.pop(kind, None)
+        self.signals.notify(kind)
 
     def served(self, resource: ServedResource, namespace: str, name: str) -> StoredItem | None:
         """An object in the version of a resource, or ``None``."""

@@ -14,7 +14,8 @@ class Waiting:
     def __init__(self) -> None:
         self.calls = 0
         self.store = MemoryStore(ManualClock(), Rng(1))
-        self.signals = ChangeSignals(self.store)
+        self.signals = ChangeSignals()
+        self.store.subscribe(self.signals.notify)
         self.signals.call_once(NODE, self.wake)
 
     def wake(self) -> None:

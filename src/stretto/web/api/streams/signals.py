@@ -8,20 +8,18 @@ from collections.abc import Callable
 from threading import Lock
 
 from stretto.api.wire.kinds import Kind
-from stretto.stores.store import Store
 
 Wake = Callable[[], None]
 """Wakes a stream; called in the thread that commits."""
 
 
 class ChangeSignals:
-    """The streams that wait for a change, by kind, over one store."""
+    """The streams that wait for a change, by kind."""
 
-    def __init__(self, store: Store) -> None:
-        """Follow the commits of a store."""
+    def __init__(self) -> None:
+        """Start without streams."""
         self._lock = Lock()
         self._waiting: dict[Kind, set[Wake]] = {}
-        store.subscribe(self._changed)
 
     def call_once(self, kind: Kind, wake: Wake) -> None:
         """Call a function at the next change of a kind."""
@@ -33,7 +31,8 @@ class ChangeSignals:
         with self._lock:
             self._waiting.get(kind, set()).discard(wake)
 
-    def _changed(self, kind: Kind) -> None:
+    def notify(self, kind: Kind) -> None:
+        """Call the streams that wait for a kind, which has changed."""
         with self._lock:
             waiting = self._waiting.pop(kind, ())
         for wake in waiting:
