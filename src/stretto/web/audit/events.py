@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.web.api.configured.attributes import user_info
+from stretto.web.api.authn.users import user_info
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.objects.reading import media_type, parse_body

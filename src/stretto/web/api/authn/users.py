@@ -58,3 +58,15 @@ def authenticated(user: User) -> User:
     if AUTHENTICATED in user.groups:
         return user
     return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)
+
+
+def user_info(user: User) -> dict[str, Any]:
+    """Return a user as reviews and the audit log show it."""
+    found: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.groups:
+        found["groups"] = list(user.groups)
+    if user.extra:
+        found["extra"] = {key: list(each) for key, each in user.extra.items()}
+    return found

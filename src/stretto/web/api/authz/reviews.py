@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stretto.web.api.authn.accounts import ISSUER
-from stretto.web.api.authn.users import MASTERS, User
+from stretto.web.api.authn.users import MASTERS, User, user_info
 from stretto.web.api.authz.rules import user_rules
 from stretto.web.api.authz.subjects import access_of_other, local_access, own_access
 from stretto.web.api.call import Call
@@ -38,16 +38,6 @@ def review(state: ApiState, call: Call) -> ApiResponse:
 
 def _self(_state: ApiState, call: Call, _item: Json) -> Json:
     return {"userInfo": user_info(call.user)}
-
-
-def user_info(user: User) -> Json:
-    """A user as in reviews."""
-    found: Json = {"username": user.name, "groups": list(user.groups)}
-    if user.uid:
-        found["uid"] = user.uid
-    if user.extra:
-        found["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return found
 
 
 def _token(state: ApiState, _call: Call, item: Json) -> Json:

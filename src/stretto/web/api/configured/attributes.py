@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from stretto.api.wire.kinds import NAMESPACE, Kind
-from stretto.web.api.authn.users import User
+from stretto.web.api.authn.users import user_info
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.state import AdmittedWrite, ApiState
 
@@ -108,18 +108,6 @@ class WriteAttributes:
             if call.request.parameter(name):
                 found[name] = call.request.parameter(name)
         return found
-
-
-def user_info(user: User) -> Json:
-    """A user as reviews name it."""
-    found: Json = {"username": user.name}
-    if user.uid:
-        found["uid"] = user.uid
-    if user.groups:
-        found["groups"] = list(user.groups)
-    if user.extra:
-        found["extra"] = {key: list(each) for key, each in user.extra.items()}
-    return found
 
 
 def attributes_of(state: ApiState, admission: AdmittedWrite) -> WriteAttributes | None:
