@@ -37,10 +37,7 @@ def reserve_error(reserve: Message, on: OperationContext) -> str | None:
         )
         if error:
             return error
-    if on.framework is not None:
-        error = checks.single_role_error(messages)
-        return f"Invalid reservation resources: {error}" if error else None
-    return None
+    return _single_role_error(messages, on, "reservation")
 
 
 def unreserve_error(unreserve: Message, on: OperationContext) -> str | None:
@@ -86,10 +83,7 @@ def create_error(create: Message, on: OperationContext) -> str | None:
         error = _shared_error(volume, on.framework) or _volume_principal_error(volume, on.principal)
         if error:
             return error
-    if on.framework is not None:
-        error = checks.single_role_error(volumes)
-        return f"Invalid volume resources: {error}" if error else None
-    return None
+    return _single_role_error(volumes, on, "volume")
 
 
 def destroy_error(destroy: Message, on: OperationContext) -> str | None:
@@ -122,7 +116,7 @@ def grow_error(grow: Message, on: OperationContext) -> str | None:
     error = _resize_error(volume, "Grow", "Growing")
     if error:
         return error
-    plain = formats.read([_stripped(volume)]) + formats.read([addition])
+    plain = formats.read([formats.without_volume(volume)]) + formats.read([addition])
     if len(plain.items) != 1:
         return "Incompatible resources in the 'GrowVolume.volume' and 'GrowVolume.addition' fields"
     return _capability_error(volume, on.agent, "grown")
@@ -152,6 +146,12 @@ def shrink_error(shrink: Message, on: OperationContext) -> str | None:
 def _common_error(messages: Sequence[Message]) -> str | None:
     error = checks.use_error(messages) or checks.providers_error(messages)
     return f"Invalid resources: {error}" if error else None
+
+
+def _single_role_error(messages: list[Message], on: OperationContext, what: str) -> str | None:
+    """Why resources of a framework are invalid together: they are allocated to several roles."""
+    error = checks.single_role_error(messages) if on.framework is not None else None
+    return f"Invalid {what} resources: {error}" if error else None
 
 
 def _dynamic_error(message: Message) -> str | None:
@@ -267,13 +267,6 @@ def _capability_error(volume: Message, agent: Agent, verb: str) -> str | None:
         f"Volume {formats.message_text(volume)} cannot be {verb} on an agent without RESIZE_VOLUME"
         " capability"
     )
-
-
-def _stripped(volume: Message) -> Message:
-    """The disk space of a volume."""
-    plain = {key: value for key, value in volume.items() if key != "disk"}
-    source = volume["disk"].get("source")
-    return plain | ({"disk": {"source": source}} if source else {})
 
 
 OPERATION_CHECKS: Final[Mapping[str, Callable[[Message, OperationContext], str | None]]] = {

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.offers.allocator.values import ranges
 from stretto.offers.master.resources.items import (
     KNOWN,
     MILLI,
@@ -19,7 +20,6 @@ from stretto.offers.master.resources.items import (
     ItemKind,
     ResourceList,
     Value,
-    merged_ranges,
     of,
 )
 from stretto.offers.messages.schema import Message
@@ -140,13 +140,20 @@ def _plain(name: str, kind: str, role: str | None) -> ItemKind:
     return ItemKind(name, kind, role)
 
 
+def without_volume(resource: Message) -> Message:
+    """Return the disk space of a volume."""
+    plain = {key: value for key, value in resource.items() if key not in ("disk", "shared")}
+    source = resource.get("disk", {}).get("source")
+    return plain | ({"disk": {"source": source}} if source else {})
+
+
 def _value(resource: Message) -> Value:
     kind = resource["type"]
     if kind == "SCALAR":
         return milli(resource.get("scalar", {}).get("value", 0.0))
     if kind == "RANGES":
-        ranges = resource.get("ranges", {}).get("range", ())
-        return merged_ranges((each["begin"], each["end"]) for each in ranges)
+        found = resource.get("ranges", {}).get("range", ())
+        return ranges.normalize((int(each["begin"]), int(each["end"])) for each in found)
     return frozenset(resource.get("set", {}).get("item", ()))
 
 

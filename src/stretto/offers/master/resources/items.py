@@ -5,12 +5,14 @@ equal item or appends. Subtraction that empties an item moves the last item into
 Mesos, so that lists keep Mesos' order. Scalars count thousandths.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 import msgspec
 
+from stretto.offers.allocator.values import ranges
+from stretto.offers.allocator.values.ranges import Ranges
 from stretto.offers.messages.schema import Message
 
 MILLI: Final = 1000
@@ -18,8 +20,6 @@ MILLI: Final = 1000
 KNOWN: Final = 4096
 """Size of the cache of kinds, which makes most equal kinds one object."""
 
-Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Disjoint inclusive ranges in ascending order."""
 Value: TypeAlias = int | Ranges | frozenset[str]
 """Thousandths of a scalar, ranges, or a set."""
 
@@ -188,22 +188,11 @@ def total(lists: Iterable[ResourceList]) -> ResourceList:
     return of(item for each in lists for item in each.items)
 
 
-def merged_ranges(ranges: Iterable[Sequence[int]]) -> Ranges:
-    """Ranges in order, with neighbours and overlaps joined."""
-    merged: list[tuple[int, int]] = []
-    for begin, end in sorted((int(begin), int(end)) for begin, end in ranges):
-        if merged and begin <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((begin, end))
-    return tuple(merged)
-
-
 def size(value: Ranges | frozenset[str]) -> int:
     """Number of members of ranges or of a set."""
     if isinstance(value, frozenset):
         return len(value)
-    return sum(end - begin + 1 for begin, end in value)
+    return ranges.count(value)
 
 
 def _add(items: list[Item], item: Item) -> None:
@@ -251,7 +240,7 @@ def _plus(left: Value, right: Value) -> Value:
         return left + right
     if isinstance(left, frozenset) and isinstance(right, frozenset):
         return left | right
-    return merged_ranges((*_ranges(left), *_ranges(right)))
+    return ranges.union(_ranges(left), _ranges(right))
 
 
 def _minus(left: Value, right: Value) -> Value:
@@ -259,15 +248,7 @@ def _minus(left: Value, right: Value) -> Value:
         return left - right
     if isinstance(left, frozenset) and isinstance(right, frozenset):
         return left - right
-    rest = list(_ranges(left))
-    for begin, end in _ranges(right):
-        rest = [
-            piece
-            for low, high in rest
-            for piece in ((low, min(high, begin - 1)), (max(low, end + 1), high))
-            if piece[0] <= piece[1]
-        ]
-    return merged_ranges(rest)
+    return ranges.difference(_ranges(left), _ranges(right))
 
 
 def _ranges(value: Value) -> Ranges:

@@ -29,15 +29,15 @@ def conversions_of(operation: Message) -> list[Conversion]:
     if kind == "UNRESERVE":
         return [_changed(each, _without_reservation) for each in body["resources"]]
     if kind == "CREATE":
-        return [_reversed(each, _without_volume) for each in body["volumes"]]
+        return [_reversed(each, formats.without_volume) for each in body["volumes"]]
     if kind == "DESTROY":
-        return [_changed(each, _without_volume) for each in body["volumes"]]
+        return [_changed(each, formats.without_volume) for each in body["volumes"]]
     volume = formats.read([body["volume"]])
     if kind == "GROW_VOLUME":
         grown = _resized(body["volume"], body["addition"]["scalar"]["value"])
         return [Conversion(volume + formats.read([body["addition"]]), grown)]
     less = body["subtract"]["value"]
-    freed = _without_volume(body["volume"]) | {"scalar": {"value": less}}
+    freed = formats.without_volume(body["volume"]) | {"scalar": {"value": less}}
     return [Conversion(volume, _resized(body["volume"], -less) + formats.read([freed]))]
 
 
@@ -68,13 +68,6 @@ def _without_reservation(resource: Message) -> Message:
     stack = resource.get("reservations", [])[:-1]
     plain = {key: value for key, value in resource.items() if key != "reservations"}
     return plain | ({"reservations": stack} if stack else {})
-
-
-def _without_volume(resource: Message) -> Message:
-    """The disk space of a volume."""
-    plain = {key: value for key, value in resource.items() if key not in ("disk", "shared")}
-    source = resource.get("disk", {}).get("source")
-    return plain | ({"disk": {"source": source}} if source else {})
 
 
 def _resized(volume: Message, by: float) -> ResourceList:
