@@ -414,3 +414,9 @@ def is_temporary(reply: Reply) -> bool:
         or reply.code in (StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT)
         or (reply.code is StatusReason.TOO_MANY_REQUESTS and reply.retry_after is not None)
     )
+
+
+def bind_each(store: Store, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+    """Bind the pods of units one by one, for a store without transactions over several objects."""
+    replies = iter(store.bind([bind for unit in units for bind in unit]))
+    return [[next(replies) for _ in unit] for unit in units]

@@ -32,7 +32,7 @@ def show_sides(console: Console, sides: Sequence[tuple[str, dict[str, Any]]]) ->
     """Write the sides of a comparison as the columns of a table, with the last side's change."""
     names = list(dict.fromkeys(name for _, side in sides for name in side))
     columns = ["", *(name for name, _ in sides)]
-    rows = [(_label(name), *(_shown(name, side.get(name)) for _, side in sides)) for name in names]
+    rows = [(_label(name), *(shown(name, side.get(name)) for _, side in sides)) for name in names]
     if len(sides) > 1:
         (_, first), (_, last) = sides[-2:]
         columns.append("change")
@@ -68,7 +68,8 @@ def _label(name: str) -> str:
     return name.removesuffix("_s").replace("_", " ")
 
 
-def _shown(name: str, value: object) -> str:
+def shown(name: str, value: object) -> str:
+    """Return a figure as text; a name that ends in ``_s`` is a duration in seconds."""
     is_time = name.endswith("_s") and isinstance(value, int | float)
     return short_duration(float(str(value))) if is_time else cell(value)
 

@@ -48,6 +48,7 @@ from stretto.stores.store import (
     WatchEvent,
     Write,
     WriteOutcome,
+    bind_each,
 )
 from stretto.stores.wrapper import StoreWrapper
 
@@ -219,8 +220,7 @@ class StoreView(StoreWrapper):
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
         """Bind pods one by one."""
-        replies = iter(self.bind([bind for unit in units for bind in unit]))
-        return [[next(replies) for _ in unit] for unit in units]
+        return bind_each(self, units)
 
     def allowances(self) -> Mapping[str, int]:
         """Empty: the role counts budgets itself."""

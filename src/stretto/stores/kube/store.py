@@ -32,6 +32,7 @@ from stretto.stores.store import (
     Update,
     Watch,
     Write,
+    bind_each,
 )
 
 _S = TypeVar("_S")
@@ -264,8 +265,7 @@ class KubeStore:
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
         """Bind pods one by one: an API server has no transaction over several objects."""
-        replies = iter(self.bind([bind for unit in units for bind in unit]))
-        return [[next(replies) for _ in unit] for unit in units]
+        return bind_each(self, units)
 
     def begin(self, write: Write) -> Future[Replies]:
         """Send a batch; the replies arrive later, and then ``wait`` returns."""

@@ -1,9 +1,9 @@
 """Defaults of pods and pod templates."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stretto.api.admission.resources import default_requests
+from stretto.api.admission.resources import containers_of, default_requests
 
 Json = dict[str, Any]
 
@@ -18,20 +18,14 @@ def default(value: Json, **members: Any) -> None:
             value[name] = each
 
 
-def containers(spec: Json) -> Iterator[Json]:
-    """Containers and init containers."""
-    yield from spec.get("containers") or ()
-    yield from spec.get("initContainers") or ()
-
-
 def _pod(item: Json) -> None:
     spec = item.setdefault("spec", {})
-    for container in containers(spec):
+    for container in containers_of(spec):
         container.setdefault("resources", {})
     default_requests(spec)
     default(spec, enableServiceLinks=True)
     if spec.get("hostNetwork"):
-        for container in containers(spec):
+        for container in containers_of(spec):
             for port in container.get("ports") or ():
                 if not port.get("hostPort") and port.get("containerPort"):
                     port["hostPort"] = port["containerPort"]

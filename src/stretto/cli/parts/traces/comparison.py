@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from stretto.cli import sinks
-from stretto.cli.console import cell
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.traces.options import SimulateOptions, checked_format, opened_trace
 from stretto.cli.parts.traces.simulation import simulate_trace
-from stretto.explain.words.durations import short_duration
+from stretto.cli.views.replays import shown
 
 if TYPE_CHECKING:
     from stretto.sim.plots.figures import PlotLine
@@ -115,13 +114,8 @@ def _show(common: CommandContext, sides: Sequence[TraceSide]) -> None:
     """Write sides × figures as a table."""
     given = {name for side in sides for name, value in side.report.items() if value is not None}
     names = [name for name in SHOWN if name in given]
-    rows = [[side.name, *(_shown(name, side.report.get(name)) for name in names)] for side in sides]
+    rows = [[side.name, *(shown(name, side.report.get(name)) for name in names)] for side in sides]
     common.console.table(["order", *(SHOWN[name] for name in names)], rows)
-
-
-def _shown(name: str, value: Any) -> str:
-    is_time = name.endswith("_s") and isinstance(value, int | float)
-    return short_duration(value) if is_time else cell(value)
 
 
 def _plot(common: CommandContext, opts: SimulateOptions, sides: Sequence[TraceSide]) -> None:

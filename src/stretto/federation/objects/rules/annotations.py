@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -12,6 +11,7 @@ from stretto.api.types.federation.policies import DesiredPlacement
 from stretto.api.types.federation.steering import AffinityAnnotation, MigrationConfiguration
 from stretto.api.types.pod import Toleration
 from stretto.api.wire.kinds import DEPLOYMENT
+from stretto.base.nearest import nearest
 from stretto.federation import names
 from stretto.federation.objects.kinds.autoscaling import mode_problem
 from stretto.federation.objects.rollouts.rules import RolloutRule
@@ -99,11 +99,10 @@ def _misplaced(key: str, place: str, own: Collection[str], other: Collection[str
         right = "annotations" if place == "label" else "labels"
         yield f"the {place} {key} has no effect: move it to metadata.{right}"
     elif key not in _SYSTEM:
-        folded = {each.casefold(): each for each in (*own, *other)}
-        short = {each.partition("/")[2]: each for each in folded}
-        near = get_close_matches(key.casefold().partition("/")[2], short, n=1, cutoff=_NEAR)
+        short = {each.partition("/")[2]: each for each in (*own, *other)}
+        near = nearest(key.partition("/")[2], short, 1, cutoff=_NEAR)
         if near:
-            yield f"the {place} {key} is unknown; did you mean {folded[short[near[0]]]}?"
+            yield f"the {place} {key} is unknown; did you mean {short[near[0]]}?"
 
 
 def _unknown_fields(key: str, text: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from stretto.api.codec import without_nulls
 from stretto.api.edit.yaml_text import load_documents
 from stretto.base.errors import InputError
 
@@ -172,7 +173,8 @@ class _MergedKubeconfig:
             where, expected = f"kubeconfig {self.where}: {plural[:-1]}", f"one of its {plural}"
             raise InputError(where, name, f"{expected}: {known or 'none'}", _HINT)
         try:
-            return msgspec.convert(_without_nulls(entry.fields), form), entry.folder
+            fields = without_nulls(entry.fields)  # in a kubeconfig null equals absent
+            return msgspec.convert(fields, form), entry.folder
         except msgspec.ValidationError as error:
             raise self.wrong(f"{plural}, {name}: {error}") from error
 
@@ -220,10 +222,3 @@ def content_of(data: str, file: str, folder: Path, what: str) -> bytes:
     except (OSError, ValueError) as error:  # includes binascii.Error
         expected = f"base64 of it: {error}" if data else f"a file that can be read: {error}"
         raise InputError(f"kubeconfig: {what}", file or None, expected, _HINT) from error
-
-
-def _without_nulls(value: Any) -> Any:
-    """Return a value without nulls: in a kubeconfig null equals absent."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
