@@ -1,7 +1,7 @@
-"""JSON to structs and back, with the path of a malformed field in every error.
+"""Conversion of JSON to structs and back; every error contains the path of the malformed field.
 
-An object stays the bytes in which it arrived. A struct is a reading of it that is never written
-back over it: a change is a ``set_fields`` or a patch on the bytes, so unknown fields survive.
+An object stays the bytes in which it arrived. A struct is only decoded from it and is never written
+back: a change is a ``set_fields`` or a patch on the bytes, so that unknown fields are preserved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ Path = tuple[str | int, ...]
 
 
 def decode(kind: Kind, body: bytes, where: str = "") -> Wire:
-    """An object of ``kind`` from its JSON; a ``RawObject`` where the kind has no struct.
+    """Decode an object of ``kind`` from its JSON; a kind without a struct gives a ``RawObject``.
 
     Raises:
-        InputError: the JSON is malformed; the message names the path.
+        InputError: the JSON is malformed; the message contains the path.
     """
     struct = TABLE.struct(kind)
     if struct is not None:
@@ -45,13 +45,13 @@ def struct_of(kind: Kind) -> type[Wire]:
 
 
 def decode_as(struct: type[_T], body: bytes, where: str = "") -> _T:
-    """Any struct of ``api`` from its JSON.
+    """Decode any struct of ``api`` from its JSON.
 
-    ``where`` names the object in an error; empty means the name of the struct.
-    Members that are null count as absent, as in Kubernetes.
+    ``where`` is the name of the object in an error; empty means the name of the struct. Null
+    members count as absent, as in Kubernetes.
 
     Raises:
-        InputError: the JSON is malformed; the message names the path.
+        InputError: the JSON is malformed; the message contains the path.
     """
     measured(body, where or _kind_word(struct))
     try:
@@ -63,7 +63,7 @@ def decode_as(struct: type[_T], body: bytes, where: str = "") -> _T:
 
 
 def _decode_without_nulls(struct: type[_T], body: bytes, where: str) -> _T:
-    """A second attempt, on a copy without null members."""
+    """Decode a copy without null members, as a second attempt."""
     try:
         return msgspec.convert(without_nulls(parse(body, where)), struct)
     except msgspec.ValidationError as error:
@@ -72,7 +72,7 @@ def _decode_without_nulls(struct: type[_T], body: bytes, where: str) -> _T:
 
 @cache
 def _decoder(struct: Any) -> msgspec.json.Decoder[Any]:
-    """The decoder of a struct, made once."""
+    """The decoder of a struct, created once."""
     return msgspec.json.Decoder(struct)
 
 
@@ -82,7 +82,7 @@ def _kind_word(struct: type[Any]) -> str:
 
 
 def encode(item: Wire) -> bytes:
-    """A struct as JSON; a whole object begins with ``apiVersion`` and ``kind``."""
+    """Encode a struct as JSON; a whole object begins with ``apiVersion`` and ``kind``."""
     if isinstance(item, RawObject):
         return item.body
     body = msgspec.json.encode(item)
@@ -97,7 +97,7 @@ def kind_of_struct(item: Wire) -> Kind:
     """The kind of a whole object.
 
     Raises:
-        KeyError: the struct is a part of an object.
+        KeyError: the struct is only a part of an object.
     """
     if isinstance(item, RawObject):
         return item.of
@@ -111,7 +111,7 @@ def kind_of_struct(item: Wire) -> Kind:
 
 
 def parse(body: bytes, where: str) -> Any:
-    """Untyped JSON, after a check of its size and depth."""
+    """Parse untyped JSON, after a check of its size and depth."""
     try:
         return msgspec.json.decode(measured(body, where))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -119,7 +119,7 @@ def parse(body: bytes, where: str) -> Any:
 
 
 def parse_object(body: bytes, where: str) -> dict[str, Any]:
-    """Untyped JSON that must be an object."""
+    """Parse untyped JSON that must be an object."""
     found = parse(body, where)
     if not isinstance(found, dict):
         raise InputError(where, found, "a JSON object", "begin with { and end with }")
@@ -127,7 +127,7 @@ def parse_object(body: bytes, where: str) -> dict[str, Any]:
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy in which no object has a null member; nulls inside lists stay."""
+    """Return a copy in which no object has a null member; nulls in lists stay."""
     if isinstance(value, dict):
         return {name: without_nulls(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):
@@ -136,10 +136,10 @@ def without_nulls(value: Any) -> Any:
 
 
 def set_fields(body: bytes, fields: Mapping[Path, Any]) -> bytes:
-    """``body`` with fields set, each named by its path; None removes a field.
+    """Return ``body`` with the fields at the given paths set; None removes a field.
 
-    Everything outside the paths is copied byte by byte: order, unknown fields and the spelling of
-    numbers survive. Missing objects on a path are created; a list index must exist.
+    Everything else is copied byte by byte, so that order, unknown fields and the format of numbers
+    are preserved. Missing objects on a path are created; a list index must exist.
     """
     if not fields:
         return body
@@ -164,7 +164,7 @@ def set_fields(body: bytes, fields: Mapping[Path, Any]) -> bytes:
 
 
 def _set_items(body: bytes, below: Mapping[int, Mapping[Path, Any]]) -> bytes:
-    """``set_fields`` on a list, whose items are named by their index."""
+    """``set_fields`` on a list, whose items are identified by index."""
     try:
         items: list[msgspec.Raw] = _ITEMS.decode(body)
         for index, inner in below.items():

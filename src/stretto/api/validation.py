@@ -9,7 +9,7 @@ from stretto.api.wire.meta import ObjectMeta, Wire
 def validate(item: Wire) -> None:
     """Refuse a whole object with values that are out of range or contradict each other.
 
-    Objects of a kind without a validation function have their metadata checked.
+    If a kind has no validation function, only the metadata of its objects is checked.
 
     Raises:
         InputError: the path of the first such value, what is expected, and a remedy.

@@ -1,1 +1,1 @@
-"""Defaulting and admission of objects as an API server does them; pure functions over JSON."""
+"""Defaulting and admission of objects, as in an API server; pure functions over JSON."""

@@ -1,9 +1,9 @@
-"""Admission: an object as a cluster would hold it, or a refusal.
+"""Admission of an object: the object as a cluster would store it, or a refusal.
 
     stored = admit(AdmissionRequest(POD, body), view)
 
-The steps are those of the API server: defaults, the plugins that change objects, checks, and the
-quotas. Nothing is written: the answer holds the defaulted object and the quotas that it changes.
+The steps are those of the API server: defaults, mutating plugins, checks, quotas. Nothing is
+written: the result contains the defaulted object and the changed quotas.
 """
 
 import copy
@@ -25,22 +25,22 @@ from stretto.api.wire.kinds import Kind
 
 
 class Admitted(NamedTuple):
-    """The answer to a request."""
+    """Result of the admission of an object."""
 
-    #: The object as the cluster would hold it.
+    #: The object as the cluster would store it.
     body: JsonObject
-    #: The ResourceQuotas with the object charged.
+    #: The changed ResourceQuotas, with the object charged.
     quotas: list[JsonObject]
 
 
 def admit(request: AdmissionRequest, view: ObjectView) -> Admitted:
     """Default an object and check it against the other objects.
 
-    An object that a cluster holds already (it has a ``resourceVersion``) passes unchanged, as in a
-    dump; so does one whose kind has no defaults.
+    An object that a cluster already stores (it has a ``resourceVersion``) passes unchanged, as in a
+    dump; so does an object whose kind has no defaults.
 
     Raises:
-        InputError: a field is invalid; the message has its path.
+        InputError: a field is invalid; the message contains its path.
         ForbiddenError: the other objects do not allow it.
     """
     body = copy.deepcopy(request.body)
@@ -66,7 +66,7 @@ def has_step(kind: Kind) -> bool:
 
 
 def is_stored(meta: JsonObject) -> bool:
-    """Return whether metadata are those of an object that a cluster holds already, as in a dump."""
+    """Return whether the metadata belongs to a stored object, as in a dump."""
     return bool(meta.get("resourceVersion") or (meta.get("uid") and meta.get("creationTimestamp")))
 
 

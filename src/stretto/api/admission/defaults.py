@@ -13,7 +13,7 @@ _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def default_pod_spec(spec: JsonObject) -> None:
-    """The defaults that a pod and a pod template share."""
+    """Set the common defaults of a pod and a pod template."""
     for name, value in (
         ("dnsPolicy", "ClusterFirst"),
         ("restartPolicy", "Always"),
@@ -32,7 +32,7 @@ def default_pod_spec(spec: JsonObject) -> None:
 
 
 def default_host_ports(spec: JsonObject) -> None:
-    """On the network of the node, every port of a container is a port of the node."""
+    """Set ``hostPort`` of every container port of a pod with ``hostNetwork``."""
     for container in containers_of(spec):
         for port in container.get("ports") or ():
             if not port.get("hostPort") and port.get("containerPort"):
@@ -40,14 +40,14 @@ def default_host_ports(spec: JsonObject) -> None:
 
 
 def _default_node(node: JsonObject) -> None:
-    """Allocatable amounts from the capacity."""
+    """Default the allocatable amounts from the capacity."""
     status = node.setdefault("status", {})
     if not status.get("allocatable") and status.get("capacity"):
         status["allocatable"] = dict(status["capacity"])
 
 
 def _default_namespace(item: JsonObject) -> None:
-    """The label with the namespace's own name, and the active phase."""
+    """Default the label with the namespace's own name, and the active phase."""
     meta = item["metadata"]
     if meta.get("name"):
         meta["labels"] = {**(meta.get("labels") or {}), _NAME_LABEL: meta["name"]}
@@ -55,13 +55,13 @@ def _default_namespace(item: JsonObject) -> None:
 
 
 def _default_claim(item: JsonObject) -> None:
-    """Mode and phase of a PVC."""
+    """Default the mode and the phase of a PVC."""
     item.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
     item.setdefault("status", {}).setdefault("phase", "Pending")
 
 
 def _default_volume(item: JsonObject) -> None:
-    """Reclaim policy and mode of a PersistentVolume."""
+    """Default the reclaim policy and the mode of a PersistentVolume."""
     spec = item.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")

@@ -1,7 +1,7 @@
-"""The rules of fields that the API server checks, for objects of manifests and scenarios.
+"""Field validation of the API server, for objects of manifests and scenarios.
 
-The image of a container may be missing: no decision reads it, and inputs for planning often leave
-it out. Privileged containers are allowed, as the usual installers of clusters set it.
+The image of a container may be missing: no decision reads it, and inputs for planning often omit
+it. Privileged containers are allowed, as in clusters of the usual installers.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _TYPE: Final = ("kind", "apiVersion")
 
 
 class RefusedFieldsError(InputError):
-    """Fields that the API server refuses; the message is in its words."""
+    """Fields that the API server refuses; the message has its words."""
 
     def __init__(self, what: str, errors: Sequence[FieldError]) -> None:
         super().__init__(what, None, "valid fields")
@@ -34,7 +34,7 @@ class RefusedFieldsError(InputError):
         return f"{self.where} is invalid: {joined}"
 
     def inside(self, place: str) -> "RefusedFieldsError":
-        """The same refusal with the place of the object before its name."""
+        """Return the same refusal with the place of the object before its name."""
         return RefusedFieldsError(f"{place}: {self.where}", self.errors)
 
 
@@ -42,7 +42,7 @@ def check_field_rules(request: AdmissionRequest, body: JsonObject) -> None:
     """Check the fields of a new object as the API server does.
 
     Raises:
-        RefusedFieldsError: fields are refused.
+        RefusedFieldsError: the server refuses fields.
     """
     kind = request.kind
     key = (kind.group, kind.kind)
@@ -55,7 +55,7 @@ def check_field_rules(request: AdmissionRequest, body: JsonObject) -> None:
     try:
         item = decode(inner, struct, Decoding())
     except DecodeError:
-        return  # the fields and the codec are checked too, and name the place of such a value
+        return  # the schema and the codec report such a value with its path
     set_defaults(item, struct)
     refused = allowing_privileged(check_kind(key, item, None))
     errors = [each for each in refused if not _is_left_out(each)]

@@ -9,14 +9,14 @@ from stretto.api.wire.kinds import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Ki
 from stretto.api.wire.quantity import thousandths
 
 _NOTE: Final = "kubernetes.io/limit-ranger"
-"""Annotation in which the plugin lists what it has set."""
+"""Annotation in which the plugin lists the values that it has set."""
 
 _Amounts = Mapping[str, int]
 _Check = Callable[[str, str, int, _Amounts, _Amounts], str]
 
 
 def default_items(item: JsonObject) -> None:
-    """Fill in the defaults of a LimitRange: maximum to default, default and minimum to request."""
+    """Default a LimitRange: maximum to default, default and minimum to request."""
     for each in (item.get("spec") or {}).get("limits") or ():
         if each.get("type") == "Container":
             default = {**(each.get("max") or {}), **(each.get("default") or {})}
@@ -25,7 +25,7 @@ def default_items(item: JsonObject) -> None:
 
 
 def default_pod(request: AdmissionRequest, pod: JsonObject, view: ObjectView) -> None:
-    """Give the containers of a pod the default requests and limits of its namespace."""
+    """Set the default requests and limits of the namespace on the containers of a pod."""
     for limits in view.list(LIMIT_RANGE, _namespace(request, pod)):
         requests: dict[str, Any] = {}
         bounds: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def check_bounds(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
     """Refuse a pod or a PVC outside the bounds of its namespace.
 
     Raises:
-        ForbiddenError: a bound is violated; the message has all violations.
+        ForbiddenError: a bound is violated; the message contains all violations.
     """
     for limits in view.list(LIMIT_RANGE, _namespace(request, item)):
         for each in limits["spec"].get("limits") or ():
@@ -61,7 +61,7 @@ def check_bounds(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
 def _merged(
     container: JsonObject, requests: JsonObject, limits: JsonObject, word: str
 ) -> Iterator[str]:
-    """Fill in the amounts of a container; yields what was set."""
+    """Default the amounts of a container; yield a note for each set value."""
     resources = container.get("resources") or {}
     notes = []
     for key, title, more in (("limits", "limit", limits), ("requests", "request", requests)):
@@ -92,7 +92,7 @@ def _violations(kind: Kind, bound: JsonObject, item: JsonObject) -> Iterator[str
 
 
 def _all_broken(bound: JsonObject, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
-    """Violations of minimum, maximum and ratio."""
+    """Violations of the minimum, the maximum and the ratio."""
     yield from _broken("min", _below, bound, requests, limits)
     yield from _broken("max", _above, bound, requests, limits)
     yield from _broken("maxLimitRequestRatio", _ratio, bound, requests, limits)
@@ -101,7 +101,7 @@ def _all_broken(bound: JsonObject, requests: _Amounts, limits: _Amounts) -> Iter
 def _broken(
     key: str, check: _Check, bound: JsonObject, requests: _Amounts, limits: _Amounts
 ) -> Iterator[str]:
-    """The violations of one of the bounds, by resource."""
+    """Violations of one bound, by resource."""
     for name, text in (bound.get(key) or {}).items():
         amount = thousandths(text, f"spec.limits.{key}.{name}")
         found = check(name, bound["type"], amount, requests, limits)

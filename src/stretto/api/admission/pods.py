@@ -10,7 +10,7 @@ from stretto.base.errors import InputError
 
 
 def default_pod(request: AdmissionRequest, pod: JsonObject, view: ObjectView) -> None:
-    """All defaults of a pod, in the order of the API server."""
+    """Set all defaults of a pod, in the order of the API server."""
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         raise InputError(f"{title_of(request, pod)}: spec", spec, "the spec of a pod")

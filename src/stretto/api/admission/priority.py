@@ -21,10 +21,10 @@ def system_class(name: str) -> JsonObject:
 
 
 def set_priority(request: AdmissionRequest, pod: JsonObject, view: ObjectView) -> None:
-    """Copy name, value and preemption policy of the class of a pod, or of the default class.
+    """Copy name, value and preemption policy of a pod's class, or of the default class.
 
-    A pod that states its priority and no class keeps it, unless a class is the global default:
-    scenarios state priorities directly.
+    A pod with a priority and no class keeps its priority, unless a class is the global default:
+    pods in scenarios have priorities without classes.
 
     Raises:
         ForbiddenError: the class does not exist, or the pod contradicts it.
@@ -57,7 +57,7 @@ def set_priority(request: AdmissionRequest, pod: JsonObject, view: ObjectView) -
 
 
 def check_class(request: AdmissionRequest, item: JsonObject, view: ObjectView) -> None:
-    """Fill in the preemption policy of a PriorityClass and refuse a second global default.
+    """Default the preemption policy of a PriorityClass; refuse a second global default.
 
     Raises:
         ForbiddenError: another class is the global default.
@@ -76,7 +76,7 @@ def check_class(request: AdmissionRequest, item: JsonObject, view: ObjectView) -
 
 
 def _class(request: AdmissionRequest, name: str, view: ObjectView) -> JsonObject:
-    """The class of this name."""
+    """Return the class with this name."""
     found = view.get(PRIORITY_CLASS, "", name)
     if found is None and name in SYSTEM_CLASSES:
         found = system_class(name)
@@ -90,6 +90,6 @@ def _class(request: AdmissionRequest, name: str, view: ObjectView) -> JsonObject
 
 
 def _global_default(view: ObjectView) -> JsonObject | None:
-    """The class with the lowest value among those marked as the default."""
+    """The class with the lowest value among the classes marked as the default."""
     found = [each for each in view.list(PRIORITY_CLASS) if each.get("globalDefault")]
     return min(found, key=lambda each: int(each.get("value") or 0), default=None)

@@ -8,13 +8,14 @@ from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 _DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 _OLD_DEFAULT: Final = "storageclass.beta.kubernetes.io/is-default-class"
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""Annotation of a PVC that names its class."""
+"""Annotation of a PVC that contains its class."""
 
 
 def default_class(request: AdmissionRequest, pvc: JsonObject, view: ObjectView) -> None:
-    """Fill in the default StorageClass of a PVC that names none; the empty name stays.
+    """Set the default StorageClass of a PVC without a class; an empty class name stays.
 
-    Of several default classes the newest counts, of equally old ones the first by name.
+    If several classes are marked as the default, the newest is used; of equally old ones the first
+    by name.
     """
     if request.operation is Operation.UPDATE:
         return
@@ -30,13 +31,13 @@ def default_class(request: AdmissionRequest, pvc: JsonObject, view: ObjectView) 
 
 
 def default_storage_class(item: JsonObject) -> None:
-    """Fill in the binding mode and the reclaim policy of a StorageClass."""
+    """Default the binding mode and the reclaim policy of a StorageClass."""
     item.setdefault("volumeBindingMode", "Immediate")
     item.setdefault("reclaimPolicy", "Delete")
 
 
 def ephemeral_pvcs(pod: JsonObject) -> list[JsonObject]:
-    """The PVCs of the ephemeral volumes of a pod, as the controller makes them."""
+    """The PVCs of the ephemeral volumes of a pod, as the controller creates them."""
     meta, found = pod["metadata"], []
     for volume in pod["spec"].get("volumes") or ():
         template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
@@ -64,7 +65,7 @@ def ephemeral_pvcs(pod: JsonObject) -> list[JsonObject]:
 
 
 def stateful_pvcs(owner: JsonObject, ordinal: int) -> list[tuple[str, JsonObject]]:
-    """The PVCs of one pod of a StatefulSet, each after the name of its volume."""
+    """The PVCs of one pod of a StatefulSet, each with the name of its volume."""
     meta, spec, found = owner["metadata"], owner["spec"], []
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
     for template in spec.get("volumeClaimTemplates") or ():
@@ -81,7 +82,7 @@ def stateful_pvcs(owner: JsonObject, ordinal: int) -> list[tuple[str, JsonObject
 
 
 def _claim(metadata: JsonObject, spec: JsonObject) -> JsonObject:
-    """A PVC as an object."""
+    """Build a PVC object."""
     kind = PERSISTENT_VOLUME_CLAIM
     return {
         "apiVersion": kind.api_version,

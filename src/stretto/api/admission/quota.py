@@ -1,4 +1,4 @@
-"""ResourceQuotas: usage of pods and other objects, and the refusal of what exceeds a quota."""
+"""ResourceQuotas: usage of pods and other objects, and refusal of objects above a quota."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -17,10 +17,10 @@ from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA,
 from stretto.api.wire.quantity import thousandths
 
 _ONE: Final = 1000
-"""One object in thousandths."""
+"""One object, in thousandths."""
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _REQUIRED: Final = ("cpu", "memory")
-"""A quota on these requires that each container states them."""
+"""Requests that every container must have if a quota limits them."""
 _COUNTED: Final = (
     "configmaps",
     "persistentvolumeclaims",
@@ -29,22 +29,22 @@ _COUNTED: Final = (
     "secrets",
     "services",
 )
-"""Kinds whose bare plural is a resource of quotas."""
+"""Kinds that a quota limits by their bare plural."""
 
 
 def check_quotas(
     request: AdmissionRequest, item: JsonObject, view: ObjectView, old: JsonObject | None = None
 ) -> list[JsonObject]:
-    """The quotas of an object's namespace that change, with the object charged in their status.
+    """Return the changed quotas of an object's namespace, with the object charged in their status.
 
     Args:
         request: the request.
         item: the object.
         view: the other objects.
-        old: the object before a change, which is charged already.
+        old: the object before a change, which is already charged.
 
     Raises:
-        ForbiddenError: the object would exceed a quota, or states too little for one.
+        ForbiddenError: the object would exceed a quota, or lacks amounts that a quota requires.
     """
     charged = []
     for quota in view.list(RESOURCE_QUOTA, item["metadata"].get("namespace") or request.namespace):
@@ -74,7 +74,7 @@ def check_quotas(
 
 
 def without(kind: Kind, item: JsonObject, quotas: Iterable[JsonObject]) -> list[JsonObject]:
-    """The quotas to which an object was charged, with the object refunded in their status."""
+    """Return the quotas to which an object was charged, with the object refunded."""
     refunded = []
     for quota in quotas:
         if _matches(quota, kind, item):
@@ -85,14 +85,14 @@ def without(kind: Kind, item: JsonObject, quotas: Iterable[JsonObject]) -> list[
 
 
 def with_usage(quota: JsonObject, used: Mapping[str, int]) -> JsonObject:
-    """A quota with a status: its limits, and the usage in thousandths."""
+    """Return a quota with a status: its limits, and the usage in thousandths."""
     texts = {name: printed(name, amount) for name, amount in used.items()}
     hard = (quota.get("spec") or {}).get("hard") or {}
     return {**quota, "status": {"hard": hard, "used": texts}}
 
 
 def counted_by(quota: JsonObject) -> set[tuple[str, str]]:
-    """Groups and plurals of the kinds whose objects a quota counts one by one."""
+    """(group, plural) of the kinds whose objects a quota counts."""
     found = set()
     for name in (quota.get("spec") or {}).get("hard") or {}:
         plural, _, group = name.removeprefix("count/").partition(".")
@@ -106,7 +106,7 @@ def counted_by(quota: JsonObject) -> set[tuple[str, str]]:
 def used_by(
     quota: JsonObject, view: ObjectView, kinds: Sequence[Kind] = (POD, PERSISTENT_VOLUME_CLAIM)
 ) -> dict[str, int]:
-    """The usage of a quota in thousandths: that of its status, else counted from the objects.
+    """The usage of a quota in thousandths, from its status, otherwise counted from the objects.
 
     Args:
         quota: the quota.
@@ -128,7 +128,7 @@ def used_by(
 
 
 def usage(kind: Kind, item: JsonObject) -> dict[str, int]:
-    """What an object consumes of quotas, in thousandths, by the names that quotas use."""
+    """The usage of an object in thousandths, by the resource names of quotas."""
     plural = kind.plural
     found = {f"count/{kind.resource}": _ONE}
     if plural in _COUNTED and not kind.group:
@@ -145,7 +145,7 @@ def usage(kind: Kind, item: JsonObject) -> dict[str, int]:
 
 
 def _compute_usage(requests: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, int]:
-    """Requests and limits by the names of quotas."""
+    """Requests and limits, by the resource names of quotas."""
     found: dict[str, int] = {}
     for name, amount in requests.items():
         found[f"requests.{name}"] = amount
@@ -156,7 +156,7 @@ def _compute_usage(requests: Mapping[str, int], limits: Mapping[str, int]) -> di
 
 
 def _service_usage(spec: JsonObject) -> dict[str, int]:
-    """The node ports and load balancers of a service."""
+    """The node ports and load balancers of a Service."""
     type_, ports = spec.get("type"), spec.get("ports") or ()
     if type_ == "NodePort":
         return {"services.nodeports": len(ports) * _ONE}
@@ -190,7 +190,7 @@ def _hard(quota: JsonObject) -> dict[str, int]:
 
 
 def _missing(hard: Mapping[str, int], spec: JsonObject) -> str:
-    """The CPU and memory that a quota limits and containers do not state."""
+    """CPU and memory amounts that a quota limits and that containers lack."""
     if (spec.get("resources") or {}).get("requests") or (spec.get("resources") or {}).get("limits"):
         return ""
     missing: dict[str, set[str]] = {}
@@ -207,7 +207,7 @@ def _missing(hard: Mapping[str, int], spec: JsonObject) -> str:
 
 
 def _matches(quota: JsonObject, kind: Kind, item: JsonObject) -> bool:
-    """Return whether all scopes of a quota match an object; only pods match scopes."""
+    """Return whether all scopes of a quota match an object; scopes match only pods."""
     scopes = list(_scopes(quota.get("spec") or {}))
     if kind != POD:
         return not scopes
@@ -243,11 +243,11 @@ def _in_scope(name: str, operator: str, values: list[Any], pod: JsonObject) -> b
 
 
 def _best_effort(spec: JsonObject) -> bool:
-    """Return whether no container and no pod-level amount requests CPU or memory."""
+    """Return whether neither a container nor the pod level requests CPU or memory."""
     whole = amounts_of({**spec, "overhead": None})
     return not any(part.get(name) for part in whole for name in _REQUIRED)
 
 
 def _listed(amounts: Mapping[str, int], names: list[str]) -> str:
-    """Amounts as the API server lists them: ``cpu=1,memory=1Gi``."""
+    """Format amounts as the API server does: ``cpu=1,memory=1Gi``."""
     return ",".join(f"{name}={printed(name, amounts[name])}" for name in names)

@@ -1,4 +1,4 @@
-"""What admission reads and answers: a request, a view of the other objects, a refusal."""
+"""Inputs and outputs of admission: a request, a view of the other objects, a refusal."""
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -21,14 +21,14 @@ class Operation(Enum):
 
 
 class ObjectView(Protocol):
-    """A read-only view of the objects of a cluster, decoded; readers must not change them."""
+    """A read-only view of the decoded objects of a cluster; readers must not change them."""
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, or ``None``."""
+        """Return one object, or ``None``."""
         ...
 
     def list(self, kind: Kind, namespace: str = "") -> Iterable[JsonObject]:
-        """The objects of a kind; of one namespace unless it is empty."""
+        """Return the objects of a kind; of all namespaces if ``namespace`` is empty."""
         ...
 
 
@@ -39,14 +39,17 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
     kind: Kind
     #: The object; admission works on a copy.
     body: JsonObject
-    #: Create or update; an update keeps fields that only a create fills in.
+    #: Create or update; an update keeps fields that only a create sets.
     operation: Operation = Operation.CREATE
-    #: The namespace of the request, for an object that names none.
+    #: The namespace of the request, for an object without a namespace.
     namespace: str = "default"
 
 
 class ForbiddenError(NotAllowedError):
-    """Admission refuses an object because of other objects; worded as the API server does."""
+    """Admission refuses an object because of other objects.
+
+    The words are those of the API server.
+    """
 
     _verb: ClassVar[str] = "is forbidden"
 
@@ -58,10 +61,10 @@ class ForbiddenError(NotAllowedError):
 
 
 class ObjectSet:
-    """Objects in memory, as a view; later objects of the same name replace earlier ones."""
+    """A view of objects in memory; a later object replaces an earlier one with the same name."""
 
     def __init__(self, objects: Iterable[tuple[Kind, JsonObject]] = ()) -> None:
-        """A view of some objects."""
+        """Create a view of objects."""
         self._objects: dict[Kind, dict[tuple[str, str], JsonObject]] = {}
         for kind, body in objects:
             self.add(kind, body)
@@ -73,17 +76,17 @@ class ObjectSet:
         self._objects.setdefault(kind, {})[key] = body
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, or ``None``."""
+        """Return one object, or ``None``."""
         return self._objects.get(kind, {}).get((namespace, name))
 
     def list(self, kind: Kind, namespace: str = "") -> Iterator[JsonObject]:
-        """The objects of a kind; of one namespace unless it is empty."""
+        """Return the objects of a kind; of all namespaces if ``namespace`` is empty."""
         for (space, _), body in self._objects.get(kind, {}).items():
             if namespace in ("", space):
                 yield body
 
 
 def forbidden(request: AdmissionRequest, reason: str, hint: str = "", field: str = "") -> Exception:
-    """The refusal of a request, in the words of the API server."""
+    """Return the refusal of a request, in the words of the API server."""
     name = (request.body.get("metadata") or {}).get("name", "")
     return ForbiddenError(f'{request.kind.resource} "{name}"', reason, hint, field)

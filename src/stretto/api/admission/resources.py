@@ -28,10 +28,10 @@ def containers_of(spec: JsonObject) -> Iterator[JsonObject]:
 
 
 def default_requests(spec: JsonObject) -> None:
-    """Fill in the requests that a pod does not state.
+    """Set the default requests of a pod.
 
-    A container requests its limits. A pod with pod-level limits requests at pod level the sum of
-    its containers where they request something, else the limit.
+    The default request of a container is its limit. The default pod-level request of a pod with
+    pod-level limits is the sum of its containers' requests, otherwise the limit.
     """
     for container in containers_of(spec):
         resources = container.get("resources") or {}
@@ -44,7 +44,7 @@ def default_requests(spec: JsonObject) -> None:
 
 
 def _default_pod_level(spec: JsonObject) -> None:
-    """Pod-level limits of hugepages, then pod-level requests."""
+    """Default the pod-level limits of hugepages, then the pod-level requests."""
     whole = dict(spec["resources"])
     inside = amounts_of({**spec, "resources": None, "overhead": None})
     limits = dict(whole.get("limits") or {})
@@ -92,7 +92,7 @@ def amounts_of(spec: JsonObject) -> PodAmounts:
 
 
 def printed(name: str, thousandths: int) -> str:
-    """An amount in thousandths in the canonical form of Kubernetes."""
+    """Format an amount in thousandths in the canonical form of Kubernetes."""
     if name.rpartition(".")[2] == "cpu" or thousandths % 1000:
         return quantity.format_milli(thousandths)
     plain = name.removeprefix("requests.").removeprefix("limits.")
@@ -102,6 +102,6 @@ def printed(name: str, thousandths: int) -> str:
 
 
 def _stripped(spec: JsonObject) -> dict[str, Any]:
-    """The members of a spec that amounts depend on."""
+    """The members of a spec that affect its amounts."""
     names = ("containers", "initContainers", "resources", "overhead")
     return {name: spec[name] for name in names if spec.get(name)}

@@ -1,4 +1,4 @@
-"""RuntimeClasses: overhead, node selector and tolerations of the pods that name one."""
+"""RuntimeClasses: overhead, node selector and tolerations of their pods."""
 
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, forbidden
 from stretto.api.admission.tolerations import merged
@@ -41,7 +41,7 @@ def apply_runtime_class(request: AdmissionRequest, pod: JsonObject, view: Object
 
 
 def _check_overhead(request: AdmissionRequest, spec: JsonObject, fixed: JsonObject) -> None:
-    """Refuse an overhead that is not that of the class."""
+    """Refuse an overhead that differs from the overhead of the class."""
     stated = spec.get("overhead") or {}
     if stated and not fixed:
         reason = (

@@ -1,8 +1,8 @@
-"""The fields of every built-in kind of Kubernetes, so that a misspelled field is refused.
+"""The fields of every built-in kind of Kubernetes, to refuse misspelled fields.
 
-``data/kubernetes.json`` has the fields and types of Kubernetes 1.36 at every level
-(``scripts/make_api_fields.py`` makes it from the OpenAPI document). The kinds of Stretto's own CRDs
-are checked against their structs.
+``data/kubernetes.json`` contains the fields and types of Kubernetes 1.36 at every level.
+``scripts/make_api_fields.py`` generates it from the OpenAPI document. The kinds of Stretto's own
+CRDs are checked against their structs.
 """
 
 import types
@@ -20,7 +20,7 @@ from stretto.base.errors import InputError, quoted
 from stretto.base.nearest import nearest
 
 FIELDS_FILE: Final = "data/kubernetes.json"
-"""The data file of the package."""
+"""Path of the data file in the package."""
 _PRIMITIVES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "boolean": (bool,),
@@ -43,9 +43,9 @@ _WORDS: Final = {
 class _KubernetesFields(msgspec.Struct, frozen=True):
     """The content of the data file."""
 
-    #: Name of the type of a kind, by ``apiVersion`` and kind.
+    #: Type name of a kind, by ``apiVersion`` and kind.
     kinds: dict[str, str]
-    #: Type of each field, by name of the type.
+    #: Type of each field, by type name.
     types: dict[str, dict[str, str]]
 
 
@@ -69,7 +69,7 @@ class UnknownField(NamedTuple):
 
 
 class UnknownFieldError(InputError):
-    """A field that a kind does not have; the message suggests the nearest one."""
+    """A kind does not have this field; the message suggests the nearest field."""
 
     def __init__(self, where: str, found: UnknownField) -> None:
         super().__init__(where, found.path, "a field of the kind")
@@ -89,13 +89,13 @@ def check_fields(kind: Kind, body: Mapping[str, Any], where: str, report: Report
     """Check the fields of a whole object at every level.
 
     Args:
-        kind: its kind; a kind without known fields passes.
+        kind: its kind; an object of a kind without known fields passes.
         body: the object.
         where: its name in messages.
-        report: receives unknown fields; ``None`` refuses the first.
+        report: receives unknown fields; if ``None``, the first one is refused.
 
     Raises:
-        InputError: a field is unknown, or a value has another type.
+        InputError: a field is unknown, or a value has the wrong type.
     """
     name = _fields().kinds.get(f"{kind.api_version} {kind.kind}")
     if name is None:
@@ -116,9 +116,9 @@ def check_type(
 
 
 def unknown_path(kind: Kind, path: str) -> UnknownField | None:
-    """The first step of a path with dots that a kind does not have.
+    """Return the first unknown step of a dotted path.
 
-    ``None`` if it has all of them, or its fields are not known.
+    ``None`` if all steps are known, or the fields of the kind are not known.
     """
     known = _fields()
     type_, done = f"#{known.kinds.get(f'{kind.api_version} {kind.kind}', '')}", ""
@@ -145,13 +145,13 @@ def _refuse_or_report(unknown: UnknownField, where: str, report: Report | None) 
 
 @cache
 def _fields() -> _KubernetesFields:
-    """The data file, read once."""
+    """Return the data file, read once."""
     text = files("stretto.api.admission").joinpath(FIELDS_FILE).read_bytes()
     return msgspec.json.decode(text, type=_KubernetesFields)
 
 
 def _unknown(type_: str, value: Any, path: str, where: str) -> Iterator[UnknownField]:
-    """Unknown fields anywhere in a value; a value of another type is refused."""
+    """Yield unknown fields anywhere in a value; refuse a value of the wrong type."""
     if value is None or type_ == "any":
         return
     if type_.startswith("[]"):
@@ -173,7 +173,7 @@ def _unknown(type_: str, value: Any, path: str, where: str) -> Iterator[UnknownF
 def _unknown_members(
     fields: Mapping[str, str], value: Any, path: str, where: str
 ) -> Iterator[UnknownField]:
-    """Unknown fields of an object and anywhere below it."""
+    """Yield unknown fields of an object, at any depth."""
     if not isinstance(value, dict):
         raise InputError(f"{where}: {path}", value, f"an object with {', '.join(fields)}")
     for key, item in value.items():
@@ -185,7 +185,7 @@ def _unknown_members(
 
 
 def _check_primitive(type_: str, value: Any, path: str, where: str) -> None:
-    """Refuse a value of another type: YAML makes numbers and booleans of bare words."""
+    """Refuse a value of the wrong type: YAML converts bare words to numbers and booleans."""
     good = isinstance(value, _PRIMITIVES[type_])
     if isinstance(value, bool):
         good = type_ == "boolean"
@@ -196,14 +196,14 @@ def _check_primitive(type_: str, value: Any, path: str, where: str) -> None:
 
 
 def _named(path: str, key: str, known: tuple[str, ...]) -> UnknownField:
-    """An unknown field with the nearest known one; capital letters do not count."""
+    """Return an unknown field with the nearest known one; case is ignored."""
     return UnknownField(path, next(iter(nearest(key, known, 1)), ""), known)
 
 
 def _check_ours(
     struct: type[Wire], body: Mapping[str, Any], where: str, report: Report | None
 ) -> None:
-    """Check metadata and spec of an object of Stretto's CRDs by its struct."""
+    """Check metadata and spec of an object of Stretto's CRDs against its struct."""
     known = (*struct.__struct_encode_fields__, "apiVersion", "kind")
     hints = get_type_hints(struct)
     for key, value in body.items():
@@ -217,7 +217,7 @@ def _check_ours(
 
 
 def unknown_fields(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
-    """Unknown fields of a value whose Python type is known; the codec checks the types.
+    """Yield unknown fields of a value with a known Python type; the codec checks the types.
 
     Args:
         annotation: the type: a struct, or tuples and unions of structs.

@@ -16,7 +16,7 @@ from stretto.base.errors import InputError
 def merge_label_keys(pod: JsonObject) -> None:
     """Add the values of ``matchLabelKeys`` and ``mismatchLabelKeys`` to the selectors of a pod.
 
-    Terms without a selector stay: they match no pod.
+    Terms without a selector do not change, because they match no pod.
     """
     labels, spec = pod["metadata"].get("labels") or {}, pod["spec"]
     for term in (*pod_terms(spec), *(spec.get("topologySpreadConstraints") or ())):

@@ -1,4 +1,4 @@
-"""Tolerations that the API server adds to pods, and the merging of two lists."""
+"""Tolerations that the API server adds to pods, and the merge of two lists."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from stretto.api.admission.request import JsonObject
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _SECONDS: Final = 300
-"""Seconds for which a pod stays on a node that is not ready or unreachable."""
+"""Seconds that a pod stays on a node that is not ready or unreachable."""
 _NO_EXECUTE: Final = "NoExecute"
 _DAEMON_KEYS: Final = (
     ("disk-pressure", "NoSchedule"),
@@ -18,7 +18,7 @@ _DAEMON_KEYS: Final = (
 
 
 def add_default_seconds(spec: JsonObject) -> None:
-    """Tolerate nodes that are not ready or unreachable for 300 s, unless the pod states it."""
+    """Tolerate not-ready and unreachable nodes for 300 s, unless the pod has a toleration."""
     given = spec.get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
         if not any(_covers(each, key) for each in given):
@@ -35,7 +35,7 @@ def add_default_seconds(spec: JsonObject) -> None:
 
 
 def daemon_tolerations(spec: JsonObject) -> list[JsonObject]:
-    """The tolerations of a DaemonSet's pod: those of its template, and those of the controller."""
+    """The tolerations of a DaemonSet's pod: those of the template and of the controller."""
     wanted = [(_NOT_READY, _NO_EXECUTE), (_UNREACHABLE, _NO_EXECUTE)]
     wanted += [(f"node.kubernetes.io/{name}", effect) for name, effect in _DAEMON_KEYS]
     if spec.get("hostNetwork"):
@@ -52,7 +52,7 @@ def daemon_tolerations(spec: JsonObject) -> list[JsonObject]:
 
 
 def merged(first: list[JsonObject], second: list[JsonObject]) -> list[JsonObject]:
-    """Both lists without tolerations that another one covers."""
+    """Merge two lists, without tolerations that another one covers."""
     every = [*first, *second]
     kept: list[JsonObject] = []
     for index, each in enumerate(every):
@@ -81,7 +81,7 @@ def _identity(toleration: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _superset(wide: JsonObject, narrow: JsonObject) -> bool:
-    """Return whether one toleration tolerates all that the other one does."""
+    """Return whether one toleration covers everything that the other one tolerates."""
     if wide == narrow:
         return True
     wide_key, wide_operator, wide_value, wide_effect = _identity(wide)

@@ -17,14 +17,14 @@ CONTROLLERS: Final = (
     kinds.DAEMON_SET,
     kinds.JOB,
 )
-"""The controllers of Kubernetes that make pods."""
+"""The controllers of Kubernetes that create pods."""
 _JOB_NAMES: Final = ("job-name", "batch.kubernetes.io/job-name")
 _JOB_UIDS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _POLICIES: Final = {kinds.JOB: ("OnFailure", "Never")}
 
 
 def default_controller(request: AdmissionRequest, item: JsonObject, view: ObjectView) -> None:
-    """Fill in replicas, selector and labels of a controller; ``view`` is not read.
+    """Default replicas, selector and labels of a controller; ``view`` is not used.
 
     Raises:
         InputError: the selector does not match the template, or the restart policy is not allowed.
@@ -53,14 +53,14 @@ def default_controller(request: AdmissionRequest, item: JsonObject, view: Object
 
 
 def title_of(request: AdmissionRequest, item: JsonObject) -> str:
-    """The name of an object in messages: ``Job default/train``."""
+    """The name of an object in messages, such as ``Job default/train``."""
     meta, kind = item["metadata"], request.kind
     name = meta.get("name", "")
     return f"{kind.kind} {meta['namespace']}/{name}" if kind.namespaced else f"{kind.kind} {name}"
 
 
 def stable_uid(kind: Kind, meta: JsonObject) -> str:
-    """The uid of an object; one computed from its name for an object without."""
+    """The uid of an object; if it has none, a uid derived from its name."""
     if meta.get("uid"):
         return str(meta["uid"])
     name = f"{kind.kind}/{meta.get('namespace', '')}/{meta['name']}"
@@ -69,7 +69,7 @@ def stable_uid(kind: Kind, meta: JsonObject) -> str:
 
 
 def _default_job(spec: JsonObject) -> None:
-    """Numbers and modes of a Job."""
+    """Default the numbers and modes of a Job."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     for name, value in (
@@ -86,7 +86,7 @@ def _default_job(spec: JsonObject) -> None:
 
 
 def _label_job(spec: JsonObject, meta: JsonObject, where: str) -> None:
-    """Label the pods of a Job with its name and uid, and select them by the uid."""
+    """Add name and uid of a Job to its pod labels, and select the pods by the uid."""
     uid = stable_uid(kinds.JOB, meta)
     template = spec["template"] = dict(spec["template"])
     own = template["metadata"] = dict(template.get("metadata") or {})

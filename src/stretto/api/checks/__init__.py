@@ -1,1 +1,1 @@
-"""Validation of objects, kind by kind; messages name the field and a remedy."""
+"""Validation of objects by kind; messages contain the field and a remedy."""

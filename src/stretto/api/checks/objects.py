@@ -1,6 +1,6 @@
 """Validation of objects, one function per kind: values out of range and contradictions.
 
-The codec has already refused malformed JSON. Each error names the path, the value found, what is
+The codec has already refused malformed JSON. Each error contains the path, the value, what is
 expected and a remedy.
 """
 
@@ -84,7 +84,7 @@ def check_queue(queue: Queue, where: str) -> None:
     if spec.parent:
         names.dns_subdomain(spec.parent, f"{path}.parent")
     if spec.parent and spec.parent == queue.metadata.name:
-        hint = "name another queue, or none for a root queue"
+        hint = "set another queue, or none for a root queue"
         raise InputError(f"{path}.parent", spec.parent, "another queue", hint)
     hint = "a queue without weight starves: delete it instead"
     rules.within(spec.weight, 1, rules.INT32_MAX, f"{path}.weight", hint)

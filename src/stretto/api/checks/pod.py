@@ -1,4 +1,4 @@
-"""Validation of pods: the rules of the API server on the fields that scheduling reads."""
+"""Validation of pods: the rules of the API server for fields that scheduling reads."""
 
 from typing import Final
 
@@ -22,19 +22,19 @@ from stretto.api.wire.resources import HUGE_PAGES
 from stretto.base.errors import InputError
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-"""Larger values are reserved for classes of Kubernetes."""
+"""Maximum priority of users' classes; larger values are reserved for classes of Kubernetes."""
 
 HIGHEST_PRIORITY: Final = 2 * HIGHEST_USER_PRIORITY + 1000
-"""The value of ``system-node-critical``, the highest."""
+"""Value of ``system-node-critical``, the maximum."""
 
 LOWEST_PRIORITY: Final = -(2**31)
-"""The field is a 32-bit integer."""
+"""Minimum of a 32-bit integer."""
 
 SYSTEM_CLASSES: Final = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }
-"""Values of the built-in classes, which every cluster has."""
+"""Values of the built-in classes of every cluster."""
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 """Effects of a taint."""
@@ -46,7 +46,7 @@ RESTARTS: Final = ("", "Always", "OnFailure", "Never")
 """Restart policies; absent means ``Always``."""
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
-"""Resources that a container may request without a domain, besides hugepages."""
+"""Resources besides hugepages that a container may request without a domain."""
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _INCLUSION: Final = (None, "Honor", "Ignore")
 _MAX_PORT: Final = 65535
@@ -77,7 +77,7 @@ def pod(item: Pod, where: str) -> None:
 
 
 def _container(container: Container, spec: PodSpec, where: str) -> None:
-    """Name, amounts and ports of one container."""
+    """Check name, amounts and ports of one container."""
     names.dns_label(container.name, f"{where}.name")
     rules.requirements(container.resources, f"{where}.resources")
     _resource_names(container, f"{where}.resources")
@@ -123,7 +123,7 @@ def _amounts(spec: PodSpec, path: str) -> None:
 
 
 def _host_ports(spec: PodSpec, path: str) -> None:
-    """Check that no two containers use one port of the node."""
+    """Check that no two containers use the same host port."""
     taken = [
         (port.host_ip or effective_requests.ANY_ADDRESS, port.protocol, port.host_port)
         for container in spec.containers
@@ -145,7 +145,7 @@ def _rank(spec: PodSpec, path: str) -> None:
 
 
 def _gates(spec: PodSpec, path: str) -> None:
-    """Check scheduling gates, with which a pod cannot be on a node."""
+    """Check scheduling gates; a gated pod has no node."""
     gates = [gate.name for gate in spec.scheduling_gates]
     for index, name in enumerate(gates):
         names.label_key(name, f"{path}.schedulingGates[{index}].name")
@@ -156,7 +156,7 @@ def _gates(spec: PodSpec, path: str) -> None:
         raise InputError(f"{path}.nodeName", spec.node_name, expected, hint)
 
 
-# ---------------------------------------------------------------- where it may go
+# ---------------------------------------------------------------- placement
 
 
 def _places(spec: PodSpec, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Checks shared by the validation of all kinds; errors name path, value and what is expected."""
+"""Checks common to the validation of all kinds; errors contain path, value and expectation."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
@@ -14,24 +14,24 @@ INT32_MAX: Final = 2**31 - 1
 """The largest number in most fields of Kubernetes."""
 
 ANNOTATIONS_BYTES: Final = 256 << 10
-"""Limit of Kubernetes on all annotations of one object together."""
+"""Limit of Kubernetes on the total bytes of all annotations of an object."""
 
 _WHOLE_UNITS: Final = 10**9
 """Billionths in one unit."""
 
-#: Resources that can be requested in fractions; all others are whole numbers.
+#: Resources with fractional amounts; amounts of all others are whole numbers.
 _DIVISIBLE: Final = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
 def one_of(value: str | None, choices: Collection[str | None], where: str) -> None:
-    """Check that a value is one of a few."""
+    """Check that a value is one of the choices."""
     if value not in choices:
         known = ", ".join(choice or "nothing" for choice in choices)
-        raise InputError(where, value, f"one of {known}", "capital letters matter")
+        raise InputError(where, value, f"one of {known}", "the value is case-sensitive")
 
 
 def within(value: int | None, least: int, most: int, where: str, hint: str = "") -> None:
-    """Check a number against two inclusive bounds; an absent one passes."""
+    """Check a number against inclusive bounds; an absent number passes."""
     if value is not None and not least <= value <= most:
         expected = f"at least {least}" if most >= INT32_MAX else f"{least} to {most}"
         raise InputError(where, value, expected, hint)
@@ -80,7 +80,7 @@ def labels(texts: Mapping[str, str], where: str) -> None:
 
 
 def selector(struct: LabelSelector | None, where: str) -> None:
-    """Check that a label selector compiles; an absent one passes."""
+    """Check that a label selector compiles; an absent selector passes."""
     label_selector(struct, where)
 
 
@@ -121,5 +121,5 @@ def requirements(requested: ResourceRequirements, where: str) -> None:
 
 
 def overcommittable(resource: str) -> bool:
-    """Return whether the limit may exceed the request: for the resources of Kubernetes."""
+    """Return whether the limit may exceed the request, which only resources of Kubernetes allow."""
     return resource == CPU or resource in _DIVISIBLE

@@ -9,9 +9,9 @@ from stretto.api.wire.selectors import parse_labels
 from stretto.base.errors import InputError
 
 TARGETS: Final = ("Deployment", "StatefulSet", "ReplicaSet")
-"""Kinds of workloads that a group may scale."""
+"""Kinds of workloads that a group can scale."""
 MOST_SAMPLES: Final = 576
-"""Samples of a season: a status with three seasons of them stays small."""
+"""Maximum samples of a season, so that a status with three seasons stays small."""
 _MOST: Final = 2**31 - 1
 _DAY_S: Final = 86_400
 

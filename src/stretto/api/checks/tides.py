@@ -12,21 +12,21 @@ from stretto.api.wire import names
 from stretto.base.errors import InputError
 
 HOLD_SECONDS: Final = "tide.stretto.dev/hold-seconds"
-"""Annotation of a pool: seconds for which a node without online pods stays online."""
+"""Annotation of a pool: seconds that a node without online pods stays online."""
 MOST_SWITCHING: Final = "tide.stretto.dev/max-switching"
-"""Annotation of a pool: nodes that switch at once, as a number or a percentage."""
+"""Annotation of a pool: maximum nodes that switch at once, as a number or a percentage."""
 WATERMARK: Final = "watermark"
-"""The only strategy of eviction."""
+"""Name of the only eviction strategy."""
 _DAY_S: Final = 86_400
 _COUNT: Final = "a number of nodes, or 0% to 100%"
 
 
 class TideSettings(msgspec.Struct, frozen=True):
-    """What the annotations of a pool set."""
+    """Settings in the annotations of a pool."""
 
-    #: Seconds for which a node without online pods stays online.
+    #: Seconds that a node without online pods stays online.
     hold_s: int = 600
-    #: Nodes that switch at once, as a number or a percentage of the nodes that switch.
+    #: Maximum nodes that switch at once, as a number or a percentage of the nodes that switch.
     most_switching: int | str = "10%"
 
 
@@ -54,7 +54,7 @@ def tide_settings(annotations: Mapping[str, str], where: str) -> TideSettings:
     """The settings in the annotations of a pool.
 
     Raises:
-        InputError: a value is malformed; the message names the annotation.
+        InputError: a value is malformed; the message contains the annotation.
     """
     found = TideSettings()
     hold, most = annotations.get(HOLD_SECONDS), annotations.get(MOST_SWITCHING)
@@ -70,10 +70,10 @@ def tide_settings(annotations: Mapping[str, str], where: str) -> TideSettings:
 
 
 def count_of(value: int | str, whole: int, where: str, *, up: bool = False) -> int:
-    """A number of nodes, or a percentage of the whole, rounded down or up.
+    """Resolve a number of nodes, or a percentage of ``whole``, rounded down or up.
 
     Raises:
-        InputError: the value is negative, or no percentage from 0 % to 100 %.
+        InputError: the value is negative, or not a percentage from 0 % to 100 %.
     """
     if isinstance(value, int):
         rules.within(value, 0, rules.INT32_MAX, where)

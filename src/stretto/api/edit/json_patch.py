@@ -1,6 +1,6 @@
-"""JSON patches, and why an operation does not apply.
+"""JSON patches, and the errors of operations that do not apply.
 
-The rules and the words are those of the library of kube-apiserver and KubeAdmiral
+The rules and the error texts are those of the library of kube-apiserver and KubeAdmiral
 (github.com/evanphx/json-patch, version 4). It differs from RFC 6902: a missing member of an object
 can be replaced, tested for null and copied as null, and an index below zero counts from the end.
 """
@@ -17,22 +17,22 @@ from stretto.api.wire.selectors import integer
 Json = dict[str, Any]
 
 MAX_OPERATIONS: Final = 10_000
-"""Operations of one JSON patch: the limit of the API server since CVE-2019-1002100."""
+"""Maximum operations of a JSON patch: the limit of the API server since CVE-2019-1002100."""
 MAX_GROWTH: Final = 3 << 20
-"""Bytes that the copies of one JSON patch may add: each copy can double the document."""
+"""Maximum bytes that the copies of a JSON patch may add; each copy can double the document."""
 _MISSING: Final = "missing value"
 
 
 class OperationError(Exception):
-    """An operation that does not apply."""
+    """An operation does not apply."""
 
 
 class FailedTestError(OperationError):
-    """An operation ``test`` that found another value."""
+    """An operation ``test`` found another value."""
 
 
 def operated(document: Json, operations: Sequence[Any]) -> Json:
-    """A document after some operations; neither argument is changed.
+    """Apply operations to a document; neither argument is changed.
 
     Raises:
         OperationError: an operation does not apply.
@@ -42,7 +42,7 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
     changed, copied = copy.deepcopy(document), 0
     for each in copy.deepcopy(operations):
         if not isinstance(each, dict):
-            raise OperationError("an operation is no object")
+            raise OperationError("an operation is not an object")
         verb = str(each.get("op", ""))
         if verb not in _VERBS:
             raise OperationError(f"Unexpected kind: {verb}")
@@ -55,7 +55,7 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
 
 
 def value_at(document: Json, path: str) -> Any:
-    """The value at a pointer; ``None`` if there is none."""
+    """Return the value at a pointer; ``None`` if there is none."""
     owner, key = _owner(document, path)
     try:
         return None if owner is None else _value(owner, key)
@@ -64,7 +64,7 @@ def value_at(document: Json, path: str) -> Any:
 
 
 def _size(document: Json, path: str) -> int:
-    """Bytes of the value at a pointer, as JSON."""
+    """Number of bytes of the value at a pointer, as JSON."""
     return len(msgspec.json.encode(value_at(document, path)))
 
 
@@ -164,7 +164,7 @@ def _test(document: Json, operation: Json) -> None:
 
 
 def _are_equal(one: Any, two: Any) -> bool:
-    """Return whether JSON values are equal; no boolean equals a number, as it would in Python."""
+    """Return whether JSON values are equal; unlike in Python, no boolean equals a number."""
     if isinstance(one, dict) and isinstance(two, dict):
         return one.keys() == two.keys() and all(_are_equal(one[key], two[key]) for key in one)
     if isinstance(one, list) and isinstance(two, list):
@@ -180,11 +180,11 @@ _VERBS: Final[Mapping[str, Callable[[Json, Json], None]]] = {
     "copy": _copy,
     "test": _test,
 }
-"""Operations by verb: they change the document."""
+"""Operations by verb; each changes the document."""
 
 
 def _owner(document: Json, path: str) -> tuple[Json | list[Any] | None, str]:
-    """The container of the value at a pointer, and its key; ``None`` if it does not exist."""
+    """The container and key of the value at a pointer; container ``None`` if missing."""
     _, *parts = path.split("/")
     if not parts:
         return None, ""
@@ -210,7 +210,7 @@ def _value(owner: Json | list[Any], key: str) -> Any:
 
 
 def _index(key: str, length: int) -> int:
-    """The index of an item that exists."""
+    """The index of an existing item."""
     number = _number(key)
     if not -length <= number < length:
         raise OperationError(f"Unable to access invalid index: {number}: invalid index referenced")
@@ -225,7 +225,7 @@ def _number(key: str) -> int:
 
 
 def _inserted(owner: Json | list[Any], key: str, value: Any, head: str) -> None:
-    """Add a value; an item of a list comes before the one with its index."""
+    """Add a value; in a list, insert it before the item with its index."""
     if isinstance(owner, dict):
         owner[key] = value
         return

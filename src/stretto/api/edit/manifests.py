@@ -1,4 +1,4 @@
-"""Manifests: YAML or JSON texts with many objects, converted to the JSON of each."""
+"""Manifests: YAML or JSON texts with several objects, converted to the JSON of each object."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -17,13 +17,13 @@ from stretto.base.errors import InputError, suggestion
 
 
 class _Stated(NamedTuple):
-    """An object in its text form."""
+    """An object in decoded form."""
 
     #: Its ``apiVersion``.
     api_version: str
     #: Its ``kind``.
     kind: str
-    #: All of it.
+    #: The whole object.
     value: dict[str, Any]
     #: File, document and item.
     where: str
@@ -46,21 +46,21 @@ def load_manifests(
     any_kind: bool = False,
     raw: Collection[tuple[str, str]] = (),
 ) -> list[Manifest]:
-    """Every object of a YAML or JSON text, with lists expanded.
+    """Return every object of a YAML or JSON text, with lists expanded.
 
     Null members count as absent and are removed, as in Kubernetes.
 
     Args:
         text: the text.
         where: name of the file, for messages.
-        skipped: counts the objects of kinds that are not scheduled and of unknown CRDs, which are
-            left out; None refuses them.
-        any_kind: takes objects of every kind, also unknown ones; by default a kind that the table
-            of kinds does not take from manifests is an error.
-        raw: groups and kinds that are taken although the table does not know them.
+        skipped: counts skipped objects: kinds that are not scheduled, and unknown CRDs. If None,
+            such objects are errors.
+        any_kind: accept objects of every kind, even unknown kinds. By default, a kind that the
+            table of kinds does not allow in manifests is an error.
+        raw: groups and kinds that are accepted although the table does not contain them.
 
     Raises:
-        InputError: the text is malformed, or a kind is not taken.
+        InputError: the text is malformed, or a kind is not accepted.
     """
     found = []
     for place, value in _documents(text, where):
@@ -76,7 +76,10 @@ def load_manifests(
 
 
 def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
-    """The values of a text; JSON is tried first where it looks like JSON, because it is faster."""
+    """Yield the values of a text.
+
+    If it looks like JSON, JSON is tried first, because it is faster.
+    """
     looks_like_json = text.lstrip()[:1] in ("{", b"{")
     if looks_like_json and len(text) <= yaml_text.MAX_FILE_BYTES:
         with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
@@ -85,7 +88,7 @@ def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> Iterator[_Stated]:
-    """The objects in a value; ``kind`` is the kind of the items of a typed list."""
+    """Yield the objects in a value; ``kind`` is the kind of the items of a typed list."""
     if not isinstance(value, dict):
         raise InputError(where, value, "an object with apiVersion and kind")
     api_version = _word(value, "apiVersion", where, api_version)
@@ -104,7 +107,7 @@ def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> 
 
 
 def _is_list(api_version: str, kind: str, value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a list: ``List``, that of a known kind, or one with items."""
+    """Return whether an object is a list: ``List``, the list of a known kind, or one with items."""
     if (api_version, kind) == ("v1", "List"):
         return True
     item_kind = kind.removesuffix("List")
@@ -115,7 +118,7 @@ def _is_list(api_version: str, kind: str, value: Mapping[str, Any]) -> bool:
 
 
 def _manifest(stated: _Stated, kind: Kind, *, wanted: bool) -> Manifest:
-    """One object as JSON, after a check of its size and depth."""
+    """Encode one object as JSON, after a check of its size and depth."""
     if not wanted:
         _check_kind(stated, kind)
     where = stated.where
@@ -128,7 +131,7 @@ def _manifest(stated: _Stated, kind: Kind, *, wanted: bool) -> Manifest:
 
 
 def _check_kind(stated: _Stated, kind: Kind) -> None:
-    """Refuse a kind that manifests must not contain; the error names the nearest kinds."""
+    """Refuse a kind that manifests must not contain; the error suggests the nearest kinds."""
     if kind in TABLE and TABLE.entry(kind).manifests is ManifestUse.TAKEN:
         return
     error = TABLE.unknown(stated.api_version, stated.kind)
@@ -144,7 +147,7 @@ def _check_kind(stated: _Stated, kind: Kind) -> None:
 
 
 def _word(value: dict[str, Any], name: str, where: str, default: str) -> str:
-    """``apiVersion`` or ``kind`` of an object."""
+    """Return ``apiVersion`` or ``kind`` of an object."""
     found = value.get(name, default) or default
     if not isinstance(found, str) or not found:
         hint = "every object has apiVersion and kind"

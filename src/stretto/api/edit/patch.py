@@ -10,12 +10,12 @@ class PatchType(StrEnum):
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
-    #: The fields of one manager; JSON is YAML.
+    #: The fields of one manager, as YAML or JSON.
     APPLY = "application/apply-patch+yaml"
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: members of ``patch`` replace those of ``target``; null removes a member."""
+    """Apply RFC 7386: members of ``patch`` replace those of ``target``; null removes a member."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}

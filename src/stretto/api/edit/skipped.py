@@ -1,7 +1,7 @@
-"""Objects of an input that are not scheduled, counted by kind, so that one line names them all.
+"""Objects of an input that are not scheduled, counted by kind for one summary line.
 
 A folder of an application contains Secrets, roles, webhooks and custom resources besides its pods.
-They are left out of a plan or a scenario, and the user sees which ones.
+A plan or a scenario skips them and reports their kinds to the user.
 """
 
 from collections import Counter
@@ -12,23 +12,23 @@ from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import PLUGINS_POD_GROUP, VOLCANO_POD_GROUP, Kind
 
 NOT_SCHEDULED: Final = "not scheduled"
-"""Why the kinds of Kubernetes without pods are left out."""
+"""Reason for skipping kinds of Kubernetes without pods."""
 UNKNOWN: Final = "unknown kind: pods that its operator creates are not counted"
-"""Why the objects of an unknown CRD are left out."""
+"""Reason for skipping objects of an unknown CRD."""
 _REMOVED_GROUPS: Final = frozenset({"extensions"})
-"""API groups that Kubernetes has removed; their kinds live in other groups."""
+"""Removed API groups of Kubernetes; their kinds are in other groups now."""
 _REMOVED_KINDS: Final = frozenset({"InitializerConfiguration", "PodPreset", "PodSecurityPolicy"})
-"""Kinds without pods that Kubernetes has removed."""
+"""Removed kinds of Kubernetes without pods."""
 _CORE_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "policy"})
-"""Groups of Kubernetes without a dot, besides the core group."""
+"""API groups of Kubernetes without a dot, besides the core group."""
 
 
 _OPEN_GROUPS: Final = frozenset({VOLCANO_POD_GROUP.group, PLUGINS_POD_GROUP.group})
-"""Groups of other schedulers of which the table has the PodGroup only."""
+"""Groups of other schedulers of which the table contains only the PodGroup."""
 
 
 class SkippedObjects:
-    """The skipped objects of an input, and the files that hold no objects."""
+    """The skipped objects of an input, and the files without objects."""
 
     def __init__(self) -> None:
         #: Number of objects by reason and kind.
@@ -37,19 +37,19 @@ class SkippedObjects:
         self._files: dict[str, list[str]] = {}
 
     def add(self, kind: Kind, why: str = NOT_SCHEDULED) -> None:
-        """Count an object that is left out."""
+        """Count a skipped object."""
         name = kind.kind if why == NOT_SCHEDULED else f"{kind.kind} of {kind.api_version}"
         self._objects.setdefault(why, Counter())[name] += 1
 
     def add_file(self, path: str, why: str) -> None:
-        """Name a file that is left out."""
+        """Record a skipped file."""
         self._files.setdefault(why, []).append(path)
 
     def __bool__(self) -> bool:
         return bool(self._objects or self._files)
 
     def lines(self) -> list[str]:
-        """One sentence for each reason, the plain one first; empty if nothing is left out."""
+        """One sentence per reason, the plain one first; empty if nothing was skipped."""
         found = []
         for why in sorted(self._objects, key=lambda why: (why != NOT_SCHEDULED, why)):
             kinds = (f"{count} {name}" for name, count in self._objects[why].most_common())
@@ -61,7 +61,7 @@ class SkippedObjects:
 
 
 def skip_reason(kind: Kind) -> str:
-    """Why an object is left out of an input; empty if it must be read or refused.
+    """Return the reason for skipping an object; empty if it must be read or refused.
 
     The version does not matter: a Role of ``v1beta1`` is not scheduled either.
     """

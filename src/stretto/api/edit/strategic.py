@@ -1,8 +1,8 @@
 """Strategic merge patch: a merge patch in which some lists merge by a key.
 
-Kubernetes declares patch strategies and merge keys as tags on its Go structs; here they are part
-of the structs of :mod:`stretto.api.schema`. Members that no struct names merge as in RFC 7386.
-Errors have the texts of kube-apiserver.
+Kubernetes declares patch strategies and merge keys as tags on its Go structs; here they are part of
+the structs of :mod:`stretto.api.schema`. Members without a struct merge as in RFC 7386. Errors have
+the texts of kube-apiserver.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ _DELETE: Final = "$deleteFromPrimitiveList/"
 
 
 class StrategicPatchError(Exception):
-    """A strategic merge patch that does not fit the object or its types."""
+    """A strategic merge patch does not match the object or its types."""
 
 
 class RetainKeysError(StrategicPatchError):
-    """A patch whose ``$retainKeys`` omits a member that the patch sets."""
+    """The ``$retainKeys`` of a patch omit a member that the patch sets."""
 
     def __init__(self) -> None:
         super().__init__("invalid patch format of retainKeys")
@@ -34,13 +34,13 @@ def strategic_merge(item: Json, change: Mapping[str, Any], struct: StructType) -
     """Return an object with a strategic merge patch; neither argument is changed.
 
     Raises:
-        StrategicPatchError: the patch does not fit the types.
+        StrategicPatchError: the patch does not match the types.
     """
     return _object(item, change, struct)
 
 
 def unordered(change: Any) -> Any:
-    """Return a patch without the lists that it orders and without their directives.
+    """Return a patch without ordered lists and without order directives.
 
     Messages of kube-apiserver quote a patch in this form.
     """
@@ -83,7 +83,7 @@ def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> J
 
 
 def _retained(change: Mapping[str, Any]) -> list[Any]:
-    """Return the members that a patch keeps; all that it sets are among them."""
+    """Return the members that a patch retains; they must include all that it sets."""
     names = change[_RETAIN]
     known = [*names, _PATCH, _RETAIN] if isinstance(names, list) else []
     if not known or any(key not in known and not key.startswith("$") for key in change):
@@ -153,7 +153,7 @@ def _replaces(item: Any) -> bool:
 
 
 def _check_item(item: Any, key: str, old: list[Any], new: list[Any]) -> None:
-    """Refuse an item of a keyed list that is no object or has no merge key."""
+    """Refuse an item of a keyed list that is not an object or has no merge key."""
     if not isinstance(item, dict):
         raise StrategicPatchError(f"list element types are not identical: {go_value([old, new])}")
     if item.get(_PATCH) == "merge":
@@ -164,7 +164,7 @@ def _check_item(item: Any, key: str, old: list[Any], new: list[Any]) -> None:
 
 
 def _check_marks(order: Any, known: FieldType | None) -> None:
-    """Refuse an order that is no list, or whose items have no merge key."""
+    """Refuse an order that is not a list, or whose items have no merge key."""
     if not isinstance(order, list):
         kind = reflected_type(order)
         raise StrategicPatchError(f"expected a []interface {{}}, but received a {kind}")
@@ -175,7 +175,7 @@ def _check_marks(order: Any, known: FieldType | None) -> None:
 
 
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:
-    """Refuse a patch whose items are not in the order that it demands."""
+    """Refuse a patch whose items are not in its own demanded order."""
     wanted = [_mark(each, key) for each in order]
     stated = [
         _mark(each, key)
@@ -193,7 +193,7 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
 def _ordered(
     items: list[Any], order: list[Any], known: FieldType | None, before: list[Any] | None = None
 ) -> list[Any]:
-    """Return items in a demanded order; others keep their place among those of before.
+    """Return items in a demanded order; other items keep their previous place.
 
     Args:
         items: the merged items.
@@ -224,7 +224,7 @@ def _precedes(one: Any, two: Any, order: list[Any]) -> bool:
 
 
 def _mark(item: Any, key: str) -> Any:
-    """Return what identifies an item: its merge key, or the item itself if the list has none."""
+    """Return the identity of an item: its merge key, or the item itself if the list has none."""
     if not key:
         return item
     return item.get(key) if isinstance(item, dict) else None

@@ -1,10 +1,10 @@
 """YAML from untrusted sources, read as Kubernetes reads it.
 
 The C loader of PyYAML crashes on deep nesting, aliases expand kilobytes to gigabytes, and duplicate
-keys hide mistakes. So this module uses only the event stream of libyaml, which does not recurse,
-and builds the values itself: it limits depth and number of values, both counted after the
-expansion of aliases and merge keys, and refuses duplicate keys. Plain scalars have the meaning that
-kubectl gives them: ``yes`` is true, ``0777`` is octal, and a date is a string.
+keys hide mistakes. Therefore this module uses only the event stream of libyaml, which does not
+recurse, and builds the values itself. It limits depth and number of values, both counted after the
+expansion of aliases and merge keys, and refuses duplicate keys. Plain scalars have the same meaning
+as in kubectl: ``yes`` is true, ``0777`` is octal, and a date is a string.
 """
 
 import math
@@ -22,15 +22,15 @@ from stretto.base.errors import InputError
 try:
     from yaml import CSafeDumper as _SafeDumper
     from yaml import CSafeLoader as _SafeLoader
-except ImportError:  # without libyaml: the same, ten times slower
+except ImportError:  # the fallback without libyaml is ten times slower
     from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 MAX_FILE_BYTES: Final = 64 << 20
-"""Bytes of one text with many documents: 20,000 nodes with all fields need half of it."""
+"""Maximum bytes of a text: 20,000 nodes with all fields need half of it."""
 
 MAX_VALUES: Final = 1_000_000
-"""Values of one document, also of a list of objects; an object of 3 MiB has fewer."""
+"""Maximum values of a document, even of a list of objects; an object of 3 MiB has fewer."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _WORDS: Final[dict[str, Any]] = {
@@ -46,12 +46,12 @@ _WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9_]*|0[xX][0-9a-fA-F_]+|0[bB][01_
 _REAL: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _INTEGERS: Final = range(-(2**63), 2**64)
-"""Range of integers that JSON readers keep exactly; larger ones become floats, as in Go."""
+"""Range of integers that JSON readers represent exactly; larger ones become floats, as in Go."""
 _WHOLE_REALS: Final = 1e21
-"""Below this, Go writes a real number without a fraction as an integer: 30.0 becomes 30."""
+"""Bound below which Go writes a whole float as an integer: 30.0 becomes 30."""
 
 _LONGEST_WHOLE: Final = 64
-"""Characters of the longest integer that is read digit by digit."""
+"""Maximum characters of an integer that is read digit by digit."""
 
 
 class _Anchored(NamedTuple):
@@ -61,7 +61,7 @@ class _Anchored(NamedTuple):
     value: Any
     #: Number of values in it, itself included, with aliases expanded.
     size: int
-    #: Levels of maps and lists in it.
+    #: Levels of maps and lists in the value.
     height: int
 
 
@@ -75,25 +75,25 @@ class _Frame:
         self.made = made
         #: Its anchor, if it has one.
         self.anchor = anchor
-        #: Values of the document before it.
+        #: Number of values of the document before it.
         self.before = before
-        #: Levels of maps and lists in it, itself included.
+        #: Levels of maps and lists in it, including itself.
         self.height = 1
-        #: The key of the next value; None where a map expects a key, and for lists.
+        #: The key of the next value; None where a map expects a key, and in lists.
         self.key: str | None = None
-        #: Maps that the merge key names, in order.
+        #: Maps under the merge key, in order.
         self.merged: list[Any] = []
 
     def deepen(self, height: int) -> None:
-        """Note the levels of a value inside."""
+        """Record the levels of an inner value."""
         self.height = max(self.height, 1 + height)
 
     def begin(self, key: str) -> None:
-        """Note the key of the next value."""
+        """Record the key of the next value."""
         self.key = key
 
     def put(self, value: Any) -> None:
-        """Add a value: to the list, under the key, or to be merged."""
+        """Add a value: to the list, under the key, or as a map to merge."""
         if self.key is None:
             self.made.append(value)
         elif self.key == _MERGE:
@@ -104,20 +104,20 @@ class _Frame:
 
 
 _MERGE: Final = "\0<<"
-"""The key of a frame whose next value is merged; no key of YAML contains a null byte."""
+"""Key of a frame whose next value is merged; no YAML key contains a null byte."""
 
 
 def load_documents(
     text: str | bytes, where: str, most: int | None = None, repeated: list[str] | None = None
 ) -> Iterator[tuple[str, Any]]:
-    """Each document of a text as JSON values, with its position; empty documents are skipped.
+    """Yield each document of a text as JSON values, with its position; skip empty documents.
 
     Args:
         text: the text.
         where: its place in messages.
-        most: values that one document may have; ``None``: ``MAX_VALUES``.
-        repeated: takes a sentence about each repeated key, whose last value counts; ``None``: such
-            a key is refused.
+        most: maximum values per document; ``None``: ``MAX_VALUES``.
+        repeated: receives a sentence about each duplicate key, whose last value is used; if
+            ``None``, a duplicate key is an error.
     """
     content = _decoded(text, where)
     try:
@@ -135,7 +135,7 @@ def load_documents(
 
 
 def _decoded(text: str | bytes, where: str) -> str:
-    """A text of limited length, in UTF-8."""
+    """Decode a text of limited length from UTF-8."""
     if len(text) > MAX_FILE_BYTES:
         hint = "split it into several files"
         raise InputError(where, f"{len(text)} bytes", f"at most {MAX_FILE_BYTES} bytes", hint)
@@ -150,7 +150,7 @@ def _decoded(text: str | bytes, where: str) -> str:
 
 
 class _Documents:
-    """Builds documents from events with an explicit stack instead of recursion."""
+    """Builder of documents from events, with an explicit stack instead of recursion."""
 
     def __init__(self, text: str, where: str, most: int, repeated: list[str] | None) -> None:
         self._most = most
@@ -178,7 +178,7 @@ class _Documents:
                 self._close(event)
 
     def _node(self, event: yaml.NodeEvent) -> None:
-        """A value, or the start of one."""
+        """Handle a value, or the start of a map or list."""
         self._count(event, 1)
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
@@ -197,14 +197,14 @@ class _Documents:
             self._refuse(event, f"{self._values} values", f"at most {self._most} in one document")
 
     def _deepen(self, event: yaml.Event, height: int) -> None:
-        """Check that a value of some levels may begin here, and note its levels."""
+        """Check that a value of some levels may begin here, and record its levels."""
         if len(self._open) + height > MAX_DEPTH:
             self._refuse(event, "a deeper value", f"at most {MAX_DEPTH} levels of nesting")
         if self._open:
             self._open[-1].deepen(height)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
-        """The value of an anchor, copied, so that a change of one copy leaves the others alone."""
+        """Add a copy of an anchor's value, so that later changes do not affect other copies."""
         found = self._anchors.get(event.anchor or "")
         if found is None:
             hint = "define &anchor above its first use; a value cannot contain itself"
@@ -217,7 +217,7 @@ class _Documents:
             self._add(_copied(found.value), event)
 
     def _close(self, event: yaml.CollectionEndEvent) -> None:
-        """The end of a map or list: merge, remember its anchor, and note its levels."""
+        """Handle the end of a map or list: merge, store its anchor, and record its levels."""
         frame = self._open.pop()
         for source in frame.merged:
             for each in source if isinstance(source, list) else [source]:
@@ -237,7 +237,7 @@ class _Documents:
         return frame is not None and isinstance(frame.made, dict) and frame.key is None
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        """A scalar: a key where a map expects one, otherwise a value."""
+        """Handle a scalar: a key where a map expects one, otherwise a value."""
         value = self._resolved(event)
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(value, 1, 0)
@@ -249,7 +249,7 @@ class _Documents:
             self._key(value, event)
 
     def _key(self, value: Any, event: yaml.NodeEvent) -> None:
-        """A key of the innermost map."""
+        """Handle a key of the innermost map."""
         if isinstance(value, dict | list):
             self._refuse(event, "a map or list as key", "a text as key")
         if value is None:
@@ -274,7 +274,7 @@ class _Documents:
         self._open[-1].put(value)
 
     def _resolved(self, event: yaml.ScalarEvent) -> Any:
-        """The value of a scalar: by its tag, its quotes or its form."""
+        """Resolve a scalar by its tag, its quotes or its form."""
         text: str = event.value
         if event.tag is not None and event.tag != "!":
             read = _BY_TAG.get(event.tag.removeprefix(_TAG))
@@ -300,14 +300,14 @@ class _Documents:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of a value, whose depth is limited."""
+    """Copy a value of limited depth."""
     if isinstance(value, dict):
         return {key: _copied(each) for key, each in value.items()}
     return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def plain(text: str) -> Any:
-    """The meaning of an unquoted scalar in kubectl."""
+    """Resolve an unquoted scalar as kubectl does."""
     if text in _WORDS:
         return _WORDS[text]
     if len(text) <= _LONGEST_WHOLE and _WHOLE.fullmatch(text):
@@ -320,7 +320,7 @@ def plain(text: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    """An integer in any base of YAML."""
+    """Parse an integer in any base of YAML."""
     digits = text.replace("_", "")
     unsigned = digits.lstrip("+-")
     octal = len(unsigned) > 1 and unsigned[0] == "0" and unsigned[1].isdigit()
@@ -328,7 +328,7 @@ def _whole(text: str) -> int:
 
 
 def _spelled(value: Any) -> str:
-    """A numeric or boolean key, as JSON spells it."""
+    """Format a numeric or boolean key as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -349,24 +349,24 @@ class _Dumper(_SafeDumper):
     """Writes YAML that ``load_documents`` and kubectl read back unchanged."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never write an alias, because people read the text."""
+        """Never write an alias, because users read the text."""
         return True
 
     def text(self, data: str) -> yaml.ScalarNode:
-        """Multi-line strings as a block, others as short as possible."""
+        """Write multi-line strings as a block, others as short as possible."""
         return self.represent_scalar(f"{_TAG}str", data, style=_style(data, "'"))
 
 
 class _SortedDumper(_Dumper):
-    """Writes YAML with the quotes of Kubernetes."""
+    """Writer of YAML with the quotes of Kubernetes."""
 
     def quoted_text(self, data: str) -> yaml.ScalarNode:
-        """A string in double quotes if it looks like another value."""
+        """Write a string in double quotes if it looks like another value."""
         return self.represent_scalar(f"{_TAG}str", data, style=_style(data, '"'))
 
 
 def _style(text: str, quotes: str) -> str | None:
-    """Multi-line strings as a block, those that look like another value in quotes."""
+    """Return the style: a block for several lines, quotes if the text looks like another value."""
     if "\n" in text:
         return "|"
     is_plain = isinstance(plain(text), str) and not _NO_NUMBER.fullmatch(text)
@@ -378,7 +378,7 @@ _SortedDumper.add_representer(str, _SortedDumper.quoted_text)
 
 
 def dump_document(value: Any) -> str:
-    """JSON values as YAML for people; the order of keys is kept."""
+    """Write JSON values as YAML for users; the order of keys is kept."""
     return yaml.dump(
         value,
         Dumper=_Dumper,
@@ -390,7 +390,7 @@ def dump_document(value: Any) -> str:
 
 
 def dump_sorted(value: Any) -> str:
-    """JSON values as an API server writes YAML: keys in order, long lines kept."""
+    """Write JSON values as YAML like an API server: sorted keys, long lines kept."""
     return yaml.dump(
         value,
         Dumper=_SortedDumper,

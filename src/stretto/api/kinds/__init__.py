@@ -1,1 +1,1 @@
-"""The table of kinds: one entry per kind, open to kinds that are registered at run time."""
+"""The table of kinds: one entry per kind; more kinds can be registered at run time."""

@@ -48,17 +48,17 @@ class _Spec(msgspec.Struct):
 
 
 class _Definition(msgspec.Struct):
-    """The part of a CustomResourceDefinition that names a kind."""
+    """The part of a CustomResourceDefinition that describes a kind."""
 
     spec: _Spec
 
 
 def entry_of_crd(definition: Any, *, recorded: bool = False) -> KindEntry:
-    """The entry of the storage version of a CRD; its objects are raw.
+    """Return the entry of the storage version of a CRD; its objects are raw.
 
     Args:
         definition: the CRD as decoded JSON or YAML, of ``apiextensions.k8s.io/v1``.
-        recorded: whether recordings hold its objects, in full.
+        recorded: whether recordings contain its objects, with all fields.
 
     Raises:
         InputError: the CRD lacks a name or a storage version.

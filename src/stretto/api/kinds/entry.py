@@ -1,4 +1,4 @@
-"""One entry of the table of kinds: the facts about a kind that need no higher layer."""
+"""One entry of the table of kinds: the facts about a kind that do not depend on higher layers."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -10,7 +10,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import Wire
 
 KEEP_ALL: Final = ("*",)
-"""The value of ``KindEntry.kept`` that keeps every field."""
+"""Value of ``KindEntry.kept`` that keeps every field."""
 READERS: Final = ("scheduler", "reads", "reader", "tides")
 """ClusterRoles that list and watch every kind with ``examined``."""
 PLANNERS: Final = ("reader",)
@@ -20,13 +20,13 @@ DEFAULT_RANK: Final = 50
 
 
 class ManifestUse(Enum):
-    """What the readers of manifests do with objects of a kind."""
+    """Treatment of a kind's objects in manifests."""
 
-    #: The object becomes part of the input.
+    #: Objects become part of the input.
     TAKEN = "taken"
-    #: The object is left out: it has no effect on scheduling.
+    #: Objects are skipped, because they have no effect on scheduling.
     SKIPPED = "skipped"
-    #: The object is an error, like one of an unknown kind.
+    #: Objects are errors, like those of an unknown kind.
     REFUSED = "refused"
 
 
@@ -39,7 +39,7 @@ class Column(msgspec.Struct, frozen=True):
     path: str
     #: OpenAPI type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``.
     type: str = "string"
-    #: 0 for the normal view; greater values appear in the wide view only.
+    #: 0 for the normal view; columns with greater values appear only in the wide view.
     priority: int = 0
 
 
@@ -63,7 +63,7 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Group, version, kind, plural and scope.
     kind: Kind
-    #: True if the bare name belongs to another kind, so that ``word`` has the group.
+    #: True if another kind owns the bare name, so that ``word`` includes the group.
     qualified: bool = False
     #: Name in the singular, lower case; empty for the kind in lower case.
     singular_name: str = ""
@@ -81,24 +81,23 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
     check: Callable[[Any, str], None] | None = None
     #: Position in sequences by dependency: a kind follows the kinds that its objects need.
     rank: int = DEFAULT_RANK
-    #: What the readers of manifests do with objects.
+    #: Treatment of the kind's objects in manifests.
     manifests: ManifestUse = ManifestUse.TAKEN
     #: True if the pump always watches the kind.
     watched: bool = False
-    #: True if the pump watches the kind where the rules of a profile read it.
+    #: True if the pump watches the kind when rules of a profile read it.
     referenced: bool = False
-    #: True if the scheduler writes an Event on an object that it cannot use.
+    #: True if the scheduler writes an Event about an unusable object.
     warned: bool = False
-    #: True if only the controller role sees objects.
+    #: True if only the controller role reads objects.
     controller_only: bool = False
     #: True if the scheduler computes the status, so that a replay does not copy it.
     status_computed: bool = False
     #: True if explain and what-if list the kind in a live cluster.
     examined: bool = False
-    #: True if what-if alone lists the kind in a live cluster: a verb tries it, or the admission of
-    #: other objects reads it.
+    #: True if only what-if lists the kind in a live cluster, for its verbs or for admission.
     admits: bool = False
-    #: True if a recording holds the kind.
+    #: True if a recording contains the kind.
     recorded: bool = False
     #: Paths of the fields that a recording keeps besides metadata; all others are redacted.
     kept: tuple[str, ...] = ()
@@ -112,21 +111,21 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """The name of the kind in files: ``Pod``, ``PodGroup.scheduling.k8s.io``."""
+        """Name of the kind in files: ``Pod``, ``PodGroup.scheduling.k8s.io``."""
         kind = self.kind
         return f"{kind.kind}.{kind.group}" if self.qualified and kind.group else kind.kind
 
     @property
     def has_status(self) -> bool:
-        """Return whether the status is a subresource, which writes of the object leave alone."""
+        """Return whether the status is a subresource, which writes of the object do not change."""
         return "status" in self.subresources
 
     def all_grants(self) -> tuple[Grant, ...]:
-        """Every right that Stretto needs on this kind."""
+        """Every right on this kind that Stretto needs."""
         reads = READERS if self.examined else PLANNERS * self.admits
         return (*(Grant(role, ("list", "watch")) for role in reads), *self.grants)
 
 
 def grant(roles: str, verbs: str, subresource: str = "") -> tuple[Grant, ...]:
-    """Grants of the same verbs to several roles; words are separated by spaces."""
+    """Return grants of the same verbs to several roles; words are separated by spaces."""
     return tuple(Grant(role, tuple(verbs.split()), subresource) for role in roles.split())

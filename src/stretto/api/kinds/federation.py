@@ -19,7 +19,7 @@ def _entry(
     subresources: tuple[str, ...] = _STATUS,
     columns: tuple[Column, ...] = (),
 ) -> KindEntry:
-    """The entry of a kind of KubeAdmiral, which is named like its struct."""
+    """The entry of a kind of KubeAdmiral, with the name of its struct."""
     return KindEntry(
         kind=Kind(_GROUP, "v1alpha1", struct.__name__, plural, namespaced=namespaced),
         short_names=short_names,

@@ -1,8 +1,9 @@
-"""Paths of the fields that a recording keeps, where only a part of an object may be kept.
+"""Paths of the fields that a recording keeps, for kinds whose objects are kept in part.
 
-A path names members with dots. ``[]`` after a member goes into each item of a list; ``[+]`` does so
-and drops items with at most one remaining field. The last member may be ``*``, which keeps every
-other member, or end in ``:metadata``, which keeps what a recording keeps of any metadata.
+Dots separate the members of a path. ``[]`` after a member selects each item of a list; ``[+]`` does
+the same and drops items with at most one remaining field. The last member may be ``*``, which keeps
+all other members, or end in ``:metadata``, which keeps the metadata that a recording keeps of any
+object.
 """
 
 from typing import Final
@@ -39,7 +40,7 @@ _POD_SPEC: Final = (
 
 
 def under(path: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Paths below another path."""
+    """Return paths below another path."""
     return tuple(f"{path}.{name}" for name in names)
 
 
@@ -52,7 +53,7 @@ NODE: Final = (
     *under("status", ("allocatable", "capacity")),
 )
 SELECTOR: Final = ("spec.selector",)
-"""For Services and owners of pods."""
+"""Selectors of Services and owners of pods."""
 CSI_DRIVER: Final = under("spec", ("storageCapacity", "attachRequired"))
 STORAGE_CLASS: Final = (
     "provisioner",
@@ -73,13 +74,13 @@ PERSISTENT_VOLUME: Final = (
     "spec.csi.volumeHandle",
     "status.phase",
 )
-"""Without the secrets and attributes that the driver gets."""
+"""A PersistentVolume without secrets and attributes for the driver."""
 VOLUME_ATTACHMENT: Final = (
     "spec.attacher",
     "spec.nodeName",
     "spec.source.persistentVolumeName",
 )
-"""Without an inline volume, which may hold secrets."""
+"""A VolumeAttachment without an inline volume, which may contain secrets."""
 RESERVATION: Final = (
     "*",
     "spec.*",

@@ -426,4 +426,4 @@ KUBERNETES: Final = (
         grants=grant("scheduler controller", "patch"),
     ),
 )
-"""All of them, core first; the PodGroups of other schedulers last."""
+"""All entries, core first; the PodGroups of other schedulers last."""

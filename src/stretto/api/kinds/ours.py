@@ -236,4 +236,4 @@ OURS: Final = (
     SCALING_POLICY,
     TIDE_NODE_POOL,
 )
-"""All of them."""
+"""All entries."""

@@ -1,4 +1,4 @@
-"""Entries of the other kinds of Kubernetes: known by name, with objects that stay raw."""
+"""Entries of the other kinds of Kubernetes, whose objects stay raw."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ _STATUS: Final = ("status",)
 _SKIPPED: Final = ManifestUse.SKIPPED
 _REFUSED: Final = ManifestUse.REFUSED
 _METRICS_ROLES: Final = "scheduler reads scaler"
-"""Roles that check who may read their metrics."""
+"""Roles that check the rights of readers of their metrics."""
 
 
 def _namespaced(group: str, version: str, kind: str, plural: str) -> Kind:
@@ -18,7 +18,7 @@ def _namespaced(group: str, version: str, kind: str, plural: str) -> Kind:
 
 
 def _cluster(group: str, version: str, kind: str, plural: str) -> Kind:
-    """A kind of the whole cluster."""
+    """A cluster-scoped kind."""
     return Kind(group, version, kind, plural, namespaced=False)
 
 
@@ -300,4 +300,4 @@ _INFRASTRUCTURE: Final = (
 )
 
 RAW: Final = (*_CORE, *_WORKLOADS, *_NETWORK, *_ACCESS, *_EXTENSIONS, *_INFRASTRUCTURE)
-"""All of them."""
+"""All entries."""

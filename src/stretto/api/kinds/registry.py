@@ -9,10 +9,10 @@ from stretto.base.errors import InputError, UnknownNameError
 
 
 class KindTable:
-    """Entries by kind, by ``apiVersion`` and kind, by name and by struct."""
+    """Table of entries by kind, by ``apiVersion`` and kind, by name and by struct."""
 
     def __init__(self, entries: Iterable[KindEntry] = ()) -> None:
-        """A table of some entries; the first entry of a name owns it."""
+        """Create a table of entries; the first entry with a name owns the name."""
         self._entries: dict[Kind, KindEntry] = {}
         self._by_type: dict[tuple[str, str], Kind] = {}
         self._by_struct: dict[type[Wire], Kind] = {}
@@ -35,12 +35,12 @@ class KindTable:
         return entry.kind
 
     def unregister(self, kind: Kind) -> None:
-        """Remove a kind; one that is not registered is ignored."""
+        """Remove a kind; an unregistered kind is ignored."""
         self._entries = {each: entry for each, entry in self._entries.items() if each != kind}
         self._index()
 
     def _add(self, entry: KindEntry) -> None:
-        """Add or replace an entry; ``_index`` has to follow."""
+        """Add or replace an entry; the caller must call ``_index`` afterwards."""
         kind = entry.kind
         same_type = self._by_type.get((kind.api_version, kind.kind), kind)
         if same_type != kind:
@@ -57,7 +57,7 @@ class KindTable:
         self._by_word.setdefault(entry.word, kind)
 
     def _index(self) -> None:
-        """Build the maps from the entries; readers in other threads see the old ones until then."""
+        """Build the maps from the entries; other threads read the old maps until then."""
         ordered = sorted(self._entries.values(), key=lambda entry: entry.qualified)
         by_struct: dict[type[Wire], Kind] = {}
         by_name: dict[str, Kind] = {}
@@ -87,12 +87,12 @@ class KindTable:
         return tuple(self._entries.values())
 
     def where(self, test: Callable[[KindEntry], bool]) -> tuple[Kind, ...]:
-        """The kinds whose entry passes a test, those that others need first (``rank``)."""
+        """The kinds whose entry passes a test, by ``rank``: required kinds come first."""
         found = [entry for entry in self._entries.values() if test(entry)]
         return tuple(entry.kind for entry in sorted(found, key=lambda entry: entry.rank))
 
     def entry(self, kind: Kind) -> KindEntry:
-        """The entry of a kind; one without facts for a kind that is not registered."""
+        """Return the entry of a kind; an unregistered kind gets an entry without facts."""
         found = self._entries.get(kind)
         return found or KindEntry(kind=kind, qualified=True, subresources=("status",))
 
@@ -110,15 +110,15 @@ class KindTable:
         return self._by_struct.get(struct)
 
     def of(self, api_version: str, kind: str, *, lenient: bool = False) -> Kind:
-        """The kind that a manifest names.
+        """Return the kind of a manifest.
 
         Args:
             api_version: its ``apiVersion``.
             kind: its ``kind``.
-            lenient: makes a generic kind of an unknown pair instead of an error.
+            lenient: return a generic kind for an unknown pair instead of an error.
 
         Raises:
-            UnknownNameError: no such kind is registered; the message names the nearest.
+            UnknownNameError: no such kind is registered; the message suggests the nearest.
         """
         found = self._by_type.get((api_version, kind))
         if found is not None:
@@ -128,7 +128,7 @@ class KindTable:
         raise self.unknown(api_version, kind)
 
     def unknown(self, api_version: str, kind: str) -> UnknownNameError:
-        """The error about a kind that is unknown, or that manifests must not contain."""
+        """The error of a kind that is unknown, or that manifests must not contain."""
         known = [
             f"{entry.kind.api_version} {entry.kind.kind}"
             for entry in self._entries.values()
@@ -137,7 +137,7 @@ class KindTable:
         return UnknownNameError("kind", f"{api_version} {kind}".strip(), known)
 
     def named(self, name: str) -> Kind:
-        """The kind that a user names: ``pod``, ``Pods``, ``po`` or ``podgroups.<group>``.
+        """Return the kind of a user's name: ``pod``, ``Pods``, ``po`` or ``podgroups.<group>``.
 
         Raises:
             UnknownNameError: no kind has the name.
@@ -148,18 +148,18 @@ class KindTable:
         return found
 
     def with_word(self, word: str) -> Kind | None:
-        """The kind whose ``word`` this is, or ``None``."""
+        """Return the kind with this ``word``, or ``None``."""
         return self._by_word.get(word)
 
 
 def generic_kind(api_version: str, kind: str) -> Kind:
-    """A kind about which only the names in a manifest are known: namespaced, its plural guessed."""
+    """A kind of which only apiVersion and kind are known: namespaced, with a guessed plural."""
     group, _, version = api_version.rpartition("/")
     return Kind(group, version, kind, guessed_plural(kind))
 
 
 def guessed_plural(kind: str) -> str:
-    """The plural that most kinds of this name have: ``policies``, ``ingresses``, ``pods``."""
+    """Guess the plural of a kind: ``policies``, ``ingresses``, ``pods``."""
     word = kind.lower()
     if word.endswith(("s", "x", "z", "ch", "sh")):
         return word if word.endswith("endpoints") else f"{word}es"

@@ -1,4 +1,4 @@
-"""The table of all known kinds, with the selections that other layers need."""
+"""The table of all known kinds, with the selections for other layers."""
 
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ def register(entry: KindEntry) -> Kind:
 def register_crd(definition: Any, *, recorded: bool = False) -> Kind:
     """Add the kind of a CustomResourceDefinition, given as decoded JSON or YAML.
 
-    An entry that Stretto already has for the kind stays, because it knows more than the CRD.
+    An existing entry of Stretto for the kind stays, because it contains more facts than the CRD.
 
     Raises:
         InputError: the CRD lacks a name or a storage version, or another kind has the same name.
@@ -65,12 +65,12 @@ def federation_kinds() -> tuple[Kind, ...]:
 
 
 def entry_of(kind: Kind) -> KindEntry:
-    """All facts about a kind; an entry without facts for one that is not registered."""
+    """Return all facts about a kind; an unregistered kind gets an entry without facts."""
     return TABLE.entry(kind)
 
 
 def kind_of(api_version: str, kind: str, *, lenient: bool = False) -> Kind:
-    """The kind that ``apiVersion`` and ``kind`` name; ``lenient`` guesses an unknown one.
+    """Return the kind of ``apiVersion`` and ``kind``; ``lenient`` guesses an unknown one.
 
     Raises:
         UnknownNameError: no such kind is registered, and ``lenient`` is not set.
@@ -79,7 +79,7 @@ def kind_of(api_version: str, kind: str, *, lenient: bool = False) -> Kind:
 
 
 def kind_named(name: str) -> Kind:
-    """The kind that a user names: ``pod``, ``Pods``, ``po`` or ``podgroups.<group>``.
+    """Return the kind of a user's name: ``pod``, ``Pods``, ``po`` or ``podgroups.<group>``.
 
     Raises:
         UnknownNameError: no kind has the name.
@@ -93,7 +93,7 @@ def word_of(kind: Kind) -> str:
 
 
 def kind_with_word(word: str) -> Kind | None:
-    """The kind that a file names by its word, or ``None``."""
+    """Return the kind with this word in files, or ``None``."""
     return TABLE.with_word(word)
 
 
@@ -103,7 +103,7 @@ def watched_kinds() -> tuple[Kind, ...]:
 
 
 def recorded_kinds() -> tuple[Kind, ...]:
-    """The kinds that a recording holds, those that others need first."""
+    """The kinds in recordings; required kinds come first."""
     return TABLE.where(lambda entry: entry.recorded)
 
 
@@ -113,5 +113,5 @@ def examined_kinds() -> tuple[Kind, ...]:
 
 
 def scheduled_kinds() -> tuple[Kind, ...]:
-    """The kinds by which a scheduler places pods, pods first and nodes last."""
+    """The kinds that affect the placement of pods, pods first and nodes last."""
     return TABLE.where(lambda entry: entry.examined)[::-1]

@@ -1,7 +1,7 @@
-"""Decoding of JSON values as Go decodes them, and their encoding without empty fields.
+"""Decoding of JSON values as in Go, and their encoding without empty fields.
 
-The result has the members that kube-apiserver would send back: unknown members are dropped and
-reported, empty optional fields are omitted, and structs that Go holds by value are present.
+The result contains the members that kube-apiserver would return: unknown members are dropped and
+reported, empty optional fields are omitted, and structs that Go embeds by value are present.
 """
 
 import base64
@@ -28,19 +28,19 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class DecodeError(Exception):
-    """A value that its type cannot hold; the text is that of kube-apiserver."""
+    """A value does not match its type; the text is that of kube-apiserver."""
 
 
 @dataclass
 class Decoding:
-    """One decoding and what it found."""
+    """State and findings of one decoding."""
 
-    #: Paths of members that no type knows, in order.
+    #: Paths of unknown members, in order.
     unknown: list[str] = field(default_factory=list)
 
 
 def decode(value: Any, struct: StructType, found: Decoding) -> dict[str, Any]:
-    """An object of a struct.
+    """Decode an object of a struct.
 
     Raises:
         DecodeError: a value has the wrong type.
@@ -85,14 +85,14 @@ def _is_empty(value: Any, known: FieldType) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a value has no content: Go's ``omitzero``."""
+    """Return whether a value has no content, as Go's ``omitzero``."""
     if isinstance(value, dict):
         return all(map(is_zero, value.values()))
     return value in (None, "", 0, False) or value == []
 
 
 def zero(known: FieldType) -> Any:
-    """What is encoded of an absent field."""
+    """The encoded value of an absent field."""
     if known.is_pointer:
         return None
     if known.type.form is Form.STRUCT:
@@ -221,7 +221,7 @@ def _quantity(value: Any, _kind: ValueType, path: str, _place: _Place) -> str:
 
 
 def _amount(value: Any, kind: ValueType, path: str, place: _Place) -> str:
-    """An amount of a resource list, rounded up to thousandths."""
+    """Decode an amount of a resource list, rounded up to thousandths."""
     text = "0" if value is None else _quantity(value, kind, path, place)
     return format_milli(milli(text, path)) if text.endswith(("n", "u")) else text
 
@@ -250,7 +250,7 @@ _SCALARS: Final[dict[Form, _Scalar]] = {
 
 
 def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str = "") -> DecodeError:
-    """The message about a value of the wrong type."""
+    """The error of a value with the wrong type."""
     plain = re.sub(r"\[\d+\]", "", path)
     return DecodeError(
         f"json: cannot unmarshal {what or json_type(value)} into Go struct field "

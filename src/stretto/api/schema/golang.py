@@ -1,4 +1,4 @@
-"""Go's names of JSON values and of types, as the messages of an API server quote them."""
+"""Go's names of JSON values and of types, as quoted in messages of an API server."""
 
 from typing import Any, Final
 
@@ -11,10 +11,10 @@ _VALUES: Final[dict[type, tuple[str, str]]] = {
     str: ("string", "string"),
     int: ("number", "int64"),
 }
-"""Python type of a JSON value to its names in Go's decoder and in Go's reflection."""
+"""Maps the Python type of a JSON value to its names in Go's decoder and in Go's reflection."""
 _NUMBER: Final = ("number", "float64")
 _PRINTED: Final[dict[type, str]] = {dict: "map[string]interface {}", list: "[]interface {}"}
-"""Python type of a JSON value to the Go type, where it is not the kind."""
+"""Maps the Python type of a JSON value to the Go type, if it differs from the kind."""
 _TYPES: Final[dict[Form, str]] = {
     Form.DOUBLE: "float64",
     Form.BYTES: "[]uint8",
@@ -33,7 +33,7 @@ def reflected_kind(value: Any) -> str:
 
 
 def reflected_type(value: Any) -> str:
-    """The type of a JSON value as Go's ``%T`` prints it."""
+    """The type of a JSON value as printed by Go's ``%T``."""
     if value is None:
         return "<nil>"
     return _PRINTED.get(type(value), reflected_kind(value))
@@ -58,7 +58,7 @@ def go_type(kind: ValueType) -> str:
 
 
 def go_value(value: Any) -> str:
-    """A value in Go's default format: ``map[a:1 b:[x y]]``."""
+    """Format a value in Go's default format: ``map[a:1 b:[x y]]``."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{go_value(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):

@@ -1,9 +1,8 @@
 """The types and resources of Kubernetes 1.36, from the data files next to this module.
 
 ``scripts/kube_schema`` derives the large file from the Go types and from a server's OpenAPI
-documents. The small ones have types of answers only, and those of metrics.k8s.io, which a server
-of its own serves.
-Structs are built when they are first used.
+documents. The small files contain types of responses, and the types of metrics.k8s.io, which a
+separate server serves. Structs are built on first use.
 """
 
 from collections.abc import Mapping
@@ -31,14 +30,14 @@ Json = dict[str, Any]
 class SubresourceFacts(msgspec.Struct, frozen=True):
     """A subresource of a resource."""
 
-    #: Group, version and kind of its objects; empty parts are those of the resource.
+    #: Group, version and kind of its objects; empty parts equal those of the resource.
     kind: tuple[str, str, str]
     #: Verbs.
     verbs: tuple[str, ...]
 
 
 class ResourceFacts(msgspec.Struct, frozen=True):
-    """What discovery says about a resource."""
+    """Facts about a resource in API discovery."""
 
     #: Verbs.
     verbs: tuple[str, ...]
@@ -66,13 +65,13 @@ class KubernetesResource:
     resource: str
     #: Kind of its objects.
     kind: str
-    #: What discovery says.
+    #: Facts in API discovery.
     facts: ResourceFacts
 
 
 @dataclass(frozen=True)
 class _Data:
-    """The lines of the files."""
+    """The contents of the data files."""
 
     #: Fields by type.
     types: Mapping[str, list[list[Any]]]
@@ -107,7 +106,7 @@ def kubernetes_resources() -> tuple[KubernetesResource, ...]:
 
 
 def struct_of_kind(group: str, version: str, kind: str) -> StructType | None:
-    """The struct of a kind; ``None`` for a kind that is not of Kubernetes."""
+    """Return the struct of a kind; ``None`` for a kind that is not of Kubernetes."""
     name = _data().kinds.get((group, version, kind))
     return None if name is None else struct(name)
 
@@ -119,7 +118,7 @@ def kind_versions() -> Mapping[tuple[str, str, str], str]:
 
 @cache
 def struct(name: str) -> StructType:
-    """A struct by its name, such as ``core/v1.Container``."""
+    """Return a struct by its name, such as ``core/v1.Container``."""
     fields = {each[0]: _field(each) for each in _data().types[name]}
     return StructType(name, fields, is_atomic=name in _ATOMIC)
 
@@ -206,10 +205,10 @@ _ATOMIC: Final = frozenset(
         "rbac/v1.Subject",
     }
 )
-"""Structs that server-side apply treats as a whole (``+structType=atomic``)."""
+"""Structs that server-side apply treats as atomic (``+structType=atomic``)."""
 _UNIONS: Final = {
     "schemaorarray": Union(1, 2, ValueType(Form.LIST, _type(f".{_SCHEMA}", {}))),
     "schemaorbool": Union(2, 1, ValueType(Form.BOOL)),
     "schemaorstrings": Union(1, 2, ValueType(Form.LIST, ValueType(Form.STRING))),
 }
-"""Types of JSON schemas that are a schema or something else, by their names in the data file."""
+"""Types of JSON schemas that are either a schema or another value, by name in the data file."""

@@ -1,7 +1,7 @@
-"""Objects in the protobuf encoding of Kubernetes, by the field numbers of their types.
+"""The protobuf encoding of Kubernetes, by the field numbers of the types.
 
-Clients in Go send it by default. An object is wrapped in an envelope with its kind and version
-after four magic bytes.
+Clients in Go use it by default. Four magic bytes precede an envelope that contains the object with
+its kind and version.
 """
 
 import base64
@@ -41,12 +41,12 @@ _MALFORMED: Final = (
     packing.error,
     msgspec.DecodeError,
 )
-"""What the content of malformed messages raises."""
+"""Exceptions caused by malformed messages."""
 _NANOS: Final = 1_000_000_000
 
 
 class ProtobufError(Exception):
-    """Bytes that are no object in this encoding."""
+    """The bytes are not an object in this encoding."""
 
 
 class EncodedObject(msgspec.Struct, frozen=True):
@@ -64,13 +64,13 @@ class EncodedObject(msgspec.Struct, frozen=True):
 
 
 def open_envelope(body: bytes) -> EncodedObject:
-    """The content of an envelope.
+    """Decode an envelope.
 
     Raises:
-        ProtobufError: the bytes are no envelope.
+        ProtobufError: the bytes are not an envelope.
     """
     if not body.startswith(MAGIC):
-        raise ProtobufError("no protobuf message of Kubernetes")
+        raise ProtobufError("not a protobuf message of Kubernetes")
     try:
         return _opened(body[len(MAGIC) :])
     except _MALFORMED as error:
@@ -93,7 +93,7 @@ def _opened(body: bytes) -> EncodedObject:
 
 
 def decode_message(raw: bytes, struct: StructType) -> Json:
-    """A message as JSON.
+    """Decode a message to JSON.
 
     Raises:
         ProtobufError: the bytes are malformed.
@@ -109,7 +109,7 @@ _Table = dict[int, Any]
 
 @cache
 def _numbered(struct: StructType) -> _Table:
-    """Fields by number; an embedded message is a table of its own."""
+    """Fields by number; an embedded message is a separate table."""
     table: _Table = {}
     for field in struct.fields.values():
         if not field.numbers:
@@ -181,7 +181,7 @@ def _value(value: Any, kind: ValueType) -> Any:
 
 
 def _united(raw: bytes, kind: ValueType, union: Union) -> Any:
-    """A struct, or the other value where the message has none."""
+    """Decode a struct, or the other value if the message contains no struct."""
     found: Json = {}
     other = FieldType("other", union.type)
     for number, value in _members(raw):
@@ -193,7 +193,7 @@ def _united(raw: bytes, kind: ValueType, union: Union) -> Any:
 
 
 def _special(parts: dict[int, Any], form: Form) -> Any:
-    """Values that Go encodes as messages of their own."""
+    """Decode values that Go encodes as separate messages."""
     if form in (Form.TIME, Form.MICRO_TIME):
         return _time(_number(parts, 1), _number(parts, 2), form)
     if form is Form.QUANTITY:
@@ -209,10 +209,10 @@ def _special(parts: dict[int, Any], form: Form) -> Any:
 
 
 def _bytes(value: Any) -> bytes:
-    """A value with a length.
+    """Check that a value is bytes.
 
     Raises:
-        ProtobufError: it is a number.
+        ProtobufError: the value is a number.
     """
     if isinstance(value, bytes):
         return value
@@ -220,10 +220,10 @@ def _bytes(value: Any) -> bytes:
 
 
 def _number(parts: dict[int, Any], number: int) -> int:
-    """A signed number of a message; 0 if absent.
+    """Return a signed number of a message; 0 if absent.
 
     Raises:
-        ProtobufError: it is no number.
+        ProtobufError: the value is not a number.
     """
     value = parts.get(number, 0)
     if isinstance(value, int):
@@ -241,7 +241,7 @@ def _time(seconds: int, nanos: int, form: Form) -> str | None:
 
 
 def _members(raw: bytes) -> Iterator[tuple[int, Any]]:
-    """Numbers and values of the fields of a message."""
+    """Yield the numbers and values of the fields of a message."""
     at, end = 0, len(raw)
     while at < end:
         tag, at = _varint(raw, at)
@@ -288,7 +288,7 @@ def _signed(value: int) -> int:
 
 
 def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
-    """An encoded object in its envelope."""
+    """Encode an object in its envelope."""
     meta = bytes_field(1, api_version.encode()) + bytes_field(2, kind.encode())
     return (
         MAGIC
@@ -300,12 +300,12 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
 
 
 def encode_message(item: Json, struct: StructType) -> bytes:
-    """An object as a message; members without a number are left out."""
+    """Encode an object as a message; members without a field number are omitted."""
     return _encoded(item, _numbered(struct))
 
 
 def encode_list(metadata: Json, items: list[bytes]) -> bytes:
-    """A list of encoded objects."""
+    """Encode a list of encoded objects."""
     meta = bytes_field(2, str(metadata.get("resourceVersion", "")).encode())
     meta += bytes_field(3, str(metadata.get("continue", "")).encode())
     if "remainingItemCount" in metadata:
@@ -314,7 +314,7 @@ def encode_list(metadata: Json, items: list[bytes]) -> bytes:
 
 
 def encode_event(word: str, item: bytes) -> bytes:
-    """An event of a watch with its frame."""
+    """Encode an event of a watch, with its frame."""
     event = bytes_field(1, word.encode()) + bytes_field(2, bytes_field(1, item))
     return len(event).to_bytes(4, "big") + event
 
@@ -381,7 +381,7 @@ def _encoded_union(value: Any, kind: ValueType, union: Union) -> bytes:
     if not isinstance(value, dict):
         return _member(union.other, value, union.type)
     schema = bytes_field(union.struct, _encoded(value, _numbered(kind.struct)))
-    allows = union.type.form is Form.BOOL  # a schema allows, which Go states separately
+    allows = union.type.form is Form.BOOL  # Go encodes separately that a schema allows the value
     return (_member(union.other, True, union.type) if allows else b"") + schema
 
 
@@ -394,17 +394,17 @@ def _encoded_time(text: str) -> bytes:
 
 
 def bytes_field(number: int, content: bytes) -> bytes:
-    """A field of bytes, text or a message."""
+    """Encode a field of bytes, text or a message."""
     return _tag(number, _BYTES) + _varint_of(len(content)) + content
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A field of an integer or a boolean."""
+    """Encode a field of an integer or a boolean."""
     return _tag(number, _VARINT) + _varint_of(value & ((1 << 64) - 1))
 
 
 def double_field(number: int, value: float) -> bytes:
-    """A field of a floating-point number."""
+    """Encode a field of a floating-point number."""
     return _tag(number, _FIXED64) + packing.pack("<d", value)
 
 

@@ -1,7 +1,7 @@
-"""The canonical text of a quantity, as kube-apiserver returns it: ``1000m`` is ``1``.
+"""The canonical text of a quantity, as returned by kube-apiserver: ``1000m`` is ``1``.
 
-The number keeps its family of suffixes (binary, decimal or exponent) and gets the greatest one that
-leaves it whole. A binary quantity that is small or not whole becomes decimal.
+The number keeps its family of suffixes (binary, decimal or exponent) and gets the greatest suffix
+that leaves it whole. A binary quantity that is small or not whole becomes decimal.
 """
 
 import re
@@ -35,10 +35,10 @@ _FEW: Final = 1024
 
 @lru_cache(maxsize=1 << 14)
 def canonical(text: str, where: str = "quantity") -> str:
-    """The canonical text of a quantity.
+    """Return the canonical text of a quantity.
 
     Raises:
-        InputError: the text is no quantity.
+        InputError: the text is not a quantity.
     """
     match = _TEXT.fullmatch(text.strip())
     if match is None:
@@ -56,7 +56,7 @@ def canonical(text: str, where: str = "quantity") -> str:
 
 
 def _amount(number: Decimal, suffix: str) -> Decimal:
-    """The value, at most of nine decimals (rounded away from zero) and within 64 bits."""
+    """The value, with at most nine decimals (rounded away from zero) and within 64 bits."""
     if suffix.endswith("i"):
         amount = number * _FEW ** _BINARY.index(suffix)
     elif suffix in _DECIMAL:

@@ -19,17 +19,17 @@ _FORMS: Final = {
     "boolean": Form.BOOL,
 }
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
-"""True if unknown fields of an object are kept."""
+"""Extension that keeps unknown fields of an object."""
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
-"""True if a value is an object with its own kind."""
+"""Extension that marks a value as an object with its own kind."""
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-"""True if a value is a number or a text."""
+"""Extension that marks a value as a number or a string."""
 _MERGES: Final = {each.value: each for each in Merge}
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
 
 
 def struct_of_schema(schema: Mapping[str, Any]) -> StructType:
-    """The struct of the objects of a schema, with the metadata of Kubernetes."""
+    """Return the struct of the objects of a schema, with the metadata of Kubernetes."""
     return _struct_of(msgspec.json.encode(schema))
 
 
@@ -59,7 +59,7 @@ def _object(schema: Json) -> StructType:
 
 
 def value_type(schema: Json) -> ValueType:
-    """The type of a value of a schema."""
+    """Return the type of a value of a schema."""
     if schema.get(INT_OR_STRING):
         return ValueType(Form.INT_OR_STRING)
     word = schema.get("type")
@@ -94,7 +94,7 @@ def _array(schema: Json) -> ValueType:
 
 
 def prune(value: Any, schema: Json, path: str = "", *, top: bool = False) -> tuple[Any, list[str]]:
-    """A value without members that its schema does not name, and the paths of those members."""
+    """Return a value without members that its schema does not contain, and the paths of those."""
     found: list[str] = []
     return _pruned(value, schema, path, found, top=top), found
 
@@ -128,7 +128,7 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
 
 
 def set_schema_defaults(value: Any, schema: Json) -> None:
-    """Set the defaults of a schema in place; nulls of members with a default count as absent."""
+    """Set the defaults of a schema in place; null members with a default count as absent."""
     if isinstance(value, dict):
         for name, inner in (schema.get("properties") or {}).items():
             if "default" in inner and (
@@ -149,7 +149,7 @@ def set_schema_defaults(value: Any, schema: Json) -> None:
 
 
 def drop_nulls(value: Any, schema: Json) -> Any:
-    """A value without nulls that its schema does not allow and that no default replaces."""
+    """Return a value without nulls that its schema does not allow and that have no default."""
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
         kept = {}

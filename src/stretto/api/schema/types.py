@@ -1,7 +1,7 @@
-"""Types of API objects: structs, lists, maps and scalars, with what merging and encoding need.
+"""Types of API objects: structs, lists, maps and scalars, for merging and encoding.
 
-A type says how a value is encoded (Kubernetes' Go types omit empty optional fields), how a list
-merges under server-side apply and under strategic merge, and which default a field has.
+A type defines how a value is encoded (Kubernetes' Go types omit empty optional fields), how a list
+merges under server-side apply and under strategic merge, and the default of a field.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 
 class Form(Enum):
-    """What a value is."""
+    """Form of a value."""
 
     STRUCT = "struct"
     LIST = "list"
@@ -33,14 +33,14 @@ class Form(Enum):
 
 
 class Merge(Enum):
-    """How a list or a map merges under server-side apply."""
+    """Merge strategy of a list or a map under server-side apply."""
 
     ATOMIC = "atomic"
     #: A list of distinct scalars.
     SET = "set"
-    #: A list of objects that keys identify.
+    #: A list of objects that are identified by keys.
     KEYED = "map"
-    #: A map or a struct whose members have owners of their own.
+    #: A map or a struct whose members have separate owners.
     GRANULAR = "granular"
 
 
@@ -56,11 +56,11 @@ class StructType:
     name: str
     #: Fields by name.
     fields: Mapping[str, "FieldType"]
-    #: Type of members that are no fields; ``None`` where they are unknown.
+    #: Type of members that are not fields; ``None``: such members are unknown.
     others: "ValueType | None" = None
     #: True if unknown members are kept.
     is_open: bool = False
-    #: True if server-side apply treats it as a whole wherever it is a field.
+    #: True if server-side apply treats the struct as a whole in every field.
     is_atomic: bool = False
 
     @cached_property
@@ -70,7 +70,7 @@ class StructType:
 
     @cached_property
     def emitted(self) -> tuple["FieldType", ...]:
-        """Fields that are encoded although no value is given."""
+        """Fields that are encoded even without a value."""
         return tuple(each for each in self.fields.values() if each.is_emitted)
 
     @cached_property
@@ -87,21 +87,21 @@ class StructType:
 class ValueType:
     """The type of a value."""
 
-    #: What it is.
+    #: Form of the value.
     form: Form
     #: Type of the items of a list or of the values of a map.
     item: "ValueType | None" = None
-    #: Finds the struct of a struct.
+    #: Returns the struct, for the form STRUCT.
     find: Callable[[], StructType] | None = None
-    #: How it merges; scalars are atomic.
+    #: Merge strategy; scalars are atomic.
     merge: Merge = Merge.ATOMIC
     #: Keys of a keyed list.
     keys: tuple[str, ...] = ()
     #: Defaults of the keys of a keyed list.
     key_defaults: Mapping[str, Any] = field(default_factory=dict)
-    #: Name of the Go type in messages of decoding; empty: that of the form.
+    #: Name of the Go type in messages of decoding; empty: derived from the form.
     go_type: str = ""
-    #: How protobuf encodes a value that is a struct or something else; only for the form ANY.
+    #: Protobuf encoding of a value that is a struct or something else; only for the form ANY.
     union: "Union | None" = None
 
     @cached_property
@@ -113,13 +113,13 @@ class ValueType:
 
     @cached_property
     def taken(self) -> type | None:
-        """The Python type of JSON values that are taken as they are; ``None``: none are."""
+        """The Python type of JSON values that are accepted unchanged; ``None`` if there is none."""
         return {Form.STRING: str, Form.BOOL: bool}.get(self.form)
 
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """A struct or a value of another type: two fields of a message of its own in protobuf."""
+    """A struct or a value of another type: in protobuf, two fields of a separate message."""
 
     #: Number of the field of the struct.
     struct: int
@@ -137,13 +137,13 @@ class FieldType:
     name: str
     #: Type of its value.
     type: ValueType
-    #: True if absence differs from the empty value.
+    #: True if an absent value differs from the empty value.
     is_pointer: bool = False
     #: True if an empty value is not encoded.
     omits_empty: bool = True
     #: True if a struct without any value is not encoded.
     omits_zero: bool = False
-    #: Value of an absent field; ``None``: none.
+    #: Value of an absent field; ``None``: no default.
     default: Any = None
     #: Words of the patch strategy: ``merge``, ``replace``, ``retainKeys``.
     strategy: tuple[str, ...] = ()
@@ -153,12 +153,12 @@ class FieldType:
     is_required: bool = False
     #: Values of an enumeration in the OpenAPI document.
     enum: tuple[str, ...] = ()
-    #: Numbers of the field in protobuf messages, through embedded messages; empty for none.
+    #: Field numbers in protobuf messages, through embedded messages; empty for none.
     numbers: tuple[int, ...] = ()
 
     @cached_property
     def is_emitted(self) -> bool:
-        """Return whether it is encoded although no value is given."""
+        """Return whether the field is encoded even without a value."""
         if self.omits_zero:
             return False
         if self.is_pointer:
@@ -170,11 +170,11 @@ class FieldType:
 _STRUCTS: Final = frozenset(
     (Form.STRUCT, Form.TIME, Form.MICRO_TIME, Form.QUANTITY, Form.DURATION, Form.INT_OR_STRING)
 )
-"""Forms that Go holds as structs, which ``omitempty`` does not omit."""
+"""Forms that Go represents as structs, which ``omitempty`` does not omit."""
 
 ANY: Final = ValueType(Form.ANY)
-"""Any JSON value; server-side apply owns the members of an object one by one."""
+"""Any JSON value; under server-side apply each member of an object has its own owner."""
 RAW: Final = "runtime.RawExtension"
-"""Go type of a JSON value that server-side apply owns as a whole."""
+"""Go type of a JSON value that has one owner under server-side apply."""
 STRING: Final = ValueType(Form.STRING)
 """A string."""

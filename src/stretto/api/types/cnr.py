@@ -1,7 +1,7 @@
 """Details of nodes: CustomNodeResource of Katalyst (topology, pools, metrics), NMNode of Gödel.
 
-Both have the name of the Node that they describe. NUMA- and device-aware rules read the zone tree;
-``resources`` of the CustomNodeResource is the pool of reclaimed resources for best-effort pods.
+Both have the name of their Node. NUMA- and device-aware rules read the zone tree. ``resources`` of
+the CustomNodeResource is the pool of reclaimed resources for best-effort pods.
 """
 
 import msgspec
@@ -171,16 +171,16 @@ class NodeUsage(Wire, frozen=True):
     numa_usage: tuple[NumaUsage, ...] = ()
     #: Total usage.
     generic_usage: Usage | None = None
-    #: Percent of the last minute in which some task waited, by resource; Stretto's own field.
+    #: Percent of the last minute in which some task waited, by resource; a field of Stretto only.
     pressure: dict[str, str] = NO_TEXTS
-    #: Bytes per second on block devices; Stretto's own field.
+    #: Bytes per second on block devices; a field of Stretto only.
     io_bytes_per_second: Quantity | None = None
 
 
 class GroupUsage(Wire, frozen=True):
     """Usage of the pods of one QoS level."""
 
-    #: The QoS level; two capitals on the wire.
+    #: The QoS level; its first two words are in capitals on the wire.
     qos_level: str = msgspec.field(name="QoSLevel", default="")
     #: Usage by NUMA node.
     numa_usage: tuple[NumaUsage, ...] = ()
@@ -248,7 +248,7 @@ class NmNodeStatus(Wire, frozen=True):
     resource_capacity: ResourceList = NO_AMOUNTS
     #: Amounts that its pods can request.
     resource_allocatable: ResourceList = NO_AMOUNTS
-    #: True if it is ready.
+    #: Readiness of the node, as text.
     node_status: str = ""
     #: Conditions.
     node_condition: tuple[Condition, ...] = ()

@@ -34,7 +34,7 @@ class NodeSpec(Wire, frozen=True):
 
     #: Taints.
     taints: tuple[Taint, ...] = ()
-    #: True if the node is cordoned: it takes no new pods.
+    #: True if the node is cordoned: no new pods are bound to it.
     unschedulable: bool = False
     #: Name of the machine at the cloud provider.
     provider_id: str = msgspec.field(name="providerID", default="")
@@ -105,7 +105,7 @@ class Namespace(Wire, frozen=True):
 class ServiceSpec(Wire, frozen=True):
     """The pods behind a service."""
 
-    #: Labels of the pods; none matches no pods.
+    #: Labels of the pods; an empty map matches no pods.
     selector: dict[str, str] = NO_TEXTS
 
 
@@ -166,7 +166,7 @@ class Event(Wire, frozen=True):
     involved_object: ObjectReference
     #: Reason, one CamelCase word for programs.
     reason: str = ""
-    #: Message for people.
+    #: Message for users.
     message: str = ""
     #: ``Normal`` or ``Warning``.
     type: str = ""
@@ -202,9 +202,9 @@ class PriorityClass(Wire, frozen=True):
     metadata: ObjectMeta
     #: The priority; a pod can preempt pods of lower priority.
     value: int
-    #: True if the class applies to pods that name no class.
+    #: True if the class applies to pods without a class.
     global_default: bool = False
-    #: Description for people.
+    #: Description for users.
     description: str = ""
     #: ``Never`` or ``PreemptLowerPriority`` (when absent).
     preemption_policy: str | None = None
@@ -215,9 +215,9 @@ class PodDisruptionBudgetSpec(Wire, frozen=True):
 
     #: Selector of the pods; absent matches none, empty all pods of the namespace.
     selector: LabelSelector | None = None
-    #: Least number of available pods, or a percentage.
+    #: Minimum number of available pods, or a percentage.
     min_available: int | str | None = None
-    #: Largest number of unavailable pods, or a percentage.
+    #: Maximum number of unavailable pods, or a percentage.
     max_unavailable: int | str | None = None
     #: Policy for pods that are not ready: ``IfHealthyBudget`` (when absent) or ``AlwaysAllow``.
     unhealthy_pod_eviction_policy: str | None = None
@@ -230,7 +230,7 @@ class PodDisruptionBudgetStatus(Wire, frozen=True):
     disruptions_allowed: int = 0
     #: Number of healthy pods.
     current_healthy: int = 0
-    #: Least number of healthy pods.
+    #: Minimum number of healthy pods.
     desired_healthy: int = 0
     #: Number of pods that the budget counts.
     expected_pods: int = 0

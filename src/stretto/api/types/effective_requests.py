@@ -1,7 +1,7 @@
 """Effective requests and host ports of a pod, summed as in Kubernetes.
 
-Requests of containers add up. Init containers run one after another together with the sidecars
-started before them, so their largest sum counts. Pod-level requests replace the result, and the
+Requests of containers are added. Init containers run one after another, together with the sidecars
+started before them, so their largest sum is used. Pod-level requests replace the result, and the
 overhead is added. Sums are in thousandths and rounded once at the end.
 """
 
@@ -19,7 +19,7 @@ from stretto.base.errors import InputError
 
 Amounts = dict[str, int]
 RequestsOf = Callable[[Container, str], Mapping[str, int]]
-"""From (container, its path) to its amounts, in thousandths."""
+"""Maps (container, its path) to its amounts in thousandths."""
 
 ANY_ADDRESS: Final = "0.0.0.0"
 """The host address for an empty one; it conflicts with every other."""
@@ -53,8 +53,8 @@ def requests(spec: PodSpec, where: str = "spec") -> Amounts:
 def running_requests(pod: Pod, where: str = "pod") -> Amounts:
     """Effective amounts of a pod on a node, also during a resize.
 
-    During a resize the largest of spec, allocated amounts and amounts in force counts; the spec is
-    left out of an infeasible resize.
+    During a resize the amount of each resource is the largest of spec, allocated amounts and actual
+    amounts. If the resize is infeasible, the spec is ignored.
     """
     total = _total(pod.spec, in_force(pod, where), f"{where}.spec")
     return _rounded(total, where)
@@ -63,8 +63,8 @@ def running_requests(pod: Pod, where: str = "pod") -> Amounts:
 def in_force(pod: Pod, where: str = "pod") -> dict[str, Amounts]:
     """Amounts that replace the spec of a pod on a node, in thousandths.
 
-    By container name where the status of the container has amounts; the entry under the empty name
-    is for the whole pod.
+    The map has an entry by container name for each container whose status contains amounts. The
+    entry with the empty name is for the whole pod.
     """
     reported = {each.name: each for each in pod.status.container_statuses}
     reported.update({each.name: each for each in pod.status.init_container_statuses})
@@ -124,7 +124,7 @@ def summed(
 def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amounts:
     """All amounts in thousandths; ``standing_in`` replaces requests of containers by name.
 
-    The entry under the empty name replaces the pod-level requests.
+    The entry with the empty name replaces the pod-level requests.
     """
     whole: Mapping[str, int] = {}
     if spec.resources is not None:
@@ -138,7 +138,7 @@ def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amo
 def requested_by(
     container: Container, standing_in: Mapping[str, Amounts], where: str = "container"
 ) -> Amounts:
-    """Amounts of one container, or those that replace them, in thousandths."""
+    """Amounts of one container, or their replacement, in thousandths."""
     found = standing_in.get(container.name) if container.name else None
     if found is not None:
         return found
@@ -151,7 +151,7 @@ def is_pod_level(resource: str) -> bool:
 
 
 def thousandths(resources: ResourceList, where: str) -> Amounts:
-    """A resource list in thousandths, without a limit: sums are rounded and checked at the end."""
+    """A resource list in thousandths, without a limit; sums are rounded and checked at the end."""
     return {name: quantity.thousandths(each, f"{where}.{name}") for name, each in resources.items()}
 
 
@@ -186,7 +186,7 @@ class _Resizing:
         self._infeasible = condition is not None and condition.reason == "Infeasible"
 
     def amounts(self, where: str) -> dict[str, Amounts]:
-        """By container name; the empty name is for the whole pod."""
+        """Amounts by container name; the empty name is for the whole pod."""
         spec = self._pod.spec
         sidecars = (each for each in spec.init_containers if each.sidecar)
         found: dict[str, Amounts] = {}

@@ -1,7 +1,7 @@
 """Kinds of Gödel (pod groups, shards, movements, reservations) and Queue, the kind of Stretto.
 
 The kinds of Gödel follow its wire contract field by field, so that its daemons can run together
-with those of Stretto. A ``Queue`` is the share of a tenant, in a tree.
+with those of Stretto. A ``Queue`` is the share of a tenant; queues form a tree.
 """
 
 from enum import StrEnum
@@ -59,7 +59,7 @@ class PodGroupAffinities(Wire, frozen=True):
 class PodGroupSpec(Wire, frozen=True):
     """Conditions under which a group runs."""
 
-    #: Least number of pods that run together; fewer are not placed.
+    #: Minimum number of pods that run together; fewer pods are not placed.
     min_member: int
     #: The PriorityClass of the group.
     priority_class_name: str = ""
@@ -93,7 +93,7 @@ class PodGroupCondition(Wire, frozen=True):
     status: str = ""
     #: Reason, one CamelCase word for programs.
     reason: str = ""
-    #: Message for people.
+    #: Message for users.
     message: str = ""
     #: RFC 3339 time of the last change.
     last_transition_time: str | None = None
@@ -177,7 +177,7 @@ class TaskInfo(Wire, frozen=True):
     namespace: str = ""
     #: Its identity.
     uid: str = ""
-    #: Its present or former node.
+    #: Its current or former node.
     node: str = ""
 
 
@@ -251,7 +251,7 @@ class Movement(Wire, frozen=True):
 
 
 class ReservedPodSpec(Wire, frozen=True):
-    """The fields of a pod for which a reservation holds capacity."""
+    """The fields of a pod for which a reservation reserves capacity."""
 
     #: The scheduler.
     scheduler_name: str = ""
@@ -319,7 +319,7 @@ class Reservation(Wire, frozen=True):
 
 
 class QueuePolicy(StrEnum):
-    """Names of policies that code refers to; ``control.queues.policies`` is the whole table."""
+    """Names of policies in code; ``control.queues.policies`` is the complete table."""
 
     #: First come, first served; the head blocks.
     FIFO = "FIFO"
@@ -327,17 +327,17 @@ class QueuePolicy(StrEnum):
     PRIORITY = "Priority"
     #: Highest priority first; the priority decays with each failed attempt and then recovers.
     FADING_PRIORITY = "FadingPriority"
-    #: The child queue with the smallest dominant share for its weight first.
+    #: The child queue with the smallest dominant share relative to its weight first.
     DRF = "DRF"
-    #: The child queue with the smallest share of one resource for its weight first.
+    #: The child queue with the smallest share of one resource relative to its weight first.
     FAIR_SHARE = "FairShare"
     #: The shortest run time first; the head blocks.
     SHORTEST_FIRST = "ShortestFirst"
-    #: First come, first served; units that do not fit are passed.
+    #: First come, first served; units that do not fit are skipped.
     FIFO_SKIP = "FifoSkip"
-    #: First come, first served; units that do not delay the head may pass it (backfill).
+    #: First come, first served; units that do not delay the head may overtake it (backfill).
     EASY = "Easy"
-    #: First come, first served; units that delay no unit before them may pass (backfill).
+    #: First come, first served; units that delay no earlier unit may overtake (backfill).
     CONSERVATIVE = "Conservative"
 
 
@@ -350,15 +350,15 @@ class QueueSpec(Wire, frozen=True):
     policy: str = QueuePolicy.FIFO
     #: Its share among its siblings.
     weight: int = 1
-    #: Share of single resources where it differs from ``weight``.
+    #: Share of single resources, if it differs from ``weight``.
     resource_weights: dict[str, int] = msgspec.field(default_factory=dict)
-    #: The resource that ``FairShare`` counts.
+    #: The resource that ``FairShare`` compares.
     resource: str = "cpu"
     #: Amounts that are returned to the queue on demand.
     guarantee: ResourceList = NO_AMOUNTS
-    #: Largest amounts; a resource without an entry is not limited.
+    #: Maximum amounts; a resource without an entry is not limited.
     limit: ResourceList = NO_AMOUNTS
-    #: Largest number of running units; absent means no limit.
+    #: Maximum number of running units; absent means no limit.
     max_running_units: int | None = None
 
     def __post_init__(self) -> None:
@@ -375,7 +375,7 @@ class QueueStatus(Wire, frozen=True):
     used: ResourceList = NO_AMOUNTS
     #: Used amounts above the guarantee.
     borrowed: ResourceList = NO_AMOUNTS
-    #: Effective guarantee: lower than the stated one where the tree cannot satisfy it.
+    #: Effective guarantee; lower than the specified one if the tree cannot satisfy it.
     counted: ResourceList = NO_AMOUNTS
     #: Dominant share of the cluster in thousandths.
     share_milli: int = 0

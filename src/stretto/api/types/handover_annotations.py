@@ -1,9 +1,9 @@
 """Handover of pods between the daemons of one scheduler, through the annotations of Gödel.
 
-The annotations of a pod say which daemon is responsible for it (``Hand``); each daemon processes
-its pods and hands them over with one patch. This module is the whole contract and does no I/O: the
-meaning of the annotations (``read``) and the bodies of all writes. A body contains only differences
-from the present annotations, as in Gödel, so that equal decisions are equal bytes.
+The annotations of a pod define the daemon that is responsible for it (``Hand``). Each daemon
+processes its pods and hands them over with one patch. This module is the whole contract and does no
+I/O: the meaning of the annotations (``read``) and the bodies of all writes. A body contains only
+differences from the current annotations, as in Gödel, so that equal decisions are equal bytes.
 
 Writes about a pod go to ``pods/status`` as a strategic merge patch; ``reset``, ``owned`` and
 ``locked`` go to the object itself as a merge patch.
@@ -36,7 +36,7 @@ PLANNED_NODE: Final = "stretto.dev/planned-node"
 TRACE: Final = "trace-context"
 """The only key without a domain; always empty in Stretto."""
 OWNER: Final = f"{PREFIX}scheduler-name"
-"""On a node: the shard to whose partition it belongs."""
+"""On a node: the shard whose partition contains the node."""
 LOCK: Final = f"{PREFIX}podgroup-final-op-lock"
 """On a PodGroup: the component that may set its final phase."""
 LOCK_BINDER: Final = "binder"
@@ -65,7 +65,7 @@ class Hand(Enum):
     DISPATCHED = "dispatched"
     #: The binder, with an assumed node.
     ASSUMED = "assumed"
-    #: The binder, with a nominated node from which victims must be evicted first.
+    #: The binder, with a nominated node from which victims must first be evicted.
     NOMINATED = "nominated"
     #: None, because the annotations contradict each other; the dispatcher resets them.
     ABNORMAL = "abnormal"
@@ -74,7 +74,7 @@ class Hand(Enum):
 
 
 class VictimNote(msgspec.Struct, frozen=True):
-    """A victim, as ``nominated-node`` names it."""
+    """A victim in ``nominated-node``."""
 
     #: Its name.
     name: str
@@ -150,8 +150,8 @@ def unknown_value(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | Non
 def read(notes: Mapping[str, str]) -> HandoverState:
     """The meaning of annotations.
 
-    A pod without any counts as ``pending``. Gödel considers it abnormal and first writes that value
-    on it, one more write per pod.
+    A pod without annotations counts as ``pending``. Gödel considers it abnormal and first writes
+    this value, which costs one more write per pod.
     """
     if unknown_value(notes) is not None:
         return HandoverState(Hand.UNKNOWN, notes)
@@ -181,7 +181,10 @@ def read(notes: Mapping[str, str]) -> HandoverState:
 
 
 def dispatched(standing: HandoverState, shard: str, at: str, planned: str = "") -> dict[str, Any]:
-    """The dispatcher assigns a pod to a shard, at an RFC 3339 time, perhaps with a planned node."""
+    """The dispatcher assigns a pod to a shard, optionally with a planned node.
+
+    ``at`` is RFC 3339.
+    """
     notes = {POD_STATE: "dispatched", SELECTED: shard, PLANNED_NODE: planned or None}
     return _changed(standing, {**_handled(at), **notes})
 
@@ -201,7 +204,7 @@ def assumed(
     """A shard has found a node.
 
     Args:
-        standing: the present annotations of the pod.
+        standing: the current annotations of the pod.
         node: the node.
         index: position in its unit; ``None`` if the unit has its nodes already.
         at: RFC 3339 time.
@@ -245,7 +248,7 @@ def owned(shard: str) -> dict[str, Any]:
 
 
 def locked() -> dict[str, Any]:
-    """The binder is about to finish a PodGroup: no other component may time it out."""
+    """The binder is about to finish a PodGroup: no other component may let it time out."""
     return {"metadata": {"annotations": {LOCK: LOCK_BINDER}}}
 
 
@@ -280,7 +283,7 @@ def _index(index: int | None) -> dict[str, str | None]:
 
 
 def _changed(standing: HandoverState, wanted: Mapping[str, str | None]) -> dict[str, Any]:
-    """The annotations in ``wanted`` that differ; those of the first write are never renewed."""
+    """The annotations in ``wanted`` that differ; annotations of the first write never change."""
     notes = standing.notes
     change = {
         key: value

@@ -1,9 +1,9 @@
 """Heads: the few fields of an object that scheduling reads of every pod, decoded once.
 
 Most of a pod of 2.8 kB is text that scheduling never reads (environment, probes, managed fields).
-Decoding all of it costs 10 kB of memory and tens of microseconds. A head types only identity and
-scheduling fields and keeps each scheduling sub-tree as raw bytes, which are also the key by which
-equal pods are interned (``state.classes.table``). The full struct is decoded only on demand.
+Decoding all of it costs 10 kB of memory and tens of microseconds. A head decodes only identity and
+scheduling fields and keeps each scheduling sub-tree as raw bytes. These bytes are also the key by
+which equal pods are interned (``state.classes.table``). The full struct is decoded only on demand.
 """
 
 from typing import Final
@@ -132,7 +132,7 @@ NO_STATUS: Final = PodStatusHead()
 
 
 class PodHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A pod, as far as the engine decodes it first."""
+    """A pod, as decoded first by the engine."""
 
     #: Identity.
     metadata: MetaHead
@@ -147,9 +147,9 @@ class ObjectHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     #: Identity.
     metadata: MetaHead
-    #: API group and version as written.
+    #: API group and version as in the object.
     api_version: str = ""
-    #: Kind as written.
+    #: Kind as in the object.
     kind: str = ""
 
 
@@ -218,7 +218,7 @@ def decode_pod_head(body: bytes) -> PodHead:
 
 
 def _grouped(head: PodHead) -> PodHead:
-    """Rewrite ``spec.schedulingGroup`` as the annotation that marks groups here."""
+    """Rewrite ``spec.schedulingGroup`` as the annotation of groups here."""
     group = msgspec.json.decode(head.spec.scheduling_group, type=SchedulingGroup | None)
     if group is None or not group.pod_group_name:
         return head
@@ -243,7 +243,7 @@ def decode_object_head(body: bytes) -> ObjectHead:
 
 
 def unreadable(what: str, error: Exception) -> InputError:
-    """An error of the decoder as bad input: msgspec ends its messages with the path."""
+    """Convert an error of the decoder to an InputError; msgspec ends its messages with the path."""
     text = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
     complaint, _, path = text.partition(" - at `$")
     where = f"{what}{path.rstrip('`')}" if path else what

@@ -58,7 +58,7 @@ class Container(Wire, frozen=True):
     ports: tuple[ContainerPort, ...] = ()
     #: ``Always`` on an init container makes it a sidecar, which runs alongside the containers.
     restart_policy: str | None = None
-    #: Actions by the way of ending; they precede ``restart_policy``.
+    #: Actions by exit code; they take precedence over ``restart_policy``.
     restart_policy_rules: tuple[RestartRule, ...] = ()
 
     @property
@@ -67,7 +67,7 @@ class Container(Wire, frozen=True):
         return self.restart_policy == "Always"
 
 
-# ---------------------------------------------------------------- where a pod may go
+# ---------------------------------------------------------------- placement
 
 
 class PreferredNodes(Wire, frozen=True):
@@ -95,7 +95,7 @@ class PodAffinityTerm(Wire, frozen=True):
     topology_key: str
     #: Selector of the pods; absent matches none.
     label_selector: LabelSelector | None = None
-    #: Their namespaces; without any, and without a selector, the namespace of the pod.
+    #: Their namespaces; if empty and without a selector, the namespace of the pod.
     namespaces: tuple[str, ...] = ()
     #: Selector of their namespaces; empty matches all.
     namespace_selector: LabelSelector | None = None
@@ -152,7 +152,7 @@ class Toleration(Wire, frozen=True):
 class TopologySpreadConstraint(Wire, frozen=True):
     """Even spreading of matching pods over the values of a node label."""
 
-    #: Largest difference in the number of pods between two values.
+    #: Maximum difference in the number of pods between two values.
     max_skew: int
     #: The node label.
     topology_key: str
@@ -160,11 +160,11 @@ class TopologySpreadConstraint(Wire, frozen=True):
     when_unsatisfiable: str = "DoNotSchedule"
     #: Selector of the pods; absent matches none, empty matches none except the pod itself.
     label_selector: LabelSelector | None = None
-    #: Least number of values; with fewer, the smallest count is 0.
+    #: Minimum number of values; with fewer values, the smallest count is 0.
     min_domains: int | None = None
-    #: True if the node affinity limits the values: ``Honor`` (when absent) or ``Ignore``.
+    #: Whether the node affinity limits the values: ``Honor`` (when absent) or ``Ignore``.
     node_affinity_policy: str | None = None
-    #: True if taints limit the values: ``Honor`` or ``Ignore`` (when absent).
+    #: Whether taints limit the values: ``Honor`` or ``Ignore`` (when absent).
     node_taints_policy: str | None = None
     #: Keys whose values the API server copies from this pod into the selector.
     match_label_keys: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ class PodResourceClaim(Wire, frozen=True):
 
     #: Name within the pod.
     name: str
-    #: The ResourceClaim, in the namespace of the pod; absent if a template is named.
+    #: The ResourceClaim, in the namespace of the pod; absent if a template is set.
     resource_claim_name: str | None = None
     #: The template from which a claim is created for the pod.
     resource_claim_template_name: str | None = None
@@ -228,13 +228,13 @@ class PodSpec(Wire, frozen=True):
     resources: ResourceRequirements | None = None
     #: True if the pod uses the network of the node: every container port is a host port.
     host_network: bool = False
-    #: False for a user namespace of its own.
+    #: False if the pod has a user namespace of its own.
     host_users: bool | None = None
     #: Runtime class from which ``overhead`` comes.
     runtime_class_name: str | None = None
     #: Restart policy of containers: ``Always``, ``OnFailure`` or ``Never``.
     restart_policy: str = ""
-    #: Seconds for a graceful end after a deletion; absent means 30.
+    #: Grace period in seconds after a deletion; absent means 30.
     termination_grace_period_seconds: int | None = None
 
     def __post_init__(self) -> None:
@@ -248,13 +248,13 @@ class ContainerStatus(Wire, frozen=True):
     name: str
     #: Amounts allocated by the node.
     allocated_resources: ResourceList = NO_AMOUNTS
-    #: Amounts in force.
+    #: Amounts currently in effect.
     resources: ResourceRequirements | None = None
     #: Running image.
     image: str = ""
     #: Its digest.
     image_id: str = msgspec.field(name="imageID", default="")
-    #: True if it is ready.
+    #: True if the container is ready.
     ready: bool = False
     #: Number of restarts.
     restart_count: int = 0
@@ -276,7 +276,7 @@ class PodStatus(Wire, frozen=True):
     start_time: str | None = None
     #: Reason for the phase, one CamelCase word.
     reason: str = ""
-    #: Message for people.
+    #: Message for users.
     message: str = ""
     #: Observed containers.
     container_statuses: tuple[ContainerStatus, ...] = ()
@@ -284,14 +284,14 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     #: Pod-level amounts allocated by the node.
     allocated_resources: ResourceList = NO_AMOUNTS
-    #: Pod-level amounts in force.
+    #: Pod-level amounts currently in effect.
     resources: ResourceRequirements | None = None
 
     def __post_init__(self) -> None:
         check(self.allocated_resources, "allocatedResources")
 
     def condition(self, type_: str) -> Condition | None:
-        """The condition of a type, or None."""
+        """Return the condition of a type, or None."""
         return next((each for each in self.conditions if each.type == type_), None)
 
 

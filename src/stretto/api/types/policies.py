@@ -11,15 +11,15 @@ class LimitRangeItem(Wire, frozen=True):
 
     #: ``Container``, ``Pod`` or ``PersistentVolumeClaim``.
     type: str
-    #: Least amounts.
+    #: Minimum amounts.
     min: ResourceList = NO_AMOUNTS
-    #: Largest amounts.
+    #: Maximum amounts.
     max: ResourceList = NO_AMOUNTS
-    #: Limits of containers that state none.
+    #: Default limits of containers.
     default: ResourceList = NO_AMOUNTS
-    #: Requests of containers that state none.
+    #: Default requests of containers.
     default_request: ResourceList = NO_AMOUNTS
-    #: Largest ratio of limit to request.
+    #: Maximum ratio of limit to request.
     max_limit_request_ratio: ResourceList = NO_AMOUNTS
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class ResourceQuotaSpec(Wire, frozen=True):
 class ResourceQuotaStatus(Wire, frozen=True):
     """Observed usage."""
 
-    #: The limits in force.
+    #: The effective limits.
     hard: ResourceList = NO_AMOUNTS
     #: The usage, by resource.
     used: ResourceList = NO_AMOUNTS
@@ -99,9 +99,9 @@ class ResourceQuota(Wire, frozen=True):
 
 
 class RuntimeOverhead(Wire, frozen=True):
-    """What a runtime takes in addition to the containers."""
+    """Overhead of a runtime in addition to the containers."""
 
-    #: Amounts of each pod.
+    #: Amounts per pod.
     pod_fixed: ResourceList = NO_AMOUNTS
 
     def __post_init__(self) -> None:

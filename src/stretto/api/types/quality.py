@@ -6,10 +6,10 @@ _COUNTED: Final = ("cpu", "memory")
 
 
 def quality_of_service(spec: dict[str, Any]) -> str:
-    """The class of a pod, by the requests and limits of the pod or of its containers.
+    """The QoS class of a pod, from the requests and limits of the pod or of its containers.
 
-    ``Guaranteed`` if every container bounds CPU and memory by equal requests and limits,
-    ``BestEffort`` if none states an amount, otherwise ``Burstable``.
+    ``Guaranteed`` if every container has equal requests and limits of CPU and memory,
+    ``BestEffort`` if no container has an amount, otherwise ``Burstable``.
     """
     counted = [
         {kind: _positive(each.get(kind)) for kind in ("requests", "limits")} for each in _sets(spec)

@@ -9,9 +9,9 @@ from stretto.api.wire.quantity import Quantity, check, nano
 from stretto.api.wire.resources import NO_AMOUNTS, ResourceList, ResourceRequirements
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-"""Older annotation of PVCs and volumes that names their class."""
+"""Older annotation of PVCs and volumes that contains their class."""
 BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
-"""Annotation of an object whose other side the volume controller or a scheduler chose."""
+"""Annotation of an object that the volume controller or a scheduler bound."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 """Annotation of a PVC: the node for which a volume is provisioned."""
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -21,7 +21,7 @@ WAIT: Final = "WaitForFirstConsumer"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 """Provisioner of a StorageClass that creates no volumes."""
 FILESYSTEM: Final = "Filesystem"
-"""Mode of volumes and PVCs that state none."""
+"""Default mode of volumes and PVCs."""
 STORAGE: Final = "storage"
 """Resource of the size of volumes and PVCs."""
 
@@ -177,7 +177,7 @@ class StorageClass(Wire, frozen=True):
 class CsiNodeDriverLimit(Wire, frozen=True):
     """Limit of a driver on a node."""
 
-    #: Largest number of volumes; absent means no limit.
+    #: Maximum number of volumes; absent means no limit.
     count: int | None = None
 
 
@@ -213,7 +213,7 @@ class CsiNode(Wire, frozen=True):
 class CsiDriverSpec(Wire, frozen=True):
     """Capabilities of a driver."""
 
-    #: True if it publishes its capacity for scheduling.
+    #: True if the driver publishes its capacity for scheduling.
     storage_capacity: bool = False
     #: True if volumes must be attached before use; absent means yes.
     attach_required: bool | None = None
@@ -239,7 +239,7 @@ class CsiStorageCapacity(Wire, frozen=True):
     node_topology: LabelSelector | None = None
     #: Remaining capacity; absent means unknown.
     capacity: Quantity | None = None
-    #: Largest single volume, where it is smaller.
+    #: Maximum size of a single volume, if smaller.
     maximum_volume_size: Quantity | None = None
 
     def __post_init__(self) -> None:
@@ -286,7 +286,7 @@ class VolumeAttachment(Wire, frozen=True):
 
 
 def class_name(pvc: PersistentVolumeClaim) -> str:
-    """The storage class that a PVC names; empty for none."""
+    """The storage class of a PVC; empty for none."""
     found = pvc.metadata.annotations.get(CLASS_ANNOTATION)
     return found if found is not None else pvc.spec.storage_class_name or ""
 
@@ -297,7 +297,7 @@ def volume_class_name(volume: PersistentVolume) -> str:
 
 
 class VolumeType(NamedTuple):
-    """What a volume and its PVC have in common."""
+    """Properties that a volume and its PVC must have in common."""
 
     #: StorageClass; empty for none.
     storage_class: str
@@ -322,12 +322,12 @@ def requested_type(pvc: PersistentVolumeClaim) -> VolumeType:
 
 
 def volume_size(volume: PersistentVolume) -> int:
-    """Bytes of a volume, in billionths."""
+    """Size of a volume, in billionths of a byte."""
     stated = volume.spec.capacity.get(STORAGE)
     return 0 if stated is None else nano(stated, STORAGE)
 
 
 def requested_size(pvc: PersistentVolumeClaim) -> int:
-    """Bytes that a PVC requests, in billionths."""
+    """Size that a PVC requests, in billionths of a byte."""
     requested = pvc.spec.resources.requests.get(STORAGE)
     return 0 if requested is None else nano(requested, STORAGE)

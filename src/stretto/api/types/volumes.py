@@ -20,7 +20,7 @@ class ClaimSource(Wire, frozen=True):
 
     #: Name of the PVC.
     claim_name: str
-    #: True if it is mounted read-only.
+    #: True if the volume is mounted read-only.
     read_only: bool = False
 
 
@@ -32,25 +32,25 @@ class EphemeralSource(Wire, frozen=True):
 
 
 class GceDisk(Wire, frozen=True):
-    """A Google disk named in the pod; two writers on one node conflict."""
+    """A Google disk in the pod's spec; two writers on one node conflict."""
 
     #: The disk.
     pd_name: str
-    #: True if it is mounted read-only; readers do not conflict.
+    #: True if the disk is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
 class AwsDisk(Wire, frozen=True):
-    """An Amazon disk named in the pod; two pods on one node conflict."""
+    """An Amazon disk in the pod's spec; two pods on one node conflict."""
 
     #: The disk.
     volume_id: str = msgspec.field(name="volumeID")
-    #: True if it is mounted read-only; readers conflict too.
+    #: True if the disk is mounted read-only; readers conflict too.
     read_only: bool = False
 
 
 class IscsiDisk(Wire, frozen=True):
-    """An iSCSI disk named in the pod; two pods with one name conflict unless both only read."""
+    """An iSCSI disk in the pod's spec; two pods with one name conflict unless both only read."""
 
     #: Qualified name of the target.
     iqn: str
@@ -58,12 +58,12 @@ class IscsiDisk(Wire, frozen=True):
     target_portal: str = ""
     #: Logical unit number at the target.
     lun: int = 0
-    #: True if it is mounted read-only; readers do not conflict.
+    #: True if the disk is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
 class RbdDisk(Wire, frozen=True):
-    """A Ceph image named in the pod; two pods with one image conflict unless both only read."""
+    """A Ceph image in the pod's spec; two pods with one image conflict unless both only read."""
 
     #: Monitors; lists with a common monitor belong to the same cluster.
     monitors: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class RbdDisk(Wire, frozen=True):
     image: str = ""
     #: Pool; absent means ``rbd``.
     pool: str = ""
-    #: True if it is mounted read-only; readers do not conflict.
+    #: True if the image is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 

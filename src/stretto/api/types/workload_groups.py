@@ -1,9 +1,9 @@
 """PodGroups of Kubernetes (scheduling.k8s.io, alpha in 1.36), scheduler-plugins and Volcano.
 
 They have the same name as the PodGroup of Gödel, in other API groups; only the fields that the
-scheduler reads are typed. Wherever several kinds occur, the name of a group ends with the API group
-of its kind, so that the kinds cannot be confused. A pod names its group in ``spec.schedulingGroup``
-(Kubernetes), or in a label or annotation.
+scheduler reads are typed. Where several kinds can occur, the name of a group ends with the API
+group of its kind, so that the kinds cannot be confused. The group of a pod is in
+``spec.schedulingGroup`` (Kubernetes), or in a label or annotation.
 """
 
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ from stretto.api.wire.kinds import PLUGINS_POD_GROUP, VOLCANO_POD_GROUP, Kind
 from stretto.api.wire.meta import Condition, ObjectMeta, Wire
 
 MARK: Final = "@scheduling.k8s.io"
-"""Suffix of the names of groups of this kind, wherever both kinds occur."""
+"""Suffix of the names of groups of this kind, where several kinds can occur."""
 
 
 class PodGroupForm(NamedTuple):
-    """How pods name a PodGroup of another scheduler."""
+    """Representation of another scheduler's PodGroup in pods."""
 
-    #: Suffix of the names of its groups, wherever several kinds occur.
+    #: Suffix of the names of its groups, where several kinds can occur.
     mark: str
-    #: Labels or annotations of a pod with the name of its group.
+    #: Labels or annotations of a pod that contain the name of its group.
     keys: tuple[str, ...]
 
 
@@ -41,23 +41,23 @@ FORMS: Final[Mapping[Kind, PodGroupForm]] = {
         ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
     ),
 }
-"""PodGroups of other schedulers that are read in a cluster whose API server serves them."""
+"""PodGroups of other schedulers, which are read if the API server serves them."""
 
 
 class ForeignPodGroupSpec(Wire, frozen=True):
     """Desired state of a PodGroup of scheduler-plugins or Volcano; the raw fields are not read."""
 
-    #: Least number of pods that run together.
+    #: Minimum number of pods that run together.
     min_member: int = 1
     #: Seconds to wait for the pods (scheduler-plugins); absent for no limit.
     schedule_timeout_seconds: int | None = None
     #: The PriorityClass of the group (Volcano).
     priority_class_name: str = ""
-    #: Least amounts of the whole group.
+    #: Minimum amounts of the whole group.
     min_resources: dict[str, Any] = msgspec.field(default_factory=dict)
     #: Queue of Volcano.
     queue: str = ""
-    #: Least number of pods of each task (Volcano).
+    #: Minimum number of pods of each task (Volcano).
     min_task_member: dict[str, Any] = msgspec.field(default_factory=dict)
     #: Network topology (Volcano).
     network_topology: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -95,22 +95,22 @@ class VolcanoPodGroup(Wire, frozen=True):
 
 
 class GangPolicy(Wire, frozen=True):
-    """Gang scheduling from a number of pods on."""
+    """Gang scheduling with a minimum number of pods."""
 
-    #: Least number of pods that run together; fewer are not placed.
+    #: Minimum number of pods that run together; fewer pods are not placed.
     min_count: int = 1
 
 
 class BasicPolicy(Wire, frozen=True):
-    """Scheduling of each pod on its own."""
+    """Individual scheduling of each pod."""
 
 
 class GroupPolicy(Wire, frozen=True):
-    """Scheduling policy of a group: one of the two."""
+    """Scheduling policy of a group; one of the two fields is set."""
 
-    #: Each pod on its own.
+    #: Individual scheduling of each pod.
     basic: BasicPolicy | None = None
-    #: All pods together.
+    #: Scheduling of all pods together.
     gang: GangPolicy | None = None
 
 
@@ -124,7 +124,7 @@ class GroupTopology(Wire, frozen=True):
 class GroupConstraints(Wire, frozen=True):
     """Placement constraints of a group."""
 
-    #: Labels with one value for all pods.
+    #: Labels that have one value for all pods.
     topology: tuple[GroupTopology, ...] = ()
 
 

@@ -136,7 +136,7 @@ class JobSpec(Wire, frozen=True):
     selector: LabelSelector | None = None
     #: Pod template as raw JSON.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    #: True if the Job is suspended: it has no pods.
+    #: True if the Job is suspended, so that it has no pods.
     suspend: bool = False
     #: Number of tolerated failures; absent means 6.
     backoff_limit: int | None = None

@@ -1,4 +1,4 @@
-"""Durations as Go writes them: ``1m30s``, ``500ms``."""
+"""Durations in Go's syntax: ``1m30s``, ``500ms``."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ _PART: Final = re.compile(r"(\d+(?:\.\d*)?)(h|ms|us|ns|m|s)")
 
 
 def seconds_of(text: str, where: str) -> float:
-    """Seconds of a duration.
+    """Parse a duration into seconds.
 
     Raises:
         InputError: the text is not a duration of 0 or more.

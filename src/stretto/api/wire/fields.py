@@ -14,17 +14,17 @@ _SPECIAL: Final = re.compile(r"([\\,=])")
 _EXPECTED: Final = "a field selector such as spec.nodeName=,status.phase!=Running"
 
 _ABSENT: Final[dict[str, str]] = {"spec.unschedulable": "false", "spec.hostNetwork": "false"}
-"""Values of absent fields that are not the empty text: Go omits false."""
+"""Values of absent fields that are not the empty string: Go omits false."""
 
 
 class FieldRule(msgspec.Struct, frozen=True, gc=False):
     """One comparison of one field."""
 
-    #: The field's path, with dots.
+    #: Path of the field, with dots.
     path: str
     #: The value, as text.
     value: str
-    #: True if the field must be equal to the value; otherwise it must differ.
+    #: True if the field must be equal to the value, False if it must differ.
     equal: bool = True
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class FieldSelector(msgspec.Struct, frozen=True, gc=False):
         return all((field_text(item, rule.path) == rule.value) is rule.equal for rule in self.rules)
 
     def required(self, path: str) -> str | None:
-        """The required value of a field, for indexed stores; None if the selector has none."""
+        """The required value of a field, for indexed stores; None if the selector requires none."""
         return next((rule.value for rule in self.rules if rule.equal and rule.path == path), None)
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class FieldSelector(msgspec.Struct, frozen=True, gc=False):
 
 
 def parse_fields(text: str, where: str = "field selector") -> FieldSelector:
-    r"""A field selector from text; ``\`` escapes a comma, an equals sign or itself.
+    r"""Parse a field selector; ``\`` escapes a comma, an equals sign or itself.
 
     Raises:
         InputError: the text is malformed.
@@ -69,7 +69,7 @@ def parse_fields(text: str, where: str = "field selector") -> FieldSelector:
 
 
 def field_text(item: Mapping[str, object], path: str) -> str:
-    """A field of an object as text: absent is empty, booleans are ``true`` and ``false``."""
+    """Return a field of an object as text: absent is empty, booleans are ``true`` and ``false``."""
     value: object = item
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

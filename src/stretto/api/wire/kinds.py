@@ -1,7 +1,7 @@
-"""The names of kinds: group, version, kind, plural, and constants for those that code refers to.
+"""The names of kinds: group, version, kind and plural, with constants for kinds in the code.
 
 A ``Kind`` is a small value that stores use as a key. All other facts about a kind (struct, short
-names, printer columns, rights, ...) stand in its entry in ``stretto.api.kinds``.
+names, printer columns, rights, ...) are in its entry in ``stretto.api.kinds``.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 DEFAULT_NAMESPACE: Final = "default"
-"""Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
+"""Namespace of namespaced objects without a namespace, as in Kubernetes."""
 
 
 class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):

@@ -1,6 +1,6 @@
 """Limits on the size and nesting of input, checked before parsing.
 
-A few kilobytes of brackets can end the process in a recursive parser, so all external input passes
+A few kilobytes of brackets can crash a recursive parser. Therefore all external input passes
 through this module before a parser reads it.
 """
 
@@ -10,13 +10,13 @@ from typing import Final
 from stretto.base.errors import InputError
 
 MAX_BYTES: Final = 3 << 20
-"""Bytes of one object: the limit of the Kubernetes API server; that of etcd is half as large."""
+"""Maximum bytes of an object: the limit of the Kubernetes API server; etcd's is half of it."""
 
 MAX_DEPTH: Final = 64
-"""Levels of nested brackets. The deepest field of a pod is at 14."""
+"""Maximum levels of nested brackets; the deepest field of a pod is at 14."""
 
 MAX_VALUES: Final = 50_000
-"""Values of one object in a request. A definition with long schemas has 30,000."""
+"""Maximum values of an object in a request; a definition with long schemas has 30,000."""
 
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _ELSE: Final = bytes(set(range(256)) - set(b"[]{}"))
@@ -25,10 +25,10 @@ _PARENTHESES: Final = bytes.maketrans(b"[]{}", b"()()")
 
 
 def measured(body: bytes, where: str) -> bytes:
-    """``body`` itself, if it is short and flat enough to be parsed as JSON.
+    """Return ``body`` itself if it is short and flat enough to be parsed as JSON.
 
     Raises:
-        InputError: it has too many bytes or levels; ``where`` names the object.
+        InputError: it has too many bytes or levels; the message contains ``where``.
     """
     if len(body) > MAX_BYTES:
         raise InputError(
@@ -48,10 +48,10 @@ def measured(body: bytes, where: str) -> bytes:
 
 
 def value_count(body: bytes) -> int:
-    """How many values a JSON text has at most, without building them.
+    """Return an upper bound of the number of values in a JSON text, without parsing it.
 
     Each value but the first of a map or list follows a comma, so commas and brackets are counted.
-    Only where there are many, those inside strings are excluded.
+    Only if there are many, those inside strings are excluded.
     """
     count = _marks(body)
     return count if count <= MAX_VALUES else _marks(_TEXTS.sub(b"", body))
@@ -64,8 +64,8 @@ def _marks(body: bytes) -> int:
 def _too_deep(body: bytes) -> bool:
     """Return whether brackets nest deeper than ``MAX_DEPTH``.
 
-    The number of opening brackets bounds the depth. Where there are many, pairs are removed from
-    the inside out; a round takes a microsecond for a pod. Brackets inside strings can break the
+    The number of opening brackets bounds the depth. If there are many, pairs are removed from the
+    inside out; a round takes a microsecond for a pod. Brackets inside strings can break the
     pairing, so a second attempt removes the strings first.
     """
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
@@ -78,8 +78,9 @@ def _too_deep(body: bytes) -> bool:
 def _pairs_out(brackets: bytes) -> bool:
     """Return whether at most ``MAX_DEPTH`` rounds remove all pairs.
 
-    Unpaired brackets are no deeper than their number; the parser reports them. A round removes one
-    bracket of a run of opening ones, so a run of more than twice as many always leaves too many.
+    Unpaired brackets cannot exceed the depth limit, and the parser reports them. A round removes
+    one bracket of a run of opening brackets, so a run of more than twice as many always leaves too
+    many.
     """
     if _RUN in brackets:
         return False

@@ -1,6 +1,6 @@
-"""Metadata, conditions, references and selectors: structs that objects of every group contain.
+"""Metadata, conditions, references and selectors: structs in objects of every group.
 
-``wire.selectors`` implements the meaning of the selectors.
+``wire.selectors`` implements the selectors.
 """
 
 from typing import Final
@@ -14,13 +14,13 @@ NO_TEXTS: Final[dict[str, str]] = {}
 class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
     """Base class of all wire types.
 
-    Frozen, because decisions use snapshots; not tracked by the garbage collector, because wire
-    objects contain no cycles; defaults are omitted on output, like ``omitempty`` in Go.
+    Wire objects are frozen, because decisions use snapshots. The garbage collector does not track
+    them, because they contain no cycles. Defaults are omitted on output, like ``omitempty`` in Go.
     """
 
 
 class OwnerReference(Wire, frozen=True):
-    """Reference to the owner of an object, with which the object is deleted."""
+    """Reference to the owner of an object; the object is deleted with its owner."""
 
     #: Group and version of the owner.
     api_version: str = ""
@@ -49,15 +49,15 @@ class ObjectMeta(Wire, frozen=True):
     uid: str = ""
     #: Opaque version of the stored object, for optimistic concurrency; empty in manifests.
     resource_version: str = ""
-    #: Number of changes of the spec; 0 until the store counts.
+    #: Number of changes of the spec; 0 until the store maintains it.
     generation: int = 0
     #: RFC 3339 time of creation; absent until the store sets one.
     creation_timestamp: str | None = None
     #: RFC 3339 time of the deletion request; absent without one.
     deletion_timestamp: str | None = None
-    #: Seconds for a graceful end after the deletion request.
+    #: Grace period in seconds after the deletion request.
     deletion_grace_period_seconds: int | None = None
-    #: Labels, which selectors match.
+    #: Labels, for selectors.
     labels: dict[str, str] = NO_TEXTS
     #: Annotations of tools, among them the wire contract of Gödel.
     annotations: dict[str, str] = NO_TEXTS
@@ -65,7 +65,7 @@ class ObjectMeta(Wire, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
     #: Names that must be removed before the object is deleted.
     finalizers: tuple[str, ...] = ()
-    #: Managers of fields as raw JSON: bookkeeping of the API server, passed through.
+    #: Field managers as raw JSON; bookkeeping of the API server, not decoded.
     managed_fields: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
     def controller(self) -> OwnerReference | None:
@@ -84,7 +84,7 @@ class ObjectReference(Wire, frozen=True):
     namespace: str = ""
     #: Name.
     name: str = ""
-    #: Identity; empty for any object of the name.
+    #: Identity; empty for any object with this name.
     uid: str = ""
     #: Version of the object.
     resource_version: str = ""
@@ -138,7 +138,7 @@ class NodeSelectorTerm(Wire, frozen=True):
 
     #: Rules on the node's labels.
     match_expressions: tuple[SelectorRequirement, ...] = ()
-    #: Rules on the fields of the node; Kubernetes supports ``metadata.name`` only.
+    #: Rules on the fields of the node; Kubernetes supports only ``metadata.name``.
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 

@@ -1,6 +1,6 @@
 """Rules of Kubernetes for names, label keys and label values.
 
-Each check returns its argument, so that it fits inside an expression.
+Each check returns its argument, so that it can be used in an expression.
 """
 
 import re
@@ -16,10 +16,10 @@ _SUBDOMAINS: Final = re.compile(rf"(?:{_PART}(?:\.{_PART})*,)*+")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 LABEL_CHARS: Final = 63
-"""Longest DNS label (RFC 1123); also the limit of label keys and values in Kubernetes."""
+"""Maximum length of a DNS label (RFC 1123), and of label keys and values in Kubernetes."""
 
 SUBDOMAIN_CHARS: Final = 253
-"""Longest DNS name."""
+"""Maximum length of a DNS name."""
 
 
 def dns_label(text: str, where: str) -> str:
@@ -53,7 +53,7 @@ def is_dns_subdomain(text: str) -> bool:
 
 
 def is_path_segment(text: str) -> bool:
-    """Return whether ``text`` can be a part of a URL path: names of roles and their bindings."""
+    """Return whether ``text`` is valid in a URL path: names of roles and their bindings."""
     return bool(text) and text not in (".", "..") and not set(text) & {"/", "%"}
 
 

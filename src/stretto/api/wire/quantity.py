@@ -2,8 +2,8 @@
 
 Kubernetes stores a quantity as a decimal with at most nine places and reads it with ``Value()``
 (units) or ``MilliValue()`` (thousandths), both rounded away from zero. This module converts text to
-the scaled integer directly and caches the results, because a cluster of a million pods uses a few
-hundred different texts.
+the scaled integer directly and caches the results, because a cluster of a million pods contains
+only a few hundred different texts.
 """
 
 import re
@@ -17,18 +17,21 @@ Quantity: TypeAlias = str | int | float
 """A quantity in JSON; Kubernetes also accepts bare numbers."""
 
 INT64_MAX: Final = 2**63 - 1
-"""The largest amount in Kubernetes and in the columns of the engine."""
+"""Maximum amount in Kubernetes and in the columns of the engine."""
 
 CPU: Final = "cpu"
 """The only resource counted in thousandths; all others are counted in units."""
 RECLAIMED: Final = "reclaimed "
-"""Prefix of the resources in the reclaimed pool, from which best-effort pods take; the name of the
-replaced resource follows. The space keeps these names apart from those of Kubernetes."""
+"""Prefix of the resources in the reclaimed pool for best-effort pods.
+
+The name of the replaced resource follows. The space keeps these names distinct from those of
+Kubernetes.
+"""
 
 EXPECTED: Final = "a quantity such as 500m or 2"
 """The expected value in error messages."""
 _UNIT: Final = re.compile(r"[0-9.]{1,30} ?([kmgtKMGT]i?[bB]|[gtK])")
-"""A number with a unit of bytes that Kubernetes does not know."""
+"""A number with a unit of bytes that Kubernetes does not support."""
 
 _GRAMMAR: Final = re.compile(
     r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?"
@@ -40,24 +43,24 @@ _MILLI_PRINTED: Final = ("m", *_DECIMAL_PRINTED)
 _BINARY_PRINTED: Final = ("", *_BINARY)
 
 _LONGEST: Final = 128
-"""Characters of the longest text read; real quantities have fewer than thirty."""
+"""Maximum length of a text; real quantities have fewer than thirty characters."""
 
 _STEEPEST: Final = 400
-"""Bound of exponents: with at most 128 digits, larger ones give the same result."""
+"""Maximum exponent: with at most 128 digits, larger exponents give the same result."""
 
 _REMEMBERED: Final = 1 << 16
-"""Cached texts per scale, least recently used removed first: about 10 MB when full."""
+"""Number of cached texts per scale, least recently used removed first: about 10 MB when full."""
 
 
 class MalformedFieldError(InputError, ValueError):
     """An error inside a struct during decoding; its path begins at that struct.
 
-    It is also a ValueError, because msgspec adds the path of the struct to those.
+    The error is also a ValueError, because msgspec adds the path of the struct to ValueErrors.
     """
 
 
 def milli(quantity: Quantity, where: str) -> int:
-    """Thousandths in ``quantity``, rounded away from zero like ``MilliValue()``.
+    """Return the thousandths in ``quantity``, rounded away from zero like ``MilliValue()``.
 
     ``where`` is the path of the field, for the error message.
     """
@@ -68,7 +71,7 @@ def milli(quantity: Quantity, where: str) -> int:
 
 
 def value(quantity: Quantity, where: str) -> int:
-    """Units in ``quantity``, rounded away from zero like ``Value()``."""
+    """Return the units in ``quantity``, rounded away from zero like ``Value()``."""
     try:
         return _value(quantity if quantity.__class__ is str else _text(quantity))
     except ValueError as error:
@@ -76,7 +79,7 @@ def value(quantity: Quantity, where: str) -> int:
 
 
 def thousandths(quantity: Quantity, where: str) -> int:
-    """Like ``milli`` without the limit of 64 bits, for sums that are rounded at the end."""
+    """Return the same as ``milli`` without the limit of 64 bits, for sums rounded at the end."""
     try:
         return _thousandths(quantity if quantity.__class__ is str else _text(quantity))
     except ValueError as error:
@@ -84,7 +87,7 @@ def thousandths(quantity: Quantity, where: str) -> int:
 
 
 def nano(quantity: Quantity, where: str) -> int:
-    """Billionths in ``quantity``: exact, the finest unit of Kubernetes; may exceed 64 bits."""
+    """Return the exact billionths in ``quantity``, Kubernetes' finest unit; may exceed 64 bits."""
     try:
         return _scaled(_text(quantity), 9)
     except ValueError as error:
@@ -102,27 +105,30 @@ def check(resources: Mapping[str, Quantity], where: str) -> None:
 
 
 def amount(resource: str, quantity: Quantity, where: str) -> int:
-    """``quantity`` of ``resource`` in units of the engine: CPU in thousandths, others in units."""
+    """Return ``quantity`` in units of the engine: thousandths for CPU, units for others."""
     return milli(quantity, where) if _counted_as(resource) == CPU else value(quantity, where)
 
 
 def amounts(resources: Mapping[str, Quantity], where: str) -> dict[str, int]:
-    """A resource list (requests, allocatable) in units of the engine; ``where`` is its path."""
+    """Return a resource list (requests, allocatable) in units of the engine.
+
+    ``where`` is its path.
+    """
     return {name: amount(name, quantity, f"{where}.{name}") for name, quantity in resources.items()}
 
 
 def format_milli(count: int) -> str:
-    """The canonical text of an amount in thousandths: 1500 is ``1500m``, 2000 is ``2``."""
+    """Format an amount in thousandths in canonical form: 1500 is ``1500m``, 2000 is ``2``."""
     return _printed(count, 1000, _MILLI_PRINTED)
 
 
 def format_value(units: int) -> str:
-    """The canonical decimal text of an amount in units: 2000 is ``2k``."""
+    """Format an amount in units in canonical decimal form: 2000 is ``2k``."""
     return _printed(units, 1000, _DECIMAL_PRINTED)
 
 
 def format_bytes(count: int) -> str:
-    """The canonical binary text of a number of bytes: 1073741824 is ``1Gi``.
+    """Format a number of bytes in canonical binary form: 1073741824 is ``1Gi``.
 
     Below 1,024 the text is decimal, as in Kubernetes.
     """
@@ -132,7 +138,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_amount(resource: str, count: int) -> str:
-    """The text of an amount in units of the engine: the inverse of ``amount``."""
+    """Format an amount in units of the engine: the inverse of ``amount``."""
     counted_as = _counted_as(resource)
     if counted_as == CPU:
         return format_milli(count)
@@ -141,12 +147,12 @@ def format_amount(resource: str, count: int) -> str:
 
 
 def _counted_as(resource: str) -> str:
-    """The resource that defines the unit: for the reclaimed pool that of the node."""
+    """The resource that defines the unit; for the reclaimed pool, the resource of the node."""
     return resource.removeprefix(RECLAIMED)
 
 
 def _printed(count: int, step: int, suffixes: tuple[str, ...]) -> str:
-    """``count`` with the largest suffix that leaves a whole number."""
+    """Format ``count`` with the largest suffix that leaves a whole number."""
     if count == 0:
         return "0"
     power = 0
@@ -157,14 +163,14 @@ def _printed(count: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 
 def _text(quantity: Quantity) -> str:
-    """A quantity as text; booleans are refused although Python counts them as integers."""
+    """Return a quantity as text; refuse booleans, which Python counts as integers."""
     if quantity.__class__ is bool or not isinstance(quantity, str | int | float):
         raise ValueError(EXPECTED)
     return str(quantity)
 
 
 def _reader(exponent: int, *, bounded: bool) -> Callable[[str], int]:
-    """A cached reader of texts, scaled by ``10 ** exponent``."""
+    """Return a cached parser of texts, scaled by ``10 ** exponent``."""
 
     @lru_cache(maxsize=_REMEMBERED)
     def read(text: str) -> int:
@@ -178,7 +184,7 @@ def _reader(exponent: int, *, bounded: bool) -> Callable[[str], int]:
 
 
 def _scaled(text: str, exponent: int) -> int:
-    """``text`` times ``10 ** exponent``, rounded away from zero."""
+    """Return ``text`` times ``10 ** exponent``, rounded away from zero."""
     parts = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST else None
     if parts is None or not (parts[2] or parts[3]):
         unit = _UNIT.fullmatch(text)

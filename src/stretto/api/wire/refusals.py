@@ -1,4 +1,4 @@
-"""Errors of the JSON decoder as messages: object, path, the value found and what is expected."""
+"""Conversion of JSON decoder errors to messages: object, path, value and expectation."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,10 @@ _WORDS: Final[dict[str, str]] = {
     "float | int": "a number",
     "float | int | str": A_QUANTITY,
 }
-"""Types in the messages of msgspec, in words; optional ones lose their ``null`` first."""
+"""Descriptions of the types in msgspec's messages.
+
+``null`` is removed from optional types first.
+"""
 
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "str": (str,),
@@ -42,7 +45,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 _LARGEST: Final = 2**53
-"""The largest whole number of a YAML or JSON file; larger ones are read as inexact numbers."""
+"""Largest exact whole number of a YAML or JSON file; larger numbers are read inexactly."""
 _QUOTE: Final = "quote it: YAML reads y, n, yes, no, on and off as true and false"
 _MALFORMED_HINT: Final = "check the commas, quotes and brackets near there"
 
@@ -50,9 +53,9 @@ _MALFORMED_HINT: Final = "check the commas, quotes and brackets near there"
 def refusal(
     error: Exception, body: bytes, what: str, struct: type[Any] | None = None
 ) -> InputError:
-    """The error of a decoder of ``struct`` as bad input.
+    """Convert the error of a decoder of ``struct`` to an InputError.
 
-    ``what`` names an object that has no name of its own.
+    ``what`` describes an object that has no name.
     """
     if isinstance(error, RecursionError):
         return InputError(what, "a deeper object", "less nesting")
@@ -66,7 +69,9 @@ def refusal(
         return InputError(_joined(name, f"{at}.{inner.where}"), inner.value, inner.expected)
     missing = _MISSING.fullmatch(complaint)
     if missing:
-        return InputError(_joined(name, f"{at}.{missing[1]}"), None, "a value, it is required")
+        return InputError(
+            _joined(name, f"{at}.{missing[1]}"), None, "a value, it is required"
+        )
     steps, value, expected = _found(document, at, complaint)
     if complaint.startswith(_BAD_CHOICE):
         expected = _choices(struct, at)
@@ -78,13 +83,13 @@ def refusal(
 
 
 def _split(message: str) -> tuple[str, str]:
-    """The message of msgspec, and the path behind it."""
+    """Split a message of msgspec into the text and its path."""
     parts = _AT.fullmatch(message)
     return (parts[1], parts[2] or "") if parts else (message, "")
 
 
 def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
-    """The path with member names filled in, the value there, and what is expected."""
+    """Return the path with member names filled in, the value there, and what is expected."""
     wrong = _WRONG.fullmatch(complaint)
     wanted = _alternatives(wrong[1]) if wrong else ()
     value, path = document, ""
@@ -99,7 +104,7 @@ def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
 
 
 def _choices(struct: Any, at: str) -> str:
-    """The values of the enum at a path."""
+    """The valid values of the enum at a path."""
     for member, _, _ in _STEP.findall(at):
         fields = msgspec.structs.fields(struct) if hasattr(struct, "__struct_fields__") else ()
         struct = next((each.type for each in fields if each.encode_name == member), struct)
@@ -110,7 +115,7 @@ def _choices(struct: Any, at: str) -> str:
 
 
 def _inner_types(kind: Any) -> Iterator[Any]:
-    """The structs and enums in an optional type or in the items of a list."""
+    """Yield the structs and enums in an optional type or in the items of a list."""
     for each in get_args(kind):
         if isinstance(each, type) and issubclass(each, msgspec.Struct | Enum):
             yield each
@@ -119,12 +124,12 @@ def _inner_types(kind: Any) -> Iterator[Any]:
 
 
 def _alternatives(types: str) -> Sequence[str]:
-    """``str | null`` as a sorted list, without the null of optional fields."""
+    """Return ``str | null`` as a sorted list, without the null of optional fields."""
     return sorted(set(types.split(" | ")) - {"null"}) or ["null"]
 
 
 def _culprit(members: Any, wanted: Sequence[str]) -> str:
-    """The member whose value has the wrong type: msgspec does not name it."""
+    """Return the member whose value has the wrong type, because msgspec's message lacks it."""
     allowed = tuple(each for name in wanted for each in _TYPES.get(name, ()))
     if isinstance(members, dict):
         for name, value in members.items():
@@ -134,7 +139,7 @@ def _culprit(members: Any, wanted: Sequence[str]) -> str:
 
 
 def _inside(value: Any, step: str | int) -> Any:
-    """One step into a document; None where there is no such member."""
+    """Take one step into a document; None if the member does not exist."""
     try:
         return value[step]
     except (KeyError, IndexError, TypeError):
@@ -142,12 +147,12 @@ def _inside(value: Any, step: str | int) -> Any:
 
 
 def _joined(name: str, path: str) -> str:
-    """``pod default/web: spec.nodeName``."""
+    """Join name and path: ``pod default/web: spec.nodeName``."""
     return f"{name}: {path.lstrip('.')}" if path else name
 
 
 def _document(body: bytes) -> Any:
-    """The whole document, untyped, for the name and the value; safe because its size is checked."""
+    """Parse the whole document untyped, for name and value; safe because its size is checked."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -155,7 +160,7 @@ def _document(body: bytes) -> Any:
 
 
 def _named(document: Any, what: str) -> str:
-    """``pod default/web`` if the document has these names; else ``what``."""
+    """Return ``pod default/web`` if the document has these names, otherwise ``what``."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     if not isinstance(metadata, dict):
         return what
@@ -165,5 +170,5 @@ def _named(document: Any, what: str) -> str:
 
 
 def _beginning(body: bytes) -> str:
-    """The first characters, to identify the input."""
+    """Return the first characters, to identify the input."""
     return body[:60].decode("utf-8", "replace")

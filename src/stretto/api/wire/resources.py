@@ -6,21 +6,21 @@ from stretto.api.wire.meta import Wire
 from stretto.api.wire.quantity import Quantity, check
 
 HUGE_PAGES: Final = "hugepages-"
-"""Prefix of the resources of huge pages, before their size."""
+"""Prefix of the names of huge page resources, before the size."""
 
 ResourceList: TypeAlias = dict[str, Quantity]
-"""Resource name to quantity as written; ``quantity.amounts`` counts it."""
+"""Maps a resource name to a quantity as text; ``quantity.amounts`` converts it."""
 
 NO_AMOUNTS: Final[ResourceList] = {}
-"""The default of a resource list; msgspec gives each object its own."""
+"""Default of a resource list; msgspec copies it for each object."""
 
 
 class ResourceRequirements(Wire, frozen=True):
     """Requested amounts and upper limits."""
 
-    #: Requested amounts: what scheduling counts.
+    #: Requested amounts, which scheduling uses.
     requests: ResourceList = NO_AMOUNTS
-    #: Largest amounts that may be used.
+    #: Maximum amounts in use.
     limits: ResourceList = NO_AMOUNTS
 
     def __post_init__(self) -> None:

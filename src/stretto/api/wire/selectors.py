@@ -1,8 +1,8 @@
 """Selectors of labels, nodes and fields, compiled into rules.
 
 Label selectors (as text ``app=web,tier in (fe,be),!old`` or as the struct) and node selectors
-(which also compare integers) share one form of rules. As in Kubernetes, an absent label selector
-matches nothing and an empty one matches everything.
+(which also compare integers) have the same form of rules. As in Kubernetes, an absent label
+selector matches nothing and an empty one matches everything.
 """
 
 import re
@@ -61,7 +61,7 @@ class SelectorRule(msgspec.Struct, frozen=True, gc=False):
         return self.operator is not Operator.DOES_NOT_EXIST and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        """Gt or Lt between integers; a label that is not an integer matches neither."""
+        """Compare integers by Gt or Lt; a label that is not an integer matches neither."""
         mine, limit = integer(value), integer(self.values[0])
         if mine is None or limit is None:
             return False
@@ -94,7 +94,7 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
         return all(rule.holds(labels) for rule in self.rules)
 
     def keys(self) -> frozenset[str]:
-        """The label keys on which the result depends."""
+        """The label keys that affect the result."""
         return frozenset(rule.key for rule in self.rules)
 
     def __str__(self) -> str:
@@ -102,14 +102,14 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
 
 
 EVERYTHING: Final = Selector()
-"""Matches every object."""
+"""Selector that matches every object."""
 
 NOTHING: Final = Selector(nothing=True)
-"""The meaning of an absent selector."""
+"""Selector that matches no object: the meaning of an absent selector."""
 
 
 def integer(text: str) -> int | None:
-    """A label as a 64-bit integer, as Gt and Lt read it: ``007`` is 7; None for other texts."""
+    """Parse a label as a 64-bit integer like Gt and Lt: ``007`` is 7; None for other texts."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -120,10 +120,10 @@ def integer(text: str) -> int | None:
 
 
 def label_selector(selector: LabelSelector | None, where: str) -> Selector:
-    """The compiled form of a label selector; absent matches nothing, empty everything.
+    """Compile a label selector; an absent one matches nothing, an empty one everything.
 
     Raises:
-        InputError: a requirement is invalid; the message names its path.
+        InputError: a requirement is invalid; the message contains its path.
     """
     if selector is None:
         return NOTHING
@@ -144,7 +144,7 @@ def label_selector(selector: LabelSelector | None, where: str) -> Selector:
 def label_rule(
     requirement: SelectorRequirement, where: str, allowed: Sequence[Operator]
 ) -> SelectorRule:
-    """One requirement on a label, compiled; an invalid one is refused with its path."""
+    """Compile one requirement on a label; refuse an invalid one with its path."""
     names.label_key(requirement.key, f"{where}.key")
     rule = _rule(requirement, where, allowed)
     if rule.operator in (Operator.IN, Operator.NOT_IN):
@@ -156,7 +156,7 @@ def label_rule(
 def _rule(
     requirement: SelectorRequirement, where: str, allowed: Iterable[Operator]
 ) -> SelectorRule:
-    """A requirement with a valid operator and number of values."""
+    """Compile a requirement, after a check of its operator and number of values."""
     operator = _OPERATORS.get(requirement.operator)
     if operator is None or operator not in allowed:
         expected = f"one of {', '.join(allowed)}"
@@ -175,7 +175,7 @@ def _rule(
 
 
 def _all_of(rules: Iterable[SelectorRule]) -> Selector:
-    """The conjunction of rules without duplicates, in a fixed order."""
+    """Return the conjunction of rules without duplicates, in a fixed order."""
     return Selector(tuple(sorted(set(rules), key=str)))
 
 
@@ -186,7 +186,7 @@ NODE_NAME: Final = "metadata.name"
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
-    """One alternative of a node selector, compiled."""
+    """One compiled alternative of a node selector."""
 
     #: Rules on labels.
     labels: Selector
@@ -200,7 +200,7 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
         return self.labels.matches(labels) and self.fields.matches({NODE_NAME: name})
 
     def names(self) -> frozenset[str] | None:
-        """The only nodes that can match the term by name; None if any node can."""
+        """The only node names that can match the term; None if any node can match."""
         pinned: frozenset[str] | None = None
         for rule in self.fields.rules:
             if rule.operator is Operator.IN:
@@ -210,7 +210,7 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 def selector_text(selector: Mapping[str, Any]) -> str:
-    """A decoded label selector in the form of ``parse_labels``; empty if it selects all."""
+    """Format a decoded label selector as ``parse_labels`` reads it; empty if it selects all."""
     parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
     for each in selector.get("matchExpressions") or ():
         key, operator = each.get("key", ""), each.get("operator")
@@ -226,7 +226,7 @@ def selector_text(selector: Mapping[str, Any]) -> str:
 
 
 def node_terms(selector: NodeSelector | None, where: str) -> tuple[NodeTerm, ...]:
-    """The compiled alternatives of a node selector; any one of them selects a node."""
+    """Compile the alternatives of a node selector; any one of them selects a node."""
     if selector is None:
         return ()
     return tuple(
@@ -238,7 +238,7 @@ def node_terms(selector: NodeSelector | None, where: str) -> tuple[NodeTerm, ...
 def node_term(
     expressions: Iterable[SelectorRequirement], fields: Iterable[SelectorRequirement], where: str
 ) -> NodeTerm:
-    """One alternative, compiled."""
+    """Compile one alternative."""
     return NodeTerm(
         _all_of(
             label_rule(each, f"{where}.matchExpressions[{index}]", tuple(Operator))
@@ -251,7 +251,7 @@ def node_term(
 
 
 def _field_rule(requirement: SelectorRequirement, where: str) -> SelectorRule:
-    """A rule on the name of a node: In or NotIn with exactly one value."""
+    """Compile a rule on the name of a node: In or NotIn with exactly one value."""
     if requirement.key != NODE_NAME:
         raise InputError(f"{where}.key", requirement.key, NODE_NAME, "use matchExpressions")
     rule = _rule(requirement, where, (Operator.IN, Operator.NOT_IN))
@@ -271,7 +271,7 @@ _SYNTAX: Final = "a label selector such as app=web,tier in (fe,be),!old"
 
 
 def parse_labels(text: str, where: str = "label selector") -> Selector:
-    """A label selector from text, with the syntax of ``kubectl -l``; empty matches everything.
+    """Parse a label selector with the syntax of ``kubectl -l``; empty matches everything.
 
     Raises:
         InputError: the text is malformed.
@@ -283,7 +283,7 @@ def parse_labels(text: str, where: str = "label selector") -> Selector:
 
 
 class _Labels:
-    """A parser of one selector text, token by token."""
+    """Parser of a selector text, token by token."""
 
     def __init__(self, text: str, where: str, tokens: list[str]) -> None:
         self._text = text
@@ -292,7 +292,7 @@ class _Labels:
         self._next = 0
 
     def rules(self) -> Iterator[SelectorRule]:
-        """The rules, separated by commas."""
+        """Yield the rules, separated by commas."""
         yield self._requirement()
         while (token := self._take()) is not None:
             if token != ",":
@@ -300,7 +300,7 @@ class _Labels:
             yield self._requirement()
 
     def _requirement(self) -> SelectorRule:
-        """One rule: ``!key``, ``key``, ``key=value``, ``key in (values)`` or ``key>1``."""
+        """Parse one rule: ``!key``, ``key``, ``key=value``, ``key in (values)`` or ``key>1``."""
         absent = self._peek() == "!"
         if absent:
             self._take()
@@ -318,7 +318,7 @@ class _Labels:
         raise self._refusal()
 
     def _list(self) -> tuple[str, ...]:
-        """The values in parentheses; two commas in a row hold an empty one."""
+        """Parse the values in parentheses; there is an empty value between two commas in a row."""
         if self._take() != "(":
             raise self._refusal()
         values = [self._value()]
@@ -333,7 +333,7 @@ class _Labels:
         return label_rule(requirement, self._where, tuple(Operator))
 
     def _value(self) -> str:
-        """The next word, or the empty value before a sign."""
+        """Return the next word, or the empty value before a sign."""
         token = self._peek()
         if token is None or token in _PUNCTUATION:
             return ""

@@ -1,16 +1,16 @@
-"""The first fault of a JSON text, in the words of Go's scanner that Kubernetes' messages quote."""
+"""The first error in a JSON text, in the words of Go's scanner, as in Kubernetes' messages."""
 
 import re
 from collections.abc import Callable
 from typing import Final
 
 MAX_NESTING: Final = 10_000
-"""Levels after which Go's scanner gives up."""
+"""Number of levels at which Go's scanner gives up."""
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _PLAIN: Final = re.compile(rb'[^"\\\x00-\x1f]*')
 _MEMBERS: Final = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"\\\x00-\x1f]*"[ \t\r\n]*:')
-"""The start of an object up to its first value, which deep texts repeat."""
+"""Pattern of the start of an object up to its first value, which deep texts repeat."""
 _DIGITS: Final = re.compile(rb"[0-9]*")
 _HEX: Final = re.compile(rb"[0-9A-Fa-f]*")
 _NUMBER_STARTS: Final = b"-0123456789"
@@ -29,11 +29,11 @@ _NAMES: Final = {
 
 
 class JsonFaultError(Exception):
-    """A text that is no JSON; the message is that of Go's scanner."""
+    """A text is not JSON; the message is that of Go's scanner."""
 
 
 def json_fault(text: bytes) -> str:
-    """What is wrong with a JSON text; empty if nothing is."""
+    """Return the error in a JSON text; empty if it is valid."""
     try:
         _Scan(text).run()
     except JsonFaultError as error:
@@ -42,14 +42,14 @@ def json_fault(text: bytes) -> str:
 
 
 class _Scan:
-    """One pass over a text: each step reads a token and chooses the next step."""
+    """One pass over a text; each step reads a token and selects the next step."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._at = 0
-        #: The closing brackets of what is open, the outermost first.
+        #: The closing brackets of open objects and lists, the outermost first.
         self._open: list[bytes] = []
-        #: What reads the next token.
+        #: Reads the next token.
         self._step: Callable[[], None] = self._value
 
     def run(self) -> None:
@@ -61,7 +61,7 @@ class _Scan:
             raise self._unexpected("after top-level value")
 
     def _value(self) -> None:
-        """A scalar, or the start of an object or list."""
+        """Read a scalar, or the start of an object or list."""
         while match := _MEMBERS.match(self._text, self._at):
             self._deepen(b"}")
             self._at = match.end()
@@ -79,7 +79,7 @@ class _Scan:
             raise self._unexpected("looking for beginning of value")
 
     def _begin(self, bracket: bytes) -> None:
-        """The start of an object or list, and its end if it is empty."""
+        """Read the start of an object or list, and its end if it is empty."""
         closing = b"]" if bracket == b"[" else b"}"
         self._deepen(closing)
         self._at += 1
@@ -90,13 +90,13 @@ class _Scan:
         self._step = self._value if bracket == b"[" else self._member
 
     def _deepen(self, closing: bytes) -> None:
-        """Note an object or list that begins."""
+        """Record an object or list that begins."""
         if len(self._open) >= MAX_NESTING:
             raise JsonFaultError("exceeded max depth")
         self._open.append(closing)
 
     def _member(self) -> None:
-        """The name of a member."""
+        """Read the name of a member."""
         if self._next() != b'"':
             raise self._unexpected("looking for beginning of object key string")
         self._string()
@@ -106,7 +106,7 @@ class _Scan:
         self._step = self._value
 
     def _after_value(self) -> None:
-        """The end of the innermost object or list, or the comma before its next value."""
+        """Read the end of the innermost object or list, or the comma before its next value."""
         closing, found = self._open[-1], self._next()
         if found == closing:
             self._open.pop()
@@ -178,12 +178,12 @@ class _Scan:
         self._at = found.end() if found else self._at
 
     def _next(self) -> bytes:
-        """The next byte that is no space."""
+        """Return the next byte that is not white space."""
         self._take(_SPACE)
         return self._here()
 
     def _here(self) -> bytes:
-        """The byte at the position.
+        """Return the byte at the position.
 
         Raises:
             JsonFaultError: the text ends.
@@ -194,7 +194,7 @@ class _Scan:
         return found
 
     def _unexpected(self, place: str) -> JsonFaultError:
-        """The fault of the byte at the position."""
+        """Return the error of the byte at the position."""
         found = chr(self._text[self._at])
         shown = _NAMES.get(found, found)
         if not shown.isprintable():

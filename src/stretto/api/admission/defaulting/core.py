@@ -80,7 +80,7 @@ def _node_status(status: Json) -> None:
 
 
 def _limit_item(item: Json) -> None:
-    """Defaults of containers, from the bounds."""
+    """Default the amounts of a LimitRange for containers from its bounds."""
     if item.get("type") != "Container":
         return
     limits = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -103,7 +103,7 @@ def _controller(item: Json) -> None:
 
 
 def _whole_claim(item: Json) -> None:
-    """A PVC, also one of the templates of a StatefulSet."""
+    """Default a PVC, or a PVC template of a StatefulSet."""
     default(item.setdefault("status", {}), phase="Pending")
 
 

@@ -12,7 +12,7 @@ _TOKEN_SECONDS: Final = 3600
 
 
 def default(value: Json, **members: Any) -> None:
-    """Set members that are absent or empty texts."""
+    """Set members that are absent or empty strings."""
     for name, each in members.items():
         if value.get(name) in (None, ""):
             value[name] = each
@@ -56,7 +56,7 @@ def _container(container: Json) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """Images without a tag or with ``latest`` are always pulled."""
+    """The default pull policy of an image: Always without a tag or with ``latest``."""
     if "@" in image:
         return "IfNotPresent"
     _, _, tag = image.rpartition("/")[2].partition(":")

@@ -1,4 +1,4 @@
-"""Defaults of an object: its own, then those of its fields, from the outside to the inside."""
+"""Defaults of an object: first its own, then those of its fields, recursively."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = {
     **CLUSTER,
     **EXTENSION,
 }
-"""Functions by name of the struct."""
+"""Defaulting functions by struct name."""
 
 
 def set_defaults(value: Json, kind: StructType) -> None:
@@ -55,7 +55,7 @@ def _inside(value: Any, kind: ValueType) -> None:
 
 @cache
 def _paths(name: str) -> tuple[tuple[str, ValueType], ...]:
-    """The fields of a struct below which there are defaults."""
+    """The fields of a struct whose values have defaults."""
     return tuple(
         (field.name, field.type)
         for field in struct(name).fields.values()

@@ -1,1 +1,1 @@
-"""Pod security standards: levels of namespaces, and what a pod does that a level does not allow."""
+"""Pod security standards: levels of namespaces, and violations of a level by a pod."""

@@ -1,4 +1,4 @@
-"""Checks of the level ``baseline``: no known way out of a container."""
+"""Checks of the level ``baseline``: known privilege escalations out of a container."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ _SYSCTLS: Final = (
     (29, ("net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes")),
     (32, ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")),
 )
-"""Minor version, and the sysctls that are allowed from it on."""
+"""Minor version, and the sysctls that are allowed since then."""
 _SELINUX: Final = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})
 _APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
@@ -37,7 +37,7 @@ _CONFINED: Final = ("Localhost", "RuntimeDefault")
 
 
 def app_armor(view: PodView) -> SecurityFinding | None:
-    """AppArmor profiles other than those of the runtime or of the node."""
+    """Find AppArmor profiles other than those of the runtime or of the node."""
 
     def is_bad(security: Json) -> bool:
         profile = security.get("appArmorProfile")
@@ -66,14 +66,14 @@ def app_armor(view: PodView) -> SecurityFinding | None:
 
 
 def capabilities(view: PodView) -> SecurityFinding | None:
-    """Capabilities beyond those that a container has anyway."""
+    """Find capabilities beyond the default ones of a container."""
     return added_capabilities(view, _CAPABILITIES, "non-default capabilities")
 
 
 def added_capabilities(
     view: PodView, allowed: frozenset[str], reason: str
 ) -> SecurityFinding | None:
-    """Containers that add capabilities which are not allowed."""
+    """Find containers that add capabilities which are not allowed."""
 
     def extra(security: Json) -> set[str]:
         return set((security.get("capabilities") or {}).get("add") or ()) - allowed
@@ -87,7 +87,7 @@ def added_capabilities(
 
 
 def host_namespaces(view: PodView) -> SecurityFinding | None:
-    """Network, processes or IPC of the node."""
+    """Find use of the node's network, process or IPC namespace."""
     found = [
         f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if view.spec.get(name)
     ]
@@ -95,7 +95,7 @@ def host_namespaces(view: PodView) -> SecurityFinding | None:
 
 
 def host_paths(view: PodView) -> SecurityFinding | None:
-    """Volumes of directories of the node."""
+    """Find hostPath volumes."""
     volumes = view.spec.get("volumes") or ()
     found = [each.get("name", "") for each in volumes if each.get("hostPath") is not None]
     detail = f"{counted('volume', found)} {listed(found)}"
@@ -103,7 +103,7 @@ def host_paths(view: PodView) -> SecurityFinding | None:
 
 
 def host_ports(view: PodView) -> SecurityFinding | None:
-    """Ports of the node."""
+    """Find host ports."""
     names, ports = [], set()
     for name, container, _ in view.containers():
         found = {
@@ -120,7 +120,7 @@ def host_ports(view: PodView) -> SecurityFinding | None:
 
 
 def probe_hosts(view: PodView) -> SecurityFinding | None:
-    """Probes and hooks that reach other hosts than the pod."""
+    """Find probes and hooks that reach other hosts than the pod."""
     names, hosts = set(), set()
     for name, container, _ in view.containers():
         lifecycle = container.get("lifecycle") or {}
@@ -143,14 +143,14 @@ def probe_hosts(view: PodView) -> SecurityFinding | None:
 
 
 def privileged(view: PodView) -> SecurityFinding | None:
-    """Privileged containers."""
+    """Find privileged containers."""
     names = view.named(lambda security: bool(security.get("privileged")))
     detail = f"{containers_text(names)} must not set securityContext.privileged=true"
     return SecurityFinding("privileged", detail) if names else None
 
 
 def proc_mount(view: PodView) -> SecurityFinding | None:
-    """Another view of ``/proc`` than the default."""
+    """Find values of ``procMount`` other than the default."""
 
     def value(security: Json) -> str | None:
         found = security.get("procMount")
@@ -166,12 +166,12 @@ def proc_mount(view: PodView) -> SecurityFinding | None:
 
 
 def selinux(view: PodView) -> SecurityFinding | None:
-    """SELinux types, users or roles of the node's administrator."""
+    """Find SELinux types, users or roles that only the node's administrator may use."""
     return _selinux(view, _SELINUX)
 
 
 def selinux_with_engine(view: PodView) -> SecurityFinding | None:
-    """As ``selinux``, with the type of container engines."""
+    """Find the same as ``selinux``; the type of container engines is allowed too."""
     return _selinux(view, _SELINUX | {"container_engine_t"})
 
 
@@ -202,7 +202,7 @@ def _selinux(view: PodView, allowed: frozenset[str]) -> SecurityFinding | None:
 
 
 def seccomp_annotations(view: PodView) -> SecurityFinding | None:
-    """Seccomp profiles in annotations, as before the fields existed."""
+    """Find forbidden seccomp profiles in annotations, which predate the fields."""
     notes = view.metadata.get("annotations") or {}
     keys = [_SECCOMP_POD, *(_SECCOMP_CONTAINER + name for name, _, _ in view.containers())]
     found = sorted(
@@ -222,7 +222,7 @@ def seccomp_annotations(view: PodView) -> SecurityFinding | None:
 
 
 def bad_seccomp(security: Json) -> str | None:
-    """The seccomp profile of a context that no level allows."""
+    """Return the seccomp profile of a context if no level allows it."""
     profile = security.get("seccompProfile")
     if profile is None or profile.get("type") in _CONFINED:
         return None
@@ -230,7 +230,7 @@ def bad_seccomp(security: Json) -> str | None:
 
 
 def seccomp(view: PodView) -> SecurityFinding | None:
-    """Containers without system call filter."""
+    """Find forbidden seccomp profiles, which disable the system call filter."""
     where = setters(view, lambda security: bad_seccomp(security) is not None)
     if not where:
         return None
@@ -240,7 +240,7 @@ def seccomp(view: PodView) -> SecurityFinding | None:
 
 
 def sysctls(minor: int, view: PodView) -> SecurityFinding | None:
-    """Kernel parameters that other pods would notice."""
+    """Find sysctls that affect other pods."""
     allowed = {name for since, names in _SYSCTLS if since <= minor for name in names}
     stated = [each.get("name", "") for each in view.security.get("sysctls") or ()]
     found = [each for each in stated if each not in allowed]
@@ -248,7 +248,7 @@ def sysctls(minor: int, view: PodView) -> SecurityFinding | None:
 
 
 def windows_host_process(view: PodView) -> SecurityFinding | None:
-    """Containers that are processes of a Windows node."""
+    """Find HostProcess containers of Windows."""
     where = setters(
         view, lambda security: bool((security.get("windowsOptions") or {}).get("hostProcess"))
     )

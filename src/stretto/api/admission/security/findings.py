@@ -1,4 +1,4 @@
-"""What a check of pod security reads of a pod, and how it words what it finds."""
+"""Inputs of checks of pod security, and the wording of their findings."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ Json = dict[str, Any]
 
 
 class SecurityFinding(NamedTuple):
-    """What a pod does that a level does not allow."""
+    """Violation of a level by a pod."""
 
-    #: In a few words.
+    #: Reason in a few words.
     reason: str
-    #: Which containers and values.
+    #: The containers and values concerned.
     detail: str
 
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod, or the template of one, as checks read it."""
+    """A pod, or a pod template, as read by the checks."""
 
     #: Its metadata.
     metadata: Json
@@ -37,41 +37,41 @@ class PodView:
 
     @property
     def has_user_namespace(self) -> bool:
-        """Return whether its users differ from those of the node."""
+        """Return whether the pod has a user namespace of its own."""
         return self.spec.get("hostUsers") is False
 
     def containers(self) -> Iterator[tuple[str, Json, Json]]:
-        """Name, container and security context of each container."""
+        """Yield name, container and security context of each container."""
         for key in ("initContainers", "containers", "ephemeralContainers"):
             for each in self.spec.get(key) or ():
                 yield each.get("name", ""), each, each.get("securityContext") or {}
 
     def named(self, selects: Callable[[Json], bool]) -> list[str]:
-        """The containers whose security context a function selects."""
+        """Names of the containers whose security context satisfies a predicate."""
         return [name for name, _, security in self.containers() if selects(security)]
 
 
 Find = Callable[[PodView], SecurityFinding | None]
-"""A check: what it finds, or ``None``."""
+"""A check: it returns its finding, or ``None``."""
 
 
 def listed(items: Iterable[str]) -> str:
-    """Quoted items, separated by commas."""
+    """Join quoted items with commas."""
     return ", ".join(f'"{each}"' for each in items)
 
 
 def counted(singular: str, items: Sequence[str], plural: str = "") -> str:
-    """A noun for a number of items."""
+    """Return the singular or plural form of a noun for a number of items."""
     return singular if len(items) == 1 else plural or f"{singular}s"
 
 
 def containers_text(names: Sequence[str]) -> str:
-    """Containers by name: ``containers "a", "b"``."""
+    """Format containers by name: ``containers "a", "b"``."""
     return f"{counted('container', names)} {listed(names)}"
 
 
 def setters(view: PodView, selects: Callable[[Json], bool]) -> str:
-    """The pod and its containers whose security context is selected; empty for none."""
+    """Text about the pod and containers whose security context is selected; empty if none."""
     found = ["pod"] if selects(view.security) else []
     names = view.named(selects)
     if names:
@@ -80,7 +80,7 @@ def setters(view: PodView, selects: Callable[[Json], bool]) -> str:
 
 
 def values_of(view: PodView, read: Callable[[Json], str | None]) -> list[str]:
-    """The different values in the security contexts of a pod, sorted."""
+    """The distinct values in the security contexts of a pod, sorted."""
     contexts = [view.security, *(security for _, _, security in view.containers())]
     found = {read(each) for each in contexts}
     return sorted(each for each in found if each is not None)

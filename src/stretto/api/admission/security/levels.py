@@ -1,4 +1,4 @@
-"""Levels of pod security, and the policy that the labels of a namespace state."""
+"""Levels of pod security, and the policy in the labels of a namespace."""
 
 import re
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from stretto.api.checks.fields.errors import Errors, invalid
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 NEWEST: Final = 36
-"""Minor version of Kubernetes whose rules ``latest`` means."""
+"""Minor version of Kubernetes whose rules ``latest`` stands for."""
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
 
 
 class SecurityLevel(IntEnum):
-    """How strict a policy is."""
+    """Level of a policy, from the least to the most strict."""
 
     PRIVILEGED = 0
     BASELINE = 1
@@ -31,7 +31,7 @@ class VersionedLevel:
 
     #: The level.
     level: SecurityLevel = SecurityLevel.PRIVILEGED
-    #: Minor version; ``None``: the newest.
+    #: Minor version; ``None``: the latest.
     minor: int | None = None
 
     @property
@@ -46,21 +46,21 @@ class VersionedLevel:
 
 @dataclass(frozen=True)
 class SecurityPolicy:
-    """What happens in a namespace to pods that exceed a level."""
+    """Levels of a namespace, and the reaction to pods above them."""
 
-    #: Pods above it are refused.
+    #: Level above which pods are refused.
     enforce: VersionedLevel = VersionedLevel()
-    #: Pods above it are noted in the audit log.
+    #: Level above which pods are recorded in the audit log.
     audit: VersionedLevel = VersionedLevel()
-    #: Pods above it yield a warning.
+    #: Level above which pods yield a warning.
     warn: VersionedLevel = VersionedLevel()
 
 
 def policy_of(labels: Mapping[str, str]) -> tuple[SecurityPolicy, Errors]:
-    """The policy of a namespace, and the labels that cannot be read.
+    """The policy of a namespace, and the errors of unreadable labels.
 
     An unreadable level means ``restricted`` for ``enforce`` and ``privileged`` otherwise; an
-    unreadable version means the newest.
+    unreadable version means the latest.
     """
     errors: Errors = []
     if not any(each.startswith(PREFIX) for each in labels):

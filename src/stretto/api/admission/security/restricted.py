@@ -1,4 +1,4 @@
-"""Checks of the level ``restricted``: current practice of hardening pods."""
+"""Checks of the level ``restricted``: current best practice of pod hardening."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ _BIND: Final = frozenset({"NET_BIND_SERVICE"})
 
 
 def privilege_escalation(view: PodView) -> SecurityFinding | None:
-    """Processes that can gain more privileges than their parent."""
+    """Find processes that can gain more privileges than their parent."""
     names = view.named(lambda security: security.get("allowPrivilegeEscalation") is not False)
     rest = "must set securityContext.allowPrivilegeEscalation=false"
     detail = f"{containers_text(names)} {rest}"
@@ -32,7 +32,7 @@ def privilege_escalation(view: PodView) -> SecurityFinding | None:
 
 
 def capabilities(view: PodView) -> SecurityFinding | None:
-    """Capabilities that are not dropped, or added beyond binding to low ports."""
+    """Find capabilities that are not dropped, or added beyond binding to low ports."""
     names = view.named(
         lambda security: "ALL" not in ((security.get("capabilities") or {}).get("drop") or ())
     )
@@ -48,7 +48,7 @@ def capabilities(view: PodView) -> SecurityFinding | None:
 
 
 def volume_types(view: PodView) -> SecurityFinding | None:
-    """Volumes of other than the portable types."""
+    """Find volumes of types that are not portable."""
     volumes = view.spec.get("volumes") or ()
     bad = [each for each in volumes if not _VOLUMES & _sources(each)]
     if not bad:
@@ -65,7 +65,7 @@ def _sources(volume: Json) -> set[str]:
 
 
 def non_root(view: PodView) -> SecurityFinding | None:
-    """Containers that may run as root."""
+    """Find containers that may run as root."""
     reason = "runAsNonRoot != true"
     where = setters(view, lambda security: security.get("runAsNonRoot") is False)
     if where:
@@ -80,13 +80,13 @@ def non_root(view: PodView) -> SecurityFinding | None:
 
 
 def root_user(view: PodView) -> SecurityFinding | None:
-    """Containers that run as root."""
+    """Find containers that run as root."""
     where = setters(view, lambda security: security.get("runAsUser") == 0)
     return SecurityFinding("runAsUser=0", f"{where} must not set runAsUser=0") if where else None
 
 
 def seccomp_profile(view: PodView) -> SecurityFinding | None:
-    """Containers without a stated filter of system calls."""
+    """Find containers without an explicit seccomp profile."""
     found = seccomp(view)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""The checks of each level and version, and what they find in a pod."""
+"""The checks of each level and version, and their findings in a pod."""
 
 from dataclasses import dataclass
 from functools import cache, partial
@@ -11,17 +11,17 @@ from stretto.api.admission.security.levels import SecurityLevel, VersionedLevel
 
 @dataclass(frozen=True)
 class SecurityCheck:
-    """A check, with the forms that it had in the course of versions."""
+    """A check, with its forms in different versions."""
 
-    #: Its name; checks of a level run in the order of their names.
+    #: Name; checks of a level run in the order of their names.
     name: str
-    #: Minor version, and the form from it on; oldest first.
+    #: (first minor version, form), oldest first.
     forms: tuple[tuple[int, Find], ...]
-    #: Checks of ``baseline`` that it replaces.
+    #: Name of the ``baseline`` check that it replaces.
     replaces: str = ""
 
     def form(self, minor: int) -> Find | None:
-        """The form in a version; ``None`` where the check does not exist yet."""
+        """The form in a version; ``None`` if the check does not exist in this version."""
         found = [find for since, find in self.forms if since <= minor]
         return found[-1] if found else None
 
@@ -86,7 +86,7 @@ _RESTRICTED: Final = (
 
 @cache
 def _checks(level: SecurityLevel, minor: int) -> tuple[Find, ...]:
-    """The checks of a level, in order: those of ``baseline`` first."""
+    """The checks of a level in order; checks of ``baseline`` are first."""
     if level is SecurityLevel.PRIVILEGED:
         return ()
     strict = _RESTRICTED if level is SecurityLevel.RESTRICTED else ()
@@ -97,13 +97,13 @@ def _checks(level: SecurityLevel, minor: int) -> tuple[Find, ...]:
 
 
 def violations(level: VersionedLevel, view: PodView) -> list[SecurityFinding]:
-    """What a pod does that a level does not allow."""
+    """Return the violations of a level by a pod."""
     found = (find(view) for find in _checks(level.level, level.effective_minor))
     return [each for each in found if each is not None]
 
 
 def described(findings: list[SecurityFinding]) -> str:
-    """Findings with their details, as in a refusal."""
+    """Format findings with their details, as in a refusal."""
     return ", ".join(
         f"{each.reason} ({each.detail})" if each.detail else each.reason for each in findings
     )

@@ -1,1 +1,1 @@
-"""Values of custom resources against the schema of their definition."""
+"""Validation of custom resources against the schema of their definition."""

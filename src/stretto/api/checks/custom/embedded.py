@@ -1,6 +1,7 @@
-"""Objects inside of custom objects: ``x-kubernetes-embedded-resource``.
+"""Objects inside custom objects: ``x-kubernetes-embedded-resource``.
 
-Their metadata are those of Kubernetes: unknown members are dropped, and each must be valid.
+Their metadata follows the rules of Kubernetes: unknown members are dropped, and the others must be
+valid.
 """
 
 from collections.abc import Iterator
@@ -21,14 +22,16 @@ _TYPE_FIELDS: Final = ("apiVersion", "kind")
 
 
 def read_embedded(value: Any, schema: Json) -> list[str]:
-    """Read the metadata of embedded objects in place; returns the paths of unknown members, sorted.
+    """Decode the metadata of embedded objects in place.
+
+    Return the paths of unknown members, sorted.
 
     Args:
         value: a custom object.
         schema: its schema.
 
     Raises:
-        DecodeError: a type field or the metadata of an embedded object have the wrong type.
+        DecodeError: a type field or the metadata of an embedded object has the wrong type.
     """
     unknown: list[str] = []
     for item, path in _embedded(value, schema, ""):
@@ -41,14 +44,14 @@ def read_embedded(value: Any, schema: Json) -> list[str]:
 
 
 def check_embedded(value: Any, schema: Json) -> Errors:
-    """The refused fields of the embedded objects of a custom object that was read."""
+    """Return the refused fields of the embedded objects of a decoded custom object."""
     return [
         error for item, path in _embedded(value, schema, "") for error in _errors(item, f"{path}.")
     ]
 
 
 def _embedded(value: Any, schema: Any, path: str) -> Iterator[tuple[Json, str]]:
-    """The embedded objects of a value with their paths, outer ones first."""
+    """Yield the embedded objects of a value with their paths, outer ones first."""
     if not isinstance(schema, dict):
         return
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Formats of strings that schemas of custom resources may demand."""
+"""String formats in the schemas of custom resources."""
 
 import base64
 import binascii
@@ -63,4 +63,4 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "uri": _matches(_URI),
     "hexcolor": _matches(_COLOR),
 }
-"""Tests by format; other formats are not checked."""
+"""Tests by format; all other formats are ignored."""

@@ -1,4 +1,4 @@
-"""Validation of values by a schema, with the messages of kube-apiserver."""
+"""Validation of values against a schema, with the messages of kube-apiserver."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _SOME: Final = "<nil>"
 
 
 def check_value(value: Any, schema: Json, path: str = "") -> Errors:
-    """The errors of a value, in the order of its members."""
+    """Return the errors of a value, in the order of its members."""
     return list(_errors(value, schema, path))
 
 
@@ -89,7 +89,7 @@ def _word(value: Any) -> str:
 
 
 _FORMAT_WORDS: Final = {"integer": "int64", "number": "float64"}
-"""Formats of numbers as JSON holds them."""
+"""Formats of numbers as represented in JSON."""
 _EXACT: Final = 2**53 - 1
 """The largest magnitude up to which a float is an exact integer."""
 

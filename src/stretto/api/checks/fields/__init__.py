@@ -1,1 +1,1 @@
-"""Field errors with the texts of kube-apiserver, and checks that many kinds share."""
+"""Field errors with the texts of kube-apiserver, and checks that several kinds use."""

@@ -24,7 +24,7 @@ Errors = list[FieldError]
 
 
 def shown(value: Any) -> str:
-    """A value as in messages: quoted texts, plain numbers, JSON for the rest."""
+    """Format a value as in messages: quoted strings, plain numbers, JSON for the rest."""
     if isinstance(value, str):
         return quoted(value)
     if value is None:
@@ -43,18 +43,18 @@ _SHORT: Final = {
     "\t": "\\t",
     "\v": "\\v",
 }
-"""Characters with an escape of their own in Go."""
+"""Characters with their own escape sequence in Go."""
 
 
 def _escaped(code: int) -> str:
-    """A character that is not printed, as Go escapes it."""
+    """Escape a character that is not printable, as Go does."""
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes, escaped as by Go."""
+    """Quote a text with double quotes and the escapes of Go."""
     found = []
     for each in text:
         if each in _SHORT:
@@ -97,7 +97,7 @@ def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
 
 
 def repeated(items: Iterable[Hashable]) -> frozenset[int]:
-    """Indices of the items that equal an earlier one."""
+    """Indices of the items that are equal to an earlier one."""
     first: dict[Hashable, int] = {}
     return frozenset(
         index for index, item in enumerate(items) if first.setdefault(item, index) != index
@@ -128,7 +128,7 @@ def too_many(field: str, count: int, limit: int) -> FieldError:
 
 
 def immutable(field: str, value: Any) -> FieldError:
-    """A field that differs from the stored one."""
+    """A field that must not differ from its stored value."""
     return invalid(field, value, "field is immutable")
 
 

@@ -1,4 +1,4 @@
-"""Metadata of objects: names, namespaces, labels, owners, finalizers and what may not change."""
+"""Metadata of objects: names, namespaces, labels, owners, finalizers, immutable fields."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +14,7 @@ from stretto.api.checks.fields.texts import (
 Json = dict[str, Any]
 
 NameRule = Callable[[str], list[str]]
-"""What is wrong with a name."""
+"""Returns the problems of a name."""
 
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _PLAIN_FINALIZER: Final = "name is neither a standard finalizer name nor is it fully qualified"
@@ -23,12 +23,12 @@ _PREFERRED: Final = (
     "writers"
 )
 _CONFLICTS: Final = 16
-"""Most errors about one object that show all its owners."""
+"""Maximum number of errors per object that list all its owners."""
 _IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp")
 
 
 def check_metadata(metadata: Json, rule: NameRule, *, namespaced: bool) -> Errors:
-    """The metadata of a new object."""
+    """Check the metadata of a new object."""
     found: Errors = []
     prefix = metadata.get("generateName", "")
     if prefix:
@@ -53,7 +53,7 @@ def check_metadata(metadata: Json, rule: NameRule, *, namespaced: bool) -> Error
 
 
 def check_plain_metadata(metadata: Json) -> Errors:
-    """What new and changed objects have in common."""
+    """Check the rules that new and changed objects have in common."""
     found = _check_marks(metadata)
     finalizers = metadata.get("finalizers") or []
     for each in finalizers:
@@ -65,7 +65,7 @@ def check_plain_metadata(metadata: Json) -> Errors:
 
 
 def _check_marks(metadata: Json) -> Errors:
-    """Generation, labels, annotations and owners."""
+    """Check generation, labels, annotations and owners."""
     found: Errors = []
     generation = metadata.get("generation") or 0
     if generation < 0:
@@ -105,7 +105,7 @@ def _check_owners(owners: list[Json]) -> Errors:
 
 
 def check_own_finalizers(metadata: Json) -> Errors:
-    """The finalizers of most kinds of Kubernetes: with a domain, or known."""
+    """Check the finalizers of most kinds of Kubernetes: each has a domain or is a known one."""
     return [
         invalid(f"metadata.finalizers[{index}]", each, _PLAIN_FINALIZER)
         for index, each in enumerate(metadata.get("finalizers") or ())
@@ -124,7 +124,7 @@ def plain_finalizer_warnings(metadata: Json, before: Json | None) -> list[str]:
 
 
 def check_finalizer(name: str, field: str) -> Errors:
-    """The name of one finalizer: qualified, or one of those that Kubernetes knows."""
+    """Check the name of one finalizer: qualified, or known to Kubernetes."""
     found = [invalid(field, name, problem) for problem in qualified_name(name)]
     if not found and "/" not in name and name not in _STANDARD_FINALIZERS:
         found.append(invalid(field, name, _PLAIN_FINALIZER))
@@ -132,7 +132,7 @@ def check_finalizer(name: str, field: str) -> Errors:
 
 
 def check_changed_metadata(new: Json, old: Json) -> Errors:
-    """What a change may not touch, and what it may not set."""
+    """Check for immutable and read-only fields in a change."""
     found: Errors = []
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         detail = "must not be decremented"
@@ -162,5 +162,5 @@ def check_changed_metadata(new: Json, old: Json) -> Errors:
 
 
 def repr_go(text: str) -> str:
-    """A text in Go syntax."""
+    """Return a text in Go syntax."""
     return f'"{text}"'

@@ -10,17 +10,17 @@ _EVERY: Final = "@every "
 _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 _FIELDS: Final = 5
 _DIGITS: Final = 18
-"""Digits of a number that fits 64 bits in any case."""
+"""Maximum number of digits of a number that certainly fits into 64 bits."""
 
 
 class _Bounds(NamedTuple):
-    """The values of one field."""
+    """The valid values of one field."""
 
-    #: Least value.
+    #: Smallest value.
     low: int
-    #: Greatest value.
+    #: Largest value.
     high: int
-    #: Names of values, from the least one.
+    #: Names of values, starting at the smallest.
     names: tuple[str, ...] = ()
 
 
@@ -38,7 +38,10 @@ _RANGES: Final = (
 
 
 def schedule_problem(schedule: str) -> str:
-    """What is wrong with a schedule, in the words of Kubernetes' parser; empty if nothing is."""
+    """Return the problem of a schedule, in the words of Kubernetes' parser.
+
+    Empty if it is valid.
+    """
     if schedule.startswith("@"):
         return _descriptor_problem(schedule)
     fields = schedule.split()
@@ -64,7 +67,7 @@ def _descriptor_problem(schedule: str) -> str:
 
 
 def _part_problem(part: str, bounds: _Bounds) -> str:
-    """What is wrong with one item of a field: a value, a range, each with a step."""
+    """Return the problem of one item of a field: a value or a range, each with an optional step."""
     span, *steps = part.split("/")
     ends = span.split("-")
     if len(steps) > 1:
@@ -97,7 +100,7 @@ def _part_problem(part: str, bounds: _Bounds) -> str:
 
 
 def _number(text: str, bounds: _Bounds) -> int | str:
-    """A number or a name as a number; otherwise what is wrong with it."""
+    """Parse a number or a name into a number; otherwise return the problem."""
     if text.lower() in bounds.names:
         return bounds.low + bounds.names.index(text.lower())
     if text.isascii() and text.isdigit():

@@ -3,8 +3,9 @@
     SPEC = members({"replicas": not_negative, "mode": choice("A", "B"), "parts": each(PART)})
     errors = SPEC(item.get("spec"), "spec")
 
-An absent value is ``None``; Go holds it as the zero of its type, so a rule without ``optional``
-treats it as empty. Errors come in the order of the table, which is that of kube-apiserver.
+An absent value is ``None``. Go represents it as the zero of its type, so a rule without
+``optional`` treats it as empty. Errors have the order of the table, which is that of
+kube-apiserver.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,15 +23,15 @@ from stretto.api.checks.fields.errors import (
 )
 
 Rule = Callable[[Any, str], Errors]
-"""The refused fields of a value at a path."""
+"""Returns the refused fields of a value at a path."""
 KindRule = Callable[[dict[str, Any], dict[str, Any] | None], Errors]
-"""The refused fields of a new or changed object, given the old one."""
+"""Returns the refused fields of a new or changed object, given the old one."""
 PartRule = Callable[[dict[str, Any], dict[str, Any]], Errors]
-"""The refused fields of an object after a write of a subresource, given the old one."""
+"""Returns the refused fields of an object after a write of a subresource, given the old one."""
 
 
 def members(table: Mapping[str, Rule]) -> Rule:
-    """An object whose members have rules; an absent object has absent members."""
+    """A rule for an object with a rule per member; an absent object has absent members."""
     pairs = tuple(table.items())
 
     def check(value: Any, path: str) -> Errors:
@@ -46,7 +47,7 @@ def members(table: Mapping[str, Rule]) -> Rule:
 
 
 def every(*rules: Rule) -> Rule:
-    """All of some rules, in order."""
+    """A rule that applies several rules in order."""
 
     def check(value: Any, path: str) -> Errors:
         return [error for rule in rules for error in rule(value, path)]
@@ -91,7 +92,7 @@ def by_key(rule: Rule) -> Rule:
 
 
 def unique(key: str) -> Rule:
-    """No two items of a list have the same value of a member."""
+    """A rule that the items of a list have distinct values of a member."""
 
     def check(value: Any, path: str) -> Errors:
         seen: set[Any] = set()
@@ -107,12 +108,12 @@ def unique(key: str) -> Rule:
 
 
 def needed(detail: str = "") -> Rule:
-    """A value that must not be empty."""
+    """A rule that a value is not empty."""
     return lambda value, path: [] if value else [required(path, detail)]
 
 
 def choice(*allowed: str) -> Rule:
-    """A value of an enumeration; messages show the allowed values in this order."""
+    """A rule that a value is in an enumeration; messages list the values in this order."""
     known = frozenset(allowed)
     return lambda value, path: (
         [] if (value or "") in known else [unsupported(path, value or "", allowed)]
@@ -120,12 +121,12 @@ def choice(*allowed: str) -> Rule:
 
 
 def text(problems: Callable[[str], list[str]]) -> Rule:
-    """A text with a rule that names its problems."""
+    """A rule for a text, from a function that returns its problems."""
     return lambda value, path: [invalid(path, value or "", each) for each in problems(value or "")]
 
 
 def between(least: int, most: int) -> Rule:
-    """A number between two inclusive bounds; absent counts as 0."""
+    """A rule that a number is within inclusive bounds; an absent number counts as 0."""
     allowed = range(least, most + 1)
     return lambda value, path: (
         []
@@ -135,21 +136,21 @@ def between(least: int, most: int) -> Rule:
 
 
 def at_least(least: int) -> Rule:
-    """A number with a lower bound; absent counts as 0."""
+    """A rule that a number has a lower bound; an absent number counts as 0."""
     detail = f"must be greater than or equal to {least}"
     return lambda value, path: [] if (value or 0) >= least else [invalid(path, value or 0, detail)]
 
 
 def never(detail: str) -> Rule:
-    """A member that must not be set."""
+    """A rule that a member is not set."""
     return lambda value, path: [forbidden(path, detail)] if value else []
 
 
 def kept(new: Any, old: Any, path: str) -> Errors:
-    """A member that must keep its value."""
+    """Check that a member keeps its value."""
     return [] if new == old else [immutable(path, new)]
 
 
 def moved(error: FieldError, prefix: str) -> FieldError:
-    """An error of an inner object with the path of the outer one."""
+    """Return an error of an inner object with the path of the outer one."""
     return FieldError(error.reason, error.message, f"{prefix}{error.field}")

@@ -89,7 +89,7 @@ _QUALIFIED_SHAPE: Final = (
 
 
 def dns_label(text: str) -> list[str]:
-    """What is wrong with an RFC 1123 label."""
+    """Return the problems of an RFC 1123 label."""
     found = _length(text, _LABEL_LIMIT)
     if _LABEL.fullmatch(text):
         return found
@@ -97,13 +97,13 @@ def dns_label(text: str) -> list[str]:
 
 
 def dns_subdomain(text: str) -> list[str]:
-    """What is wrong with an RFC 1123 subdomain."""
+    """Return the problems of an RFC 1123 subdomain."""
     found = _length(text, _SUBDOMAIN_LIMIT)
     return found if _SUBDOMAIN.fullmatch(text) else [*found, SUBDOMAIN_TEXT]
 
 
 def short_subdomain(text: str) -> list[str]:
-    """What is wrong with a name to which a controller appends a suffix."""
+    """Return the problems of a name to which a controller appends a suffix."""
     found = dns_subdomain(text)
     if len(text) > _SHORT_LIMIT:
         found.append(f"must be no more than {_SHORT_LIMIT} characters")
@@ -111,7 +111,7 @@ def short_subdomain(text: str) -> list[str]:
 
 
 def address_name(text: str) -> list[str]:
-    """What is wrong with a name that is an IP address in canonical form."""
+    """Return the problems of a name that is an IP address in canonical form."""
     try:
         shown = str(ipaddress.ip_address(text))
     except ValueError:
@@ -120,13 +120,13 @@ def address_name(text: str) -> list[str]:
 
 
 def dns_1035(text: str) -> list[str]:
-    """What is wrong with a DNS-1035 label."""
+    """Return the problems of a DNS-1035 label."""
     found = _length(text, _LABEL_LIMIT)
     return found if _DNS1035.fullmatch(text) else [*found, DNS1035_TEXT]
 
 
 def config_key(text: str) -> list[str]:
-    """What is wrong with a key of a ConfigMap or a Secret."""
+    """Return the problems of a key of a ConfigMap or a Secret."""
     found = _length(text, _SUBDOMAIN_LIMIT)
     if not _CONFIG_KEY.fullmatch(text):
         found.append(_CONFIG_KEY_TEXT)
@@ -138,26 +138,26 @@ def config_key(text: str) -> list[str]:
 
 
 def env_name(text: str) -> list[str]:
-    """What is wrong with the name of an environment variable."""
+    """Return the problems of the name of an environment variable."""
     if all(" " <= each <= "~" and each != "=" for each in text):
         return []
     return [_ENV_TEXT]
 
 
 def search_domain(text: str) -> list[str]:
-    """What is wrong with a search domain of DNS, which may have underscores."""
+    """Return the problems of a search domain of DNS, which may have underscores."""
     plain = text.removesuffix(".") if len(text) > 1 else text
     return [] if text == "." or _SEARCH.fullmatch(plain) else [_SEARCH_TEXT]
 
 
 def wildcard_subdomain(text: str) -> list[str]:
-    """What is wrong with a subdomain that begins with a wildcard."""
+    """Return the problems of a subdomain that begins with a wildcard."""
     found = _length(text, _SUBDOMAIN_LIMIT)
     return found if _WILDCARD.fullmatch(text) else [*found, _WILDCARD_TEXT]
 
 
 def fully_qualified(text: str, segments: int = 2) -> list[str]:
-    """What is wrong with a domain name of at least some segments."""
+    """Return the problems of a domain name with a minimum number of segments."""
     plain = text.removesuffix(".") if segments == 2 else text
     problems = dns_subdomain(plain)
     if problems:
@@ -169,14 +169,14 @@ def fully_qualified(text: str, segments: int = 2) -> list[str]:
 
 
 def driver_name(text: str) -> list[str]:
-    """What is wrong with the name of a CSI driver."""
+    """Return the problems of the name of a CSI driver."""
     if len(text) > _LABEL_LIMIT:
         return [f"must be no more than {_LABEL_LIMIT} bytes"]
     return dns_subdomain(text.lower())
 
 
 def domain_path(text: str, field: str) -> Errors:
-    """A path with a domain as its first segment."""
+    """Check a path with a domain as its first segment."""
     if not text:
         return [required(field)]
     domain, slash, rest = text.partition("/")
@@ -190,14 +190,14 @@ def domain_path(text: str, field: str) -> Errors:
 
 
 def path_segment(text: str) -> list[str]:
-    """What is wrong with a name that only has to fit into a path."""
+    """Return the problems of a name that must only be valid in a path."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
 
 
 def label_value(text: str) -> list[str]:
-    """What is wrong with the value of a label."""
+    """Return the problems of the value of a label."""
     found = _length(text, _LABEL_LIMIT)
     if text and not _QUALIFIED.fullmatch(text):
         found.append(LABEL_VALUE_TEXT)
@@ -205,12 +205,12 @@ def label_value(text: str) -> list[str]:
 
 
 def label_key(text: str) -> list[str]:
-    """What is wrong with the key of a label."""
+    """Return the problems of the key of a label."""
     return qualified_name(text, "a valid label key")
 
 
 def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
-    """What is wrong with the name of a resource and the like."""
+    """Return the problems of a qualified name, such as the name of a resource."""
     prefix, slash, name = text.rpartition("/")
     found = []
     if slash:
@@ -234,7 +234,7 @@ def _length(text: str, limit: int) -> list[str]:
 
 
 def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
-    """Keys and values of labels."""
+    """Check keys and values of labels."""
     found: Errors = []
     for key in sorted(labels or {}):
         value = (labels or {})[key]
@@ -244,7 +244,7 @@ def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
 
 
 def check_annotations(annotations: Mapping[str, Any] | None, field: str) -> Errors:
-    """Keys and the total size of annotations."""
+    """Check keys and the total size of annotations."""
     found: Errors = []
     total = 0
     for key in sorted(annotations or {}):

@@ -1,1 +1,1 @@
-"""Rules about the fields of single kinds, with the messages of kube-apiserver."""
+"""Rules for the fields of each kind, with the messages of kube-apiserver."""

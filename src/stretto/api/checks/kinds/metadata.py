@@ -1,8 +1,8 @@
-"""Which checks of metadata each kind repeats, in kube-apiserver's order.
+"""Repeated metadata checks of each kind, in kube-apiserver's order.
 
 kube-apiserver checks the metadata of each changed object twice, and most kinds check it again in
-their own rules. An answer lists a cause as often as it is found. Only the rules of the kinds refuse
-finalizers that are neither qualified nor known.
+their own rules. A response lists a cause as often as it is found. Only the rules of the kinds
+refuse finalizers that are neither qualified nor known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ Json = dict[str, Any]
 class _MetadataCheck(Enum):
     """One check of the metadata of a changed object."""
 
-    #: All of it.
+    #: All rules.
     WHOLE = 1
-    #: What a change may not touch, and what it sets.
+    #: Rules of immutable and read-only fields.
     CHANGE = 2
-    #: All of it, with the names of finalizers.
+    #: All rules, including the names of finalizers.
     OWN_WHOLE = 3
-    #: What a change may not touch and what it sets, with the names of finalizers.
+    #: Rules of immutable and read-only fields, including the names of finalizers.
     OWN_CHANGE = 4
 
 
@@ -93,13 +93,13 @@ _ROUNDS: Final[Mapping[_Key, Sequence[_MetadataCheck]]] = {
     (_RESOURCE, "ResourceClaim"): _OWN_WHOLE_CHANGE,
     (_RESOURCE, "ResourceClaimTemplate"): _OWN_WHOLE_CHANGE,
 }
-"""What the rules of a kind check again after a change; other kinds of Kubernetes: the change."""
+"""Checks that the rules of a kind repeat after a change; for other kinds of Kubernetes: CHANGE."""
 _OF_STATUS: Final[Mapping[_Key, Sequence[_MetadataCheck]]] = {
     ("batch", "CronJob"): (),
     ("policy", "PodDisruptionBudget"): (),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _CHANGE,
 }
-"""What is checked again after a write of the status."""
+"""Checks that are repeated after a write of the status."""
 _PLAIN: Final = frozenset(
     {
         key
@@ -113,12 +113,12 @@ _PLAIN: Final = frozenset(
 def check_new_metadata(
     key: _Key | None, metadata: Json, rule: NameRule, *, namespaced: bool
 ) -> Errors:
-    """The refused metadata of a new object.
+    """Return the refused metadata fields of a new object.
 
     Args:
         key: group and kind; ``None`` for a custom resource.
         metadata: the metadata.
-        rule: what is wrong with a name.
+        rule: returns the problems of a name.
         namespaced: whether the kind has namespaces.
     """
     found = check_metadata(metadata, rule, namespaced=namespaced)
@@ -126,7 +126,7 @@ def check_new_metadata(
 
 
 def check_metadata_update(key: _Key | None, new: Json, old: Json, part: str = "") -> Errors:
-    """The refused metadata of a changed object.
+    """Return the refused metadata fields of a changed object.
 
     Args:
         key: group and kind; ``None`` for a custom resource.

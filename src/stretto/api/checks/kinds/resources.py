@@ -24,7 +24,7 @@ _WHOLE: Final = 10**9
 
 
 def check_resources(resources: Json, path: str) -> Iterator[Any]:
-    """Requests and limits of a container."""
+    """Check requests and limits of a container."""
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in sorted(amounts.items()):
@@ -66,7 +66,7 @@ def _resource_name(name: str, where: str) -> Iterator[Any]:
 
 
 def check_pod_resources(resources: Json, path: str) -> Errors:
-    """Requests and limits of a whole pod."""
+    """Check requests and limits of a whole pod."""
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     found: Errors = []
     for word, amounts in (("limits", limits), ("requests", requests)):
@@ -85,7 +85,7 @@ def check_pod_resources(resources: Json, path: str) -> Errors:
 
 
 def check_claims(resources: Json, path: str, claims: frozenset[str]) -> Errors:
-    """Resource claims that a container uses."""
+    """Check the resource claims of a container."""
     found: Errors = []
     seen: set[tuple[str, str]] = set()
     for index, claim in enumerate(resources.get("claims") or ()):

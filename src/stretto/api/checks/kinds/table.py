@@ -1,4 +1,4 @@
-"""The rules of every kind in one table: of the object, and of the writes of its subresources."""
+"""The rules of every kind in one table: for the object, and for writes of its subresources."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -28,11 +28,11 @@ PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
 }
 """Rules of subresources by group, kind and name; other subresources have none."""
 _WHOLE: Final = ("", "scale")
-"""Subresources after whose write the rules of the object hold."""
+"""Subresources after whose write the rules of the object apply."""
 
 
 def check_kind(key: tuple[str, str], item: Json, old: Json | None, part: str = "") -> Errors:
-    """The refused fields of an object of a kind.
+    """Return the refused fields of an object of a kind.
 
     Args:
         key: group and kind.

@@ -39,22 +39,22 @@ _PORTS: Final = range(1, 65_536)
 
 
 def not_negative(value: Any, field: str) -> Errors:
-    """A number that must not be negative; absent counts as 0."""
+    """A rule that a number is not negative; an absent number counts as 0."""
     return [invalid(field, value, AT_LEAST_ZERO)] if (value or 0) < 0 else []
 
 
 def one_of(value: Any, field: str, allowed: Sequence[str]) -> Errors:
-    """A value of an enumeration."""
+    """A rule that a value is in an enumeration."""
     return [] if value in allowed else [unsupported(field, value or "", allowed)]
 
 
 def port_number(value: Any, field: str) -> Errors:
-    """A port."""
+    """A rule for a port number."""
     return [] if value in _PORTS else [invalid(field, value or 0, PORT_TEXT)]
 
 
 def count_or_percent(value: Any, field: str) -> Errors:
-    """A count that is not negative, or a percentage."""
+    """Check a count that is not negative, or a percentage."""
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [invalid(field, value, PERCENT_TEXT)]
     return not_negative(value, field)
@@ -87,7 +87,7 @@ def is_address(text: str) -> bool:
 
 
 def check_selector(selector: Json | None, field: str) -> Errors:
-    """A label selector."""
+    """Check a label selector."""
     found: Errors = []
     if selector is None:
         return found
@@ -129,7 +129,7 @@ def selects(selector: Json, labels: dict[str, str]) -> bool:
 
 
 def unchanged(item: Json, old: Json | None, names: Iterable[str], prefix: str = "") -> Errors:
-    """Members that must keep their values."""
+    """Check that members keep their values."""
     if old is None:
         return []
     return [
@@ -140,5 +140,5 @@ def unchanged(item: Json, old: Json | None, names: Iterable[str], prefix: str = 
 
 
 def labelled(text: str, field: str) -> list[FieldError]:
-    """A name that must be an RFC 1123 label."""
+    """Check that a name is an RFC 1123 label."""
     return [invalid(field, text, each) for each in dns_label(text)]

@@ -1,4 +1,4 @@
-"""Warnings about objects that are valid and probably not meant."""
+"""Warnings about objects that are valid but probably not intended."""
 
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ _TOKENS: Final = (
 
 
 def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> list[str]:
-    """The warnings of a new or changed object of a kind, by group and kind."""
+    """Return the warnings about a new or changed object of a kind, by group and kind."""
     path = _TEMPLATES.get(key)
     if path is not None:
         if old is not None and (key == ("", "Pod") or _generation(item) == _generation(old)):

@@ -1,1 +1,1 @@
-"""Server-side apply: sets of fields, their owners, and merging by the types of a schema."""
+"""Server-side apply: field sets, field managers, and merges by the types of a schema."""

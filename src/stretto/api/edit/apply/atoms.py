@@ -1,4 +1,4 @@
-"""Members of a configuration that need care: those with one owner as a whole, and nulls."""
+"""Special members of a configuration: atomic values, and nulls."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,7 +8,7 @@ from stretto.api.schema.types import ANY, Form, ValueType
 
 
 def atomic_paths(value: Any, kind: ValueType, path: str = "") -> Iterator[str]:
-    """The paths of the lists, maps and structs of a value that merging replaces as a whole."""
+    """Yield the paths of atomic lists, maps and structs, which a merge replaces as a whole."""
     kind = atom(kind, value)
     if not isinstance(value, dict | list):
         return
@@ -31,11 +31,11 @@ _WORDS: Final = {
     Form.INT64: "numeric (int or float)",
     Form.DOUBLE: "numeric (int or float)",
 }
-"""Words for values by their form; the others are strings."""
+"""Words for values by form; the others are strings."""
 
 
 def null_fault(value: Any, kind: ValueType, path: str = "") -> str:
-    """What a null of a value stands in place of, with its path; empty without nulls."""
+    """Return the type that a null replaces, with its path; empty if there is no null."""
     kind = atom(kind, value)
     if value is None:
         return f"{path}: expected {_WORDS.get(kind.form, 'string')}, got &{{NULL_VALUE}}"

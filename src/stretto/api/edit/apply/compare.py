@@ -1,4 +1,4 @@
-"""The fields of a typed value, and the fields in which two values differ."""
+"""The field set of a typed value, and the differences between two values."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from stretto.api.schema.types import ANY, Form, ValueType
 
 @dataclass
 class FieldChanges:
-    """How one value differs from another."""
+    """Differences between two values."""
 
     #: Paths that only the new value has.
     added: FieldSet = field(default_factory=dict)
@@ -29,14 +29,14 @@ class FieldChanges:
 
 
 def owned_fields(value: Any, kind: ValueType) -> FieldSet:
-    """The fields that an applied configuration names."""
+    """The fields in an applied configuration."""
     found: FieldSet = {}
     _own(value, kind, found)
     return found
 
 
 def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
-    """Collect the fields of a value; returns whether its own path belongs to the set."""
+    """Collect the fields of a value; return whether its own path is in the set."""
     kind = atom(kind, value)
     if is_leaf(kind) or not isinstance(value, dict | list):
         return not (value is None and kind.form in (Form.LIST, Form.MAP, Form.STRUCT))
@@ -58,7 +58,7 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
 
 
 def compare(old: Any, new: Any, kind: ValueType) -> FieldChanges:
-    """How a value differs from an older one."""
+    """Return the differences of a value from an older one."""
     found = FieldChanges()
     _compare(old, new, kind, (found.added, found.modified, found.removed))
     return found
@@ -69,7 +69,7 @@ _Nodes = tuple[FieldSet, FieldSet, FieldSet]
 
 
 def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
-    """Compare two values that are not missing; returns whether their own path is modified."""
+    """Compare two values that are not missing; return whether their own path is modified."""
     if old is new:
         return False
     kind = atom(kind, old if new is None else new)
@@ -109,7 +109,7 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
 
 
 def _all_of(value: Any, kind: ValueType) -> FieldSet:
-    """The node of a value that only one side has, with all that it contains."""
+    """The node of a value that only one side has, with all its members."""
     if not isinstance(value, dict | list) or not value:
         return {}
     kind = atom(kind, value)

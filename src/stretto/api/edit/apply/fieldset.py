@@ -1,8 +1,8 @@
 """Sets of field paths in the form of ``fieldsV1``, and their algebra.
 
-A set is a tree of dictionaries whose keys are path elements: ``f:name`` for a field, ``k:{…}``
-for an item of a keyed list, ``v:…`` for an item of a set. A path belongs to the set if its node
-is empty or contains ``.``; the root belongs to no set.
+A set is a tree of dictionaries whose keys are path elements: ``f:name`` for a field, ``k:{…}`` for
+an item of a keyed list, ``v:…`` for an item of a set. A path is in the set if its node is empty or
+contains ``.``; the root is in no set.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,14 +11,14 @@ from typing import Any, Final
 import msgspec
 
 FieldSet = dict[str, Any]
-"""The tree; an empty dictionary is the empty set at the root and a member below it."""
+"""The tree; an empty dictionary is the empty set at the root, and a member below the root."""
 
 SELF: Final = "."
-"""The key that makes a node with children a member."""
+"""Key that makes a node with children a member of the set."""
 
 
 def is_member(node: Mapping[str, Any]) -> bool:
-    """Return whether the path of a node below the root belongs to the set."""
+    """Return whether the path of a node below the root is in the set."""
     return not node or SELF in node
 
 
@@ -28,14 +28,14 @@ def children(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(member: bool, below: dict[str, Any]) -> FieldSet | None:
-    """A node below the root; ``None`` if it holds nothing."""
+    """Build a node below the root; ``None`` if it would be empty."""
     if below:
         return {SELF: {}, **below} if member else below
     return {} if member else None
 
 
 def union(one: FieldSet, two: FieldSet) -> FieldSet:
-    """Paths of either set."""
+    """The paths in either set."""
     merged = dict(one)
     for key, node in two.items():
         merged[key] = _union(merged[key], node) if key in merged else node
@@ -48,7 +48,7 @@ def _union(one: FieldSet, two: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, two: FieldSet) -> FieldSet:
-    """Paths of the first set that are not in the second."""
+    """The paths of the first set that are not in the second."""
     kept: FieldSet = {}
     for key, node in one.items():
         other = two.get(key)
@@ -64,7 +64,7 @@ def _difference(one: FieldSet, two: FieldSet) -> FieldSet | None:
 
 
 def intersection(one: FieldSet, two: FieldSet) -> FieldSet:
-    """Paths of both sets."""
+    """The paths in both sets."""
     kept: FieldSet = {}
     for key, node in one.items():
         if key in two:
@@ -76,7 +76,7 @@ def intersection(one: FieldSet, two: FieldSet) -> FieldSet:
 
 
 def without_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
-    """Paths of a set that do not start with a path of another: a reset of whole sub-trees."""
+    """The paths of a set that do not start with a path of another set: a reset of sub-trees."""
     kept: FieldSet = {}
     for key, node in one.items():
         other = prefixes.get(key)
@@ -90,7 +90,7 @@ def without_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
 
 
 def only_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
-    """Paths of a set that start with a path of another."""
+    """The paths of a set that start with a path of another set."""
     kept: FieldSet = {}
     for key, node in one.items():
         other = prefixes.get(key)
@@ -106,7 +106,7 @@ def only_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
 
 
 def paths(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every path of a set; those of one level precede longer ones."""
+    """Yield every path of a set; shorter paths come before longer ones."""
     nodes = sorted(tree.items())
     yield from ((*prefix, key) for key, node in nodes if is_member(node))
     for key, node in nodes:
@@ -114,7 +114,7 @@ def paths(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 
 
 def leaves(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths of a set that are no prefix of another of its paths."""
+    """Yield the paths of a set that are not a prefix of another path of the set."""
     for key, node in sorted(tree.items()):
         here = (*prefix, key)
         below = children(node)
@@ -125,7 +125,7 @@ def leaves(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, 
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """A path as in messages: ``.spec.containers[name="app"].image``."""
+    """Format a path as in messages: ``.spec.containers[name="app"].image``."""
     return "".join(map(_element_text, path))
 
 

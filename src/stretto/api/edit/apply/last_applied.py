@@ -1,7 +1,7 @@
-"""The annotation of client-side apply when kubectl goes over to server-side apply.
+"""The annotation of client-side apply when kubectl migrates to server-side apply.
 
-Kubernetes keeps the annotation current after an apply by the manager ``kubectl``, and lets it take
-the fields that the annotation names with their present values.
+Kubernetes keeps the annotation current after an apply by the manager ``kubectl``. Such an apply
+also takes over the fields in the annotation whose values have not changed.
 """
 
 from typing import Any, Final
@@ -17,17 +17,17 @@ from stretto.api.schema.types import ValueType
 Json = dict[str, Any]
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation."""
+"""Name of the annotation."""
 MANAGER: Final = "kubectl"
-"""The manager whose applies count."""
+"""The manager whose applies update the annotation."""
 _MAX_ANNOTATIONS: Final = 256 << 10
-"""Bytes that all annotations of an object may have."""
+"""Maximum total bytes of all annotations of an object."""
 _ESCAPED: Final = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
 """Characters that Go escapes in JSON."""
 
 
 def taken_over(live: Json, kind: ValueType) -> FieldSet:
-    """The fields of an object that its annotation names with the values that they have."""
+    """The fields in the annotation of an object whose values have not changed since."""
     text = _annotations(live).get(LAST_APPLIED, "")
     try:
         config = msgspec.json.decode(text)
@@ -44,7 +44,7 @@ def taken_over(live: Json, kind: ValueType) -> FieldSet:
 
 
 def annotated(item: Json, config: Json) -> Json:
-    """An object whose annotation of client-side apply, if it has one, states a configuration."""
+    """Return an object in which an existing annotation contains a configuration."""
     notes = _annotations(item)
     if LAST_APPLIED not in notes:
         return item
@@ -60,7 +60,7 @@ def _annotations(item: Json) -> dict[str, str]:
 
 
 def _text(config: Json) -> str:
-    """A configuration as Go encodes it, without the annotation itself."""
+    """Encode a configuration as Go does, without the annotation itself."""
     metadata = dict(config.get("metadata") or {})
     notes = {key: each for key, each in _annotations(config).items() if key != LAST_APPLIED}
     if "annotations" in metadata:

@@ -1,7 +1,7 @@
-"""Owners of fields: ``metadata.managedFields`` and how writes change it.
+"""Field managers: ``metadata.managedFields``, and its change by writes.
 
 The rules are those of Kubernetes: an update owns the fields that it changes, an apply owns the
-fields that it names, and an apply that would change a field of another manager conflicts.
+fields in its configuration, and an apply that would change a field of another manager conflicts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from stretto.api.schema.types import StructType, ValueType
 Json = dict[str, Any]
 
 MAX_UPDATERS: Final = 10
-"""Entries of updates that an object keeps; older ones are merged."""
+"""Maximum number of update entries of an object; older ones are merged."""
 
 _STRIPPED: Final[FieldSet] = {
     "f:apiVersion": {},
@@ -40,12 +40,12 @@ _STRIPPED: Final[FieldSet] = {
         "f:resourceVersion": {},
     },
 }
-"""Fields without owners."""
+"""Fields without a manager."""
 
 
 @dataclass(frozen=True)
 class ManagerKey:
-    """Who owns fields."""
+    """Owner of fields."""
 
     #: Name of the manager.
     manager: str
@@ -58,7 +58,7 @@ class ManagerKey:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What makes two entries the same: an applier's version does not count."""
+        """Identity of an entry: the API version of an applier does not count."""
         version = "" if self.operation == "Apply" else self.api_version
         return self.manager, self.operation, version, self.subresource
 
@@ -71,7 +71,7 @@ class ManagerEntry:
     key: ManagerKey
     #: Its fields.
     fields: FieldSet
-    #: When they last changed; empty if unknown.
+    #: Time of their last change; empty if unknown.
     time: str = ""
 
 
@@ -84,21 +84,24 @@ class OwnershipError(Exception):
 
     def __init__(self, conflicts: list[tuple[ManagerEntry, tuple[str, ...]]]) -> None:
         super().__init__(conflicts)
-        #: Pairs of an owner and the path of its field.
+        #: (owner, path of its field) of each conflict.
         self.conflicts = conflicts
 
 
 class VersionError(ApplyError):
-    """An object that does not fit the schema of a version in which a manager owns fields."""
+    """An object does not match the schema of a version in which a manager owns fields."""
 
 
 InVersion = Callable[[Sequence[Json], str], tuple[Sequence[Json], ValueType] | None]
-"""Objects in another API version with its type; ``None`` if that version does not exist."""
+"""Converts objects to another API version, with its type.
+
+``None`` if the version does not exist.
+"""
 
 
 @dataclass(frozen=True)
 class WriteFrame:
-    """What a write knows about its object: types, writer and time."""
+    """Context of a write: types, writer and time."""
 
     #: Struct of the object.
     struct: StructType
@@ -106,9 +109,9 @@ class WriteFrame:
     key: ManagerKey
     #: RFC 3339 time of the write.
     now: str
-    #: Sub-trees that the write resets, so that it owns nothing there.
+    #: Sub-trees that the write resets; the write owns nothing in them.
     reset: FieldSet
-    #: Shows objects in the versions of managers; ``None``: all versions have the same fields.
+    #: Converts objects to the versions of managers; ``None``: all versions have the same fields.
     in_version: InVersion | None = None
 
     @property
@@ -118,7 +121,7 @@ class WriteFrame:
 
 
 def decode_managers(entries: Any) -> Managers:
-    """The managers of an object.
+    """Decode the managers of an object.
 
     Raises:
         ApplyError: an entry is malformed.
@@ -143,7 +146,7 @@ def decode_managers(entries: Any) -> Managers:
 
 
 def encode_managers(managers: Managers) -> list[Json]:
-    """The entries as in ``metadata.managedFields``, in their order."""
+    """Encode the entries as in ``metadata.managedFields``, in their order."""
     ordered = sorted(
         managers.values(),
         key=lambda each: (
@@ -174,10 +177,10 @@ def _encoded(entry: ManagerEntry) -> Json:
 
 
 def managed_update(old: Json, new: Json, managers: Managers, frame: WriteFrame) -> Managers:
-    """The managers after an update from one object to another.
+    """Return the managers after an update from one object to another.
 
     Raises:
-        VersionError: an object does not fit a version in which a manager owns fields.
+        VersionError: an object does not match a version in which a manager owns fields.
     """
     changes = _VersionedChanges(_plain(old), _plain(new), frame)
     kept = _reduced(managers, changes)
@@ -191,17 +194,17 @@ def managed_update(old: Json, new: Json, managers: Managers, frame: WriteFrame) 
 
 
 class _VersionedChanges:
-    """What a write changes, in each version in which managers own fields."""
+    """Changes of a write, in each version in which managers own fields."""
 
     def __init__(self, old: Json, new: Json, frame: WriteFrame) -> None:
         self._items = (old, new)
         self._frame = frame
-        #: In the version of the write.
+        #: Changes in the version of the write.
         self.own = _filtered(compare(old, new, frame.kind), frame.reset)
         self._known: dict[str, FieldChanges | None] = {frame.key.api_version: self.own}
 
     def of(self, api_version: str) -> FieldChanges | None:
-        """In a version; ``None`` if it does not exist."""
+        """Return the changes in a version; ``None`` if the version does not exist."""
         if self._frame.in_version is None:
             return self.own
         if api_version not in self._known:
@@ -217,7 +220,7 @@ class _VersionedChanges:
 
 
 def _reduced(managers: Managers, changes: _VersionedChanges, mine: Any = None) -> Managers:
-    """Managers without the fields that a write takes, except one that keeps its fields."""
+    """Return managers without the fields that a write takes over, except the manager ``mine``."""
     kept: Managers = {}
     for identity, each in managers.items():
         found = changes.of(each.key.api_version)
@@ -248,7 +251,7 @@ def _taken(fields: FieldSet, found: FieldChanges) -> FieldSet:
 
 
 def _filtered(found: FieldChanges, reset: FieldSet) -> FieldChanges:
-    """A comparison without the fields that have no owner or that the write resets."""
+    """A comparison without fields that have no manager or that the write resets."""
     return FieldChanges(
         *(
             fieldset.difference(fieldset.without_prefix(each, reset), _STRIPPED)
@@ -266,7 +269,7 @@ def _plain(item: Json) -> Json:
 
 
 def _capped(managers: Managers) -> Managers:
-    """Managers with at most ten entries of updates; the oldest are merged into one a version."""
+    """Return managers with at most ten update entries; the oldest are merged, one per version."""
     updates = [each for each in managers.values() if each.key.operation == "Update"]
     excess = len(updates) - MAX_UPDATERS
     if excess <= 0:
@@ -288,10 +291,10 @@ def _capped(managers: Managers) -> Managers:
 def managed_apply(
     live: Json, config: Json, managers: Managers, frame: WriteFrame, *, force: bool
 ) -> tuple[Json, Managers]:
-    """The object and its managers after an applied configuration.
+    """Return the object and its managers after an apply of a configuration.
 
     Raises:
-        ApplyError: the configuration does not fit the schema.
+        ApplyError: the configuration does not match the schema.
         OwnershipError: it would change fields of other managers, and ``force`` is not set.
     """
     check_typed(config, frame.kind)
@@ -318,10 +321,10 @@ def managed_apply(
 
 
 def _pruned(merged: Json, last: ManagerEntry, owners: Managers, frame: WriteFrame) -> Json:
-    """An object without the fields that the applier owned before, and that have no owner now.
+    """Return an object without fields that the applier owned before and that now have no owner.
 
-    Fields are removed in the version in which the applier owned them; what has an owner in another
-    version comes back.
+    Fields are removed in the version in which the applier owned them. Fields with an owner in
+    another version are restored.
     """
     held: dict[str, FieldSet] = {}
     for each in owners.values():
@@ -350,7 +353,7 @@ def _check_conflicts(
     """Refuse changes of fields that other managers own, unless all are allowed.
 
     Raises:
-        OwnershipError: names those that are not allowed.
+        OwnershipError: contains the changes that are not allowed.
     """
     conflicts = []
     for identity in sorted(managers):
@@ -366,7 +369,7 @@ def _check_conflicts(
 
 
 def conflict_text(error: OwnershipError) -> tuple[str, list[Json]]:
-    """The message and the causes of a conflict."""
+    """Return the message and the causes of a conflict."""
     causes: list[Json] = []
     by_owner: dict[str, list[str]] = {}
     for entry, path in error.conflicts:

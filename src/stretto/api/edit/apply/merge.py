@@ -1,4 +1,4 @@
-"""Merging of an applied configuration into an object, and removal of fields that it gave up."""
+"""Merge of an applied configuration into an object, and removal of fields."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from stretto.api.schema.types import ANY, ValueType
 
 
 def merge(old: Any, new: Any, kind: ValueType) -> Any:
-    """An object with an applied configuration merged in."""
+    """Return an object with an applied configuration merged in."""
     if new is MISSING:
         return old
     kind = atom(kind, new)
@@ -34,7 +34,7 @@ def _clean(new: dict[str, Any], kind: ValueType) -> dict[str, Any]:
 
 
 def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
-    """Items of both lists: those of the new list keep its order, others stay where they were."""
+    """Merge two lists: new items keep the order of the new list, others their old place."""
     left = list(items(kind, old))
     before, after = dict(left), dict(items(kind, new))
     right = list(after)
@@ -74,7 +74,7 @@ def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
 
 
 def without(value: Any, gone: FieldSet, kind: ValueType) -> Any:
-    """A value without the fields of a set; a container that loses all members stays empty."""
+    """Return a value without the fields of a set; a container without members stays empty."""
     kind = atom(kind, value)
     if is_leaf(kind) or not gone:
         return value
@@ -100,7 +100,7 @@ def without(value: Any, gone: FieldSet, kind: ValueType) -> Any:
 
 
 def extracted(value: Any, wanted: FieldSet, kind: ValueType) -> Any:
-    """The part of a value that a set of fields names; ``MISSING`` for none of it."""
+    """Return the part of a value in a field set; ``MISSING`` if there is none."""
     kind = atom(kind, value)
     if isinstance(value, dict) and not is_leaf(kind):
         kept = {}

@@ -1,4 +1,4 @@
-"""What an apply removes: fields that its manager owned before, and that have no owner now."""
+"""Removal of fields that the applier owned before and that now have no owner."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ Json = dict[str, Any]
 
 
 def removed(item: Json, last: FieldSet, held: FieldSet, kind: ValueType) -> Json:
-    """An object without the fields that its applier owned before, and that have no owner now.
+    """Return an object without fields that its applier owned before and that now have no owner.
 
     Args:
         item: the object.
-        last: what the applier owned before.
-        held: what has owners now.
+        last: the fields that the applier owned before.
+        held: the fields that have owners now.
         kind: the type of the object.
     """
     members = _with_members(held)
@@ -26,12 +26,12 @@ def removed(item: Json, last: FieldSet, held: FieldSet, kind: ValueType) -> Json
 
 
 def brought_back(before: Json, after: Json, held: FieldSet, kind: ValueType) -> Json:
-    """An object with the fields that were removed, but have owners in this version.
+    """Restore removed fields that have owners in this version.
 
     Args:
-        before: the object before anything was removed.
-        after: the object without removed fields.
-        held: what has owners in this version.
+        before: the object before the removal.
+        after: the object without the removed fields.
+        held: the fields that have owners in this version.
         kind: the type of both objects.
     """
     members = _with_members(held)
@@ -41,7 +41,7 @@ def brought_back(before: Json, after: Json, held: FieldSet, kind: ValueType) -> 
 
 
 def _with_members(fields: FieldSet) -> FieldSet:
-    """A set in which every inner path is a member too."""
+    """Return a set in which every inner path is a member too."""
     return {
         key: {fieldset.SELF: {}, **_with_members(fieldset.children(node))}
         if fieldset.children(node)
@@ -52,7 +52,7 @@ def _with_members(fields: FieldSet) -> FieldSet:
 
 
 def _closed(gone: FieldSet, held: FieldSet) -> FieldSet:
-    """A set to remove, without inner paths below which other fields are still owned."""
+    """Return a set to remove, without inner paths above fields that still have owners."""
     kept: FieldSet = {}
     for key, node in gone.items():
         if key == fieldset.SELF:

@@ -1,7 +1,7 @@
-"""Owners of the replicas of a workload as owners of its scale, and back.
+"""Conversion between owners of a workload's replicas and owners of its scale.
 
-A scale is not stored, so ``metadata.managedFields`` of the workload keeps the owners of both. An
-owner that comes from a scale has no time, because the scale is not what the time is about.
+A scale is not stored, so ``metadata.managedFields`` of the workload contains the owners of both. An
+owner from a scale has no time, because the time is that of the workload's fields.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from stretto.api.edit.apply.fieldset import FieldSet
 from stretto.api.edit.apply.managers import ManagerEntry, Managers
 
 ReplicasField = Callable[[str], FieldSet | None]
-"""The field of the replicas in an API version of a workload, empty if it has none.
+"""Maps an API version of a workload to its replicas field; empty if it has none.
 
-``None`` if there is no such version.
+``None`` if the version does not exist.
 """
 _SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final[FieldSet] = {"f:spec": {"f:replicas": {}}}
@@ -26,7 +26,7 @@ def scale_managers(managers: Managers, field_of: ReplicasField) -> Managers:
     """The owners of a scale.
 
     Args:
-        managers: those of the workload.
+        managers: owners of fields of the workload.
         field_of: the field of the workload that the scale changes.
     """
     found: Managers = {}
@@ -44,7 +44,7 @@ def workload_managers(
     """The owners of a workload after a change of its scale.
 
     Args:
-        managers: those before the change; those of unknown versions are dropped.
+        managers: owners before the change; owners in unknown versions are dropped.
         scaled: the owners of the scale after the change.
         field_of: the field of the workload that the scale changes.
         api_version: the version of the workload.

@@ -1,4 +1,4 @@
-"""What merging, comparing and owning need of typed values: members with their path elements."""
+"""Traversal of typed values for merges, comparisons and field sets: members with path elements."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,23 +14,23 @@ _UNTYPED_MAP: Final = ValueType(Form.MAP, ANY, merge=Merge.GRANULAR)
 
 
 class ApplyError(Exception):
-    """A configuration that the schema does not allow; the text names the path."""
+    """The schema does not allow a configuration; the text contains the path."""
 
 
 def atom(kind: ValueType, value: Any) -> ValueType:
-    """The type that a value has: untyped objects are granular maps, untyped lists are atomic."""
+    """The actual type of a value: untyped objects are granular maps, untyped lists are atomic."""
     if kind.form is Form.ANY and kind.go_type != RAW:
         return _UNTYPED_MAP if isinstance(value, dict) else ANY
     return kind
 
 
 def is_leaf(kind: ValueType) -> bool:
-    """Return whether values of a type have one owner as a whole."""
+    """Return whether values of a type are atomic: they have one owner as a whole."""
     return kind.merge is Merge.ATOMIC
 
 
 def member_type(kind: ValueType, name: str) -> ValueType | None:
-    """The type of a member of an object; ``None`` if the schema does not know it."""
+    """The type of a member of an object; ``None`` if the schema does not contain it."""
     if kind.form is Form.STRUCT:
         struct = kind.struct
         known = struct.fields.get(name)
@@ -70,7 +70,7 @@ def item_element(kind: ValueType, item: Any, index: int) -> str:
 
 
 def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
-    """The items of a list with their path elements; a repeated one counts once."""
+    """Yield the items of a list with their path elements; a repeated element counts once."""
     seen: set[str] = set()
     for index, each in enumerate(values):
         element = item_element(kind, each, index)
@@ -80,7 +80,7 @@ def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def struct_value(struct: StructType) -> ValueType:
-    """The type of objects of a struct."""
+    """The value type of objects of a struct."""
     return ValueType(Form.STRUCT, find=lambda: struct, merge=Merge.GRANULAR)
 
 
@@ -144,7 +144,7 @@ def _check_scalar(value: Any, kind: ValueType, where: str) -> None:
 
 
 def _go_value(value: Any) -> str:
-    """A value as Go prints it in messages of this check."""
+    """Format a value as Go does in messages of this check."""
     if isinstance(value, str):
         return f"&{{{value}}}"
     return f"&value.valueUnstructured{{Value:{value}}}"

@@ -1,1 +1,1 @@
-"""Kinds about capacity: what nodes promise, and how services scale."""
+"""Kinds about capacity: over-commitment of nodes, and scaling of services."""

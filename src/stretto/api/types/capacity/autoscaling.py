@@ -5,7 +5,7 @@ from stretto.api.wire.quantity import Quantity
 
 
 class ScaleTargetRef(Wire, frozen=True):
-    """The workload that an autoscaler scales."""
+    """The workload scaled by an autoscaler."""
 
     #: Kind.
     kind: str
@@ -16,13 +16,13 @@ class ScaleTargetRef(Wire, frozen=True):
 
 
 class MetricTarget(Wire, frozen=True):
-    """The value to which a metric is brought."""
+    """The target value of a metric."""
 
     #: ``Utilization``, ``Value`` or ``AverageValue``.
     type: str
     #: Percent of the requests.
     average_utilization: int | None = None
-    #: Value of a pod.
+    #: Value per pod.
     average_value: Quantity | None = None
     #: Value of the whole workload.
     value: Quantity | None = None
@@ -47,7 +47,7 @@ class MetricIdentifier(Wire, frozen=True):
 
 
 class NamedMetric(Wire, frozen=True):
-    """A metric that another source measures."""
+    """A metric measured by another source."""
 
     #: The metric.
     metric: MetricIdentifier
@@ -56,7 +56,7 @@ class NamedMetric(Wire, frozen=True):
 
 
 class AutoscalerMetric(Wire, frozen=True):
-    """One metric of an autoscaler; the member that its type names is present."""
+    """One metric of an autoscaler; the member for its type is set."""
 
     #: ``Resource``, ``ContainerResource``, ``Pods``, ``Object`` or ``External``.
     type: str
@@ -68,55 +68,55 @@ class AutoscalerMetric(Wire, frozen=True):
     pods: NamedMetric | None = None
     #: A metric of another object.
     object: NamedMetric | None = None
-    #: A metric of no object.
+    #: A metric without an object.
     external: NamedMetric | None = None
 
 
 class AutoscalerPolicy(Wire, frozen=True):
-    """How much the replicas may change in a period."""
+    """Limit of the change of replicas in a period."""
 
     #: ``Pods`` or ``Percent``.
     type: str
-    #: Pods or percent.
+    #: Number of pods, or percent.
     value: int
-    #: Seconds.
+    #: Length of the period in seconds.
     period_seconds: int
 
 
 class AutoscalerRules(Wire, frozen=True):
-    """Rules of one direction."""
+    """Rules for one direction."""
 
-    #: Seconds over which recommendations count; absent for the default.
+    #: Seconds of past recommendations to consider; absent for the default.
     stabilization_window_seconds: int | None = None
     #: ``Max``, ``Min`` or ``Disabled``.
     select_policy: str = "Max"
     #: Limits of the rate; empty for the default.
     policies: tuple[AutoscalerPolicy, ...] = ()
-    #: Deviation from the target that changes nothing; absent for the default.
+    #: Maximum deviation from the target without a change; absent for the default.
     tolerance: Quantity | None = None
 
 
 class AutoscalerBehavior(Wire, frozen=True):
-    """Rules of both directions."""
+    """Rules for both directions."""
 
-    #: Growth.
+    #: Rules for scaling up.
     scale_up: AutoscalerRules | None = None
-    #: Shrinking.
+    #: Rules for scaling down.
     scale_down: AutoscalerRules | None = None
 
 
 class AutoscalerSpec(Wire, frozen=True):
-    """What an autoscaler does."""
+    """Spec of an autoscaler."""
 
     #: The workload.
     scale_target_ref: ScaleTargetRef
-    #: Most replicas.
+    #: Maximum number of replicas.
     max_replicas: int
-    #: Fewest replicas.
+    #: Minimum number of replicas.
     min_replicas: int = 1
-    #: Metrics; the one that asks for the most replicas wins.
+    #: Metrics; the metric with the highest number of replicas wins.
     metrics: tuple[AutoscalerMetric, ...] = ()
-    #: Rules of change; absent for the rules of autoscalers without a behavior.
+    #: Rules for changes; absent for the default rules.
     behavior: AutoscalerBehavior | None = None
 
 
@@ -125,5 +125,5 @@ class HorizontalPodAutoscaler(Wire, frozen=True):
 
     #: Identity.
     metadata: ObjectMeta
-    #: What it does.
+    #: Target, limits and metrics.
     spec: AutoscalerSpec

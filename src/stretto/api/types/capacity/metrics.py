@@ -1,10 +1,10 @@
-"""The kinds of metrics.k8s.io: what nodes and pods use at a time."""
+"""The kinds of metrics.k8s.io: current use of nodes and pods."""
 
 from stretto.api.wire.meta import NO_TEXTS, ObjectMeta, Wire
 
 
 class ContainerMetrics(Wire, frozen=True):
-    """What a container uses."""
+    """Use of a container."""
 
     #: Name of the container.
     name: str
@@ -13,7 +13,7 @@ class ContainerMetrics(Wire, frozen=True):
 
 
 class PodMetrics(Wire, frozen=True):
-    """What a pod uses."""
+    """Use of a pod."""
 
     #: Name, namespace and labels of the pod.
     metadata: ObjectMeta
@@ -26,7 +26,7 @@ class PodMetrics(Wire, frozen=True):
 
 
 class NodeMetrics(Wire, frozen=True):
-    """What a node uses."""
+    """Use of a node."""
 
     #: Name and labels of the node.
     metadata: ObjectMeta

@@ -4,9 +4,9 @@ from stretto.api.wire.meta import NO_TEXTS, ObjectMeta, Wire
 
 
 class NodeOvercommitSpec(Wire, frozen=True):
-    """Ratios of the nodes of a pool."""
+    """Overcommit ratios of the nodes of a pool."""
 
-    #: Value of the node label ``katalyst.kubewharf.io/overcommit_node_pool`` of its nodes.
+    #: Value of the label ``katalyst.kubewharf.io/overcommit_node_pool`` on nodes of the pool.
     node_overcommit_selector_val: str = ""
     #: Ratio by resource, as text: ``cpu`` and ``memory``.
     resource_overcommit_ratio: dict[str, str] = NO_TEXTS

@@ -17,54 +17,54 @@ class ScalingTarget(Wire, frozen=True):
 
 
 class ScalingGroupRole(StrEnum):
-    """When a group is filled."""
+    """Role of a group."""
 
-    #: By its priority.
+    #: The group is filled by its priority.
     NORMAL = "Normal"
-    #: After all others, and emptied before them.
+    #: The group is filled after all others, and emptied before them.
     EMERGENCY = "Emergency"
 
 
 class ScalingBound(Wire, frozen=True):
-    """Other limits of a group for a time after each tick of a cron expression."""
+    """Temporary limits of a group, after each tick of a cron expression."""
 
     #: Five fields in UTC: minute, hour, day of month, month, day of week.
     start: str
     #: Seconds for which the limits apply.
     duration_seconds: int
-    #: Fewest replicas.
+    #: Minimum number of replicas.
     min: int
-    #: Most replicas.
+    #: Maximum number of replicas.
     max: int
 
 
 class ScalingGroupSpec(Wire, frozen=True):
     """The replicas of the service in one place."""
 
-    #: Name of the group, such as that of a data centre.
+    #: Name of the group, for example the name of a data centre.
     name: str
-    #: The workload whose replicas it sets.
+    #: The workload whose replicas the group sets.
     target_ref: ScalingTarget
-    #: Most replicas.
+    #: Maximum number of replicas.
     max: int
-    #: Fewest replicas.
+    #: Minimum number of replicas.
     min: int = 0
-    #: Groups with a lower number fill first; equal ones by name.
+    #: Groups with a lower number are filled first; groups with equal numbers by name.
     priority: int = 0
-    #: When it is filled.
+    #: Role of the group.
     role: ScalingGroupRole = ScalingGroupRole.NORMAL
-    #: Replicas that start and end together, such as the members of a gang.
+    #: Number of replicas that start and end together, such as the members of a gang.
     step: int = 1
-    #: Limits at some times; of several that apply, the first one counts.
+    #: Temporary limits; if several apply, the first one is used.
     bounds: tuple[ScalingBound, ...] = ()
 
 
 class ScaleStrategy(StrEnum):
-    """What a policy, or its forecast, does with what it computes; the words are those of IHPA."""
+    """Effect of the results of a policy, or of its forecast; the words are those of IHPA."""
 
-    #: It is published in the status and changes nothing.
+    #: Results are only published in the status.
     PREVIEW = "Preview"
-    #: It is used.
+    #: Results are applied.
     AUTO = "Auto"
 
 
@@ -73,11 +73,12 @@ class ScalingForecast(Wire, frozen=True):
 
     #: Name of the predictor.
     predictor: str = "seasonal"
-    #: True if replicas follow the forecast where it is larger than ``replicas``.
+    #: Effect of the forecast: with ``Auto``, replicas follow the forecast if it exceeds
+    #: ``replicas``.
     strategy: ScaleStrategy = ScaleStrategy.PREVIEW
     #: Seconds of a season, such as a day.
     season_seconds: int = 86_400
-    #: Seconds from now to the time of the forecast: how long new replicas take to be useful.
+    #: Seconds from now to the time of the forecast: the start-up time of new replicas.
     ahead_seconds: int = 900
     #: Seconds between two samples of ``replicas``.
     sample_seconds: int = 300
@@ -90,31 +91,31 @@ class ScalingSpec(Wire, frozen=True):
     groups: tuple[ScalingGroupSpec, ...]
     #: Replicas over all groups; a HorizontalPodAutoscaler sets them through the scale subresource.
     replicas: int = 0
-    #: Most replicas over all groups; null for no limit beyond that of each group.
+    #: Maximum number of replicas over all groups; null: only the limits of the groups apply.
     quota: int | None = None
-    #: Label selector of the pods of the service as text, for a HorizontalPodAutoscaler.
+    #: Label selector of the service's pods as text, for a HorizontalPodAutoscaler.
     selector: str = ""
-    #: True if the workloads of the groups are scaled, or the division is only published.
+    #: Effect of the division: with ``Auto``, the workloads of the groups are scaled.
     scale_strategy: ScaleStrategy = ScaleStrategy.AUTO
     #: A forecast of the replicas; null for none.
     forecast: ScalingForecast | None = None
 
 
 class ScalingGroupStatus(Wire, frozen=True):
-    """What a group has."""
+    """Status of a group."""
 
     #: Name of the group.
     name: str
     #: Replicas that it sets, or would set in a preview.
     replicas: int = 0
-    #: Replicas that fit while some were unschedulable; null while all are scheduled.
+    #: Number of replicas that fit while some are unschedulable; null while all are scheduled.
     fits: int | None = None
-    #: Time since which this limit holds; null without it.
+    #: Start time of this limit; null without it.
     limited_time: str | None = None
 
 
 class ScalingForecastGroup(Wire, frozen=True):
-    """What a group would have."""
+    """Forecast for a group."""
 
     #: Name of the group.
     name: str
@@ -123,13 +124,13 @@ class ScalingForecastGroup(Wire, frozen=True):
 
 
 class ScalingForecastStatus(Wire, frozen=True):
-    """The forecast and what it would change."""
+    """The forecast and the resulting division."""
 
     #: Expected replicas; null before the first season is complete.
     replicas: int | None = None
-    #: Error of the forecasts of the kept samples in percent of their sum; null without one.
+    #: Error of the forecasts of the kept samples, in percent of their sum; null without a forecast.
     error_percent: int | None = None
-    #: Division of the larger one of the expected and the wanted replicas.
+    #: Division of the larger of the expected and the desired replicas.
     groups: tuple[ScalingForecastGroup, ...] = ()
     #: Time of the last sample.
     sampled_time: str | None = None
@@ -142,7 +143,7 @@ class ScalingStatus(Wire, frozen=True):
 
     #: Replicas over all groups.
     replicas: int = 0
-    #: Replicas that no group can take.
+    #: Number of replicas that fit no group.
     unmet: int = 0
     #: Label selector of the pods as text.
     selector: str = ""
@@ -152,7 +153,7 @@ class ScalingStatus(Wire, frozen=True):
     forecast: ScalingForecastStatus | None = None
     #: Generation of the spec that was divided.
     observed_generation: int = 0
-    #: ``Divided``: whether all replicas have a group.
+    #: ``Divided``: whether all replicas are assigned to a group.
     conditions: tuple[Condition, ...] = ()
 
 

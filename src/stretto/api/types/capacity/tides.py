@@ -13,7 +13,7 @@ class TideLabel(Wire, frozen=True):
 
 
 class TideTaint(Wire, frozen=True):
-    """A taint of the nodes of one side."""
+    """A taint of the online or the offline nodes."""
 
     #: Its key.
     key: str
@@ -48,7 +48,7 @@ class TideNodeConfigs(Wire, frozen=True):
 
 
 class TideWatermark(Wire, frozen=True):
-    """The taints of the two sides."""
+    """The taints of online and of offline nodes."""
 
     #: Taint of offline nodes; null for ``tide.katalyst.kubewharf.io/online-not-used=true``.
     evict_online_pod_taint: TideTaint | None = None
@@ -57,16 +57,16 @@ class TideWatermark(Wire, frozen=True):
 
 
 class TideEvictStrategy(Wire, frozen=True):
-    """How the pods of the other side are evicted."""
+    """Strategy of evicting online or offline pods."""
 
-    #: ``watermark``, the only strategy: by taints.
+    #: ``watermark``, eviction by taints, is the only strategy.
     type: str = ""
     #: The taints.
     watermark: TideWatermark = TideWatermark()
 
 
 class TideNodePoolSpec(Wire, frozen=True):
-    """The nodes of the pool and how they switch."""
+    """The nodes of the pool and their switching."""
 
     #: The nodes and their labels.
     node_configs: TideNodeConfigs
@@ -104,7 +104,7 @@ class TideNodePool(Wire, frozen=True):
 
     #: Identity.
     metadata: ObjectMeta
-    #: The nodes and how they switch.
+    #: The nodes and their switching.
     spec: TideNodePoolSpec
     #: The nodes by name.
     status: TideNodePoolStatus = TideNodePoolStatus()

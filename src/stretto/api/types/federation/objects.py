@@ -1,7 +1,7 @@
 """Configuration and internal objects of ``core.kubeadmiral.io/v1alpha1``.
 
-SchedulingProfile, webhooks and FederatedTypeConfig configure the controllers. FederatedObject,
-CollectedStatus and PropagatedVersion are written by controllers for each other.
+SchedulingProfile, webhooks and FederatedTypeConfig configure the controllers. Controllers write
+FederatedObject, CollectedStatus and PropagatedVersion for each other.
 """
 
 from enum import StrEnum
@@ -29,9 +29,9 @@ class SchedulingPlugin(Wire, frozen=True):
 class PluginSet(Wire, frozen=True):
     """Changes of the default plugins of one stage."""
 
-    #: Plugins after those of the default.
+    #: Additional plugins, after the default ones.
     enabled: tuple[SchedulingPlugin, ...] = ()
-    #: Default plugins to leave out; ``*`` for all.
+    #: Default plugins to disable; ``*`` for all.
     disabled: tuple[SchedulingPlugin, ...] = ()
 
 
@@ -42,7 +42,7 @@ class SchedulingPlugins(Wire, frozen=True):
     filter: PluginSet = PluginSet()
     #: Plugins that rate clusters.
     score: PluginSet = PluginSet()
-    #: Plugins that choose among the clusters.
+    #: Plugins that select among the clusters.
     select: PluginSet = PluginSet()
     #: The plugin that divides replicas; an extension of KubeAdmiral's profile.
     replicas: PluginSet = PluginSet()
@@ -78,7 +78,7 @@ class WebhookTLSConfig(Wire, frozen=True):
 
     #: True if the certificate of the server is not verified.
     insecure: bool = False
-    #: Name in the certificate, where it differs from the address.
+    #: Name in the certificate, if it differs from the address.
     server_name: str = ""
     #: Client certificate, base64 of PEM.
     cert_data: str = ""
@@ -89,30 +89,31 @@ class WebhookTLSConfig(Wire, frozen=True):
 
 
 class WebhookConfigurationSpec(Wire, frozen=True):
-    """Where a webhook is called."""
+    """Address of a webhook."""
 
     #: Versions of the payload that the server understands.
     payload_versions: tuple[str, ...] = ()
     #: Start of the address.
     url_prefix: str = ""
-    #: Path for the filter stage; empty where the server has none.
+    #: Path for the filter stage; empty if the server does not support it.
     filter_path: str = ""
-    #: Path for the score stage; empty where the server has none.
+    #: Path for the score stage; empty if the server does not support it.
     score_path: str = ""
-    #: Path for the select stage; empty where the server has none.
+    #: Path for the select stage; empty if the server does not support it.
     select_path: str = ""
-    #: Path for the replicas stage; empty where the server has none. An extension of KubeAdmiral's.
+    #: Path for the replicas stage; empty if the server does not support it. An extension of
+    #: KubeAdmiral's configuration.
     replicas_path: str = ""
     #: TLS; absent for the defaults.
     tls_config: WebhookTLSConfig | None = None
-    #: Longest time of a call, for example ``5s``.
+    #: Timeout of a call, for example ``5s``.
     http_timeout: str = "5s"
 
 
 class SchedulerPluginWebhookConfiguration(TypedObject, frozen=True):
     """A plugin that runs on another server."""
 
-    #: Where it is called.
+    #: Address and timeout.
     spec: WebhookConfigurationSpec = WebhookConfigurationSpec()
 
 
@@ -120,7 +121,7 @@ class SchedulerPluginWebhookConfiguration(TypedObject, frozen=True):
 
 
 class StatusCombination(StrEnum):
-    """How the values of all members become one."""
+    """Function that combines the values of all members."""
 
     SUM = "Sum"
     MIN = "Min"
@@ -131,7 +132,7 @@ class StatusCombination(StrEnum):
 
 
 class StatusRule(Wire, frozen=True):
-    """How one field of the status of the source is computed; an extension of Stretto."""
+    """Computation of one field of the source's status; an extension of Stretto."""
 
     #: Path of the field under ``status``, with dots.
     field: str
@@ -139,41 +140,41 @@ class StatusRule(Wire, frozen=True):
     cel: str = ""
     #: JSONPath of a value in the object of each member.
     json_path: str = ""
-    #: How the values of ``jsonPath`` become one.
+    #: Function that combines the values of ``jsonPath``.
     combine: StatusCombination = StatusCombination.SUM
 
 
 class StatusAggregation(Wire, frozen=True):
-    """True if the status of members is merged into the source."""
+    """Aggregation of the members' status in the source."""
 
-    #: True if it is.
+    #: True if the status of members is merged into the source.
     enabled: bool = True
-    #: Rules for the fields of the status; absent for those of built-in kinds.
+    #: Rules for the fields of the status; absent for the rules of built-in kinds.
     rules: tuple[StatusRule, ...] = ()
 
 
 class StatusCollection(Wire, frozen=True):
-    """True if fields of members are collected."""
+    """Collection of fields of members."""
 
-    #: True if they are.
+    #: True if fields of members are collected.
     enabled: bool = True
     #: Paths of the fields, with dots.
     fields: tuple[str, ...] = ()
 
 
 class AutoMigrationSwitch(Wire, frozen=True):
-    """True if pods of this kind may move to other clusters."""
+    """Automatic migration of unschedulable pods."""
 
-    #: True if they may.
+    #: True if pods of this kind may move to other clusters.
     enabled: bool = False
 
 
 class PathDefinition(Wire, frozen=True):
-    """Paths of the fields of a workload, with dots; empty where the kind has none."""
+    """Paths of the fields of a workload, with dots; empty for fields that the kind lacks."""
 
     #: Label selector of the pods.
     label_selector: str = ""
-    #: Wanted replicas.
+    #: Desired replicas.
     replicas_spec: str = ""
     #: Observed replicas.
     replicas_status: str = ""
@@ -184,35 +185,35 @@ class PathDefinition(Wire, frozen=True):
 
 
 class FederatedTypeConfigSpec(Wire, frozen=True):
-    """How objects of one kind are federated."""
+    """Federation of the objects of one kind."""
 
     #: The kind.
     source_type: APIResource = APIResource()
-    #: Merging of the status of members; absent for enabled.
+    #: Aggregation of the members' status; absent means enabled.
     status_aggregation: StatusAggregation | None = None
-    #: Collection of fields of members; absent for none.
+    #: Collection of fields of members; absent means disabled.
     status_collection: StatusCollection | None = None
-    #: Movement of unschedulable pods; absent for none.
+    #: Migration of unschedulable pods; absent means disabled.
     auto_migration: AutoMigrationSwitch | None = None
-    #: Controllers that work on an object before it is written to members, group by group.
+    #: Controllers that process an object before it is written to members, group by group.
     controllers: tuple[tuple[str, ...], ...] = ()
     #: Paths of the fields of a workload.
     path_definition: PathDefinition = PathDefinition()
 
 
 class FederatedTypeConfigStatus(Wire, frozen=True):
-    """True if a configuration is used."""
+    """Status of a configuration."""
 
-    #: Condition ``Accepted``, once there was something to report.
+    #: Condition ``Accepted``, once there is something to report.
     conditions: tuple[Condition, ...] = ()
 
 
 class FederatedTypeConfig(TypedObject, frozen=True):
-    """Configuration of one kind."""
+    """Configuration of one federated kind."""
 
     #: Configuration.
     spec: FederatedTypeConfigSpec = FederatedTypeConfigSpec()
-    #: True if it is used.
+    #: Status.
     status: FederatedTypeConfigStatus = FederatedTypeConfigStatus()
 
 
@@ -227,7 +228,7 @@ class ClusterReference(Wire, frozen=True):
 
 
 class ControllerPlacement(Wire, frozen=True):
-    """Clusters that one controller has chosen; all controllers together place an object."""
+    """Clusters chosen by one controller; the placements of all controllers together are used."""
 
     #: The controller.
     controller: str
@@ -242,7 +243,7 @@ class OverridePatch(Wire, frozen=True):
     path: str
     #: ``replace``, ``add`` or ``remove``; empty for ``replace``.
     op: str = ""
-    #: The value; none for ``remove``.
+    #: The value; absent for ``remove``.
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -256,7 +257,7 @@ class ClusterPatches(Wire, frozen=True):
 
 
 class ControllerOverrides(Wire, frozen=True):
-    """Differences between clusters that one controller has computed."""
+    """Differences between clusters computed by one controller."""
 
     #: The controller.
     controller: str
@@ -276,15 +277,15 @@ class LeaderReference(Wire, frozen=True):
 
 
 class FederatedObjectSpec(Wire, frozen=True):
-    """An object, where it goes and how it differs there."""
+    """An object, its placement and its differences between clusters."""
 
-    #: The object as it goes to members, before the differences.
+    #: The object for all members, before the differences are applied.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     #: Placements by controller; the effective placement is their union.
     placements: tuple[ControllerPlacement, ...] = ()
     #: Differences by controller.
     overrides: tuple[ControllerOverrides, ...] = ()
-    #: Objects whose placement this one follows.
+    #: Objects whose placement this object follows.
     follows: tuple[LeaderReference, ...] = ()
 
 
@@ -316,14 +317,14 @@ class ClusterStatus(Wire, frozen=True):
     cluster: str
     #: A ``PropagationStatus``.
     status: str = ""
-    #: Generation of the member's object that its status describes.
+    #: Generation of the member's object to which its status refers.
     last_observed_generation: int = 0
 
 
 class FederatedObjectStatus(Wire, frozen=True):
     """Progress of an object."""
 
-    #: Generation that the members have.
+    #: Generation that all members have.
     synced_generation: int = 0
     #: Condition ``Propagated``.
     conditions: tuple[Condition, ...] = ()
@@ -332,16 +333,16 @@ class FederatedObjectStatus(Wire, frozen=True):
 
 
 class FederatedObject(TypedObject, frozen=True):
-    """An object of a namespace on its way to members."""
+    """A namespaced object that is propagated to members."""
 
-    #: What goes where.
+    #: The object, its placement and its differences.
     spec: FederatedObjectSpec = FederatedObjectSpec()
     #: Progress.
     status: FederatedObjectStatus = FederatedObjectStatus()
 
 
 class ClusterFederatedObject(FederatedObject, frozen=True):
-    """An object without a namespace on its way to members."""
+    """A cluster-scoped object that is propagated to members."""
 
 
 class CollectedCluster(Wire, frozen=True):
@@ -351,7 +352,7 @@ class CollectedCluster(Wire, frozen=True):
     cluster: str
     #: The fields.
     collected_fields: dict[str, Any] = msgspec.field(default_factory=dict)
-    #: Why they could not be read.
+    #: Reason why they could not be read.
     error: str = ""
 
 
@@ -365,7 +366,7 @@ class CollectedStatus(TypedObject, frozen=True):
 
 
 class ClusterCollectedStatus(CollectedStatus, frozen=True):
-    """Fields of an object without a namespace in all its clusters."""
+    """Fields of a cluster-scoped object in all its clusters."""
 
 
 class ClusterObjectVersion(Wire, frozen=True):
@@ -378,7 +379,7 @@ class ClusterObjectVersion(Wire, frozen=True):
 
 
 class PropagatedVersionStatus(Wire, frozen=True):
-    """What members have received."""
+    """Versions that members have received."""
 
     #: Digest of the template.
     template_version: str = ""
@@ -396,4 +397,4 @@ class PropagatedVersion(TypedObject, frozen=True):
 
 
 class ClusterPropagatedVersion(PropagatedVersion, frozen=True):
-    """Versions of a federated object without a namespace in its clusters."""
+    """Versions of a federated cluster-scoped object in its clusters."""

@@ -1,7 +1,7 @@
-"""Policies and clusters of ``core.kubeadmiral.io/v1alpha1``: what users write.
+"""Policies and clusters of ``core.kubeadmiral.io/v1alpha1``, which users write.
 
-The fields follow KubeAdmiral's wire contract, so that its manifests are accepted unchanged.
-Objects that controllers write for each other are in ``api.types.federation.objects``.
+The fields follow KubeAdmiral's wire contract, so that its manifests are accepted unchanged. Objects
+that controllers write for each other are in ``api.types.federation.objects``.
 """
 
 from enum import StrEnum
@@ -17,7 +17,7 @@ from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
 
 
 class TypedObject(Wire, frozen=True):
-    """An object that states its kind."""
+    """An object with its own apiVersion and kind."""
 
     #: Group and version.
     api_version: str = ""
@@ -35,15 +35,15 @@ class SecretReference(Wire, frozen=True):
 
 
 class FederatedClusterSpec(Wire, frozen=True):
-    """How a member cluster is reached."""
+    """Access to a member cluster."""
 
     #: Address of its API server.
     api_endpoint: str = ""
     #: True if the certificate of the API server is not verified.
     insecure: bool = False
-    #: True if a ServiceAccount in the member is used instead of the credentials in the Secret.
+    #: True if a ServiceAccount in the member replaces the credentials in the Secret.
     use_service_account: bool = False
-    #: The Secret with the credentials to join.
+    #: The Secret with the credentials for joining.
     secret_ref: SecretReference = SecretReference()
     #: Taints, which policies may tolerate.
     taints: tuple[Taint, ...] = ()
@@ -52,11 +52,11 @@ class FederatedClusterSpec(Wire, frozen=True):
 class ClusterResources(Wire, frozen=True):
     """Capacity of a member cluster."""
 
-    #: Number of nodes that take pods; absent before the first observation.
+    #: Number of nodes that accept pods; absent before the first observation.
     schedulable_nodes: int | None = None
     #: Sum of the allocatable resources of these nodes.
     allocatable: ResourceList = NO_AMOUNTS
-    #: The allocatable resources without the requests of the pods in the cluster.
+    #: The allocatable resources minus the requests of the pods in the cluster.
     available: ResourceList = NO_AMOUNTS
 
 
@@ -84,14 +84,14 @@ class FederatedClusterStatus(Wire, frozen=True):
     resources: ClusterResources = ClusterResources()
     #: Kinds that it serves.
     api_resource_types: tuple[APIResource, ...] = ()
-    #: True if joining has written anything to the member.
+    #: True if the join has written anything to the member.
     join_performed: bool = False
 
 
 class FederatedCluster(TypedObject, frozen=True):
     """A member cluster."""
 
-    #: How it is reached.
+    #: Access to the cluster.
     spec: FederatedClusterSpec = FederatedClusterSpec()
     #: Observed state.
     status: FederatedClusterStatus = FederatedClusterStatus()
@@ -101,14 +101,14 @@ class FederatedCluster(TypedObject, frozen=True):
 
 
 class SchedulingMode(StrEnum):
-    """True if every cluster receives all replicas, or they are divided."""
+    """Duplicate all replicas to every cluster, or divide them."""
 
     DUPLICATE = "Duplicate"
     DIVIDE = "Divide"
 
 
 class ReplicasStrategy(StrEnum):
-    """How replicas are divided."""
+    """Strategy of dividing replicas."""
 
     SPREAD = "Spread"
     BINPACK = "Binpack"
@@ -117,18 +117,18 @@ class ReplicasStrategy(StrEnum):
 class Preferences(Wire, frozen=True):
     """Bounds and share of one cluster."""
 
-    #: Replicas that the cluster receives first.
+    #: Number of replicas that the cluster receives first.
     min_replicas: int = 0
-    #: Most replicas; absent for no bound.
+    #: Maximum number of replicas; absent for no limit.
     max_replicas: int | None = None
-    #: Share relative to the other clusters; absent for 0 where any cluster has one.
+    #: Share relative to the other clusters; absent means 0 if any cluster has a weight.
     weight: int | None = None
     #: Order of selection and of ``Binpack``; higher first.
     priority: int | None = None
 
 
 class DesiredPlacement(Wire, frozen=True):
-    """A cluster that a policy names."""
+    """A cluster of a policy."""
 
     #: Name of the cluster.
     cluster: str
@@ -137,23 +137,23 @@ class DesiredPlacement(Wire, frozen=True):
 
 
 class AutoMigrationTrigger(Wire, frozen=True):
-    """When pods are moved to other clusters."""
+    """Condition for moving pods to other clusters."""
 
-    #: Duration for which a pod is unschedulable before it counts, for example ``1m``.
+    #: Duration after which an unschedulable pod is moved, for example ``1m``.
     pod_unschedulable_for: str = "1m"
 
 
 class AutoMigration(Wire, frozen=True):
     """Move unschedulable pods to other clusters; absent means they stay."""
 
-    #: When pods are moved.
+    #: Condition for moving pods.
     when: AutoMigrationTrigger = AutoMigrationTrigger()
-    #: True if the unschedulable replicas stay in their cluster too.
+    #: True if the unschedulable replicas also stay in their cluster.
     keep_unschedulable_replicas: bool = False
 
 
 class RescheduleWhen(Wire, frozen=True):
-    """Changes that schedule an object again."""
+    """Changes after which an object is scheduled again."""
 
     #: The policy changed.
     policy_content_changed: bool = True
@@ -168,20 +168,20 @@ class RescheduleWhen(Wire, frozen=True):
 
 
 class ReplicaRescheduling(Wire, frozen=True):
-    """How replicas move when an object is scheduled again."""
+    """Movement of replicas when an object is scheduled again."""
 
     #: True if running replicas are kept where possible.
     avoid_disruption: bool = True
 
 
 class ReschedulePolicy(Wire, frozen=True):
-    """When and how an object is scheduled again."""
+    """Conditions and manner of scheduling an object again."""
 
-    #: True if the placement never changes once it is made.
+    #: True if a placement never changes.
     disable_rescheduling: bool = False
-    #: Changes that schedule an object again; absent for none of them.
+    #: Changes after which an object is scheduled again; absent for none of them.
     reschedule_when: RescheduleWhen | None = None
-    #: How replicas move.
+    #: Movement of replicas.
     replica_rescheduling: ReplicaRescheduling | None = None
 
 
@@ -203,50 +203,50 @@ class ClusterAffinityGroup(Wire, frozen=True):
 
     #: Terms on clusters, of which one must match.
     terms: tuple[NodeSelectorTerm, ...]
-    #: Name, for people.
+    #: Name, for users.
     name: str = ""
 
 
 class ClusterSpreadConstraint(Wire, frozen=True):
-    """How many values of a label the clusters have; an extension of Stretto."""
+    """Required number of distinct label values of the clusters; an extension of Stretto."""
 
     #: Label of clusters, such as a region or a provider.
     label: str
-    #: Least values.
+    #: Minimum number of values.
     min_groups: int = 1
-    #: Most values; absent for no bound.
+    #: Maximum number of values; absent for no limit.
     max_groups: int | None = None
 
 
 class PropagationPolicySpec(Wire, frozen=True):
-    """Where objects go."""
+    """Placement of objects."""
 
-    #: True if replicas are divided.
+    #: Duplicate all replicas, or divide them.
     scheduling_mode: SchedulingMode
     #: Name of a SchedulingProfile; empty for the default plugins.
     scheduling_profile: str = ""
-    #: How replicas are divided in the mode ``Divide``.
+    #: Strategy of dividing replicas in the mode ``Divide``.
     replicas_strategy: ReplicasStrategy = ReplicasStrategy.SPREAD
     #: Labels that clusters must have.
     cluster_selector: dict[str, str] = NO_TEXTS
     #: Terms on clusters, of which one must match; absent matches every cluster.
     cluster_affinity: tuple[NodeSelectorTerm, ...] | None = None
-    #: Alternatives in order: the first with a feasible cluster limits the clusters; an extension
-    #: of Stretto.
+    #: Alternatives in order: the first alternative with a feasible cluster limits the clusters; an
+    #: extension of Stretto.
     cluster_affinities: tuple[ClusterAffinityGroup, ...] = ()
     #: Spread over values of labels; an extension of Stretto.
     spread_constraints: tuple[ClusterSpreadConstraint, ...] = ()
-    #: Taints of clusters that are tolerated.
+    #: Tolerated taints of clusters.
     tolerations: tuple[Toleration, ...] = ()
-    #: Largest number of clusters; absent for no bound.
+    #: Maximum number of clusters; absent for no limit.
     max_clusters: int | None = None
-    #: Clusters by name, with bounds and shares; absent for every cluster.
+    #: Clusters by name, with bounds and shares; absent for all clusters.
     placement: tuple[DesiredPlacement, ...] = ()
-    #: True if the objects that a workload refers to do not follow it.
+    #: True if the objects that a workload references do not follow it.
     disable_follower_scheduling: bool = False
-    #: True if unschedulable pods move to other clusters.
+    #: Migration of unschedulable pods to other clusters; absent means they stay.
     auto_migration: AutoMigration | None = None
-    #: When and how objects are scheduled again; absent for changes of the policy only.
+    #: Conditions of scheduling objects again; absent: only changes of the policy.
     reschedule_policy: ReschedulePolicy | None = None
     #: Objects that need no label to use this policy; an extension of Stretto.
     resource_selectors: tuple[ResourceSelector, ...] = ()
@@ -290,14 +290,14 @@ class PropagationPolicy(Wire, frozen=True):
 
 
 class ClusterPropagationPolicy(PropagationPolicy, frozen=True):
-    """Placement rules of the objects of any namespace, and of objects without one."""
+    """Placement rules for objects of all namespaces, and for cluster-scoped objects."""
 
 
 # ---------------------------------------------------------------- overrides
 
 
 class TargetClusters(Wire, frozen=True):
-    """Clusters of an override rule; the three conditions must all hold."""
+    """Clusters of an override rule; all three conditions must be met."""
 
     #: Names; empty for any.
     clusters: tuple[str, ...] = ()
@@ -308,7 +308,7 @@ class TargetClusters(Wire, frozen=True):
 
 
 class OverriderOperator(StrEnum):
-    """What an overrider does to its value."""
+    """Operation of an overrider on its value."""
 
     ADD_IF_ABSENT = "addIfAbsent"
     OVERWRITE = "overwrite"
@@ -332,7 +332,7 @@ class ImageOperation(Wire, frozen=True):
     image_component: ImageComponent
     #: The change.
     operator: OverriderOperator = OverriderOperator.OVERWRITE
-    #: The new value; none for ``delete``.
+    #: The new value; absent for ``delete``.
     value: str = ""
 
 
@@ -341,7 +341,7 @@ class ImageOverrider(Wire, frozen=True):
 
     #: Containers; empty for all.
     container_names: tuple[str, ...] = ()
-    #: JSON pointer to an image outside of a pod template; empty for containers.
+    #: JSON pointer to an image outside a pod template; empty for containers.
     image_path: str = ""
     #: Changes, in order.
     operations: tuple[ImageOperation, ...] = ()
@@ -363,7 +363,7 @@ class EnvVar(Wire, frozen=True):
 
     #: Name.
     name: str
-    #: Value; empty where ``value_from`` names a source.
+    #: Value; empty if ``value_from`` is set.
     value: str = ""
     #: Source of the value, as raw JSON.
     value_from: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -385,7 +385,7 @@ class StringMapOverrider(Wire, frozen=True):
 
     #: ``addIfAbsent``, ``overwrite`` or ``delete``.
     operator: OverriderOperator = OverriderOperator.OVERWRITE
-    #: Keys and values; values are ignored by ``delete``.
+    #: Keys and values; ``delete`` ignores the values.
     value: dict[str, str] = NO_TEXTS
 
 
@@ -396,7 +396,7 @@ class JSONPatchOverrider(Wire, frozen=True):
     path: str
     #: ``replace``, ``add`` or ``remove``; empty for ``replace``.
     operator: str = ""
-    #: The value; none for ``remove``.
+    #: The value; absent for ``remove``.
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -415,7 +415,7 @@ class Overriders(Wire, frozen=True):
     annotations: tuple[StringMapOverrider, ...] = ()
     #: Labels.
     labels: tuple[StringMapOverrider, ...] = ()
-    #: Anything.
+    #: Any other field.
     jsonpatch: tuple[JSONPatchOverrider, ...] = ()
 
 
@@ -429,7 +429,7 @@ class OverrideRule(Wire, frozen=True):
 
 
 class OverridePolicySpec(Wire, frozen=True):
-    """Rules, in order; each sees what the earlier ones have changed."""
+    """Rules in order; each rule sees the changes of the earlier ones."""
 
     #: The rules.
     override_rules: tuple[OverrideRule, ...] = ()
@@ -445,4 +445,4 @@ class OverridePolicy(TypedObject, frozen=True):
 
 
 class ClusterOverridePolicy(OverridePolicy, frozen=True):
-    """Differences between clusters for objects of any namespace, and of objects without one."""
+    """Differences between clusters for objects of all namespaces and cluster-scoped objects."""

@@ -1,4 +1,4 @@
-"""Values of the annotations by which one object steers its federation, as JSON on the wire."""
+"""Values of annotations by which an object controls its federation, as JSON on the wire."""
 
 import msgspec
 
@@ -6,16 +6,16 @@ from stretto.api.wire.meta import NodeSelectorTerm, Wire
 
 
 class PreferredClusterTerm(Wire, frozen=True):
-    """Points for the clusters that match a term."""
+    """Score for clusters that match a term."""
 
-    #: Points.
+    #: Score.
     weight: int
     #: The term.
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
 class ClusterSelectorTerms(Wire, frozen=True):
-    """Terms of which one must match."""
+    """Terms, of which one must match."""
 
     #: The terms.
     cluster_selector_terms: tuple[NodeSelectorTerm, ...] = ()
@@ -42,36 +42,36 @@ class AffinityAnnotation(Wire, frozen=True):
 
 
 class ReplicasMigration(Wire, frozen=True):
-    """A bound on the replicas in one cluster."""
+    """Limit on the replicas in one cluster."""
 
     #: The cluster.
     cluster: str
-    #: Most replicas; absent for no bound.
+    #: Maximum number of replicas; absent for no limit.
     limited_capacity: int | None = None
 
 
 class WorkloadMigration(Wire, frozen=True):
-    """A cluster that a workload leaves for a time."""
+    """A cluster that a workload must not use for a time."""
 
     #: The cluster.
     cluster: str
-    #: RFC 3339 time at which the cluster may be used again.
+    #: RFC 3339 time from which the cluster may be used again.
     valid_until: str = ""
 
 
 class MigrationConfiguration(Wire, frozen=True):
     """The annotation ``kubeadmiral.io/migration-configuration``."""
 
-    #: Bounds on replicas.
+    #: Limits on replicas.
     replicas_migrations: tuple[ReplicasMigration, ...] = ()
-    #: Clusters to leave.
+    #: Clusters not to use.
     workload_migrations: tuple[WorkloadMigration, ...] = ()
 
 
 class AutoMigrationInfo(Wire, frozen=True):
     """The annotation ``kubeadmiral.io/auto-migration-info``."""
 
-    #: Replicas that a cluster is known to hold.
+    #: Number of replicas that fit in each cluster, as far as known.
     estimated_capacity: dict[str, int] | None = None
-    #: Replicas that run now.
+    #: Number of running replicas in each cluster.
     scheduled_replicas: dict[str, int] | None = None

@@ -1,1 +1,1 @@
-"""Rules of kinds about the cluster: access, network, storage, scaling, priorities, budgets."""
+"""Rules of cluster kinds: access, network, storage, scaling, priorities, budgets."""

@@ -11,12 +11,12 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 
 
 def check_role(item: Json, _old: Json | None) -> Errors:
-    """A Role."""
+    """Check a Role."""
     return _rules(item.get("rules") or (), namespaced=True)
 
 
 def check_cluster_role(item: Json, _old: Json | None) -> Errors:
-    """A ClusterRole."""
+    """Check a ClusterRole."""
     found = _rules(item.get("rules") or (), namespaced=False)
     aggregation = item.get("aggregationRule")
     if aggregation is not None:
@@ -56,12 +56,12 @@ def _rules(rules: Any, *, namespaced: bool) -> Errors:
 
 
 def check_role_binding(item: Json, old: Json | None) -> Errors:
-    """A RoleBinding."""
+    """Check a RoleBinding."""
     return _binding(item, old, ("Role", "ClusterRole"))
 
 
 def check_cluster_role_binding(item: Json, old: Json | None) -> Errors:
-    """A ClusterRoleBinding."""
+    """Check a ClusterRoleBinding."""
     return _binding(item, old, ("ClusterRole",))
 
 

@@ -41,7 +41,7 @@ _ONE_SOURCE: Final = "resource or service backend is required"
 
 
 def check_ingress(item: Json, _old: Json | None) -> Errors:
-    """An Ingress."""
+    """Check an Ingress."""
     spec = item.get("spec") or {}
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     found: Errors = []
@@ -136,7 +136,7 @@ def _backend(backend: Json, path: str) -> Errors:
 
 
 def check_ingress_class(item: Json, old: Json | None) -> Errors:
-    """An IngressClass."""
+    """Check an IngressClass."""
     spec = item.get("spec") or {}
     controller, path = spec.get("controller", ""), "spec.controller"
     found: Errors = []
@@ -165,7 +165,7 @@ def check_ingress_class(item: Json, old: Json | None) -> Errors:
 
 
 def check_network_policy(item: Json, _old: Json | None) -> Errors:
-    """A NetworkPolicy."""
+    """Check a NetworkPolicy."""
     spec = item.get("spec") or {}
     found = check_selector(spec.get("podSelector"), "spec.podSelector")
     for word, peers in (("ingress", "from"), ("egress", "to")):
@@ -249,7 +249,7 @@ def _within(inner: Any, outer: Any) -> bool:
 
 
 def check_endpoint_slice(item: Json, old: Json | None) -> Errors:
-    """An EndpointSlice."""
+    """Check an EndpointSlice."""
     kind = item.get("addressType", "")
     found: Errors = []
     if not kind:
@@ -313,7 +313,7 @@ def _slice_address(text: str, kind: str, path: str) -> Errors:
 
 
 def check_address(item: Json, old: Json | None) -> Errors:
-    """An IPAddress, whose owner never changes."""
+    """Check an IPAddress; its owner is immutable."""
     parent = (item.get("spec") or {}).get("parentRef")
     path = "spec.parentRef"
     if parent is None:
@@ -328,7 +328,7 @@ def check_address(item: Json, old: Json | None) -> Errors:
 
 
 def check_service_network(item: Json, old: Json | None) -> Errors:
-    """A ServiceCIDR."""
+    """Check a ServiceCIDR."""
     networks = (item.get("spec") or {}).get("cidrs") or []
     if old is not None and not networks:
         return [immutable("spec.cidrs", None)]

@@ -34,7 +34,7 @@ _MOST_PERIOD: Final = 1800
 
 
 def check_autoscaler(item: Json, _old: Json | None) -> Errors:
-    """A HorizontalPodAutoscaler in its second version."""
+    """Check a HorizontalPodAutoscaler of ``autoscaling/v2``."""
     spec = item.get("spec") or {}
     metrics = spec.get("metrics") or []
     found: Errors = []
@@ -219,7 +219,7 @@ def _policy(policy: Json, path: str) -> Errors:
 
 
 def check_autoscaler_status(item: Json, _old: Json) -> Errors:
-    """The status of a HorizontalPodAutoscaler."""
+    """Check the status of a HorizontalPodAutoscaler."""
     status = item.get("status") or {}
     found: Errors = []
     for name in ("currentReplicas", "desiredReplicas"):
@@ -228,7 +228,7 @@ def check_autoscaler_status(item: Json, _old: Json) -> Errors:
 
 
 def check_budget(item: Json, _old: Json | None) -> Errors:
-    """A PodDisruptionBudget."""
+    """Check a PodDisruptionBudget."""
     spec = item.get("spec") or {}
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     found: Errors = []
@@ -256,7 +256,7 @@ def check_budget(item: Json, _old: Json | None) -> Errors:
 
 
 def check_budget_status(item: Json, _old: Json) -> Errors:
-    """The status of a PodDisruptionBudget."""
+    """Check the status of a PodDisruptionBudget."""
     status = item.get("status") or {}
     names = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
     return [error for name in names for error in not_negative(status.get(name), f"status.{name}")]

@@ -20,7 +20,7 @@ _SYSTEM: Final = ("system-node-critical", "system-cluster-critical")
 
 
 def check_priority_class(item: Json, old: Json | None) -> Errors:
-    """A PriorityClass."""
+    """Check a PriorityClass."""
     name, value = item["metadata"].get("name", ""), item.get("value") or 0
     if old is not None:
         found: Errors = []
@@ -44,7 +44,7 @@ def check_priority_class(item: Json, old: Json | None) -> Errors:
 
 
 def check_runtime_class(item: Json, old: Json | None) -> Errors:
-    """A RuntimeClass."""
+    """Check a RuntimeClass."""
     handler = item.get("handler", "")
     if not handler:
         return [required("handler")]
@@ -63,7 +63,7 @@ def check_runtime_class(item: Json, old: Json | None) -> Errors:
 
 
 def check_lease(item: Json, _old: Json | None) -> Errors:
-    """A Lease."""
+    """Check a Lease."""
     spec = item.get("spec") or {}
     found: Errors = []
     seconds = spec.get("leaseDurationSeconds")

@@ -24,7 +24,7 @@ _ID_LIMIT: Final = 256
 
 
 def check_storage_class(item: Json, old: Json | None) -> Errors:
-    """A StorageClass."""
+    """Check a StorageClass."""
     found: Errors = []
     provisioner = item.get("provisioner", "")
     if not provisioner:
@@ -43,7 +43,7 @@ def check_storage_class(item: Json, old: Json | None) -> Errors:
 
 
 def check_attributes_class(item: Json, old: Json | None) -> Errors:
-    """A VolumeAttributesClass."""
+    """Check a VolumeAttributesClass."""
     found = [
         forbidden(name, f"updates to {name} are forbidden.")
         for name in ("driverName", "parameters")
@@ -58,7 +58,7 @@ def check_attributes_class(item: Json, old: Json | None) -> Errors:
 
 
 def check_driver(item: Json, old: Json | None) -> Errors:
-    """A CSIDriver."""
+    """Check a CSIDriver."""
     spec = item.get("spec") or {}
     name = item["metadata"].get("name", "")
     found = [invalid("metadata.name", name, each) for each in driver_name(name)] if name else []
@@ -91,7 +91,7 @@ def check_driver(item: Json, old: Json | None) -> Errors:
 
 
 def check_csi_node(item: Json, old: Json | None) -> Errors:
-    """A CSINode, whose drivers never change."""
+    """Check a CSINode; its drivers are immutable."""
     drivers = (item.get("spec") or {}).get("drivers") or []
     before = {
         each.get("name"): each for each in ((old or {}).get("spec") or {}).get("drivers") or ()
@@ -122,7 +122,7 @@ def _fixed(driver: Json) -> Json:
 
 
 def _internal(driver: Json) -> Json:
-    """A driver as kube-apiserver shows it."""
+    """A driver in the form that kube-apiserver shows in messages."""
     return {
         "Name": driver.get("name", ""),
         "NodeID": driver.get("nodeID", ""),
@@ -163,7 +163,7 @@ _ATTACHMENT: Final = members(
 
 
 def check_attachment(item: Json, old: Json | None) -> Errors:
-    """A VolumeAttachment, whose spec never changes."""
+    """Check a VolumeAttachment; its spec is immutable."""
     found = _ATTACHMENT(item.get("spec"), "spec")
     if old is not None and item.get("spec") != old.get("spec"):
         found.append(immutable("spec", item.get("spec")))
@@ -171,7 +171,7 @@ def check_attachment(item: Json, old: Json | None) -> Errors:
 
 
 def check_capacity(item: Json, old: Json | None) -> Errors:
-    """A CSIStorageCapacity."""
+    """Check a CSIStorageCapacity."""
     name = item.get("storageClassName", "")
     found = [invalid("storageClassName", name, each) for each in dns_subdomain(name)]
     found += check_selector(item.get("nodeTopology"), "nodeTopology")

@@ -1,4 +1,4 @@
-"""The rules of kinds about the cluster."""
+"""The rules of cluster kinds."""
 
 from collections.abc import Mapping
 from typing import Final

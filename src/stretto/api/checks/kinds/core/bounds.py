@@ -23,7 +23,7 @@ _COUNTED: Final = frozenset(
         "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
     }
 )  # fmt: skip
-"""Amounts of a quota that are whole numbers."""
+"""Resources of a quota whose amounts are whole numbers."""
 _SCOPES: Final = (
     "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
     "CrossNamespacePodAffinity", "VolumeAttributesClass",
@@ -38,12 +38,12 @@ _HUGE: Final = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
 _STANDARD: Final = _COMPUTE | _COUNTED | {"storage", "requests.storage"}
 _LIMITED: Final = ("Pod", "Container", "PersistentVolumeClaim")
 _MOST_PROBLEMS: Final = 16
-"""Most errors that show all scopes of a quota."""
+"""Maximum number of errors that list all scopes of a quota."""
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
 
 def check_limit_range(item: Json, _old: Json | None) -> Errors:
-    """A LimitRange."""
+    """Check a LimitRange."""
     found: Errors = []
     kinds: set[str] = set()
     for index, limit in enumerate((item.get("spec") or {}).get("limits") or ()):
@@ -82,7 +82,7 @@ def _limit(limit: Json, kind: str, where: str) -> Errors:
 
 
 def _bounds(parts: dict[str, Json], key: str, where: str) -> Errors:
-    """The amounts of one resource among themselves."""
+    """Check the amounts of one resource against each other."""
     text = {name: amounts.get(key) for name, amounts in parts.items()}
     value = {name: None if each is None else nano(each, where) for name, each in text.items()}
     found: Errors = []
@@ -133,7 +133,7 @@ def _ratio(text: Json, value: dict[str, int | None], key: str, where: str) -> Er
 
 
 def check_quota(item: Json, old: Json | None) -> Errors:
-    """A ResourceQuota."""
+    """Check a ResourceQuota."""
     spec = item.get("spec") or {}
     found = _amounts(spec.get("hard") or {}, "spec.hard")
     found += _scopes(spec.get("scopes") or [], spec.get("hard") or {})
@@ -165,7 +165,7 @@ def _amounts(amounts: Json, path: str) -> Errors:
 
 
 def _scopes(scopes: list[str], hard: Json) -> Errors:
-    """Errors show all scopes: one per scope and resource, up to a limit."""
+    """Check scopes; errors list all scopes, one per scope and resource, up to a limit."""
     problems = islice(_scope_problems(scopes, hard), _MOST_PROBLEMS)
     return [invalid("spec.scopes", scopes, each) for each in problems]
 
@@ -207,7 +207,7 @@ def _selectors(spec: Json) -> Errors:
 
 
 def check_quota_status(item: Json, _old: Json) -> Errors:
-    """The status of a ResourceQuota."""
+    """Check the status of a ResourceQuota."""
     status = item.get("status") or {}
     return _amounts(status.get("hard") or {}, "status.hard") + _amounts(
         status.get("used") or {}, "status.used"

@@ -43,7 +43,7 @@ def _immutable_data(item: Json, old: Json | None, names: tuple[str, ...]) -> Err
 
 
 def check_config_map(item: Json, old: Json | None) -> Errors:
-    """A ConfigMap."""
+    """Check a ConfigMap."""
     data, binary = item.get("data") or {}, item.get("binaryData") or {}
     found: Errors = []
     for key in sorted(data):
@@ -60,7 +60,7 @@ def check_config_map(item: Json, old: Json | None) -> Errors:
 
 
 def check_secret(item: Json, old: Json | None) -> Errors:
-    """A Secret."""
+    """Check a Secret."""
     data, kind = item.get("data") or {}, item.get("type", "")
     found = _keys(data, "data")
     if sum(len(value) * 3 // 4 for value in data.values()) > _MAX_DATA:
@@ -77,7 +77,7 @@ def check_secret(item: Json, old: Json | None) -> Errors:
 
 
 def _docker(data: Json, name: str) -> Errors:
-    """The credentials of a registry: a JSON text."""
+    """Check the credentials of a registry, a JSON text."""
     path = f"data[{name}]"
     if name not in data:
         return [required(path)]

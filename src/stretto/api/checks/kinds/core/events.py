@@ -13,7 +13,7 @@ _NEEDED: Final = ("reportingInstance", "action", "reason")
 
 
 def check_event(item: Json, _old: Json | None) -> Errors:
-    """An Event: it lies in the namespace of its object."""
+    """Check an Event; its namespace is the namespace of its object."""
     about = item.get("involvedObject") or item.get("regarding") or {}
     namespace, own = about.get("namespace", ""), item["metadata"].get("namespace", "")
     found: Errors = []
@@ -26,7 +26,7 @@ def check_event(item: Json, _old: Json | None) -> Errors:
 
 
 def _reported(item: Json) -> Errors:
-    """What an event with a precise time needs."""
+    """Check the fields that an event with a precise time requires."""
     word = "reportingController" if "regarding" in item else "reportingComponent"
     controller = item.get(word, "")
     found: Errors = []
@@ -41,7 +41,7 @@ def _reported(item: Json) -> Errors:
 
 
 def check_new_event(item: Json, old: Json | None) -> Errors:
-    """An Event of ``events.k8s.io``."""
+    """Check an Event of ``events.k8s.io``."""
     found = check_event(item, old)
     if old is not None:
         return found

@@ -9,7 +9,7 @@ from stretto.api.wire.quantity import nano
 
 
 def check_node(item: Json, old: Json | None) -> Errors:
-    """A Node."""
+    """Check a Node."""
     spec = item.get("spec") or {}
     found: Errors = []
     seen: set[tuple[str, str]] = set()
@@ -54,12 +54,12 @@ def _amounts(item: Json) -> Errors:
 
 
 def check_node_status(item: Json, _old: Json) -> Errors:
-    """The status of a Node."""
+    """Check the status of a Node."""
     return _amounts(item)
 
 
 def check_namespace(item: Json, _old: Json | None) -> Errors:
-    """A Namespace: its finalizers."""
+    """Check the finalizers of a Namespace."""
     found: Errors = []
     for name in (item.get("spec") or {}).get("finalizers") or ():
         found += check_finalizer(name, "spec.finalizers")
@@ -67,7 +67,7 @@ def check_namespace(item: Json, _old: Json | None) -> Errors:
 
 
 def check_namespace_status(item: Json, _old: Json) -> Errors:
-    """The status of a Namespace: it ends when it is deleted, not by its phase."""
+    """Check the status of a Namespace; the phase must match the deletionTimestamp."""
     phase = (item.get("status") or {}).get("phase", "")
     deleted = "deletionTimestamp" in item["metadata"]
     if deleted and phase != "Terminating":
@@ -80,7 +80,7 @@ def check_namespace_status(item: Json, _old: Json) -> Errors:
 
 
 def check_finalize(item: Json, _old: Json) -> Errors:
-    """The finalizers of a Namespace."""
+    """Check a write of the finalizers of a Namespace."""
     return [
         error
         for index, name in enumerate((item.get("spec") or {}).get("finalizers") or ())

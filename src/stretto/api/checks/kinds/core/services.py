@@ -33,13 +33,13 @@ _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _EXTERNAL: Final = ("LoadBalancer", "NodePort")
 _ONLY_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
 _EXPOSED: Final = ("NodePort", "LoadBalancer")
-"""Types that need an address."""
+"""Types of Services that need a cluster IP."""
 _TIMEOUT: Final = between(1, 86_400)
 _RANGES: Final = "spec.LoadBalancerSourceRanges"
 
 
 def check_service(item: Json, old: Json | None) -> Errors:
-    """A Service."""
+    """Check a Service."""
     spec = item.get("spec") or {}
     kind = spec.get("type") or ""
     found: Errors = []
@@ -195,7 +195,7 @@ def _traffic(spec: Json, kind: str) -> Errors:
 
 
 def check_service_status(item: Json, _old: Json) -> Errors:
-    """The status of a Service."""
+    """Check the status of a Service."""
     ingress = ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     path = "status.loadBalancer.ingress"
     found: Errors = []
@@ -210,14 +210,14 @@ def check_service_status(item: Json, _old: Json) -> Errors:
 
 
 def _port_name(name: str, path: str, *, needed: bool) -> Errors:
-    """A name is needed where there are several ports."""
+    """Check the name of a port, which is required if there are several ports."""
     if not name:
         return [required(path)] if needed else []
     return [invalid(path, name, each) for each in dns_label(name)]
 
 
 def check_endpoints(item: Json, _old: Json | None) -> Errors:
-    """Endpoints."""
+    """Check Endpoints."""
     found: Errors = []
     for index, subset in enumerate(item.get("subsets") or ()):
         where = f"subsets[{index}]"
@@ -248,7 +248,7 @@ def _endpoint(address: Json, path: str) -> Errors:
 
 
 def _not_special(text: str, path: str) -> Errors:
-    """An address that other hosts can reach."""
+    """Check that an address is reachable by other hosts."""
     address = ipaddress.ip_address(text)
     checks = (
         (address.is_unspecified, f"may not be unspecified ({text})"),

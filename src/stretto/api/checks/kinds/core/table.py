@@ -1,4 +1,4 @@
-"""The rules of the core group, pods and their controllers aside."""
+"""The rules of the core group, except pods and their controllers."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -26,7 +26,7 @@ _OWNER: Final = "spec.persistentvolumesource"
 
 
 def check_claim_spec(spec: Json, path: str) -> Errors:
-    """The spec of a PVC."""
+    """Check the spec of a PVC."""
     found: Errors = []
     modes = spec.get("accessModes") or []
     if not modes:
@@ -51,7 +51,7 @@ def check_claim_spec(spec: Json, path: str) -> Errors:
 
 
 def check_claim(item: Json, old: Json | None) -> Errors:
-    """A PVC; its spec is fixed, except the size and the attributes of a bound one."""
+    """Check a PVC; its spec is immutable, except size and attributes of a bound PVC."""
     spec = item.get("spec") or {}
     found = check_claim_spec(spec, "spec")
     if old is None:
@@ -79,7 +79,7 @@ def _with_requests(before: Json, after: Json) -> Any:
 
 
 def _smaller(spec: Json, old: Json) -> Errors:
-    """The request of a PVC cannot become less than what it has."""
+    """Check that the request of a PVC does not decrease, unless it stays above the capacity."""
     path = "spec.resources.requests.storage"
     new = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     was = (((old.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
@@ -92,7 +92,7 @@ def _smaller(spec: Json, old: Json) -> Errors:
 
 
 def check_volume(item: Json, old: Json | None) -> Errors:
-    """A PersistentVolume."""
+    """Check a PersistentVolume."""
     spec = item.get("spec") or {}
     found: Errors = []
     modes = spec.get("accessModes") or []

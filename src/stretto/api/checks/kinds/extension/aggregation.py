@@ -26,7 +26,7 @@ _VERBS: Final = (
 
 
 def check_api_service(item: Json, _old: Json | None) -> Errors:
-    """An APIService."""
+    """Check an APIService."""
     spec = item.get("spec") or {}
     group, version = spec.get("group", ""), spec.get("version", "")
     found: Errors = []
@@ -70,7 +70,7 @@ def check_api_service(item: Json, _old: Json | None) -> Errors:
 
 
 def check_flow_schema(item: Json, _old: Json | None) -> Errors:
-    """A FlowSchema."""
+    """Check a FlowSchema."""
     spec = item.get("spec") or {}
     found: Errors = []
     precedence = spec.get("matchingPrecedence") or 0
@@ -164,7 +164,7 @@ def _verbs(verbs: list[str], path: str) -> Errors:
 
 
 def check_priority_level(item: Json, _old: Json | None) -> Errors:
-    """A PriorityLevelConfiguration."""
+    """Check a PriorityLevelConfiguration."""
     spec = item.get("spec") or {}
     name, kind = item["metadata"].get("name", ""), spec.get("type", "")
     found: Errors = []
@@ -249,7 +249,7 @@ _DECISIONS: Final = ("Approved", "Denied", "Failed")
 
 
 def check_signing_request(item: Json, old: Json | None) -> Errors:
-    """A CertificateSigningRequest."""
+    """Check a CertificateSigningRequest."""
     spec = item.get("spec") or {}
     if old is not None:
         return _changed_conditions(item, old, frozenset())
@@ -301,7 +301,7 @@ def _conditions(item: Json) -> list[str]:
 
 
 def _changed_conditions(item: Json, old: Json, free: frozenset[str]) -> Errors:
-    """Decisions about a request that a write adds or removes."""
+    """Check that a write neither adds nor removes decisions about a request."""
     path = "status.conditions"
     before, after = _conditions(old), _conditions(item)
     found: Errors = []
@@ -325,7 +325,7 @@ def _exclusive(item: Json) -> Errors:
 
 
 def check_signing_status(item: Json, old: Json) -> Errors:
-    """The status of a request: the certificate, or a failure."""
+    """Check the status of a request: the certificate, or a failure."""
     found: Errors = []
     certificate = (item.get("status") or {}).get("certificate")
     if certificate and _CERTIFICATE not in _decoded(certificate):
@@ -335,6 +335,6 @@ def check_signing_status(item: Json, old: Json) -> Errors:
 
 
 def check_approval(item: Json, old: Json) -> Errors:
-    """The decision about a request."""
+    """Check the decision about a request."""
     allowed = frozenset({"Approved", "Denied"})
     return _exclusive(item) + _changed_conditions(item, old, allowed)

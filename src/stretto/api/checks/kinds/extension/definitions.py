@@ -1,4 +1,4 @@
-"""Rules of CustomResourceDefinitions, without those of their schemas."""
+"""Rules of CustomResourceDefinitions, except those of their schemas."""
 
 import re
 from typing import Final
@@ -47,7 +47,7 @@ _STRATEGY: Final = choice("None", "Webhook")
 
 
 def check_definition(item: Json, old: Json | None) -> Errors:
-    """A CustomResourceDefinition."""
+    """Check a CustomResourceDefinition."""
     spec, name = item.get("spec") or {}, item["metadata"].get("name", "")
     names, group = spec.get("names") or {}, spec.get("group", "")
     found: Errors = []
@@ -103,7 +103,7 @@ def _versions(versions: list[Json]) -> Errors:
 
 
 def _internal(version: Json) -> Json:
-    """A version as kube-apiserver shows it when all versions share their schema."""
+    """A version as kube-apiserver shows it if all versions have the same schema."""
     return {
         "Name": version.get("name", ""),
         "Served": version.get("served", False),
@@ -121,7 +121,7 @@ _PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectab
 
 
 def version_parts(versions: list[Json]) -> list[tuple[str, str, Json]]:
-    """Path, name and version of each part; shared parts count once, for the definition."""
+    """Path, name and version of each part; common parts count once, for the definition."""
     found: list[tuple[str, str, Json]] = []
     for name in _PARTS:
         values = [each.get(name) for each in versions]
@@ -302,7 +302,7 @@ def _approval(item: Json, group: str) -> Errors:
 
 
 def _changes(spec: Json, old: Json) -> Errors:
-    """What a change may not touch: the group and the plural, and the rest once it is served."""
+    """Check a change: the group and the plural are immutable; once served, more fields are."""
     before = old.get("spec") or {}
     conditions = (old.get("status") or {}).get("conditions") or ()
     is_served = any(

@@ -29,7 +29,7 @@ _ONE_NODE: Final = (
 
 
 def check_claim(item: Json, old: Json | None) -> Errors:
-    """A ResourceClaim, whose spec never changes."""
+    """Check a ResourceClaim; its spec is immutable."""
     spec = item.get("spec") or {}
     if old is not None:
         if spec == (old.get("spec") or {}):
@@ -39,7 +39,7 @@ def check_claim(item: Json, old: Json | None) -> Errors:
 
 
 def check_claim_template(item: Json, old: Json | None) -> Errors:
-    """A ResourceClaimTemplate, whose spec never changes."""
+    """Check a ResourceClaimTemplate; its spec is immutable."""
     spec = item.get("spec") or {}
     found = _devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
     if old is not None and spec != old.get("spec"):
@@ -117,7 +117,7 @@ def _selectors(selectors: list[Json], path: str) -> Errors:
 
 
 def check_claim_status(item: Json, _old: Json) -> Errors:
-    """The status of a ResourceClaim."""
+    """Check the status of a ResourceClaim."""
     allocation = (item.get("status") or {}).get("allocation") or {}
     selector = allocation.get("nodeSelector")
     if selector is None:
@@ -126,13 +126,13 @@ def check_claim_status(item: Json, _old: Json) -> Errors:
 
 
 def check_class(item: Json, _old: Json | None) -> Errors:
-    """A DeviceClass."""
+    """Check a DeviceClass."""
     spec = item.get("spec") or {}
     return _selectors(spec.get("selectors") or [], "spec.selectors")
 
 
 def check_slice(item: Json, old: Json | None) -> Errors:
-    """A ResourceSlice."""
+    """Check a ResourceSlice."""
     spec = item.get("spec") or {}
     found = [invalid("spec.driver", spec["driver"], each) for each in _driver(spec)]
     if not spec.get("driver"):

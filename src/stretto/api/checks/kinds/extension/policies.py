@@ -28,7 +28,7 @@ _BOTH: Final = (
 
 
 def check_policy(item: Json, _old: Json | None) -> Errors:
-    """A ValidatingAdmissionPolicy; whether its expressions compile is checked elsewhere."""
+    """Check a ValidatingAdmissionPolicy, except the compilation of its expressions."""
     spec = item.get("spec") or {}
     found: Errors = []
     if spec.get("failurePolicy") is None:
@@ -87,7 +87,7 @@ def _constraints(constraints: Json | None, path: str) -> Errors:
 
 
 def check_matches(constraints: Json, path: str) -> Errors:
-    """What requests some constraints match."""
+    """Check match constraints of requests."""
     found: Errors = []
     if constraints.get("matchPolicy") is None:
         found.append(required(f"{path}.matchPolicy"))
@@ -147,13 +147,13 @@ def _validation(validation: Json, path: str) -> Errors:
 
 
 _MUTATIONS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-"""Members with the expression of a mutation, by its type."""
+"""Member with the expression of a mutation, by its type."""
 _CHANGING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 """Operations whose objects a policy can change."""
 
 
 def check_policy_binding(item: Json, _old: Json | None) -> Errors:
-    """A ValidatingAdmissionPolicyBinding."""
+    """Check a ValidatingAdmissionPolicyBinding."""
     spec = item.get("spec") or {}
     found = _policy_name(spec.get("policyName", ""))
     found += _param_ref(spec.get("paramRef"))
@@ -163,7 +163,7 @@ def check_policy_binding(item: Json, _old: Json | None) -> Errors:
 
 
 def check_mutating_binding(item: Json, _old: Json | None) -> Errors:
-    """A MutatingAdmissionPolicyBinding."""
+    """Check a MutatingAdmissionPolicyBinding."""
     spec = item.get("spec") or {}
     found = _policy_name(spec.get("policyName", "")) + _param_ref(spec.get("paramRef"))
     if spec.get("matchResources") is not None:
@@ -214,7 +214,7 @@ def _actions(actions: list[str]) -> Errors:
 
 
 def check_mutating_policy(item: Json, _old: Json | None) -> Errors:
-    """A MutatingAdmissionPolicy."""
+    """Check a MutatingAdmissionPolicy."""
     spec = item.get("spec") or {}
     found = _kind(spec.get("paramKind"))
     found += _constraints(spec.get("matchConstraints"), "spec.matchConstraints")
@@ -234,7 +234,7 @@ def check_mutating_policy(item: Json, _old: Json | None) -> Errors:
 
 
 def _mutation(mutation: Json, path: str) -> Errors:
-    """One mutation: it has the expression of its type and no other."""
+    """Check one mutation: it has the expression of its type and no other."""
     kind = mutation.get("patchType", "")
     if not kind:
         return [required(f"{path}.patchType")]
@@ -252,7 +252,7 @@ def _mutation(mutation: Json, path: str) -> Errors:
 
 
 def _mutable_operations(constraints: Json) -> Errors:
-    """Refuse operations whose objects no policy can change."""
+    """Check that a policy can change the objects of all operations."""
     path = "spec.matchConstraints.resourceRules.operations"
     return [
         unsupported(path, each, _CHANGING)

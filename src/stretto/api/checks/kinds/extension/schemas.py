@@ -30,7 +30,7 @@ _REASONS: Final = (
 
 
 def check_schema(schema: Json, path: str) -> Errors:
-    """The schema of a version: an object at the root."""
+    """Check the schema of a version; its root is an object."""
     found: Errors = []
     if schema.get("type") != "object":
         kind = schema.get("type", "")
@@ -53,7 +53,7 @@ def check_schema(schema: Json, path: str) -> Errors:
 
 
 def _node(schema: Json, path: str) -> Errors:
-    """One schema and those below it."""
+    """Check one schema and its sub-schemas."""
     found = [
         forbidden(f"{path}.{name}", detail)
         for name, detail in _FORBIDDEN.items()
@@ -102,7 +102,7 @@ def _own(schema: Json, path: str) -> Errors:
 
 
 def _default(schema: Json, path: str) -> Errors:
-    """A default must be valid by the schema that has it."""
+    """Check that a default is valid by its own schema."""
     errors = check_value(schema["default"], schema)
     return [
         replace(each, field=path) if each.field == "<nil>" else moved(each, path) for each in errors
@@ -193,7 +193,7 @@ def _keys(schema: Json, items: Json, path: str) -> Errors:
 
 
 def _logical(schema: Json, path: str) -> Errors:
-    """A schema within a junctor has value rules only."""
+    """Check that a schema within a junctor has only value validations."""
     found: Errors = []
     if schema.get("type") and not schema.get(INT_OR_STRING):
         detail = "must be empty to be structural"
@@ -209,7 +209,7 @@ def _logical(schema: Json, path: str) -> Errors:
 
 
 def _rules(rules: list[Json], path: str) -> Errors:
-    """Rules in CEL; whether they compile is checked elsewhere."""
+    """Check CEL rules, except their compilation."""
     found: Errors = []
     for index, rule in enumerate(rules):
         where = f"{path}[{index}]"
@@ -231,7 +231,7 @@ def _rules(rules: list[Json], path: str) -> Errors:
 
 
 def regex_problem(pattern: str) -> str:
-    """What Go's parser says about a regular expression; empty if nothing is wrong."""
+    """Return the error of Go's parser for a regular expression; empty if it is valid."""
     try:
         re.compile(pattern)
     except re.error as error:
@@ -255,7 +255,7 @@ def _go_text(error: re.error, pattern: str) -> str:
 
 
 def field_schema(schema: Json, json_path: str) -> Json | None:
-    """The schema at a simple JSON path; ``None`` if there is none."""
+    """Return the schema at a simple JSON path; ``None`` if there is none."""
     current: Json | None = schema
     for part in json_path.strip(".").split("."):
         current = (current.get("properties") or {}).get(part) if current else None

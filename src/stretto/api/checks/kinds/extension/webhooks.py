@@ -23,7 +23,7 @@ _SEGMENTS: Final = 3
 
 
 def check_webhooks(item: Json, _old: Json | None) -> Errors:
-    """A webhook configuration, mutating or validating."""
+    """Check a webhook configuration, mutating or validating."""
     found: Errors = []
     names: set[str] = set()
     for index, hook in enumerate(item.get("webhooks") or ()):
@@ -67,7 +67,7 @@ def _hook(hook: Json, where: str) -> Errors:
 
 
 def _versions(versions: list[str], where: str) -> Errors:
-    """The versions of reviews that a webhook reads."""
+    """Check the versions of reviews that a webhook accepts."""
     path = f"{where}.admissionReviewVersions"
     if not versions:
         return [required(path, "must specify one of v1, v1beta1")]
@@ -77,7 +77,7 @@ def _versions(versions: list[str], where: str) -> Errors:
 
 
 def check_client(client: Json, path: str) -> Errors:
-    """How the server reaches a webhook: by a URL or by a Service."""
+    """Check the address of a webhook: a URL or a Service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
@@ -121,7 +121,7 @@ def _url(url: str, path: str) -> Errors:
 
 
 def check_operations(rule: Json, path: str) -> Errors:
-    """Operations and resources that a rule selects."""
+    """Check operations and resources that a rule selects."""
     operations, found = rule.get("operations") or [], []
     if not operations:
         found.append(required(f"{path}.operations"))
@@ -166,7 +166,7 @@ def _resources(values: list[str], path: str) -> Errors:
 
 
 def check_conditions(conditions: list[Json], path: str) -> Errors:
-    """Match conditions: names and expressions; whether they compile is checked elsewhere."""
+    """Check match conditions: names and expressions, except their compilation."""
     found: Errors = []
     if len(conditions) > _MOST_CONDITIONS:
         detail = f"must have at most {_MOST_CONDITIONS} items"

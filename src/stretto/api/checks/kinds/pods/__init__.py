@@ -1,1 +1,1 @@
-"""Rules of pods: containers, volumes, security, placement, and what an update may change."""
+"""Rules of pods: containers, volumes, security, placement, and updates."""

@@ -1,4 +1,4 @@
-"""Warnings about pods that are valid and probably not meant."""
+"""Warnings about pods that are valid but probably not intended."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -19,7 +19,7 @@ _VOLUMES: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-"""Sources of volumes that have gone or will go."""
+"""Volume sources that are removed or deprecated."""
 _LABELS: Final = {
     "beta.kubernetes.io/arch": ("v1.14", "kubernetes.io/arch"),
     "beta.kubernetes.io/os": ("v1.14", "kubernetes.io/os"),
@@ -27,14 +27,14 @@ _LABELS: Final = {
     "failure-domain.beta.kubernetes.io/region": ("v1.17", "topology.kubernetes.io/region"),
     "failure-domain.beta.kubernetes.io/zone": ("v1.17", "topology.kubernetes.io/zone"),
 }
-"""Old labels of nodes: since when another one is used, and which."""
+"""Deprecated node labels: the version of deprecation, and the replacement."""
 _BYTES: Final = ("memory", "ephemeral-storage")
-"""Resources of whole bytes."""
+"""Resources with whole bytes as amounts."""
 _NEGATIVE: Final = "must be >= 0; negative values are invalid and will be treated as 1"
 
 
 def pod_warnings(spec: Json, path: str) -> Iterator[str]:
-    """The warnings about the spec of a pod or of a template at a path."""
+    """Yield the warnings about the spec of a pod or of a template at a path."""
     yield from _labels(spec, path)
     for index, each in enumerate(spec.get("volumes") or ()):
         for source in _VOLUMES.keys() & each.keys():
@@ -54,7 +54,7 @@ def pod_warnings(spec: Json, path: str) -> Iterator[str]:
 
 
 def _labels(spec: Json, path: str) -> Iterator[str]:
-    """Old labels of nodes, and constraints that count no pod."""
+    """Yield warnings about deprecated node labels, and constraints that match no pod."""
     for key in sorted(_LABELS.keys() & (spec.get("nodeSelector") or {}).keys()):
         yield f"{path}.nodeSelector[{key}]: {_instead(key)}"
     for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
@@ -93,7 +93,7 @@ def _container(container: Json, path: str) -> Iterator[str]:
 
 
 def _fractions(amounts: Json | None, path: str, names: tuple[str, ...]) -> Iterator[str]:
-    """Amounts of bytes that are not whole."""
+    """Yield warnings about fractional amounts of bytes."""
     for name in names:
         amount = (amounts or {}).get(name)
         if amount is not None and milli(amount, path) % 1000:

@@ -41,7 +41,7 @@ _SUBSCRIPTED: Final = ("metadata.annotations", "metadata.labels")
 
 @dataclass(frozen=True)
 class PodFrame:
-    """What the rules of a container read of its pod."""
+    """The parts of a pod that the rules of its containers read."""
 
     #: The spec of the pod.
     spec: Json
@@ -52,12 +52,12 @@ class PodFrame:
 
     @property
     def uses_host_users(self) -> bool:
-        """Return whether the pod runs in the user namespace of its node."""
+        """Return whether the pod uses the user namespace of its node."""
         return self.spec.get("hostUsers") is not False
 
 
 def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[Any]:
-    """What all kinds of containers have in common."""
+    """Check the rules that all kinds of containers have in common."""
     name, image = container.get("name", ""), container.get("image", "")
     if not name:
         yield required(f"{where}.name")
@@ -95,7 +95,7 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
 def check_containers(
     items: list[Json], path: str, names: set[str], frame: PodFrame
 ) -> Iterator[Any]:
-    """The containers of a pod."""
+    """Check the containers of a pod."""
     if not items:
         yield required(path)
     grace = frame.spec.get("terminationGracePeriodSeconds") or 0
@@ -112,7 +112,7 @@ def check_containers(
 def check_init_containers(
     items: list[Json], path: str, names: set[str], frame: PodFrame
 ) -> Iterator[Any]:
-    """The init containers of a pod; only those that restart have probes and hooks."""
+    """Check the init containers of a pod; only restartable ones have probes and hooks."""
     grace = frame.spec.get("terminationGracePeriodSeconds") or 0
     for index, container in enumerate(items):
         where = f"{path}[{index}]"
@@ -138,7 +138,7 @@ def _once(container: Json, where: str, names: set[str]) -> Iterator[Any]:
 
 
 def _host_ports(items: list[Json], path: str) -> Iterator[Any]:
-    """Two containers cannot have the same port of the node."""
+    """Check that no two containers use the same host port."""
     taken: set[str] = set()
     for index, container in enumerate(items):
         for number, port in enumerate(container.get("ports") or ()):
@@ -173,7 +173,7 @@ def _ports(ports: list[Json], where: str, spec: Json) -> Iterator[Any]:
 
 
 def port_name(name: str) -> list[str]:
-    """What is wrong with the name of a port."""
+    """Return the problems of the name of a port."""
     found = []
     if len(name) > _PORT_NAME_LIMIT:
         found.append(f"must be no more than {_PORT_NAME_LIMIT} characters")
@@ -286,7 +286,7 @@ def _mounts(container: Json, where: str, volumes: frozenset[str]) -> Iterator[An
 
 
 def local_path(path: str, where: str) -> Iterator[Any]:
-    """A path below another one: relative, without backsteps."""
+    """Check a path below another one: relative, without ``..``."""
     if path.startswith("/"):
         yield invalid(where, path, "must be a relative path")
     if ".." in path.split("/"):

@@ -16,7 +16,7 @@ _FORBIDDEN: Final = (
 def check_ephemeral(
     items: list[Json], path: str, names: set[str], frame: PodFrame
 ) -> Iterator[Any]:
-    """The ephemeral containers of a pod."""
+    """Check the ephemeral containers of a pod."""
     known = {
         each.get("name", "")
         for word in ("containers", "initContainers")

@@ -1,4 +1,4 @@
-"""Rules of where pods may run: selectors, affinity, tolerations, spread."""
+"""Rules of pod placement: selectors, affinity, tolerations, spread."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -24,7 +24,7 @@ _POLICIES: Final = ("Honor", "Ignore")
 
 
 def check_node_selector_labels(labels: Json | None, path: str) -> Errors:
-    """The labels of ``nodeSelector``."""
+    """Check the labels of ``nodeSelector``."""
     found: Errors = []
     for key, value in sorted((labels or {}).items()):
         found += [invalid(path, key, each) for each in label_key(key)]
@@ -33,7 +33,7 @@ def check_node_selector_labels(labels: Json | None, path: str) -> Errors:
 
 
 def check_node_selector(selector: Json, path: str) -> Errors:
-    """A node selector: terms of labels and fields."""
+    """Check a node selector: terms over labels and fields."""
     terms = selector.get("nodeSelectorTerms") or []
     where = f"{path}.nodeSelectorTerms"
     if not terms:
@@ -45,7 +45,7 @@ def check_node_selector(selector: Json, path: str) -> Errors:
 
 
 def check_node_term(term: Json, path: str) -> Errors:
-    """One term of a node selector."""
+    """Check one term of a node selector."""
     found: Errors = []
     for index, rule in enumerate(term.get("matchExpressions") or ()):
         found += _requirement(rule, f"{path}.matchExpressions[{index}]")
@@ -90,7 +90,7 @@ def _field(rule: Json, path: str) -> Iterator[Any]:
 
 
 def check_affinity(affinity: Json, path: str) -> Iterator[Any]:
-    """Affinity to nodes and to pods."""
+    """Check affinity to nodes and to pods."""
     nodes = affinity.get("nodeAffinity")
     if nodes:
         where = f"{path}.nodeAffinity"
@@ -130,7 +130,7 @@ def _pod_term(term: Json, path: str) -> Iterator[Any]:
 
 
 def check_tolerations(tolerations: list[Json], path: str) -> Iterator[Any]:
-    """Tolerations of taints."""
+    """Check tolerations of taints."""
     for index, item in enumerate(tolerations):
         where, operator = f"{path}[{index}]", item.get("operator") or ""
         key = item.get("key", "")
@@ -165,7 +165,7 @@ def _toleration_value(item: Json, operator: str, where: str) -> Iterator[Any]:
 
 
 def check_spread(constraints: list[Json], path: str) -> Iterator[Any]:
-    """Topology spread constraints."""
+    """Check topology spread constraints."""
     pairs: set[tuple[str, str]] = set()
     for index, item in enumerate(constraints):
         where = f"{path}[{index}]"

@@ -46,7 +46,7 @@ _MAX_SEARCHES: Final = 32
 
 
 def check_pod(item: Json, old: Json | None) -> Errors:
-    """A pod."""
+    """Check a pod."""
     if old is not None:
         return check_pod_update(item, old)
     spec = item.get("spec") or {}
@@ -66,7 +66,7 @@ def check_pod(item: Json, old: Json | None) -> Errors:
 
 
 def check_pod_spec(spec: Json, path: str, volumes: frozenset[str] = frozenset()) -> Errors:
-    """The spec of a pod or of a template.
+    """Check the spec of a pod or of a template.
 
     Args:
         spec: the spec.

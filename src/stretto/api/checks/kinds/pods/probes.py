@@ -1,4 +1,4 @@
-"""Rules of probes and of the hooks of a container's life."""
+"""Rules of probes and of the lifecycle hooks of a container."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,7 +20,7 @@ _WORDS: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def check_probes(container: Json, where: str, grace: int) -> Iterator[Any]:
-    """The probes of a container."""
+    """Check the probes of a container."""
     for word in _WORDS:
         if container.get(word) is not None:
             yield from _probe(container[word], f"{where}.{word}", word, grace)
@@ -42,14 +42,14 @@ def _probe(probe: Json, where: str, word: str, grace: int) -> Iterator[Any]:
 
 
 def check_lifecycle(lifecycle: Json, path: str, grace: int) -> Iterator[Any]:
-    """The hooks of a container."""
+    """Check the lifecycle hooks of a container."""
     for word in ("postStart", "preStop"):
         if lifecycle.get(word) is not None:
             yield from _handlers(lifecycle[word], f"{path}.{word}", _HANDLERS, grace)
 
 
 def _handlers(value: Json, where: str, known: tuple[str, ...], grace: int) -> Iterator[Any]:
-    """Exactly one way to act."""
+    """Check that exactly one handler is set."""
     given = [each for each in known if value.get(each) is not None]
     for each in given[1:]:
         yield forbidden(f"{where}.{each}", "may not specify more than 1 handler type")
@@ -96,7 +96,7 @@ _CHECKS: Final = {
 
 
 def check_port(port: Any, path: str) -> Iterator[Any]:
-    """A number or a name of a port."""
+    """Check a port number or a port name."""
     if isinstance(port, str):
         if not port or len(port) > 15:
             yield invalid(path, port, "must be no more than 15 characters")

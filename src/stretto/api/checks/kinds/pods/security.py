@@ -9,7 +9,7 @@ from stretto.api.checks.fields.shapes import between, choice, each, members, opt
 from stretto.api.checks.kinds.values import Json
 
 PRIVILEGED: Final = "disallowed by cluster policy"
-"""Why a privileged container is refused by a server that allows none."""
+"""Reason for refusing a privileged container on a server that allows none."""
 _IDENTITY: Final = between(0, 2**31 - 1)
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _SYSCTL_TEXT: Final = (
@@ -32,7 +32,7 @@ _POD_IDS: Final = members(
 
 
 def check_pod_security(spec: Json, path: str) -> Errors:
-    """The security context of a pod, and the namespaces of the node that it shares."""
+    """Check the security context of a pod, and its use of the node's namespaces."""
     context = spec.get("securityContext") or {}
     where = f"{path}.securityContext"
     found: Errors = []
@@ -74,7 +74,7 @@ def _sysctls(sysctls: list[Json], path: str, spec: Json) -> Errors:
 
 
 def _profile(profile: Json | None, path: str) -> Errors:
-    """A seccomp or AppArmor profile."""
+    """Check a seccomp or AppArmor profile."""
     if profile is None:
         return []
     kind = profile.get("type", "")
@@ -95,7 +95,7 @@ def _profile(profile: Json | None, path: str) -> Errors:
 
 
 def check_container_security(context: Json | None, path: str, *, uses_host_users: bool) -> Errors:
-    """The security context of a container."""
+    """Check the security context of a container."""
     if not context:
         return []
     found: Errors = []
@@ -114,12 +114,12 @@ def check_container_security(context: Json | None, path: str, *, uses_host_users
 
 
 def allowing_privileged(errors: Iterable[FieldError]) -> Errors:
-    """Errors on a server that allows privileged containers, as the usual installers set it."""
+    """Return the errors on a server that allows privileged containers, as usual installers do."""
     return [each for each in errors if not each.message.endswith(PRIVILEGED)]
 
 
 def _escalation(context: Json, path: str) -> Errors:
-    """What contradicts a container that must not gain privileges."""
+    """Check for settings that contradict a container that must not gain privileges."""
     if context.get("privileged"):
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         return [invalid(path, _shown(context), detail)]

@@ -1,4 +1,4 @@
-"""Rules of volumes: names, and one source each."""
+"""Rules of volumes: names, and exactly one source per volume."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -13,7 +13,7 @@ HOST_PATHS: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate",
     "Socket",
 )  # fmt: skip
-"""Types of paths of a node."""
+"""Types of host paths."""
 _MODES: Final = range(0o1000)
 _MODE_TEXT: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _LEAST_TOKEN: Final = 600
@@ -21,13 +21,13 @@ _MOST_TOKEN: Final = 1 << 32
 _NO_ACCOUNT: Final = "must not be specified when serviceAccountName is not set"
 
 Source = Callable[[Json, str, Json], Iterator[Any]]
-"""The refused fields of a source: value, path, and the spec of the pod."""
+"""Returns the refused fields of a source: value, path, and the spec of the pod."""
 
 
 def check_volumes(
     volumes: list[Json], path: str, spec: Json, valid: set[str]
 ) -> Iterator[FieldError]:
-    """The volumes of a pod; ``valid`` takes the names of those that containers can mount."""
+    """Check the volumes of a pod; add the names that containers can mount to ``valid``."""
     for index, volume in enumerate(volumes):
         name = volume.get("name", "")
         errors = list(_volume(volume, f"{path}[{index}]", spec, valid))
@@ -37,7 +37,7 @@ def check_volumes(
 
 
 def _volume(volume: Json, where: str, spec: Json, known: set[str]) -> Iterator[FieldError]:
-    """One volume, given the names of those before it."""
+    """Check one volume, given the names of the previous ones."""
     yield from check_source(volume, where, spec)
     name = volume.get("name", "")
     problems = labelled(name, f"{where}.name") if name else [required(f"{where}.name")]
@@ -47,7 +47,7 @@ def _volume(volume: Json, where: str, spec: Json, known: set[str]) -> Iterator[F
 
 
 def check_source(volume: Json, where: str, spec: Json) -> Iterator[Any]:
-    """Exactly one source of a volume."""
+    """Check that a volume has exactly one source."""
     given = [name for name in SOURCES if volume.get(name) is not None]
     if not given and len(volume) <= 1:
         yield required(where, "must specify a volume type")
@@ -69,7 +69,7 @@ def _empty_dir(source: Json, path: str, _spec: Json) -> Iterator[Any]:
 
 
 def check_host_path(source: Json, path: str, _spec: Json) -> Iterator[Any]:
-    """A path of the node."""
+    """Check a host path."""
     if not source.get("path"):
         yield required(f"{path}.path")
     elif ".." in source["path"].split("/"):
@@ -166,7 +166,7 @@ _PROJECTED: Final[dict[str, Source]] = {
 
 
 def _needs(*names: str) -> Source:
-    """A source whose members must be given."""
+    """A rule for a source whose members are required."""
 
     def check(source: Json, path: str, _spec: Json) -> Iterator[Any]:
         for name in names:
@@ -224,4 +224,4 @@ SOURCES: Final[dict[str, Source | None]] = {
     "ephemeral": _ephemeral,
     "image": _needs("reference"),
 }
-"""Sources in the order in which kube-apiserver reads them."""
+"""Sources in the order in which kube-apiserver checks them."""

@@ -1,7 +1,7 @@
-"""What an update of a pod may change.
+"""Rules for updates of pods.
 
-The object itself: images, deadlines, tolerations and gates. By subresources: ephemeral containers
-and resources.
+An update of the object may change images, deadlines, tolerations and gates. Updates of subresources
+may change ephemeral containers and resources.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ UPDATE: Final = (
     "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
     "to 1 if it was previously negative)"
 )
-"""Why an update of a pod is refused."""
+"""Message of a refused update of a pod."""
 _FREE: Final = frozenset({"activeDeadlineSeconds", "tolerations", "schedulingGates"})
 """Members of a spec that an update may change."""
 _RESIZED: Final = ("cpu", "memory")
@@ -30,7 +30,7 @@ _SECONDS: Final = 2**31 - 1
 
 
 def check_pod_update(item: Json, old: Json) -> Errors:
-    """A changed pod."""
+    """Check a changed pod."""
     return list(_update(item.get("spec") or {}, old.get("spec") or {}))
 
 
@@ -59,7 +59,7 @@ def _update(spec: Json, old: Json) -> Iterator[Any]:
 
 
 def _fixed(spec: Json) -> Json:
-    """The part of a spec that an update may not change."""
+    """The part of a spec that an update must not change."""
     left = {key: each for key, each in spec.items() if key not in _FREE}
     for word in ("containers", "initContainers"):
         left[word] = [
@@ -101,7 +101,7 @@ def _gates(new: list[Json], old: list[Json]) -> Iterator[Any]:
 
 
 def check_ephemeral_update(item: Json, old: Json) -> Errors:
-    """The ephemeral containers of a running pod: new ones only."""
+    """Check the ephemeral containers of a running pod: only additions are valid."""
     spec, path = item.get("spec") or {}, "spec.ephemeralContainers"
     names = {
         each.get("name", "")
@@ -128,7 +128,7 @@ def check_ephemeral_update(item: Json, old: Json) -> Errors:
 
 
 def check_resize(item: Json, old: Json) -> Errors:
-    """The resources of a running pod: CPU and memory, within its quality of service."""
+    """Check the resources of a running pod: CPU and memory, within its quality of service."""
     spec, before = item.get("spec") or {}, old.get("spec") or {}
     found: Errors = []
     quality = quality_of_service(before)
@@ -150,14 +150,14 @@ def check_resize(item: Json, old: Json) -> Errors:
 
 
 def _removes(old: Json, new: Json, word: str) -> bool:
-    """Return whether a container loses an amount."""
+    """Return whether an amount is removed from a container."""
     before = (old.get("resources") or {}).get(word) or {}
     after = (new.get("resources") or {}).get(word) or {}
     return any(name in before and name not in after for name in _RESIZED)
 
 
 def _without_resized(spec: Json) -> Json:
-    """A spec without the amounts that a resize changes."""
+    """A spec without the amounts that a resize may change."""
     containers = []
     for each in spec.get("containers") or ():
         resources = {

@@ -1,1 +1,1 @@
-"""Rules of the kinds that make pods: replicas, stateful sets, jobs."""
+"""Rules of kinds that create pods: replicas, stateful sets, jobs."""

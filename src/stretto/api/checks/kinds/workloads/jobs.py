@@ -40,7 +40,7 @@ _TZ: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
 
 
 def check_job(item: Json, old: Json | None) -> Errors:
-    """A Job; while it runs its template and selector are fixed."""
+    """Check a Job; once started, its template and selector are immutable."""
     spec = item.get("spec") or {}
     if old is None:
         return check_job_spec(spec, "spec")
@@ -69,12 +69,12 @@ def check_job(item: Json, old: Json | None) -> Errors:
 
 
 def _mutable(spec: Json, job: Json) -> bool:
-    """Return whether a Job has not started: its template may still change."""
+    """Return whether a Job has not started, so that its template may change."""
     return bool(spec.get("suspend")) and not (job.get("status") or {}).get("startTime")
 
 
 def _elastic(name: str, spec: Json) -> bool:
-    """Return whether the completions of an indexed Job change with its parallelism."""
+    """Return whether the completions of an indexed Job change together with its parallelism."""
     return (
         name == "completions"
         and spec.get("completionMode") == "Indexed"
@@ -83,7 +83,7 @@ def _elastic(name: str, spec: Json) -> bool:
 
 
 def check_job_spec(spec: Json, path: str) -> Errors:
-    """The spec of a Job or of a CronJob's template."""
+    """Check the spec of a Job or of a CronJob's template."""
     found: Errors = []
     for name in _NUMBERS:
         if spec.get(name) is not None:
@@ -201,7 +201,7 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 def check_job_status(item: Json, old: Json) -> Errors:
-    """The status of a Job, whose counters never go back."""
+    """Check the status of a Job; its counters never decrease."""
     status, before = item.get("status") or {}, old.get("status") or {}
     found: Errors = []
     for name in ("active", "succeeded", "failed", "ready", "terminating"):
@@ -219,7 +219,7 @@ def check_job_status(item: Json, old: Json) -> Errors:
 
 
 def check_cron_job(item: Json, old: Json | None) -> Errors:
-    """A CronJob."""
+    """Check a CronJob."""
     spec = item.get("spec") or {}
     schedule = spec.get("schedule", "")
     found: Errors = []

@@ -25,7 +25,7 @@ _ABOVE: Final = "cannot be greater than status.replicas"
 
 
 def check_deployment(item: Json, old: Json | None) -> Errors:
-    """A Deployment."""
+    """Check a Deployment."""
     spec = item.get("spec") or {}
     found = not_negative(spec.get("replicas"), "spec.replicas")
     found += check_selected(spec, "deployment") + check_restarting(spec)
@@ -70,12 +70,12 @@ def _strategy(strategy: Json) -> Errors:
 
 
 def _at_most_all(share: Any, path: str) -> Errors:
-    """A share of at most 100 %."""
+    """Check that a share is at most 100 %."""
     return [invalid(path, share, "must not be greater than 100%")] if exceeds_all(share) else []
 
 
 def check_replica_set(item: Json, old: Json | None) -> Errors:
-    """A ReplicaSet."""
+    """Check a ReplicaSet."""
     spec = item.get("spec") or {}
     found = not_negative(spec.get("replicas"), "spec.replicas")
     found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
@@ -84,7 +84,7 @@ def check_replica_set(item: Json, old: Json | None) -> Errors:
 
 
 def check_replication_controller(item: Json, _old: Json | None) -> Errors:
-    """A ReplicationController, whose selector is a set of labels."""
+    """Check a ReplicationController; its selector is a map of labels."""
     spec = item.get("spec") or {}
     found = not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     selector = spec.get("selector") or {}
@@ -101,7 +101,7 @@ def check_replication_controller(item: Json, _old: Json | None) -> Errors:
 
 
 def check_daemon_set(item: Json, old: Json | None) -> Errors:
-    """A DaemonSet."""
+    """Check a DaemonSet."""
     spec = item.get("spec") or {}
     found = _fixed_selector(spec, old)
     selected = check_selected(spec, "daemonset")
@@ -138,7 +138,7 @@ def _daemon_rolling(rolling: Json, path: str) -> Errors:
 
 
 def _counts(item: Json, names: tuple[str, ...]) -> Errors:
-    """Numbers of a status, none of which may be negative or above the replicas."""
+    """Check numbers of a status: none is negative or larger than the replicas."""
     status = item.get("status") or {}
     found: Errors = []
     for name in ("replicas", *names):
@@ -156,14 +156,14 @@ def _counts(item: Json, names: tuple[str, ...]) -> Errors:
 
 
 def check_deployment_status(item: Json, _old: Json) -> Errors:
-    """The status of a Deployment."""
+    """Check the status of a Deployment."""
     status = item.get("status") or {}
     found = not_negative(status.get("observedGeneration"), "status.observedGeneration")
     return found + _counts(item, ("updatedReplicas", "readyReplicas", "availableReplicas"))
 
 
 def check_replica_status(item: Json, _old: Json) -> Errors:
-    """The status of a ReplicaSet or a ReplicationController."""
+    """Check the status of a ReplicaSet or a ReplicationController."""
     names = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     found = _counts(item, names)
     status = item.get("status") or {}
@@ -171,7 +171,7 @@ def check_replica_status(item: Json, _old: Json) -> Errors:
 
 
 def check_stateful_status(item: Json, _old: Json) -> Errors:
-    """The status of a StatefulSet."""
+    """Check the status of a StatefulSet."""
     names = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     return _counts(item, names)
 
@@ -183,7 +183,7 @@ _DAEMON_COUNTS: Final = (
 
 
 def check_daemon_status(item: Json, _old: Json) -> Errors:
-    """The status of a DaemonSet."""
+    """Check the status of a DaemonSet."""
     status = item.get("status") or {}
     return [
         error

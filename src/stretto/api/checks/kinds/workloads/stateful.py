@@ -28,7 +28,7 @@ _RETENTION: Final = choice("Delete", "Retain")
 
 
 def check_stateful_set(item: Json, old: Json | None) -> Errors:
-    """A StatefulSet."""
+    """Check a StatefulSet."""
     spec = item.get("spec") or {}
     found: Errors = []
     if old is not None:
@@ -95,7 +95,7 @@ def _claims(claims: list[Json]) -> Errors:
 
 
 def _claim_volumes(claims: list[Json]) -> Errors:
-    """The volumes of a pod that the claims become."""
+    """The pod volumes that result from claim templates."""
     found: Errors = []
     for index, claim in enumerate(claims):
         name = (claim.get("metadata") or {}).get("name", "")
@@ -105,7 +105,7 @@ def _claim_volumes(claims: list[Json]) -> Errors:
 
 
 def check_revision(item: Json, old: Json | None) -> Errors:
-    """A ControllerRevision, whose data never change."""
+    """Check a ControllerRevision; its data is immutable."""
     found: Errors = []
     if old is None and item.get("data") is None:
         found.append(required("data", "data is mandatory"))
@@ -116,5 +116,5 @@ def check_revision(item: Json, old: Json | None) -> Errors:
 
 
 def check_pod_template(item: Json, _old: Json | None) -> Errors:
-    """A PodTemplate."""
+    """Check a PodTemplate."""
     return check_template(item.get("template") or {}, "template")

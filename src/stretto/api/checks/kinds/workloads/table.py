@@ -1,4 +1,4 @@
-"""The rules of pods and of the kinds that make them."""
+"""The rules of pods and of the kinds that create them."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -11,11 +11,11 @@ from stretto.api.checks.kinds.values import Json, check_selector, selects
 TEMPLATE: Final = "spec.template"
 """Path of the template in most kinds."""
 NO_MATCH: Final = "`selector` does not match template `labels`"
-"""Why a template is refused."""
+"""Reason for refusing a template."""
 
 
 def check_template(template: Json, path: str, volumes: frozenset[str] = frozenset()) -> Errors:
-    """The metadata and the spec of a template.
+    """Check the metadata and the spec of a template.
 
     Args:
         template: the template.
@@ -33,7 +33,7 @@ def check_template(template: Json, path: str, volumes: frozenset[str] = frozense
 
 
 def check_restarting(spec: Json, volumes: frozenset[str] = frozenset()) -> Errors:
-    """The template of a kind whose pods always restart."""
+    """Check the template of a kind whose pods always restart."""
     template = spec.get("template") or {}
     inner = template.get("spec") or {}
     found = check_template(template, TEMPLATE, volumes)
@@ -48,7 +48,7 @@ def check_restarting(spec: Json, volumes: frozenset[str] = frozenset()) -> Error
 
 
 def check_selected(spec: Json, word: str) -> Errors:
-    """The selector of a workload and the labels of its template."""
+    """Check the selector of a workload and the labels of its template."""
     selector = spec.get("selector")
     found: Errors = []
     if selector is None:
