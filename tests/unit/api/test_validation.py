@@ -178,7 +178,7 @@ def test_a_pod_that_contradicts_itself_is_refused(spec: dict[str, Any], complain
         ({"containerPort": 0}, "ports[0].containerPort: got 0, expected 1 to 65535"),
         ({"containerPort": 65536}, "containerPort: got 65536"),
         ({"containerPort": 80, "hostPort": -1}, "hostPort: got -1, expected 0 to 65535"),
-        ({"containerPort": 80, "protocol": "tcp"}, "one of TCP, UDP, SCTP; capital letters"),
+        ({"containerPort": 80, "protocol": "tcp"}, "one of TCP, UDP, SCTP; the value is case"),
     ],
 )
 def test_ports_out_of_range_are_refused(port: dict[str, Any], complaint: str) -> None:

@@ -69,9 +69,7 @@ def refusal(
         return InputError(_joined(name, f"{at}.{inner.where}"), inner.value, inner.expected)
     missing = _MISSING.fullmatch(complaint)
     if missing:
-        return InputError(
-            _joined(name, f"{at}.{missing[1]}"), None, "a value, it is required"
-        )
+        return InputError(_joined(name, f"{at}.{missing[1]}"), None, "a value, it is required")
     steps, value, expected = _found(document, at, complaint)
     if complaint.startswith(_BAD_CHOICE):
         expected = _choices(struct, at)
