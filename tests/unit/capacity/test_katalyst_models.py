@@ -29,8 +29,14 @@ WEB = RecommendedWorkload("ns", "web")
 
 
 def pod(cores: int, **more: bool) -> NumaPod:
-    container = NumaContainer("main", {"cpu": 1_000 * cores})
-    return NumaPod("p", (container,), level=CoreLevel.DEDICATED, binds=True, **more)  # type: ignore[arg-type]
+    return asking({"cpu": 1_000 * cores}, **more)
+
+
+def asking(requests: dict[str, int], *, is_exclusive: bool = False) -> NumaPod:
+    container = NumaContainer("main", requests)
+    return NumaPod(
+        "p", (container,), level=CoreLevel.DEDICATED, binds=True, is_exclusive=is_exclusive
+    )
 
 
 def machine(*zones: NumaZone, policy: str = "NumericContainerLevel") -> AlignedMachine:
@@ -57,6 +63,47 @@ def test_a_container_needs_one_numa_node(cores: int, found: Alignment) -> None:
 def test_pods_that_are_not_reported_yet_are_charged_to_every_numa_node() -> None:
     node = AlignedMachine((SMALL, SMALL), TopologyPolicy.SINGLE_CONTAINER, reserved=(pod(1),))
     assert align(node, pod(4), AlignmentPolicy.DYNAMIC, ALIGNED) is Alignment.CONTAINER
+
+
+def test_an_extended_resource_that_no_numa_node_has_is_no_constraint() -> None:
+    node = machine(SMALL, policy="SingleNUMANodeContainerLevel")
+    found = [
+        align(node, asking({"cpu": 1_000, name: 1}), AlignmentPolicy.DYNAMIC, ALIGNED)
+        for name in ("example.com/nic", "kubernetes.io/nic", "nic")
+    ]
+    assert found == [Alignment.FITS, Alignment.CONTAINER, Alignment.CONTAINER]
+
+
+def test_a_request_of_zero_excludes_used_numa_nodes_only_in_katalyst() -> None:
+    used = NumaZone("0", {"cpu": 9, "gpu": 2}, {"cpu": 9, "gpu": 2}, (("p", {"gpu": 1}),))
+    node = AlignedMachine((used,), TopologyPolicy.NUMERIC_CONTAINER, pods=(pod(1),))
+    wanted, aligned = asking({"cpu": 1, "gpu": 0}, is_exclusive=True), frozenset(("cpu", "gpu"))
+    found = [
+        align(node, wanted, AlignmentPolicy.DYNAMIC, aligned, profile)
+        for profile in (CapacityProfile.STRETTO, CapacityProfile.KATALYST)
+    ]
+    assert found == [Alignment.FITS, Alignment.CONTAINER]
+
+
+def test_a_socket_of_katalyst_has_as_many_numa_nodes_as_the_mean() -> None:
+    alone = NumaZone("1", SMALL.capacity, SMALL.allocatable)
+    node = AlignedMachine(
+        (NumaZone("0", SMALL.capacity, SMALL.allocatable, (("p", {"cpu": 1}),)), SMALL, alone),
+        TopologyPolicy.NUMERIC_CONTAINER,
+        pods=(pod(1),),
+    )
+    wide = pod(8, is_exclusive=True)
+    found = [
+        align(node, wide, AlignmentPolicy.DYNAMIC, ALIGNED, profile)
+        for profile in (CapacityProfile.STRETTO, CapacityProfile.KATALYST)
+    ]
+    assert found == [Alignment.CONTAINER, Alignment.FITS]
+
+
+def test_a_request_of_zero_is_scored_on_every_numa_node() -> None:
+    zone = NumaZone("0", {"cpu": 9, "gpu": 2}, {"cpu": 9, "gpu": 2})
+    rules = NumaScoring(NumaStrategy.LEAST, AlignmentPolicy.DYNAMIC, frozenset(("gpu",)))
+    assert score(machine(zone), asking({"cpu": 1, "gpu": 0}, is_exclusive=True), rules) == 100
 
 
 @pytest.mark.parametrize("strategy", NumaStrategy)

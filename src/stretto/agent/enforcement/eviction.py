@@ -108,10 +108,10 @@ class UseLimit:
         if self.threshold is None or not capacity:
             return 0
         lower = self.threshold - LOWER_STEP if self.lower is None else self.lower
-        percent = int(100 * used / capacity)
+        percent = 100 * int(used) // capacity
         if lower >= self.threshold or percent < self.threshold:
             return 0
-        return int(capacity * (percent - lower) / 100)
+        return capacity * (percent - lower) // 100
 
 
 @dataclass(frozen=True)

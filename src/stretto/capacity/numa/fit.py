@@ -5,7 +5,7 @@ from enum import Enum
 from itertools import chain, combinations
 
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, positive
+from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, is_extended, positive
 from stretto.capacity.numa.zones import (
     AlignedMachine,
     FreeZones,
@@ -65,8 +65,12 @@ def align(
 
 
 def single_zone(free: FreeZones, requests: Mapping[str, int]) -> int | None:
-    """The first NUMA node that holds a request; ``None`` if none does."""
-    wanted = positive(requests)
+    """The first NUMA node that holds a request; ``None`` if none does.
+
+    An extended resource that no NUMA node has is not bound to NUMA nodes.
+    """
+    known = set(chain.from_iterable(free.free))
+    wanted = {n: v for n, v in positive(requests).items() if n in known or not is_extended(n)}
     for number, left in enumerate(free.free):
         if all(left.get(name, -1) >= amount for name, amount in wanted.items()) and not (
             free.is_exclusive
@@ -85,7 +89,9 @@ def zones_for(
     resources contain it or are contained in it.
     """
     known = set(chain.from_iterable(each.capacity for each in free.zones))
-    wanted = {name: n for name, n in positive(requests).items() if name in known}
+    is_katalyst = profile is CapacityProfile.KATALYST  # a request of 0 excludes used NUMA nodes too
+    counted = requests if is_katalyst else positive(requests)
+    wanted = {name: n for name, n in counted.items() if name in known}
     together = {name: n for name, n in wanted.items() if name in free.aligned}
     apart = [
         [zones for zones in _sets(free) if _holds(free, zones, name, amount, profile)]
@@ -124,7 +130,7 @@ def _is_common(
     if not free.is_exclusive and len(zones) > 1:
         return False
     sockets = {free.zones[zone].socket for zone in zones}
-    if len(zones) <= free.zones_per_socket() and len(sockets) > 1:
+    if len(zones) <= free.zones_per_socket(profile) and len(sockets) > 1:
         return False
     if free.is_exclusive and not all(
         free.is_untouched(zone, name) for zone in zones for name in wanted

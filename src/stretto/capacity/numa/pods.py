@@ -84,6 +84,11 @@ class NumaPod(msgspec.Struct, frozen=True):
         return found
 
 
+def is_extended(resource: str) -> bool:
+    """Whether a resource has a domain that is not Kubernetes' own."""
+    return "/" in resource and "kubernetes.io/" not in resource
+
+
 def positive(requests: Mapping[str, int]) -> dict[str, int]:
     """The resources of which some is requested."""
     return {name: amount for name, amount in requests.items() if amount > 0}

@@ -107,7 +107,7 @@ def _container_score(
             free.least_count(name, amount, rules.profile) or len(free.zones)
             for name, amount in wanted.items()
         ]
-        sets = combinations(left, max(counts, default=0))
+        sets = combinations(left, max(counts, default=1))
         left = [{n: sum(each.get(n, 0) for each in some) for n in requests} for some in sets]
     if rules.policy is AlignmentPolicy.DYNAMIC:
         requests = {name: n for name, n in requests.items() if name in free.aligned}

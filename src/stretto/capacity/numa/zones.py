@@ -93,9 +93,12 @@ class FreeZones(msgspec.Struct, frozen=True):
                 return count
         return None
 
-    def zones_per_socket(self) -> int:
-        """NUMA nodes of the largest socket."""
-        return max(Counter(each.socket for each in self.zones).values(), default=0)
+    def zones_per_socket(self, profile: CapacityProfile) -> int:
+        """NUMA nodes of the largest socket; ``KATALYST`` takes the mean, rounded down."""
+        counts = Counter(each.socket for each in self.zones)
+        if profile is CapacityProfile.KATALYST:
+            return len(self.zones) // len(counts)
+        return max(counts.values(), default=0)
 
 
 def policy_of(machine: AlignedMachine, policy: AlignmentPolicy) -> TopologyPolicy | None:
