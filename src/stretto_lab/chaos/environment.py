@@ -1,6 +1,6 @@
 """The environment of one run: clock, store with faults, world, true state, laws and plane.
 
-A crash drops the running component. Its successor must recover from the store.
+A crash discards the running component. Its successor must recover from the store.
 """
 
 from collections.abc import Collection
@@ -25,11 +25,11 @@ class ChaosEnvironment:
 
     def __init__(self, setup: ChaosSetup, folder: Path, only: Collection[Fault] | None) -> None:
         """Create the world and the first plane; ``only`` fires exactly these faults."""
-        #: Draws before the first step.
+        #: Draws that precede the first step.
         self.setup = setup
         #: Virtual time.
         self.clock = ManualClock(START)
-        #: Decides on faults.
+        #: Decides about faults.
         self.fault_draw = FaultDraw(setup.seed, setup.odds, only)
         self._folder = folder
         self._opened = 0

@@ -32,7 +32,7 @@ from stretto.stores.store import (
 from stretto_lab.chaos.draws.faults import FaultDraw
 
 LATEST: Final = 5
-"""Largest delay of a plan in steps."""
+"""Maximum delay of a plan in steps."""
 
 
 class ChaosStore(FaultyStore):
@@ -45,9 +45,9 @@ class ChaosStore(FaultyStore):
         clock: Clock,
         acknowledged: MutableMapping[str, str],
     ) -> None:
-        """``acknowledged`` receives acknowledged binds: pod uid to node."""
+        """Initialize; ``acknowledged`` receives acknowledged binds: pod uid to node."""
         super().__init__(inner, fault_draw.rng, NO_FAULTS, clock)
-        #: True if lists are quorum reads now: a starting plane must not use a stale list.
+        #: True if lists are quorum reads, because a starting plane must not use a stale list.
         self.fresh: bool = True
         self._chance = fault_draw
         self._acknowledged = acknowledged

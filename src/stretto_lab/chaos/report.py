@@ -29,7 +29,7 @@ class Campaign(msgspec.Struct, frozen=True):
     seeds: int
     #: Steps of each, before the heal.
     steps: int
-    #: Failing seeds to shrink; later ones are only listed.
+    #: Number of failing seeds to shrink; later ones are only listed.
     shrink: int = 3
 
 
@@ -56,7 +56,7 @@ class CampaignReport(msgspec.Struct):
     failing: dict[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
     #: The first failures, shrunk.
     failures: list[ChaosFailure] = msgspec.field(default_factory=list)
-    #: Hash over the traces of all seeds: the same campaign, the same hash.
+    #: Hash over the traces of all seeds; equal campaigns have equal hashes.
     trace: str = ""
     #: True if the campaign was interrupted; unset if it was not.
     partial: bool | UnsetType = UNSET
@@ -76,7 +76,7 @@ def run_campaign(
 ) -> CampaignReport:
     """Run every seed and shrink failing ones.
 
-    Ctrl-C ends the campaign early: the report then holds the seeds that are done, and is partial.
+    Ctrl-C ends the campaign early; the report then contains the finished seeds and is partial.
     """
     report = CampaignReport(options)
     started = clock.monotonic()

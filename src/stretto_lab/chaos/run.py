@@ -27,15 +27,19 @@ from stretto_lab.chaos.trace import TraceHash
 HEALED_WITHIN: Final = 60.0
 """Virtual seconds after the heal within which every pod that fits must be placed."""
 STABLE_FOR: Final = 20.0
-"""Virtual seconds at the end of the heal in which no claim may be refused: a refused unit is
-retried at least every ten seconds."""
+"""Virtual seconds at the end of the heal in which no claim may be refused.
+
+A refused unit is retried at least every ten seconds.
+"""
 MOST_WAITS: Final = 3
-"""Times that the heal waits ``STABLE_FOR`` for an end without a release of capacity: claims of
-several shards compete for what is released, and all but one of them are refused once."""
+"""Maximum number of waits of ``STABLE_FOR`` for a period without a release of capacity.
+
+Claims of several shards compete for released capacity, and all but one of them are refused once.
+"""
 AWAKE_FOR: Final = 10.0
 """Seconds after waking all units in which none of them may get a node."""
 BUSY: Final = 3000
-"""Plane steps at one instant that count as an endless loop."""
+"""Number of plane steps at one instant that counts as an endless loop."""
 
 
 class SeedResult(msgspec.Struct, frozen=True):
@@ -55,7 +59,7 @@ class SeedResult(msgspec.Struct, frozen=True):
     checked: dict[str, int]
     #: Confirmed binds.
     bound: int
-    #: Step at which a law was violated; -1 if none was.
+    #: Step at which a law was violated; -1 for none.
     failed_at: int
     #: Breaches: ``law N: message``.
     breaches: tuple[str, ...]
@@ -269,7 +273,7 @@ class ChaosRun:
 def run_seed(
     seed: int, steps: int, only: Collection[Fault] | None = None, setup: ChaosSetup | None = None
 ) -> SeedResult:
-    """Run one seed; its files, if any, are in a temporary folder."""
+    """Run one seed; its files are in a temporary folder."""
     setup = setup or draw(seed)
     if not setup.durable:
         return ChaosRun(setup, Path(), only).run(steps)

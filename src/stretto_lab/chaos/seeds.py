@@ -8,15 +8,15 @@ import msgspec
 
 
 class SeedOutcome(msgspec.Struct, frozen=True):
-    """One seed."""
+    """Result of one seed."""
 
     #: The seed.
     seed: int
-    #: Steps that were played.
+    #: Number of steps.
     steps: int
-    #: The first violated law, with the number of its step; empty if all held.
+    #: The first violated law, with the number of its step; empty if all laws held.
     breach: str
-    #: A digest of all steps and outcomes: equal seeds give equal digests.
+    #: A digest of all steps and results; equal seeds give equal digests.
     digest: str
 
 
@@ -36,7 +36,7 @@ class SeedPlay(Protocol):
         ...
 
     def settle(self) -> str:
-        """End all faults; returns the first law that is violated then, or an empty text."""
+        """End all faults; return the first law that is violated then, or an empty text."""
         ...
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ def run_seed(begin: Callable[[int], SeedPlay], seed: int, steps: int) -> SeedOut
     """Run one seed, and check every law after each step; the first breach ends it.
 
     Args:
-        begin: makes the world of a seed.
+        begin: creates the world of a seed.
         seed: the seed.
         steps: steps before the faults end.
     """
@@ -74,10 +74,10 @@ def run_seeds(
     steps: int,
     on_seed: Callable[[int], None] = lambda _: None,
 ) -> list[SeedOutcome]:
-    """Run seeds; Ctrl-C returns those that are done.
+    """Run seeds; after Ctrl-C, return the results of finished ones.
 
     Raises:
-        KeyboardInterrupt: before the first seed is done.
+        KeyboardInterrupt: no seed has finished.
     """
     found: list[SeedOutcome] = []
     try:

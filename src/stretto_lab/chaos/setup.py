@@ -27,7 +27,7 @@ from stretto_lab.chaos.draws.sub_clusters import SubClusterDraw
 START: Final = 1000.0
 """Clock time of the first step, in seconds."""
 HOSTS_FAILPOINT: Final = "hosts.answered"
-"""Passed where hosts have answered and nothing is confirmed; only if hosts decide."""
+"""Failpoint after hosts have answered and before anything is confirmed; only if hosts decide."""
 FAILPOINTS: Final = (
     "pump.polled",
     "pump.listed",
@@ -46,7 +46,7 @@ FAILPOINTS: Final = (
 """All failpoints of the plane; a test compares this list with the source."""
 
 _CRASHES: Final = {"binder": 0.1, "evictor": 0.5}
-"""Highest odds for failpoints that are passed less often than once per step."""
+"""Maximum odds for failpoints that are passed less often than once per step."""
 
 SHARED_ODDS: Final[Mapping[str, float]] = {
     "drop_event": 0.05,
@@ -77,13 +77,13 @@ SHARED_ODDS: Final[Mapping[str, float]] = {
     },
     "late_answer": 0.9,
 }
-"""Highest odds of each kind that is drawn in one stream."""
+"""Maximum odds of each kind that is drawn in one stream."""
 
 HOST_ODDS: Final[Mapping[str, float]] = {f"crash {HOSTS_FAILPOINT}": 0.5}
-"""Highest odds of faults of host actors; a stream of their own keeps the draws of known seeds."""
+"""Maximum odds of faults of host actors; their separate stream keeps the draws of known seeds."""
 
 HIGHEST_ODDS: Final[Mapping[str, float]] = {**SHARED_ODDS, **HOST_ODDS}
-"""Highest odds of each kind."""
+"""Maximum odds of each kind."""
 
 CHANGES: Final = (
     "add_pod",
@@ -135,7 +135,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
     seed: int
     #: Profile by name.
     profile: str
-    #: When a claim conflicts.
+    #: Condition under which claims conflict.
     conflicts: ConflictMode
     #: The effect of a conflict on its unit.
     commit: CommitMode
@@ -168,7 +168,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
 
     @property
     def lands_whole(self) -> bool:
-        """True if the store binds gangs in one transaction; half of the late ones do not.
+        """True if the store binds gangs in one transaction; false for half of the late stores.
 
         A separate stream leaves all other draws of the seed unchanged.
         """
@@ -200,7 +200,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
         )
 
     def _dispatcher(self, profile: Profile) -> DispatcherConfig:
-        """The dispatcher; in some seeds without periodic retries, so that a missed event shows."""
+        """The dispatcher; some seeds have no periodic retries, which would hide missed events."""
         config = dispatcher_config(profile)
         if Rng(self.seed).child("safety net").random() < WITHOUT_NET_SHARE:
             return replace(config, safety_net=inf)
@@ -208,7 +208,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
 
 
 def _conflicts(seed: int, rng: Rng) -> ConflictMode:
-    """When claims conflict; a branch of its own keeps the other draws of known seeds."""
+    """The conflict mode; its separate stream keeps the other draws of known seeds."""
     omega = ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION
     by_hosts = Rng(seed).child("hosts").random() < HOSTS_SHARE
     return ConflictMode.HOSTS if by_hosts else omega
@@ -330,7 +330,7 @@ def _with_pools(drawn: ChaosSetup) -> ChaosSetup:
 
 
 def _with_overcommit(drawn: ChaosSetup) -> ChaosSetup:
-    """Add node pools that promise more than they have; exact profiles do not support them."""
+    """Add node pools that promise more than their capacity; exact profiles do not support them."""
     overcommit = OvercommitDraw(drawn.seed)
     if not overcommit.exists:
         return drawn

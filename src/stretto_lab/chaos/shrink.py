@@ -12,14 +12,14 @@ from stretto_lab.chaos.run import SeedResult, run_seed
 from stretto_lab.chaos.trace import ChaosFailure
 
 MOST_RUNS: Final = 300
-"""Limit of runs; the smallest list so far is then the result."""
+"""Maximum number of runs, after which the smallest list so far is the result."""
 
 
 class Shrinker:
     """Repeats a failing run with fewer faults."""
 
     def __init__(self, result: SeedResult, steps: int, most_runs: int = MOST_RUNS) -> None:
-        """``steps`` is the number of steps of the failing run."""
+        """Initialize with the failing run and its number of steps."""
         #: Runs so far.
         self.runs = 0
         self._result = result
@@ -70,5 +70,5 @@ def minimal(items: list[Fault], fails: Callable[[Sequence[Fault]], bool]) -> lis
 
 
 def _law(result: SeedResult) -> str:
-    """Name of the first violated law."""
+    """Name of the first violated law; empty without one."""
     return result.breaches[0].split(":", maxsplit=1)[0] if result.breaches else ""

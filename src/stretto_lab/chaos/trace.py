@@ -1,6 +1,6 @@
 """The trace: a running hash of a run, and failures as files.
 
-Two runs with the same hash took the same decisions in the same order at the same virtual times. A
+Two runs with the same hash made the same decisions in the same order at the same virtual times. A
 failure is saved as the list of its faults, so that a replay needs no draws.
 """
 
@@ -58,7 +58,7 @@ def load_failure(path: Path) -> ChaosFailure:
     """Load a saved failure.
 
     Raises:
-        InputError: the file holds something else.
+        InputError: the file is not a saved failure.
     """
     try:
         failure = msgspec.json.decode(path.read_bytes(), type=ChaosFailure)

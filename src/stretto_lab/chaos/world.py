@@ -1,9 +1,9 @@
 """The world: all clients except Stretto.
 
 It creates and changes nodes and pods, and binds some pods itself. Its changes depend on the seed
-and on its earlier changes, never on the plane; it reads from the store only whether a pod has a
-node. In some seeds controllers also recreate the pods that the plane evicts. It writes to the store
-behind the faults.
+and on its earlier changes, never on the plane; it only reads from the store if a pod has a node. In
+some seeds controllers also recreate the pods that the plane evicts. It writes to the store behind
+the faults.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from stretto_lab.chaos.draws.queues import QueueDraw
 from stretto_lab.chaos.setup import START, ChaosSetup
 
 MOST_PODS: Final = 48
-"""Pods beyond which each new pod deletes another: small worlds cause more conflicts."""
+"""Number of pods above which each new pod deletes another; small worlds cause more conflicts."""
 ZONES: Final = "abc"
 
 
@@ -57,7 +57,7 @@ class WorldGroup(msgspec.Struct):
     request: PodRequest
     #: True if it exists.
     exists: bool = False
-    #: True if it changed after its pods were created; gang laws then skip it.
+    #: True if it changed after its pods were created, so that gang laws skip it.
     disturbed: bool = False
     #: Pods created for it.
     made: int = 0
@@ -70,15 +70,15 @@ class ChaosWorld:
         """Create an empty world; ``begin`` fills it."""
         #: The store without faults.
         self.store = store
-        #: Shapes of the nodes that exist.
+        #: Shapes of the existing nodes.
         self.nodes: dict[str, NodeShapeDraw] = {}
-        #: Uids of the nodes that exist.
+        #: Uids of the existing nodes.
         self.node_uids: dict[str, str] = {}
         #: Versions of their last change.
         self.node_versions: dict[str, int] = {}
         #: Every pod ever created, by uid.
         self.members: dict[str, WorldPod] = {}
-        #: Pods that exist: name to uid.
+        #: Existing pods: name to uid.
         self.pods: dict[str, str] = {}
         #: PodGroups by name.
         self.groups: dict[str, WorldGroup] = {}
@@ -154,7 +154,7 @@ class ChaosWorld:
     def recreate_evicted(self) -> None:
         """Recreate the evicted pods that have a controller, if the seed has controllers.
 
-        They have no finalizer: after the faults no client would remove it.
+        They have no finalizer, because no client would remove it after the faults.
         """
         for name, uid in list(self.pods.items()) if self.preemption.recreates else ():
             record = self.store.get(POD, "default", name)
@@ -169,7 +169,7 @@ class ChaosWorld:
     # ------------------------------------------------------------ pods are created
 
     def add_pod(self) -> None:
-        """Create a single pod; sometimes it has a node already or another scheduler."""
+        """Create a single pod; some have a node already or another scheduler."""
         rng = self._rng
         node = rng.choice(list(self.nodes)) if self.nodes and rng.random() < 0.04 else ""
         role = PodRole(
@@ -190,7 +190,7 @@ class ChaosWorld:
             self._make_pod(self._name("p"), request, role)
 
     def add_gang(self) -> None:
-        """Create a gang; its PodGroup may come later or be invalid."""
+        """Create a gang; its PodGroup may follow later or be invalid."""
         rng = self._rng
         name, least = self._name("g"), rng.randint(2, 4)
         if rng.random() < 0.04:
@@ -232,7 +232,7 @@ class ChaosWorld:
     def recreate_pod(self) -> None:
         """Delete a pod and create another of the same name."""
         name = self._some_pod()
-        if not name or name in self.preemption.held:  # a finalizer still holds its name
+        if not name or name in self.preemption.held:  # a finalizer still blocks its name
             return
         former = self.members[self.pods[name]]
         self._delete(name)
@@ -411,7 +411,7 @@ class ChaosWorld:
         self.store.delete(POD, [Deletion("default", name)])
 
     def _disturb(self, name: str) -> None:
-        """Note that another client changed a gang."""
+        """Record that another client changed a gang."""
         group = self.members[self.pods[name]].role.group
         if group:
             self.groups[group].disturbed = True

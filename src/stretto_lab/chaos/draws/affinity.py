@@ -36,7 +36,7 @@ class GroupAffinity(Enum):
 
 
 def spec_of(group: str, rule: GroupAffinity) -> dict[str, Any]:
-    """The fields of a pod spec that state the rule."""
+    """The fields of a pod spec that express the rule."""
     selector = {"matchLabels": {LABEL: group}}
     near = {"topologyKey": ZONE, "labelSelector": selector}
     here = {"topologyKey": HOST, "labelSelector": selector}

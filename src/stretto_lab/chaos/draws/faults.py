@@ -1,8 +1,8 @@
-"""Fault draws: whether a fault happens depends only on seed, step, kind and count.
+"""Fault draws: a decision about a fault depends only on seed, step, kind and count.
 
-With one random stream, leaving out one fault would shift all later ones. Here each decision is
-independent: the k-th decision of a kind at a step is the same in every run of a seed, so a fault
-can be masked and the others stay. A replay lists the faults that happen and draws nothing.
+With one random stream, omitting one fault would shift all later ones. Here each decision is
+independent: the k-th decision of a kind at a step is the same in every run of a seed, so one fault
+can be masked without changing the others. A replay lists the faults that happen and draws nothing.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from stretto.stores.faulty.watch import FaultChance
 _MASK: Final = (1 << 64) - 1
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 WORLD: Final = "world"
-"""Kind of the changes that the world makes; they can be masked like faults."""
+"""Kind of the world's own changes, which can be masked like faults."""
 
 
 class Fault(NamedTuple):
@@ -31,7 +31,7 @@ class Fault(NamedTuple):
 
 
 class FaultDraw(FaultChance):
-    """Decides on faults and records them."""
+    """Decides about faults and records them."""
 
     def __init__(
         self, seed: int, odds: Mapping[str, float], only: Collection[Fault] | None = None
@@ -61,7 +61,7 @@ class FaultDraw(FaultChance):
         self.active = False
 
     def fires(self, fault: str) -> bool:
-        """Decide whether a fault happens now."""
+        """Decide if a fault happens now."""
         if not self.active:
             return False
         if self._only is None:
@@ -72,7 +72,7 @@ class FaultDraw(FaultChance):
         return self._decide(fault, 1.0)
 
     def world(self) -> bool:
-        """Decide whether the next change of the world takes place: always, unless masked."""
+        """Decide if the next change of the world takes place: always, unless it is masked."""
         return self._decide(WORLD, 1.0)
 
     def _decide(self, kind: str, odds: float) -> bool:

@@ -1,7 +1,7 @@
-"""Measured load in the simulator: the filter ``LoadAware`` on reports that are wrong or late.
+"""Measured load in the simulator: the filter ``LoadAware`` on wrong or late reports.
 
-The reference computes with the formula of the rule for one node at a time. The kernels compare
-columns that they derive once and lower by each claim.
+The reference computes the formula of the rule for one node at a time. The kernels compare columns
+that they derive once and decrease by each claim.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from stretto.plane.plane import Plane
 from stretto_lab.chaos.draws.pods import MIB, PodRequest
 
 SHARE: Final = 0.5
-"""Share of the seeds with overcommit: agents report in them."""
+"""Share of the seeds with overcommit in which agents report load."""
 ARGUMENTS: Final[tuple[Mapping[str, Any], ...]] = (
     {},
     {"usageThresholds": {"cpu": 40, "memory": 50}},
@@ -26,7 +26,7 @@ ARGUMENTS: Final[tuple[Mapping[str, Any], ...]] = (
     {"aggregated": {"usageAggregationType": "p90", "scoreAggregationType": "p90"}},
     {"usageThresholds": {"cpu": 0}},
 )
-"""Arguments of the rule; columns cannot express the last, so it is called for every placement."""
+"""Arguments of the rule; the last ones exceed columns, so the rule is called per placement."""
 
 
 class LoadDraw:
@@ -51,7 +51,7 @@ class LoadDraw:
         )
 
     def allows(self, plane: Plane, name: str, request: PodRequest, count: int) -> bool:
-        """True if the load of a node allows so many equal pods more."""
+        """True if the load of a node allows that many more equal pods."""
         rule, slot = self.rule, plane.cluster.nodes.by_name.get(name)
         if rule is None or slot is None or plane.config.profile.exact:
             return True

@@ -1,4 +1,4 @@
-"""Overcommit in the simulator: pools with a cap, ratios and reports that change, exclusive cores.
+"""Overcommit in the simulator: pools with a cap, changing ratios and reports, exclusive cores.
 
 The cap of a seed never changes, so the law compares claims with it in plain numbers. Ratios below
 it change: configured ones, coefficients by load, and measured ones from reports that may be wrong,
@@ -30,11 +30,11 @@ from stretto_lab.chaos.draws.promises import PromiseLaw
 SHARE: Final = 0.2
 """Share of seeds with overcommit, among those whose profile supports it."""
 CHANGES: Final = ("set_ratio", "drop_ratio", "report_use")
-"""Changes of the world that concern overcommit."""
+"""Changes of the world that affect overcommit."""
 USES: Final = ("0", "200m", "900m", "3", "64", "-1", "NaN", "much")
 """CPU use in reports; the last three make a report invalid or are impossible."""
 LAGS: Final = (0.0, 0.0, -5.0, -400.0, 400.0)
-"""Seconds by which the clock of an agent differs."""
+"""Difference of an agent's clock, in seconds."""
 
 
 class OvercommitDraw:
@@ -45,7 +45,7 @@ class OvercommitDraw:
         rng = Rng(seed).child("overcommit")
         #: True if the seed has overcommit.
         self.exists = rng.random() < SHARE
-        #: Highest ratio of CPU.
+        #: Maximum ratio of CPU.
         self.cap = rng.choice((1.25, 2.0, 3.0)) if self.exists else 1.0
         #: Share of requests with exclusive cores.
         self.exclusive = rng.choice((0.0, 0.2, 0.5))
@@ -57,7 +57,7 @@ class OvercommitDraw:
         self._law = PromiseLaw(self.cap)
 
     def weights(self) -> dict[str, float]:
-        """Weight of each change; none in a seed without overcommit, so its draws stay."""
+        """Weight of each change; empty without overcommit, so that other draws do not change."""
         return dict.fromkeys(CHANGES, 4.0) if self.exists else {}
 
     def rules(self, profile: Profile) -> Profile:
@@ -80,7 +80,7 @@ class OvercommitDraw:
         )
 
     def allows(self, plane: Plane, name: str, request: PodRequest, count: int) -> bool:
-        """True if the measured load of a node allows so many equal pods more."""
+        """True if the measured load of a node allows that many more equal pods."""
         return not self.exists or self.load.allows(plane, name, request, count)
 
     def fleet(self, shapes: Sequence[NodeShapeDraw]) -> tuple[NodeShapeDraw, ...]:
@@ -103,11 +103,11 @@ class OvercommitDraw:
         return self._law.breaches(plane, fresh, nodes) if self.exists else []
 
     def change(self, name: str, world: "OvercommittedWorld") -> Callable[[], object]:
-        """The change of a name, applied to a world."""
+        """The change with a name, as a function of a world."""
         return lambda: getattr(self, f"_{name}")(world)
 
     def _set_ratio(self, world: "OvercommittedWorld") -> None:
-        """Configure a ratio, which may exceed the cap or be no number."""
+        """Configure a ratio, which may exceed the cap or be invalid."""
         ratio = self._rng.choice(("1", "1.25", "1.5", "2", "9", "much"))
         self._drop_ratio(world)
         spec = {
@@ -122,7 +122,7 @@ class OvercommitDraw:
         world.store.delete(NODE_OVERCOMMIT_CONFIG, [Deletion("", "chaos")])
 
     def _report_use(self, world: "OvercommittedWorld") -> None:
-        """Report the use of a node, from another clock and perhaps a lie."""
+        """Report the usage of a node, with another clock and perhaps a wrong value."""
         if not world.nodes:
             return
         name = self._rng.choice(list(world.nodes))
@@ -140,9 +140,9 @@ class OvercommittedWorld(Protocol):
 
     #: The store without faults.
     store: Store
-    #: Shapes of the nodes that exist.
+    #: Shapes of the existing nodes.
     nodes: dict[str, NodeShapeDraw]
-    #: Pods that exist: name to uid.
+    #: Existing pods: name to uid.
     pods: dict[str, str]
     #: Wall time in seconds since 1970, by the world's own clock.
     seconds: float

@@ -54,11 +54,11 @@ class NodeShapeDraw(msgspec.Struct, frozen=True):
     cordoned: bool = False
     #: Milli-CPU of its best-effort pool; 0 without a report of its agent.
     reclaimed: int = 0
-    #: Highest ratio of promised to real CPU; 1 without overcommit.
+    #: Maximum ratio of promised to real CPU; 1 without overcommit.
     cap: float = 1.0
 
     def promised(self, requests: Iterable["PodRequest"]) -> int:
-        """Milli-CPU that it may promise to pods, of which some hold theirs exclusively."""
+        """Milli-CPU that the node may promise to pods, some of which have exclusive cores."""
         held = sum(request.cpu for request in requests if request.exclusive)
         rest = max(self.cpu - held, 0)
         return self.cpu + int(rest * self.cap) - rest
@@ -102,11 +102,11 @@ class PodRole(msgspec.Struct, frozen=True):
     group: str = ""
     #: Uid and name of its owner; empty for none.
     owner: str = ""
-    #: How many pods of the owner must fit together, as an annotation; empty for the table's.
+    #: Number of pods of the owner that must fit together, as an annotation; empty for the default.
     together: str = ""
     #: Priority.
     priority: int = 0
-    #: True if a scheduling gate holds it.
+    #: True if it has a scheduling gate.
     gated: bool = False
     #: True if another scheduler places it.
     foreign: bool = False
@@ -120,7 +120,7 @@ class PodRole(msgspec.Struct, frozen=True):
     held: bool = False
     #: Its queue annotation; empty for none.
     queue: str = ""
-    #: Seconds for which its place is reserved after its deletion; empty for none.
+    #: Seconds for which its capacity stays reserved after its deletion; empty for none.
     reserve_s: str = ""
 
 
@@ -129,7 +129,7 @@ POOL_MEMORY: Final = 2048
 POOL_PODS: Final = 4
 """Pods in each pool."""
 ALL_TOGETHER: Final = ALL_MEMBERS
-"""Value of ``PodRole.together``: all pods that exist."""
+"""Value of ``PodRole.together`` for all existing pods."""
 
 
 def node_json(name: str, shape: NodeShapeDraw) -> bytes:
@@ -153,7 +153,7 @@ def node_json(name: str, shape: NodeShapeDraw) -> bytes:
 
 
 def report_json(name: str, shape: NodeShapeDraw, metric: dict[str, Any] | None = None) -> bytes:
-    """The report of a node agent on its pool and its use, as JSON for a store."""
+    """The report of a node agent about its pool and its usage, as JSON for a store."""
     amounts = {"cpu": f"{shape.reclaimed}m", "memory": f"{POOL_MEMORY}Mi", "pods": str(POOL_PODS)}
     kind, status = CUSTOM_NODE_RESOURCE, dict[str, Any]()
     if shape.reclaimed:
@@ -227,7 +227,7 @@ def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
 
 
 def admits(shape: NodeShapeDraw, request: PodRequest) -> bool:
-    """True if the static rules of a node admit a pod, capacity aside."""
+    """True if the static rules of a node admit a pod, without regard to capacity."""
     return (
         not shape.cordoned
         and (request.tolerates or not shape.tainted)

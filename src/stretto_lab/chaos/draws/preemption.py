@@ -1,4 +1,4 @@
-"""Preemption in the simulator: rules, budgets, annotations and finalizers, drawn by seed.
+"""Preemption in the simulator: rules, budgets, annotations and finalizers, drawn from the seed.
 
 Moves and reservations are drawn in ``reservations``; they evict pods, too.
 """
@@ -20,7 +20,7 @@ APPS: Final = ("red", "green", "blue")
 RECREATE_SHARE: Final = 0.5
 """Share of seeds with controllers that recreate evicted pods."""
 CHANGES: Final = ("set_budget", "drop_budget", "finish_eviction", *MOVES)
-"""Changes of the world that concern preemption."""
+"""Changes of the world that affect preemption."""
 
 
 class PreemptionDraw:
@@ -56,7 +56,7 @@ class PreemptionDraw:
         return {**own, **self.moving.weights()}
 
     def change(self, name: str, store: Callable[[], Store]) -> Callable[[], object]:
-        """The change of a name, applied to a store."""
+        """The change with a name, as a function of a store."""
         if name in MOVES:
             return lambda: getattr(self.moving, name)(store())
         return lambda: getattr(self, f"_{name}")(store())

@@ -1,4 +1,4 @@
-"""Law 1 under overcommit: claims stay within what nodes promise, and ratios within the cap."""
+"""Law 1 under overcommit: claims within promised amounts of nodes, and ratios within the cap."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,12 +16,12 @@ from stretto_lab.chaos.draws.pods import NodeShapeDraw
 class PromiseLaw:
     """Compares new claims with the amounts that nodes promised when the claims were made.
 
-    A nomination becomes a claim before its step chooses the ratios of nodes. Therefore what the
-    node promised at the end of the previous step counts for it too.
+    A nomination becomes a claim before its step chooses the ratios of nodes. Therefore the promise
+    at the end of the previous step also counts for a nomination.
     """
 
     def __init__(self, cap: float) -> None:
-        """Check with the highest ratio of CPU of the seed."""
+        """Initialize with the maximum CPU ratio of the seed."""
         self._cap = cap
         self._nominated: dict[str, dict[int, int]] = {}
 
@@ -33,7 +33,7 @@ class PromiseLaw:
         Args:
             plane: the plane after the step.
             fresh: uid and slot of each new claim.
-            nodes: the nodes that exist.
+            nodes: the existing nodes.
         """
         found, cluster = list[InvariantBreach](), plane.cluster
         for uid, slot in fresh:
@@ -48,7 +48,7 @@ class PromiseLaw:
         return found
 
     def _overruns(self, plane: Plane, uid: str, slot: int) -> list[InvariantBreach]:
-        """Resources of a claim of which its node is charged more than it promised."""
+        """Resources of a claim of which its node has more charges than promises."""
         cluster, ledger, pods = plane.cluster, plane.cluster.ledger, plane.cluster.pods
         row, found = pods.row(uid), list[InvariantBreach]()
         if row is None or cluster.evictions.on_slot(slot) or cluster.evictions.nominated_on(slot):
@@ -75,7 +75,7 @@ def _promised_to_nominated(plane: Plane) -> dict[str, dict[int, int]]:
 
 
 def as_promised_now(plane: Plane, name: str, shape: NodeShapeDraw) -> NodeShapeDraw:
-    """A node with its ratio of now instead of the cap."""
+    """A node with its present ratio instead of the cap."""
     slot = plane.cluster.nodes.by_name.get(name)
     ratios = plane.cluster.ledger.promises.ratios.get(-1 if slot is None else slot, {})
     ratio = ratios[CPU].ratio if CPU in ratios else 1.0

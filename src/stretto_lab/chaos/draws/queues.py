@@ -1,8 +1,8 @@
 """Queues in the simulator: a small tree with changing limits, and law 5 over it.
 
 The world creates, changes and deletes Queue objects. The law checks each new claim with its own
-counts, by the queues with which the world created the pods: no claim takes a queue or one of its
-ancestors above the limit that the plane had read when the pod was dispatched.
+counts, by the queues with which the world created the pods. No claim may exceed the limit of a
+queue or an ancestor that the plane had read when the pod was dispatched.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from stretto.stores.store import Deletion, Patch, StatusReason, Store, WriteOutc
 SHARE: Final = 0.4
 """Share of seeds with queues."""
 CHANGES: Final = ("change_queue", "drop_queue", "remake_queue")
-"""Changes of the world that concern queues."""
+"""Changes of the world that affect queues."""
 NAMES: Final = ("org", "qa", "qb", "qc")
 """Queue names: ``qa`` and ``qb`` are children of ``org``."""
 PARENTS: Final = {"qa": "org", "qb": "org"}
@@ -34,7 +34,7 @@ class QueueDraw:
     """The queues of one world."""
 
     def __init__(self, seed: int) -> None:
-        """Draw whether there are queues; ``begin`` creates them."""
+        """Draw if the seed has queues; ``begin`` creates them."""
         rng = Rng(seed).child("queues")
         #: True if this seed has queues.
         self.exist: bool = rng.random() < SHARE
@@ -65,7 +65,7 @@ class QueueDraw:
             store.patch(QUEUE, [Patch("", name, {"spec": _spec(name, rng)})])
 
     def drop(self, store: Store, rng: Rng) -> None:
-        """Delete a queue, used or not."""
+        """Delete a queue, even if it is used."""
         if self._there:
             name = rng.choice(sorted(self._there))
             self._there.discard(name)
@@ -121,7 +121,7 @@ class QueueLaw:
         self.looks: int = 0
         self._specs: dict[str, QueueSpec] = {}
         self._rows: set[str] = set()
-        #: Queues whose limit changed, or where other clients bound pods, while units were at
+        #: Queues whose limit changed, or in which other clients bound pods, while units were at
         #: shards.
         self._excused: set[str] = set()
         #: Queues and ancestors with a unit at a shard after the last step.
@@ -175,7 +175,7 @@ class QueueLaw:
         return {unit for uid, _, unit, _ in holding if uid in self._rows and uid in now}
 
     def _excuse(self, plane: Plane, known: dict[str, QueueSpec], bound: set[str]) -> None:
-        """Excuse queues that changed while their units were at shards."""
+        """Exempt queues that changed while their units were at shards."""
         away = {unit.queue for unit in plane.units if unit.state is UnitState.DISPATCHED}
         busy = {name for queue in away for name in _above(queue, known)}
         self._excused &= busy | self._busy  # a unit that was at a shard may be granted in this step

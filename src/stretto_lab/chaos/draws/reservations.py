@@ -1,7 +1,7 @@
-"""Reservations and moves in the simulator: drawn by seed, with the laws over them.
+"""Reservations and moves in the simulator: drawn from the seed, with their laws.
 
-Some pods of services reserve their places after deletion, some planes move pods, and another
-rescheduler recommends nodes. The law has the world's record of each pod. It checks pods that are
+Some pods of services reserve their capacity after deletion, some planes move pods, and another
+rescheduler recommends nodes. The law reads the world's record of each pod. It checks pods that are
 evicted for a move, and claims on nodes with reservations.
 """
 
@@ -35,9 +35,9 @@ class ReservationDraw:
         rng = Rng(seed).child("moving")
         #: Share of service pods with a reservation.
         self.reservation_share: float = rng.choice((0.0, 0.4, 1.0))
-        #: Seconds for which places stay reserved.
+        #: Seconds for which capacity stays reserved.
         self.ttl: int = rng.choice((3, 20))
-        #: Rules of rescheduling; ``None`` if the plane moves no pods.
+        #: Rules of rescheduling; ``None`` if the plane does not move pods.
         self.rules: ReschedulingRules | None = None
         if rng.random() < 0.6:
             every, goal = rng.choice((1.0, 8.0)), rng.choice(list(ReschedulingGoal))
@@ -56,11 +56,11 @@ class ReservationDraw:
         return {"add_movement": weight, "drop_movement": weight / 3}
 
     def add_extras(self, role: PodRole) -> PodRole:
-        """Perhaps reserve the place of a service pod; a single pod may get an owner."""
+        """In some cases reserve the capacity of a service pod; a single pod may get an owner."""
         alone = not (role.owner or role.group or role.foreign or role.node)
         alone = alone and (
             bool(role.queue) or not self._queues
-        )  # its replacement must name the same queue
+        )  # its replacement must have the same queue
         if (
             alone
             and (self.rules is not None or self.reservation_share)
@@ -108,7 +108,7 @@ class ReservationLaw:
     """Laws 1 and 4 for reservations and moves."""
 
     def __init__(self, role_of: Callable[[str], PodRole | None]) -> None:
-        """``role_of`` returns the role of a pod by its uid."""
+        """Initialize with a function from the uid of a pod to its role."""
         #: Number of evictions for a move that were checked.
         self.looks: int = 0
         #: Number of claims on nodes with reservations that were checked.

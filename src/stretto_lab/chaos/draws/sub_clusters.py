@@ -1,6 +1,6 @@
 """Sub-clusters in the simulator: in some seeds, each pool is a sub-cluster with its own loops.
 
-The rule admits exactly what the node selectors of the pods admit, so all laws hold with and without
+The rule admits the same nodes as the node selectors of the pods, so all laws hold with and without
 it. A node that changes its pool changes its sub-cluster.
 """
 
@@ -26,7 +26,7 @@ class SubClusterDraw:
         rng = Rng(seed).child("sub-clusters")
         #: True if the seed has sub-clusters.
         self.parts = rng.random() < SHARE
-        #: Share of pods that also name a pool.
+        #: Share of pods that also request a pool.
         self.naming = rng.choice((0.2, 0.5, 0.9))
         #: Idle seconds after which a loop ends.
         self.recycle_after = rng.choice((0.0, 5.0, RECYCLE_AFTER))

@@ -1,4 +1,5 @@
 """Law 7 over a fleet: embedded members, drawn faults, and checks after every step.
 
-Here belong the drawn world, its events and the laws. The controllers are those of the product.
+This package contains the drawn world, its events and the laws. The controllers are those of the
+product.
 """

@@ -1,4 +1,4 @@
-"""Seeds of a fleet: steps with drawn events, the laws after each, the heal and rest."""
+"""Seeds of a fleet: steps with drawn events, laws after each step, the heal, the final state."""
 
 import logging
 import zlib
@@ -17,7 +17,7 @@ from stretto_lab.chaos.fleets.world import FleetWorld
 
 _LOGGER: Final = logging.getLogger("stretto.reconcile.loop")
 Counts = dict[str, int]
-"""How often each named thing was counted."""
+"""Counts by name."""
 
 
 class FleetSeedResult(msgspec.Struct, frozen=True):
@@ -25,21 +25,21 @@ class FleetSeedResult(msgspec.Struct, frozen=True):
 
     #: The seed.
     seed: int
-    #: Steps, the heal counted as one.
+    #: Number of steps; the heal counts as one.
     steps: int
     #: Events by kind.
     events: Counts
-    #: Kills of the controllers by the write at which they took place.
+    #: Kills of the controllers by the write at which they happened.
     crashes: Counts
     #: Checks by law.
     checked: Counts
     #: Virtual seconds.
     seconds: float
-    #: A digest of all versions after every step: equal seeds give equal digests.
+    #: A digest of all versions after every step; equal seeds give equal digests.
     digest: int
-    #: Breaches of the first step with one; empty for none.
+    #: Breaches of the first failing step; empty for none.
     breaches: tuple[str, ...]
-    #: That step; -1 for none.
+    #: The failing step; -1 for none.
     failed_at: int = -1
 
 
@@ -54,7 +54,7 @@ class FleetCampaign(msgspec.Struct):
     seconds: float = 0.0
     #: Events by kind.
     events: Counts = {}
-    #: Kills of the controllers by the write at which they took place.
+    #: Kills of the controllers by the write at which they happened.
     crashes: Counts = {}
     #: Checks by law.
     checked: Counts = {}
@@ -62,7 +62,7 @@ class FleetCampaign(msgspec.Struct):
     failed: dict[str, str] = {}
 
     def add(self, found: FleetSeedResult) -> None:
-        """Count one seed."""
+        """Add the result of one seed."""
         self.seeds += 1
         self.steps += found.steps
         self.seconds += found.seconds
@@ -77,10 +77,10 @@ class FleetCampaign(msgspec.Struct):
 def run_campaign(
     seeds: Iterable[int], steps: int, on_seed: Callable[[FleetCampaign], None] = lambda _: None
 ) -> FleetCampaign:
-    """Run many seeds; Ctrl-C returns those that are done.
+    """Run many seeds; after Ctrl-C, return the results of finished ones.
 
     Raises:
-        KeyboardInterrupt: before the first seed is done.
+        KeyboardInterrupt: no seed has finished.
     """
     made = FleetCampaign()
     try:
@@ -94,7 +94,7 @@ def run_campaign(
 
 
 def run_seed(seed: int, steps: int) -> FleetSeedResult:
-    """Run one seed until a law is broken, or to its rest."""
+    """Run one seed until a law is broken, or to the end of its heal."""
     unexpected = _Unexpected()
     propagates, _LOGGER.propagate = _LOGGER.propagate, False
     _LOGGER.addHandler(unexpected)
@@ -106,7 +106,7 @@ def run_seed(seed: int, steps: int) -> FleetSeedResult:
 
 
 class _Unexpected(logging.Handler):
-    """Collects errors that no controller expects."""
+    """Collects logged errors that no controller handles."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -128,7 +128,7 @@ class _SeedRun:
         self._digest = 0
 
     def result(self, steps: int) -> FleetSeedResult:
-        """Run to the first breach, or to the rest after the heal."""
+        """Run to the first breach, or to the end of the heal."""
         for step in range(steps):
             found = self._attempt(self._step) or tuple(self._laws.breaches())
             if found or self._unexpected:
@@ -147,7 +147,7 @@ class _SeedRun:
             self._digest = zlib.crc32(version.to_bytes(8, "big"), self._digest)
 
     def _attempt(self, action: Callable[[], None]) -> tuple[str, ...]:
-        """Do something; an exception that the fleet raises is a breach."""
+        """Run an action; an exception of the fleet is a breach."""
         try:
             action()
         except Exception as error:  # noqa: BLE001 - whatever escapes is a finding

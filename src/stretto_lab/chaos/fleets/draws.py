@@ -1,4 +1,4 @@
-"""The draws of a seed: the fleet, its settings, and how often each event occurs."""
+"""Draws of a seed: the fleet, its settings, and the frequency of each event."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from stretto.federation.settings import FailoverRule
 
 
 class FleetEvent(Enum):
-    """Events from outside of the controllers."""
+    """Events outside the controllers."""
 
     #: The replicas of a Deployment change.
     RESCALE = "rescale"
@@ -18,21 +18,21 @@ class FleetEvent(Enum):
     UPDATE = "update"
     #: The weights of its policy change.
     MIGRATE = "migrate"
-    #: A member is partitioned from the host: it continues to run and does not answer.
+    #: A member is partitioned from the host: it continues to run but does not answer.
     SILENCE = "member partitioned"
     #: A member answers 429.
     BUSY = "member busy"
-    #: A member performs requests and answers after their time limit.
+    #: A member performs requests but answers after their time limit.
     SLOW = "member slow"
-    #: The watches of a member stand still.
+    #: The watches of a member stall.
     STALL = "watches stall"
-    #: The control plane of a member stops; its pods run on.
+    #: The control plane of a member stops; its pods continue to run.
     CRASH_MEMBER = "member down"
     #: A member answers again.
     RETURN = "member returns"
-    #: The nodes of a member take no further pod.
+    #: The nodes of a member accept no further pods.
     FILL = "member full"
-    #: The nodes of a member take pods again.
+    #: The nodes of a member accept pods again.
     FREE = "member free"
     #: A member is lost permanently; a user deletes its FederatedCluster.
     LOSE = "member lost"
@@ -42,7 +42,7 @@ class FleetEvent(Enum):
     START_HOST = "host up"
     #: The controllers of the host are killed at one of their next writes, before or after it.
     CRASH = "controllers killed at a write"
-    #: The controllers of the host are killed between two reconciliations, and started again.
+    #: The controllers of the host are killed between two reconciliations, and restarted.
     RESTART = "controllers restart"
     #: The controllers of the host are killed; they start with the next such event.
     STOP = "controllers stop"
@@ -53,20 +53,20 @@ class FleetEvent(Enum):
 
 
 class FleetMove(Enum):
-    """The kind of progress in a step."""
+    """Kinds of progress in a step."""
 
     #: The controllers of the host reconcile a few keys.
     HOST = "host reconciles"
     #: The due work of one member runs.
     MEMBER = "member runs"
-    #: Time passes, and nothing runs.
+    #: Time passes without any work.
     DELAY = "everything is delayed"
-    #: Everything that is due runs, and time passes.
+    #: All due work runs, and time passes.
     RUN = "fleet runs"
 
 
 MOVES: Final = (FleetMove.HOST, FleetMove.HOST, FleetMove.MEMBER, FleetMove.DELAY, FleetMove.RUN)
-"""How often each move is drawn."""
+"""Moves with their relative frequencies."""
 _OF_USERS: Final = (FleetEvent.RESCALE, FleetEvent.UPDATE, FleetEvent.MIGRATE)
 """Changes by users."""
 _FAULTS: Final[Mapping[FleetEvent, FleetEvent]] = {
@@ -82,13 +82,13 @@ _FAULTS: Final[Mapping[FleetEvent, FleetEvent]] = {
 }
 """Faults, each with the event that ends it."""
 _NARROW: Final = 0.25
-"""Share of the seeds in which one kind of fault meets one kind of change again and again."""
+"""Share of the seeds in which one kind of fault and one kind of change occur repeatedly."""
 _RULE: Final = FailoverRule(after=15.0, back_after=10.0, most_lost=0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetDraw:
-    """The draws of one seed that hold for its whole run."""
+    """The draws of one seed that apply to its whole run."""
 
     #: Names of the clusters.
     clusters: tuple[str, ...]
@@ -98,16 +98,16 @@ class FleetDraw:
     workloads: int
     #: True if pods that stay unschedulable move to another cluster.
     migrates: bool
-    #: The events that happen; one that is listed more often happens more often.
+    #: The possible events; repeated entries are more frequent.
     events: tuple[FleetEvent, ...]
     #: Probability of an event in a step.
     rate: float
-    #: True if members are written by server-side apply, and else by whole objects.
+    #: True if members are written by server-side apply, otherwise by whole objects.
     applies: bool
 
 
 def drawn(rng: Rng) -> FleetDraw:
-    """The draws of a seed: each kind of event is absent in about half of all seeds."""
+    """The draws of a seed; each kind of event is absent in about half of all seeds."""
     events = [each for each in FleetEvent for _ in range(rng.choice((0, 0, 1, 3)))]
     made = FleetDraw(
         clusters=tuple(f"m{at}" for at in range(rng.randint(2, 4))),
@@ -123,10 +123,10 @@ def drawn(rng: Rng) -> FleetDraw:
 
 
 def _narrowed(made: FleetDraw, rng: Rng) -> FleetDraw:
-    """A draw of one kind of fault and one kind of change, many of them.
+    """A draw with one kind of fault and one kind of change, both frequent.
 
-    A rare order of two kinds of events, such as an answer that is lost while a workload leaves a
-    cluster and returns, needs many of both and little else.
+    A rare order of two kinds of events, such as a lost answer while a workload leaves a cluster and
+    returns, requires many events of both kinds and few others.
     """
     change, fault = rng.choice(_OF_USERS), rng.choice(tuple(_FAULTS))
     events = (change, change, change, fault, fault, _FAULTS[fault])

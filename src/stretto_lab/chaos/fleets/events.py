@@ -11,15 +11,15 @@ from stretto_lab.chaos.fleets.workloads import DrawnWorkload
 from stretto_lab.chaos.fleets.world import FleetWorld
 
 OfWorld = Callable[[FleetWorld], None]
-"""Applies an event to the host."""
+"""Function that applies an event to the host."""
 OfWorkload = Callable[[FleetWorld, DrawnWorkload], None]
-"""Applies an event to a Deployment of the host."""
+"""Function that applies an event to a Deployment of the host."""
 OfCluster = Callable[[FleetWorld, str], bool]
-"""Applies an event to a cluster; whether it was possible."""
+"""Function that applies an event to a cluster; true if it was possible."""
 
 
 def happen(world: FleetWorld, event: FleetEvent) -> bool:
-    """Apply an event to a drawn workload or cluster; whether it was possible."""
+    """Apply an event to a drawn workload or cluster; true if it was possible."""
     work = world.rng.choice(list(world.workloads.values()))
     cluster = world.rng.choice(world.clusters)
     if event in _OF_CLUSTERS:
@@ -50,7 +50,7 @@ def _migrate(world: FleetWorld, work: DrawnWorkload) -> None:
 
 
 def _availability(availability: ServerAvailability) -> OfCluster:
-    """A member answers otherwise."""
+    """An event that changes the availability of a member."""
 
     def change(world: FleetWorld, cluster: str) -> bool:
         world.fleet.members[cluster].served.set_availability(availability)
@@ -118,7 +118,7 @@ def _kill_pod(world: FleetWorld, cluster: str) -> bool:
 
 
 def _drift(world: FleetWorld, work: DrawnWorkload, cluster: str) -> bool:
-    """A member that runs deletes the pods at once."""
+    """Scale a Deployment in a member to 0; a running member deletes the pods at once."""
     member = world.fleet.members[cluster]
     change = Patch("default", work.name, {"spec": {"replicas": 0}})
     if not member.is_running or member.store.patch(DEPLOYMENT, [change])[0].record is None:

@@ -34,7 +34,7 @@ class FleetLaws:
         self.checked: Counter[str] = Counter()
 
     def breaches(self) -> Iterator[str]:
-        """Breaches of the laws that hold at every moment."""
+        """Breaches of the laws that apply at every moment."""
         for cluster in self._world.clusters:
             self.checked[FOREIGN] += 1
             if not self._truth.is_untouched(cluster):
@@ -51,7 +51,7 @@ class FleetLaws:
             yield from self._present(work, federated)
 
     def at_rest(self) -> Iterator[str]:
-        """Breaches of the laws that hold once every fault is healed."""
+        """Breaches of the laws that apply after every fault is healed."""
         yield from self.breaches()
         for work in self._world.workloads.values():
             self.checked[REST] += 1
@@ -60,7 +60,7 @@ class FleetLaws:
     # ---------------------------------------------------------------- laws
 
     def _plan(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
-        """The planned replicas add up, and a decided placement stays."""
+        """Check that planned replicas add up, and that a placement is kept."""
         notes = federated.annotations
         if pending.pending(notes) or names.SCHEDULING_MODE in notes:
             return
@@ -78,7 +78,7 @@ class FleetLaws:
     def _window(
         self, work: DrawnWorkload, federated: StoredObject, silent: set[str]
     ) -> Iterator[str]:
-        """The window over all clusters that are not lost permanently."""
+        """Check the limits over all clusters that are not permanently lost."""
         clusters = self._world.clusters
         pods = self._truth.everywhere(work.name, clusters)
         available = sum(each.is_ready for each in pods)
@@ -96,25 +96,26 @@ class FleetLaws:
         work.observe(len(pods), stay, sum(ordered.values()))
 
     def _silent_now_or_before(self) -> set[str]:
-        """Clusters that do not answer, or did not after the previous step.
+        """Clusters that do not answer, or did not answer after the previous step.
 
-        Within one step, workloads may leave a cluster because it is lost, and it may answer again.
+        Within one step, workloads may leave a cluster because it is lost, and the cluster may
+        answer again.
         """
         before = self._silent
         self._silent = {x for x in self._world.clusters if not self._truth.answers(x)}
         return (before & set(self._world.clusters)) | self._silent
 
     def _ordered(self, cluster: str, work: DrawnWorkload) -> int:
-        """Replicas that a member is to run."""
+        """Replicas in the specification of a member."""
         found = self._truth.deployment(cluster, work.name)
         return 0 if found is None else found.replicas
 
     def _available(self, cluster: str, work: DrawnWorkload) -> int:
-        """Available pods of a member; it may have orders to stop some of them."""
+        """Available pods of a member; some of them may be about to be stopped."""
         return sum(each.is_ready for each in self._truth.pods(cluster, work.name))
 
     def _present(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
-        """Every object that is placed and was written exists."""
+        """Check that every placed and written object exists."""
         states = {
             each["cluster"]: each["status"] for each in federated.status.get("clusters") or ()
         }
@@ -124,7 +125,7 @@ class FleetLaws:
                 yield f"{work.name}: it is gone from {name}, where it is placed"
 
     def _rest(self, work: DrawnWorkload) -> Iterator[str]:
-        """Every replica runs the last template, where the workload is placed."""
+        """Check that every replica runs the last template, in the clusters of the placement."""
         clusters = self._world.clusters
         federated = self._truth.federated(work)
         found = {name: self._truth.deployment(name, work.name) for name in clusters}

@@ -1,6 +1,6 @@
 """The true contents of the stores of a fleet, read without any cache of the product.
 
-An object is decoded again only if its version has changed, so that the laws are cheap.
+An object is decoded again only after a change of its version, so that the laws are cheap.
 """
 
 from collections.abc import Iterable, Iterator
@@ -69,17 +69,17 @@ class FleetTruth:
         return DeploymentFacts(found.spec["replicas"], is_managed)
 
     def answers(self, cluster: str) -> bool:
-        """True if a member answers, and the status of its FederatedCluster states it."""
+        """True if a member answers, and the status of its FederatedCluster reports this."""
         found = self._object(self._world.fleet.host, FEDERATED_CLUSTER.kind, cluster)
         is_readable = self._world.fleet.members[cluster].served.is_readable
         return found is not None and is_ready(found) and is_readable
 
     def shows(self, cluster: str) -> bool:
-        """True if the watches of a member go on."""
+        """True if the watches of a member do not stall."""
         return self._world.fleet.members[cluster].served.availability is ServerAvailability.ANSWERS
 
     def is_untouched(self, cluster: str) -> bool:
-        """True if the Deployment of another owner is as it was created."""
+        """True if the Deployment of another owner is unchanged."""
         found = self._object(self._world.fleet.members[cluster].store, DEPLOYMENT, OWN)
         return found is not None and not found.labels and found.spec["replicas"] == 1
 

@@ -9,7 +9,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 from stretto.workloads.kubelet.course import PodCourse
 
 OWN: Final = "own"
-"""Name of a Deployment in every member that is not the federation's."""
+"""Name of a Deployment in every member that the federation does not manage."""
 
 
 @dataclass(slots=True)
@@ -26,13 +26,13 @@ class DrawnWorkload:
     unavailable: int
     #: Number of its template.
     template: int = 1
-    #: Largest desired number of replicas since it last ran exactly as desired.
+    #: Maximum desired replicas since the Deployment last ran exactly as desired.
     most: int = 0
-    #: Pods that were available, less those that events outside the federation took.
+    #: Available pods, without those that events outside the federation removed.
     least: int = 0
-    #: Clusters that it has left while they did not answer: their pods go once they do.
+    #: Clusters that it has left while they did not answer; their pods are deleted when they answer.
     stranded: set[str] = field(default_factory=set)
-    #: Clusters in which an event outside the federation took pods and whose watches stand still.
+    #: Clusters whose watches stall and in which an event outside the federation removed pods.
     unseen: set[str] = field(default_factory=set)
 
     def pod_template(self) -> Fields:
@@ -42,13 +42,13 @@ class DrawnWorkload:
         return {"metadata": {"labels": {"app": self.name}}, "spec": {"containers": [container]}}
 
     def rescale(self, replicas: int) -> None:
-        """Set another number of replicas."""
+        """Set a new number of replicas."""
         self.replicas = replicas
         self.most = max(self.most, replicas)
         self.least = min(self.least, replicas)
 
     def observe(self, total: int, available: int, ordered: int) -> None:
-        """Note how many pods exist, are available and stay so, and are ordered from the members."""
+        """Record the pods that exist, that are and stay available, and that members are to run."""
         if available >= self.replicas and ordered >= self.replicas and not self.unseen:
             self.least = self.replicas
             if total == ordered == self.replicas:
@@ -56,7 +56,7 @@ class DrawnWorkload:
                 self.stranded = set()
 
     def lose(self, cluster: str) -> None:
-        """An event outside the federation removes pods: no number is promised until they are back.
+        """Record pods that external events remove; no minimum applies until they return.
 
         Controllers cannot react as long as the watches of the cluster stall.
         """
@@ -65,20 +65,20 @@ class DrawnWorkload:
 
 
 def course(pod: StoredObject) -> PodCourse:
-    """Pods are ready after a second."""
+    """A course in which pods are ready after a second."""
     del pod
     return PodCourse(ready_after=1.0)
 
 
 def drawn_workload(rng: Rng, name: str) -> DrawnWorkload:
-    """A Deployment with drawn replicas and a drawn window."""
+    """A Deployment with drawn replicas and limits."""
     made = DrawnWorkload(name, rng.randint(1, 8), rng.randint(1, 2), rng.randint(0, 2))
     made.most = made.replicas
     return made
 
 
 def deployment_spec(work: DrawnWorkload) -> Fields:
-    """The spec of its Deployment."""
+    """The spec of the Deployment."""
     rolling = {"maxSurge": work.surge, "maxUnavailable": work.unavailable}
     return {
         "replicas": work.replicas,
@@ -88,7 +88,7 @@ def deployment_spec(work: DrawnWorkload) -> Fields:
 
 
 def policy_spec(rng: Rng, clusters: Sequence[str], *, migrates: bool) -> Fields:
-    """The spec of its policy."""
+    """The spec of the propagation policy."""
     moving = {"autoMigration": {"when": {"podUnschedulableFor": "10s"}}} if migrates else {}
     return {
         "schedulingMode": "Divide",

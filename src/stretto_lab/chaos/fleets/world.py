@@ -31,7 +31,7 @@ class FleetWorld:
     """A fleet of embedded members whose controllers may be killed at any write."""
 
     def __init__(self, seed: int) -> None:
-        """Draw the fleet of a seed; its Deployments are placed."""
+        """Draw the fleet of a seed, and place its Deployments."""
         self.rng = Rng(seed).child("fleet-chaos")
         #: Settings of the whole seed.
         self.draw = drawn(self.rng)
@@ -39,9 +39,9 @@ class FleetWorld:
         self.clusters = list(self.draw.clusters)
         #: Deployments by name.
         self.workloads: dict[str, DrawnWorkload] = {}
-        #: Kills by the write at which they took place.
+        #: Kills by the write at which they happened.
         self.crashes: Counter[str] = Counter()
-        #: True if the controllers of the host are meant to run.
+        #: True if the controllers of the host should run.
         self.runs = True
         self._writes_left: int | None = None
         shapes = tuple(
@@ -84,7 +84,7 @@ class FleetWorld:
         self._guarded(self.fleet.run_until, self.fleet.clock.monotonic() + seconds)
 
     def heal(self) -> None:
-        """Everything answers and has capacity; nothing else happens for long."""
+        """Make everything answer and have capacity, and run for long without events."""
         self._writes_left = None
         if not self.has_host:
             self.fleet.served.restart()
@@ -139,7 +139,7 @@ class FleetWorld:
             self.fleet.federation.loop.step(most)
 
     def _guarded(self, action: Any, *values: Any) -> None:
-        """Do something; a crash kills the controllers and starts them again."""
+        """Run an action; a crash kills the controllers and restarts them."""
         try:
             action(*values)
         except Crash as crash:
@@ -147,7 +147,7 @@ class FleetWorld:
             self.restart(stays=False)
 
     def _reach(self, name: str) -> None:
-        """Kill the controllers if this is the write at which they are killed."""
+        """Kill the controllers if this is the drawn write."""
         if self._writes_left is None:
             return
         self._writes_left -= 1
@@ -163,7 +163,7 @@ class FleetWorld:
         self._put(DEPLOYMENT, name, {names.POLICY: name}, deployment_spec(work))
 
     def _create_own(self, cluster: str) -> None:
-        """Create a Deployment that the federation must leave alone."""
+        """Create a Deployment that the federation must not change."""
         template = DrawnWorkload(OWN, 1, 1, 1).pod_template()
         body = {"metadata": {"name": OWN}, "spec": {"replicas": 1, "template": template}}
         self.fleet.members[cluster].store.create(DEPLOYMENT, [msgspec.json.encode(body)])

@@ -1,8 +1,8 @@
 """Law 5 between pods: no claim violates a required anti-affinity or a hard spread when it is made.
 
 A claim is checked in the step in which it is made, against the pods that the plane had read and the
-world's own numbers. A spread is checked only in steps in which nothing but claims changed the
-counts: a pod that was refused or evicted after a claim may have counted when the claim was made.
+world's own numbers. A spread is checked only in steps in which only claims changed the counts: a
+pod that was refused or evicted after a claim may have counted when the claim was made.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from stretto_lab.chaos.world import ChaosWorld
 
 
 class _CountedPods(NamedTuple):
-    """Which pods count in addition to running ones."""
+    """Pods that count in addition to running ones."""
 
     #: Pods with an eviction under way.
     evicting: bool
@@ -41,7 +41,7 @@ class AffinityLaw:
         self._placed = set[str]()
 
     def look_at(self, step: Step) -> None:
-        """Record whether a step changed counts other than by claims."""
+        """Record if a step changed counts by other changes than claims."""
         refused = bool(step.refusals) or any(v.refused or len(v.nominated) for v in step.verdicts)
         self._disturbed = refused
         self._granted = [row for verdict in step.verdicts for row in verdict.granted.tolist()]

@@ -1,11 +1,10 @@
 """Law 8 in the simulator: all evictors follow one order, so no two evict each other in turn.
 
-The law looks at every eviction that the plane starts: by priority, by a guarantee, from an
-over-committed node, of a broken gang, and for a move. It computes, with sums of its own, whether
-the victim, pending again, may evict the pods that it was evicted for. Such a pair would evict each
-other without end. A move must free its node or GPU, or the next plan moves the pod
-again. Also, no unit evicts pods by its guarantee a second time in vain while nothing else has
-changed.
+The law checks every eviction that the plane starts: by priority, by a guarantee, from an
+over-committed node, of a broken gang, and for a move. With its own sums it computes if the victim,
+after it is pending again, may evict the pods that it was evicted for. Such a pair would evict each
+other without end. A move must free its node or GPU, or the next plan moves the pod again. Moreover,
+no unit evicts pods by its guarantee a second time without effect while nothing else has changed.
 """
 
 from collections import Counter
@@ -29,7 +28,7 @@ _HOLDING: Final = frozenset({PodState.ASSUMED, PodState.BOUND, PodState.NOMINATE
 
 
 class Contender(NamedTuple):
-    """A pod or gang that evicts another one, or the other one."""
+    """A pod or gang that evicts another one or is evicted by it."""
 
     #: Its name.
     name: str
@@ -49,7 +48,7 @@ class EvictorLaw:
         #: Number of checks by evictor.
         self.checked: Counter[str] = Counter()
         self._world = world
-        #: The state at the last reclaim of each unit, and its victims with their serials.
+        #: The state at the last reclaim of each unit, and its victims with their serial numbers.
         self._reclaimed: dict[str, tuple[int, list[tuple[int, int]]]] = {}
         self._granted = 0
 
@@ -64,7 +63,7 @@ class EvictorLaw:
     def breaches(
         self, plane: Plane, started: StepEvictions, claimed: Collection[str]
     ) -> Iterator[InvariantBreach]:
-        """Breaches by the evictions that one step started, and claimed these pods."""
+        """Breaches by the evictions of one step, which claimed these pods."""
         usage = plane.dispatcher.reclaimer.usage
         for (cause, winners), rows in started.by_evictor().items():
             self.checked[f"8 evictions that were {cause.value}"] += len(rows)
@@ -83,7 +82,7 @@ class EvictorLaw:
                 yield from self._pairs(plane, usage, winners[0], rows)
 
     def _again(self, plane: Plane, key: str, rows: Sequence[int]) -> Iterator[InvariantBreach]:
-        """Check that a unit does not reclaim a second time in vain."""
+        """Check that a unit does not reclaim a second time without effect."""
         serials = plane.cluster.pods.serial
         state = self._granted + self._world.changes
         before, gone = self._reclaimed.get(key, (-1, []))
@@ -94,10 +93,10 @@ class EvictorLaw:
     def _pairs(
         self, plane: Plane, usage: QueueUsage, row: int, victims: Sequence[int]
     ) -> Iterator[InvariantBreach]:
-        """Check that no victim has a right against the pod that it was evicted for."""
+        """Check that no victim has a right to evict the pod that it was evicted for."""
         used = _staying(plane, usage)
         winner = _contender(plane, usage, [row])
-        if int(plane.cluster.pods.slot[row]) == NO_SLOT:  # it counts from its claim on
+        if int(plane.cluster.pods.slot[row]) == NO_SLOT:  # it counts after its claim
             for branch in winner.queue.path:
                 used.setdefault(branch, Counter()).update(winner.amounts)
         for each in victims:
@@ -106,10 +105,10 @@ class EvictorLaw:
     def _over_committed(
         self, plane: Plane, usage: QueueUsage, victims: Sequence[int]
     ) -> Iterator[InvariantBreach]:
-        """Check that those that stay on an over-committed node would not have sufficed.
+        """Check that evicting the remaining pods of an over-committed node would not have sufficed.
 
-        Those against which a victim has a right would be evicted for it later. A pod that was
-        nominated there in the same step stays.
+        A remaining pod that a victim has a right to evict would be evicted for the victim later. A
+        pod that was nominated in the same step stays.
         """
         pods, ledger = plane.cluster.pods, plane.cluster.ledger
         used, first = _staying(plane, usage), plane.config.profile.preemption.guarantees_first
@@ -129,7 +128,7 @@ class EvictorLaw:
                 is_bound = int(pods.state[row]) == PodState.BOUND
                 if is_bound and self._is_ours(pods.uid[row]) and _right(loser, other, used, first):
                     total.subtract(other.amounts)
-            columns = ledger.alloc.shape[1]  # pools number the kinds of devices beyond them
+            columns = ledger.alloc.shape[1]  # device kinds follow the columns
             if all(n <= int(ledger.alloc[slot, c]) for c, n in total.items() if c < columns):
                 text = f"pod {loser.name} leaves an over-committed node for pods that it may evict"
                 yield InvariantBreach(8, text)
@@ -143,7 +142,7 @@ class EvictorLaw:
 def _gang_pair(
     plane: Plane, usage: QueueUsage, unit: Unit, victims: Sequence[int]
 ) -> Iterator[InvariantBreach]:
-    """Check that a released gang has no right against the gang that it was released for."""
+    """Check that a released gang has no right to evict the gang that it was released for."""
     gang = plane.units.of_row(victims[0])
     pending = gang.pending if gang is not None else ()
     least = max(gang.min_member if gang is not None else 0, len(victims))
@@ -186,7 +185,7 @@ def _contender(plane: Plane, usage: QueueUsage, rows: Sequence[int]) -> Contende
 def _right(
     loser: Contender, winner: Contender, used: dict[QueueBranch, Counter[int]], first: bool
 ) -> str:
-    """By which right the loser may evict the winner; empty if by none."""
+    """The right by which the loser may evict the winner; empty without one."""
     if loser.priority > winner.priority and (not first or _may_lose(winner, loser, used)):
         return "by its priority"
     if not first and winner.priority > loser.priority:
@@ -195,7 +194,7 @@ def _right(
 
 
 def _may_lose(pod: Contender, other: Contender, used: dict[QueueBranch, Counter[int]]) -> bool:
-    """True if every queue of a pod keeps its guarantee without it, against another pod."""
+    """True if every queue of a pod keeps its guarantee without the pod, compared with another."""
     own = [branch for branch in pod.queue.path if branch not in other.queue.path]
     return all(
         used.get(branch, Counter())[column] - amount >= branch.guarantee[column]
@@ -206,7 +205,7 @@ def _may_lose(pod: Contender, other: Contender, used: dict[QueueBranch, Counter[
 
 
 def _is_entitled(pod: Contender, other: Contender, used: dict[QueueBranch, Counter[int]]) -> bool:
-    """True if a pod is within the guarantee of its queue, and another one has borrowed."""
+    """True if a pod is within the guarantee of its queue and the other pod has borrowed."""
     columns: set[int] = set()
     for branch in pod.queue.path:
         if branch in other.queue.path:

@@ -1,4 +1,4 @@
-"""The laws, checked against the true state after each step.
+"""The laws, which are checked against the true state after each step.
 
 A claim is checked in the step in which it is made. It must fit together with all pods that Stretto
 placed on its node and all other pods there that the plane has received. A conflict that only other
@@ -34,7 +34,7 @@ FULL_EVERY: Final = 100
 class ClaimedPod(NamedTuple):
     """The claim of a plane for one pod."""
 
-    #: Number of the plane that made it; a plane restarted after a crash has the next number.
+    #: Number of the plane that made the claim; a restarted plane has the next number.
     plane: int
     #: Name of the node.
     node: str
@@ -51,7 +51,7 @@ class Laws:
         self, world: ChaosWorld, truth: TrueState, acknowledged: MutableMapping[str, str]
     ) -> None:
         """Start without any check; ``acknowledged`` collects acknowledged binds."""
-        #: How often each law was checked.
+        #: Number of checks by law.
         self.checked: Counter[str] = Counter()
         #: True if the store binds gangs in one transaction.
         self.lands_whole: bool = True
@@ -143,7 +143,7 @@ class Laws:
         return found + [each for uid, slot in fresh for each in self._judge(plane, uid, slot)]
 
     def _follow_truth(self) -> list[InvariantBreach]:
-        """Follow the true state, and keep the binds that it confirms until they are checked."""
+        """Follow the true state; confirmed binds are kept until they are checked."""
         confirmed_binds, found = self._truth.follow()
         self._confirmed_binds += confirmed_binds
         return found
@@ -242,7 +242,7 @@ class Laws:
         return self._world.nodes[name] if str(record) == known else None
 
     def _landed(self, confirmed_bind: ConfirmedBind) -> list[InvariantBreach]:
-        """Check a confirmed bind: it was claimed, and the pods placed by Stretto still fit."""
+        """Check that a confirmed bind was claimed, and that pods placed by Stretto still fit."""
         self.checked["1 binds were claimed"] += 1
         pod, node = confirmed_bind.pod, confirmed_bind.node
         claim = self._last.get(pod.uid)
@@ -372,7 +372,7 @@ def _described(pod: TruePod) -> str:
 def _device_problem(
     shape: NodeShapeDraw, request: PodRequest, mask: int, others: Iterable[tuple[TruePod, int]]
 ) -> str:
-    """The error in the devices of a claim; empty if there is none."""
+    """Error in the devices of a claim; empty without one."""
     chosen = [d for d in range(16) if mask >> d & 1]
     if len(chosen) != request.gpus or any(d >= shape.gpus for d in chosen):
         return f"devices {chosen} for {request.gpus} of {shape.gpus} GPUs"

@@ -1,7 +1,7 @@
-"""Checks after the heal: every pod that fits is placed, and the plane has the true state.
+"""Checks after the heal: every pod that fits is placed, and the plane knows the true state.
 
-The reference computes from the true state whether pending units would fit. Gangs consist of equal
-pods, so counting how many fit needs no search. Gangs that other clients changed are skipped.
+The reference computes from the true state if pending units would fit. Gangs consist of equal pods,
+so counting the pods that fit needs no search. Gangs that other clients changed are skipped.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ RESTING: Final = {
 }
 """States of a unit in an idle plane."""
 RELEASES: Final = (EvictionCause.GANG, EvictionCause.OVER_COMMITTED, EvictionCause.RESCHEDULE)
-"""Causes of evictions at a time of their own, not by the search of a pending unit."""
+"""Causes of evictions that do not depend on the search of a pending unit."""
 
 
 def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
@@ -43,7 +43,7 @@ def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[Invari
 
 
 def releases(checked: Mapping[str, int]) -> int:
-    """Number of evictions so far, by the counts of the laws, that no pending unit searched."""
+    """Number of evictions so far, by the counts of the laws, that no pending unit caused."""
     return sum(checked.get(f"8 evictions that were {each.value}", 0) for each in RELEASES)
 
 

@@ -1,4 +1,4 @@
-"""Law 8 for moves: every move helps to free its node or GPU, so no pod is moved again and again."""
+"""Law 8 for moves: every move helps to free its node or GPU, so no pod is moved repeatedly."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -18,8 +18,8 @@ def breaches_of_moves(
 ) -> Iterator[InvariantBreach]:
     """Moves after which as many nodes or GPUs are in use as before.
 
-    Moves of a node or GPU of which the store refused one eviction do not count.
-    Pods that were claimed after the plan, in the same step, do not count on the former nodes.
+    Moves of a node or GPU do not count if the store refused one of its evictions. Pods that were
+    claimed after the plan, in the same step, do not count on the former nodes.
     """
     plan = plane.rescheduler.latest
     if plan is None:

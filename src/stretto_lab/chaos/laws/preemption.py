@@ -1,6 +1,6 @@
-"""Laws 4 and 8 in the simulator: which pods may be evicted, and for whom.
+"""Laws 4 and 8 in the simulator: permitted victims, and the pods that they are evicted for.
 
-The reference reads priorities, annotations and sizes of pods from the world that made them. It
+The reference reads priorities, annotations and sizes of pods from the world that created them. It
 checks every preemption that the binder grants, and every eviction that the plane starts.
 """
 
@@ -45,7 +45,7 @@ class PreemptionLaw:
         self._turns.reset()
 
     def after_step(self, plane: Plane, claimed: Collection[str]) -> Iterator[InvariantBreach]:
-        """Breaches of law 8; ``claimed`` are the uids of new claims."""
+        """Breaches of law 8; ``claimed`` contains the uids of new claims."""
         started = self._watch.started(plane)
         yield from self._evictors.breaches(plane, started, claimed)
         yield from self._turns.breaches(plane, started, claimed)
@@ -93,9 +93,9 @@ class PreemptionLaw:
         return found
 
     def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[InvariantBreach]:
-        """Check that the preemptors fit their nodes once all victims are deleted.
+        """Check that the preemptors fit on their nodes after all victims are deleted.
 
-        ``later`` holds the rows of claims that were granted after theirs. Nodes of which the plane
+        ``later`` contains the rows of claims that were granted afterwards. Nodes of which the plane
         has an old version are skipped.
         """
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
@@ -136,7 +136,7 @@ def _is_weaker(plane: Plane, other: int, row: int) -> bool:
 
 
 def _forbidden_reason(role: PodRole, lowest: int, rules: PreemptionRules) -> str:
-    """Why a preemptor of that priority may not evict a pod; empty if it may."""
+    """Reason why a preemptor of that priority may not evict a pod; empty if it may."""
     if role.priority >= lowest:
         return f"by a pod of priority {lowest} although it has priority {role.priority}"
     if role.priority >= rules.protected_from:

@@ -15,7 +15,7 @@ class StepEviction(NamedTuple):
     uid: str
     #: Name of its node; empty if the node is gone.
     node: str
-    #: Why it is evicted.
+    #: Reason of the eviction.
     cause: EvictionCause
     #: Rows of the pods that get the capacity; empty for none.
     beneficiaries: tuple[int, ...]
@@ -40,7 +40,7 @@ class EvictionWatch:
         self._seen: set[tuple[str, int]] = set()
 
     def started(self, plane: Plane) -> StepEvictions:
-        """The evictions of the plane that are new since the last call."""
+        """New evictions of the plane since the last call."""
         pods, found, now = plane.cluster.pods, StepEvictions(), set[tuple[str, int]]()
         for row, why in plane.cluster.evictions.in_progress.items():
             if why.cause is None or pods.serial[row] != why.serial:

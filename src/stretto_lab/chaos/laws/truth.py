@@ -1,7 +1,7 @@
-"""The true state: the contents of the store behind the faults, followed event by event.
+"""The true state: the contents of the store behind the faults, updated event by event.
 
-Plain dictionaries of the simulator's own numbers, so that a bug in the plane's model cannot hide
-here. A change that no store may make (a bound pod on another node) is a breach.
+It consists of plain dictionaries with the simulator's own numbers, so a bug in the plane's model
+cannot hide here. A change that no store may make (a bound pod on another node) is a breach.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Law 8 over time: while nothing else changes, no two contenders evict each other in turn.
 
-Controllers recreate evicted pods, so a wrong order of two evictors shows as a cycle. A *lineage* is
-a pod with all its successors; a gang or the pods of one owner are one lineage. A change of the
+Controllers recreate evicted pods, so a wrong order of two evictors appears as a cycle. A *lineage*
+is a pod with all its successors; a gang or the pods of one owner are one lineage. A change of the
 world, a new plane and a claim of another lineage are changes, after which a pair may be decided
 again.
 """
@@ -18,7 +18,7 @@ _WITHOUT_WINNER = frozenset({EvictionCause.RESCHEDULE, EvictionCause.OVER_COMMIT
 
 
 class TurnsLaw:
-    """Records which pod was evicted for which other pod since the last change."""
+    """Records the winner and the loser of each eviction since the last change."""
 
     def __init__(self, world: ChaosWorld) -> None:
         """Start without any eviction."""
@@ -33,7 +33,7 @@ class TurnsLaw:
         self._involved: set[str] = set()
 
     def reset(self) -> None:
-        """Clear all pairs: something else has changed."""
+        """Clear all pairs after another change."""
         self._pairs.clear()
         self._left.clear()
         self._involved.clear()
@@ -41,7 +41,7 @@ class TurnsLaw:
     def breaches(
         self, plane: Plane, started: StepEvictions, claimed: Iterable[str]
     ) -> Iterator[InvariantBreach]:
-        """Check the evictions of a step; ``claimed`` are the uids of its new claims."""
+        """Check the evictions of a step; ``claimed`` contains the uids of its new claims."""
         if self._changes != self._world.changes:
             self._changes = self._world.changes
             self.reset()
@@ -69,6 +69,6 @@ class TurnsLaw:
         return role.group or role.owner or self._world.origins[uid]
 
     def _beneficiary(self, plane: Plane, eviction: StepEviction) -> str:
-        """Lineage of the pods that get the capacity; empty if no pod does."""
+        """Lineage of the pods that get the capacity; empty without such pods."""
         rows = eviction.beneficiaries
         return self._lineage(plane.cluster.pods.uid[rows[0]]) if rows else ""

@@ -10,7 +10,7 @@ from stretto.offers.allocator.values.scalars import add_to
 from stretto_lab.chaos.offers.steps import OfferSteps
 
 SETTLING: Final = 8
-"""Cycles after which a pool without events has usually nothing left to offer."""
+"""Cycles after which a pool without events usually has nothing left to offer."""
 
 
 class OfferLaws:
@@ -23,7 +23,7 @@ class OfferLaws:
         self._before: dict[str, int] = {}
 
     def breaches(self) -> Iterator[str]:
-        """Violated laws, each with the finding."""
+        """Violated laws, each with details."""
         for agent in self._allocator.pool.agents:
             yield from self._agent(agent)
         yield from self._tasks()
@@ -55,7 +55,7 @@ class OfferLaws:
                 yield f"tasks: {framework} uses {resources} of {name} and holds {held}"
 
     def _quota(self) -> Iterator[str]:
-        """Law 5: no grant takes a role above its limit."""
+        """Law 5: no grant exceeds the limit of a role."""
         for role in self._allocator.pool.roles:
             for name, limit in role.quota.limits.items():
                 consumed, key = role.consumed(name), f"{role.name} {name}"
@@ -67,7 +67,7 @@ class OfferLaws:
                 self._before[key] = consumed
 
     def _ledger(self) -> Iterator[str]:
-        """The roles and the sorter count the holdings of the agents."""
+        """Check that the roles and the sorter count the holdings of the agents."""
         pool = self._allocator.pool
         sums: dict[str, dict[str, int]] = {}
         for agent in pool.agents:
@@ -91,7 +91,7 @@ class OfferLaws:
         )
 
     def _order(self) -> Iterator[str]:
-        """The order that is kept equals a full sort."""
+        """Check that the maintained order equals a full sort."""
         sorter = self._allocator.pool.role_sorter
         if sorter.is_random:
             return
@@ -101,7 +101,7 @@ class OfferLaws:
             yield f"order: {kept} is not sorted"
 
     def closed(self) -> Iterator[str]:
-        """After an empty cycle, nothing of a closed agent can be offered."""
+        """Check that after an empty cycle no closed agent has anything to offer."""
         for _ in range(SETTLING):
             if not self._steps.master.cycle(batch=True).offers:
                 break

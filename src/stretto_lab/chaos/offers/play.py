@@ -10,7 +10,7 @@ class OfferPlay:
     """The pool of one seed with its laws."""
 
     def __init__(self, seed: int) -> None:
-        """The pool before its first step."""
+        """Create the pool before its first step."""
         self._pool = OfferSteps(seed)
         self._laws = OfferLaws(self._pool)
 
@@ -32,4 +32,4 @@ class OfferPlay:
         return next(self._laws.closed(), "")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; there are no resources to release."""

@@ -33,11 +33,11 @@ from stretto_lab.chaos.offers.shapes import ROLES, agent_of, reservation_of
 TASKS: Final = (TaskDemand.of({"cpus": 1, "mem": 512}), TaskDemand.of({"cpus": 0.333, "ports": 2}))
 """Demands of tasks."""
 TEMPERS: Final = ("greedy", "greedy", "slow", "silent", "flapping")
-"""How frameworks behave."""
+"""Behaviours of frameworks, with their relative frequencies."""
 
 
 def settings_of(rng: Rng) -> AllocatorSettings:
-    """The settings of a seed: Mesos, or better than Mesos, with either sorter."""
+    """The settings of a seed: Mesos or the defaults, with either sorter."""
     base = rng.choice((MESOS, DEFAULTS))
     kinds = tuple(SorterKind)
     return msgspec.structs.replace(
@@ -63,7 +63,7 @@ class OfferSteps:
             self._add_framework()
 
     def step(self) -> None:
-        """One random step, and the cycle that it calls for."""
+        """Run one random step, and the cycle that it makes due."""
         name = self._rng.choice(tuple(_STEPS))
         self.trace.append(name)
         _STEPS[name](self)
@@ -71,7 +71,7 @@ class OfferSteps:
             self.master.cycle()
 
     def heal(self) -> None:
-        """Every framework answers all offers by a decline without a filter."""
+        """Let every framework decline all offers without a filter."""
         for offer in list(self.master.offers.values()):
             if offer.number in self.master.offers:
                 self.master.decline(offer, None)

@@ -1,4 +1,4 @@
-"""Amounts of nodes, offers and queues in the units in which the laws add them up."""
+"""Amounts of nodes, offers and queues in the units of the laws."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ from stretto.state.rows.devices import WHOLE
 Amounts = dict[str, int]
 """Exact amounts by resource: GPUs in thousandths, and ``port N`` for each host port."""
 COLUMNS: Final = ("cpu", "memory", "ephemeral-storage")
-"""Resources with a column of their own in the ledger."""
+"""Resources with their own column in the ledger."""
 _UNITS: Final = {
     "cpus": ("cpu", 1, 1),
     "mem": ("memory", 1 << 20, 1000),
@@ -45,7 +45,7 @@ def exact(resources: ResourceList) -> Amounts:
 
 
 def by_role(resources: ResourceList, role: str) -> dict[str, Amounts]:
-    """The same by the role of the reservation; ``role`` for unreserved amounts."""
+    """Amounts by the role of the reservation; ``role`` for unreserved amounts."""
     found: dict[str, Amounts] = {}
     for item in resources:
         mine = item.kind.role if item.kind.reservations else role
@@ -54,7 +54,7 @@ def by_role(resources: ResourceList, role: str) -> dict[str, Amounts]:
 
 
 def in_thousandths(quantities: Mapping[str, Any], where: str) -> Amounts:
-    """Amounts of a resource list, those of GPUs in thousandths; ``where`` names the object."""
+    """Amounts of a resource list, GPUs in thousandths; ``where`` is the object for messages."""
     found = amounts(quantities, where)
     return found | ({GPU: found[GPU] * WHOLE} if GPU in found else {})
 
@@ -62,7 +62,7 @@ def in_thousandths(quantities: Mapping[str, Any], where: str) -> Amounts:
 def fits(
     wanted: Mapping[str, int], held: Iterable[Mapping[str, int]], allocatable: Mapping[str, Any]
 ) -> bool:
-    """True if amounts fit next to others on a node; a part of a GPU counts as a whole one."""
+    """True if amounts fit beside others on a node; a part of a GPU counts as a whole GPU."""
     used: Amounts = {}
     for each in held:
         add_amounts(used, _whole(each).items())

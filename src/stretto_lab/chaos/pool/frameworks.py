@@ -1,4 +1,4 @@
-"""A framework of the simulator: it launches, kills, acknowledges, and loses messages."""
+"""A framework of the simulator, which launches, kills, acknowledges, and loses messages."""
 
 from typing import Any, Protocol
 
@@ -17,14 +17,14 @@ ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "
 """States after which a framework removes a task."""
 
 GROUPED = 0.25
-"""Part of the launches that are groups."""
+"""Share of the launches that are groups."""
 
 REUSED = 0.8
-"""Odds that a task has the id of an ended one, if there is one."""
+"""Probability that a task gets the id of an ended one, if there is one."""
 
 
 class CallSender(Protocol):
-    """The way to the master."""
+    """Sender of calls to the master."""
 
     def call(self, body: Body, stream: str = "") -> object:
         """Send a call, on a stream if there is one."""
@@ -35,18 +35,18 @@ class FrameworkClient:
     """One framework in one role."""
 
     def __init__(self, role: str, rng: Rng) -> None:
-        """A framework that has not subscribed."""
+        """Create a framework that has not subscribed."""
         self.role = role
         self.id = ""
         self.stream: ClientStream | None = None
         self.awaits = False
-        #: Offers that it may answer, by id.
+        #: Offers that the framework may answer, by id.
         self.offers: dict[str, Body] = {}
         #: Last reported state of each task.
         self.tasks: dict[str, str] = {}
-        #: Tasks that it has killed.
+        #: Tasks that the framework has killed.
         self.killed: set[str] = set()
-        #: Number of launches by task: the ids of ended tasks are used again.
+        #: Number of launches by task; the ids of ended tasks are reused.
         self.launches: dict[str, int] = {}
         #: Updates without an acknowledgement.
         self.updates: list[Body] = []
@@ -80,16 +80,16 @@ class FrameworkClient:
         self.awaits = False
 
     def open(self, stream: ClientStream, header: str) -> None:
-        """Its stream is open."""
+        """Record the open stream."""
         self.stream, self._header = stream, header
 
     def lose(self) -> None:
-        """Its stream is closed."""
+        """Record the closed stream."""
         self.stream = None
         self.offers.clear()
 
     def receive(self, stream_id: str, event: Body) -> None:
-        """Take an event, if it is for this framework."""
+        """Handle an event if it is for this framework."""
         if self.stream is None or self.stream.id != stream_id:
             return
         kind = event["type"]
@@ -128,7 +128,7 @@ class FrameworkClient:
             self._send(world, "KILL", task_id={"value": name})
 
     def act(self, world: CallSender) -> None:
-        """One random call."""
+        """Send one random call."""
         draw = self._rng.random()
         if draw < 0.35:
             self.acknowledge(world)
@@ -142,7 +142,7 @@ class FrameworkClient:
             self._answer(world)
 
     def use_again(self, world: CallSender) -> bool:
-        """Launch tasks with the ids of tasks whose end it acknowledges now; false for none."""
+        """Launch tasks with ids of tasks whose end is acknowledged now; false without any."""
         is_ended = any(self.tasks.get(e["task_id"]["value"]) in ENDED for e in self.updates)
         self._acknowledge_all(world, 1.0)
         if is_ended and self.offers:
@@ -150,7 +150,7 @@ class FrameworkClient:
         return is_ended
 
     def acknowledge(self, world: CallSender) -> None:
-        """Acknowledge all updates; a few are lost on the way."""
+        """Acknowledge all updates; some acknowledgements are lost."""
         self._acknowledge_all(world, 0.9)
 
     def _acknowledge_all(self, world: CallSender, odds: float) -> None:
@@ -162,7 +162,7 @@ class FrameworkClient:
                 self._note_end(status["task_id"]["value"])
 
     def _note_end(self, name: str) -> None:
-        """An update is acknowledged: use the id again, unless that has happened meanwhile."""
+        """Record an acknowledged end, after which the id is reused, unless it is recorded."""
         if self.tasks.get(name) in ENDED and name not in self._ended:
             self._ended.append(name)
 

@@ -21,20 +21,20 @@ class Held(NamedTuple):
 
     #: The node.
     node: str
-    #: The role that it counts for: that of the reservation, if there is one.
+    #: The role that is charged: that of the reservation, or else the role of the holder.
     role: str
-    #: How much.
+    #: The amounts.
     amounts: Mapping[str, int]
 
 
 def held_of(
     master: MasterState, pods: list[PoolPod], started: Container[tuple[str, int]]
 ) -> Iterator[Held]:
-    """Each offer, each task that never had a pod, executors, and reservations that nothing uses.
+    """Each offer, each task that never had a pod, executors, and unused reservations.
 
     Args:
         master: the master with offers and tasks.
-        pods: pods that hold something.
+        pods: pods with holdings.
         started: tasks that have had a pod, with the numbers of their launches.
     """
     names = {agent.id: node_of(agent.pid) or "" for agent in master.agents}
@@ -60,7 +60,7 @@ def held_of(
 
 
 def _distinct(offers: Iterable[Offer]) -> Iterator[Offer]:
-    """Offers without those of capacity that another one of them offers too."""
+    """Offers, of which only one counts if several offer the same capacity."""
     seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
     for offer in offers:
         contest = offer.agent_id, tuple(sorted(exact(offer.resources).items()))

@@ -33,7 +33,7 @@ class PoolLaws:
     """Checks of one pool after every step."""
 
     def __init__(self, world: PoolWorld) -> None:
-        """Start with the present state."""
+        """Initialize with the present state."""
         self.checked = 0
         self._world = world
         self._excess: dict[tuple[str, str], tuple[int, int]] = {}
@@ -45,7 +45,7 @@ class PoolLaws:
         self._offers: set[str] = set()
 
     def breaches(self) -> Iterator[str]:
-        """Violated laws, each with the finding."""
+        """Violated laws, each with details."""
         self.checked += 1
         world = self._world
         if world.pool.plane.pump.synced:
@@ -63,7 +63,7 @@ class PoolLaws:
             yield "law 8: cycles of the allocator make one another due without end"
 
     def _nodes(self, pods: list[PoolPod], held: list[Held]) -> Iterator[str]:
-        """Law 1: no claim takes more of a node than it has, as far as the ledger has read it."""
+        """Law 1: no claim exceeds the capacity of a node, as far as the ledger has read it."""
         used: dict[str, Amounts] = {}
         for pod in pods:
             add_amounts(used.setdefault(pod.node, {}), pod.requests.items())
@@ -83,11 +83,11 @@ class PoolLaws:
                     yield f"law 1: {name} has {most} {resource}, {excess} too much is held"
 
     def _queues(self, pods: list[PoolPod], held: list[Held]) -> Iterator[str]:
-        """Law 5: no grant takes a queue above its limit, as far as the scheduler has read it.
+        """Law 5: no grant exceeds the limit of a queue, as far as the scheduler has read the queue.
 
-        A pod counts from its claim on, also while it waits for the end of its victims. A process
-        that has just started has read nothing: grants of its predecessor are not granted again.
-        A reservation for a role counts for that role, also if a role below it uses it.
+        A pod counts from its claim on, also while its victims end. A process that has just started
+        has read nothing, and grants of its predecessor are not granted again. A reservation for a
+        role counts for that role, even if a role below it uses the reservation.
         """
         if not self._world.pool.plane.pump.synced:
             return
@@ -148,9 +148,9 @@ class PoolLaws:
                     yield f"law 3: task {task} is {state}, and its launch has had no pod"
 
     def _spared(self) -> Iterator[str]:
-        """Law 8: capacity that was rescinded for a pod is not offered in turn.
+        """Law 8: capacity that was rescinded for a pod is not offered alternately.
 
-        Reserved capacity is none that a pod could use.
+        Reserved capacity is excluded, because no pod could use it.
         """
         master = self._world.master.state
         present = {offer.id: offer for offer in master.offers}
@@ -164,7 +164,7 @@ class PoolLaws:
         self._offers = set(present)
 
     def healed(self) -> Iterator[str]:
-        """Law 3 after the end of all faults: no task is lost or left behind."""
+        """Law 3 after the end of all faults: no task is lost or left over."""
         world = self._world
         alive = Counter(task for pod in world.pods() if pod.holds for task, _ in pod.tasks)
         yield from (f"law 3: task {task} has {n} pods" for task, n in alive.items() if n > 1)
@@ -182,7 +182,7 @@ class PoolLaws:
         )
 
     def _holdings(self) -> list[Held]:
-        """Amounts that frameworks hold now."""
+        """Amounts that frameworks hold at present."""
         world = self._world
         held = [each for each in world.pods() if each.holds]
         return list(held_of(world.master.state, held, self._started))
@@ -206,7 +206,7 @@ class PoolLaws:
                     yield f"law 1: queue {queue} is charged {got} {name}, {most} is held"
 
     def _heads(self) -> list[PoolPod]:
-        """The first waiting pod of each queue: queues are first come, first served."""
+        """The first waiting pod of each queue, because queues are first come, first served."""
         waiting = [each for each in self._world.pods() if not each.node]
         heads: dict[str, PoolPod] = {}
         for pod in sorted(waiting, key=lambda each: int(each.name[1:])):

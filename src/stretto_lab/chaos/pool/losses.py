@@ -1,4 +1,4 @@
-"""A store that loses answers, and whose events are late after some of them."""
+"""A store that loses answers, and delays events after some of the losses."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -21,18 +21,18 @@ from stretto.stores.store import (
 from stretto.stores.wrapper import StoreWrapper
 
 CREATIONS: Final = 0.35
-"""Part of the creations of pods whose answer is lost; a seed has a few."""
+"""Share of the creations of pods whose answer is lost; a seed has a few."""
 OTHERS: Final = 0.1
-"""The same of deletions and patches."""
+"""Share of the deletions and patches whose answer is lost."""
 LATE: Final = 3.0
-"""Seconds for which the events of pods are late: longer than until a write is repeated."""
+"""Delay of the events of pods in seconds; it exceeds the delay after which writes are repeated."""
 
 
 class LossyStore(StoreWrapper):
     """Loses the answers of some writes of pods; half of these pods are read some steps later."""
 
     def __init__(self, inner: MemoryStore, rng: Rng, clock: Clock) -> None:
-        """Lose answers as ``rng`` draws."""
+        """Initialize with the random numbers that decide about losses."""
         super().__init__(inner)
         self._rng = rng
         self._clock = clock
@@ -42,7 +42,7 @@ class LossyStore(StoreWrapper):
 
     @property
     def is_late(self) -> bool:
-        """True if events of pods are held back."""
+        """True if events of pods are delayed."""
         return self._clock.monotonic() < self._late_until
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
@@ -62,7 +62,7 @@ class LossyStore(StoreWrapper):
         return end
 
     def deliver(self) -> None:
-        """Time has passed: announce the events that are no longer late."""
+        """Announce the events whose delay has ended."""
         if self._late_until and not self.is_late:
             self._late_until = 0.0
             for each in list(self._callbacks):
@@ -81,7 +81,7 @@ class LossyStore(StoreWrapper):
         return self._lost(kind, super().patch(kind, patches), OTHERS)
 
     def heal(self) -> None:
-        """Lose nothing from now on, and hold nothing back."""
+        """Stop all losses and delays."""
         self._is_healed = True
         self._late_until = min(self._late_until, self._clock.monotonic())
         self.deliver()
@@ -95,14 +95,14 @@ class LossyStore(StoreWrapper):
 
 
 class _LateWatch:
-    """A watch whose events wait while its store is late; their order stays."""
+    """A watch whose events wait while its store delays them; their order is kept."""
 
     def __init__(self, inner: Watch, store: LossyStore) -> None:
         self._inner = inner
         self._store = store
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The events that are not held back."""
+        """The events that are not delayed."""
         return [] if self._store.is_late else self._inner.poll(limit)
 
     def close(self) -> None:

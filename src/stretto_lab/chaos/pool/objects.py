@@ -1,4 +1,4 @@
-"""Pods in the store as the laws read them: each version of an object is decoded once."""
+"""Pods in the store as input of the laws; each version of an object is decoded once."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -29,7 +29,7 @@ class PoolPod(NamedTuple):
     uid: str
     #: Its node; empty while it is pending.
     node: str
-    #: The queue that it counts for.
+    #: The queue of the pod.
     queue: str
     #: Its phase.
     phase: str
@@ -55,7 +55,7 @@ class PoolPods:
         self._known: dict[str, tuple[int, PoolPod]] = {}
 
     def read(self) -> list[PoolPod]:
-        """All pods, as they are now."""
+        """All pods at present."""
         before, self._known = self._known, {}
         for record in self._store.list(POD).records:
             known = before.get(record.uid)
@@ -66,7 +66,7 @@ class PoolPods:
 
 
 def pod_of(record: Record) -> PoolPod:
-    """A pod of its record."""
+    """The pod in a record."""
     body = msgspec.json.decode(record.body)
     meta, spec = body["metadata"], body["spec"]
     notes = meta.get("annotations") or {}

@@ -12,11 +12,11 @@ _AMOUNTS: Final = {"cpus": (0.5, 1.0, 1.5), "mem": (128.0,), "gpus": (1.0, 2.0),
 _EXECUTOR: Final = {"cpus": 0.1, "mem": 32.0, "disk": 1.0}
 """Amounts of the executor of a group."""
 _FITTING: Final = 0.9
-"""Odds that an amount is at most that of the offer."""
+"""Probability that an amount is at most that of the offer."""
 
 
 def drawn_task(rng: Rng, name: str, offer: Body, most: float) -> Body:
-    """A task of an offer, mostly with at most a part of it; a few need more than the offer has."""
+    """A task for an offer, usually for a part of it; a few tasks need more than the offer has."""
     wanted = ["cpus", "mem"] + [each for each in ("gpus", "disk", "ports") if rng.random() < 0.2]
     found = [_part(rng, _named(offer, each), most) for each in wanted if _named(offer, each)]
     return {
@@ -83,7 +83,7 @@ def _named(offer: Body, name: str) -> list[Body]:
 
 
 def _part(rng: Rng, items: list[Body], most: float = 1.0) -> Body:
-    """A part of one of these resources; a volume is taken as a whole."""
+    """A part of one of these resources; a volume is used as a whole."""
     item = rng.choice(items)
     if item["type"] == "RANGES":
         chosen = rng.choice(item["ranges"]["range"])

@@ -7,14 +7,14 @@ from stretto_lab.chaos.pool.laws import PoolLaws
 from stretto_lab.chaos.pool.world import PoolWorld
 
 HEAL_STEPS: Final = 40
-"""Rounds of five seconds after the last fault."""
+"""Number of rounds of five seconds after the last fault."""
 
 
 class PoolPlay:
     """The pool of one seed with its laws."""
 
     def __init__(self, seed: int) -> None:
-        """The pool before its first step."""
+        """Create the pool before its first step."""
         self._world = PoolWorld(seed)
         self._laws = PoolLaws(self._world)
 
@@ -33,7 +33,7 @@ class PoolPlay:
         return world.trace[-1], offers, len(world.pods())
 
     def settle(self) -> str:
-        """End all faults; returns the first law that is violated on the way or at the end."""
+        """End all faults; return the first law that is violated meanwhile or at the end."""
         self._world.heal()
         for _ in range(HEAL_STEPS):
             self._world.recover()

@@ -26,7 +26,7 @@ def drawn_node(rng: Rng, name: str) -> bytes:
 
 
 def drawn_allocatable(rng: Rng) -> Body:
-    """Another amount of one resource of a node."""
+    """A new allocatable amount of one resource of a node."""
     draw = rng.random()
     if draw < 0.2:
         return {DISK: rng.choice(("1Gi", "4Gi"))}

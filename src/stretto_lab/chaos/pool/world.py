@@ -50,9 +50,9 @@ ROLES: Final = ("a", "b", "a/x", "*")
 
 
 _UPDATES: Final = 4
-"""Most updates until the end of a task: that it starts, runs, and ends."""
+"""Maximum number of updates until the end of a task: starting, running, ended."""
 CYCLES: Final = 100
-"""Most cycles after a step; a few are enough unless they make one another due."""
+"""Maximum number of cycles after a step; a few suffice unless cycles make each other due."""
 
 
 class PoolWorld:
@@ -69,7 +69,7 @@ class PoolWorld:
         self.frameworks: list[FrameworkClient] = []
         self.trace: list[str] = []
         self.terms = 0
-        #: True if cycles make one another due without end.
+        #: True if cycles make each other due endlessly.
         self.is_restless = False
         self._names = 0
         self._exit_codes: dict[str, dict[int, int]] = {}
@@ -102,14 +102,14 @@ class PoolWorld:
         self.journal = MasterJournal(stored, self.master.state)
 
     def crash(self) -> None:
-        """Kill the process, and start it again."""
+        """Kill the process and restart it."""
         self.pool.close()
         for each in self.frameworks:
             each.lose()
         self.start()
 
     def use_again(self) -> None:
-        """A task ends, and its framework uses the id again while the pod still exists.
+        """End a task whose framework reuses the id while the pod still exists.
 
         In half of the cases the process is killed before its next step.
         """
@@ -165,7 +165,7 @@ class PoolWorld:
         return moved
 
     def settle(self) -> None:
-        """Step the scheduler until nothing moves."""
+        """Step the scheduler until nothing changes."""
         for _ in range(30):
             if not self.plane_step():
                 return
@@ -173,7 +173,7 @@ class PoolWorld:
     # ------------------------------------------------------------ steps
 
     def step(self) -> None:
-        """One random step."""
+        """Run one random step."""
         name = self.rng.choice(_DRAWN)
         self.trace.append(name)
         STEPS[name](self)
@@ -191,7 +191,7 @@ class PoolWorld:
         return self._pods.read()
 
     def advance(self) -> None:
-        """Time passes, and timers end."""
+        """Advance the time, and run timers."""
         self.clock.advance(self.rng.choice((0.1, 1.0, 1.0, 5.0, 16.0)))
         self.store.deliver()
         self.master.run_timers()
@@ -210,17 +210,17 @@ class PoolWorld:
             write(NODE, [Patch("", name, patch)])
 
     def cordon(self) -> None:
-        """A node is cordoned, or no longer."""
+        """Cordon or uncordon a node."""
         self._patch_node({"spec": {"unschedulable": self.rng.random() < 0.4}})
 
     def readiness(self) -> None:
-        """The kubelet of a node answers, or does not."""
+        """Make the kubelet of a node answer, or not answer."""
         status = "True" if self.rng.random() < 0.7 else "Unknown"
         conditions = [{"type": "Ready", "status": status}]
         self._patch_node({"status": {"conditions": conditions}}, is_status=True)
 
     def shrink(self) -> None:
-        """A node has more or less to give."""
+        """Change an allocatable amount of a node."""
         changed = {"status": {"allocatable": drawn_allocatable(self.rng)}}
         self._patch_node(changed, is_status=True)
 
@@ -232,19 +232,19 @@ class PoolWorld:
             self.inner.delete(NODE, [Deletion("", name)])
 
     def add_pod(self) -> None:
-        """A user creates a pod."""
+        """Create a pod for a user."""
         if len(self.inner.list(POD).records) > 25:
             return
         self.inner.create(POD, [drawn_pod(self.rng, self._name("p"))])
 
     def delete_pod(self) -> None:
-        """A user deletes a pod."""
+        """Delete a pod for a user."""
         pods = self.pods()
         if pods:
             self.inner.delete(POD, [Deletion("default", self.rng.choice(pods).name)])
 
     def kubelet(self) -> None:
-        """Some pods on nodes start or end."""
+        """Start or end some pods on nodes."""
         for pod in self.pods():
             if not pod.node or self.rng.random() < 0.4:
                 continue
@@ -257,7 +257,7 @@ class PoolWorld:
                 self._end_one(pod)
 
     def _end_one(self, pod: PoolPod) -> None:
-        """One container of a pod ends."""
+        """End one container of a pod."""
         codes = self._exit_codes.setdefault(pod.uid, {})
         codes.setdefault(self.rng.randint(0, len(pod.tasks) - 1), self.rng.choice((0, 0, 1)))
         listed = [
@@ -271,7 +271,7 @@ class PoolWorld:
         self.inner.patch_status(POD, [Patch("default", pod.name, {"status": {"phase": phase}})])
 
     def change_queue(self) -> None:
-        """A user changes the queues."""
+        """Change the queues for a user."""
         for name in QUEUES[:3]:
             spec = drawn_queue(self.rng, name)
             meta = {"name": name}
@@ -282,7 +282,7 @@ class PoolWorld:
                 self.inner.patch(QUEUE, [Patch("", name, {"spec": changed})])
 
     def subscribe(self) -> None:
-        """A framework subscribes, for the first time or again."""
+        """Subscribe a framework, for the first time or again."""
         lost = [each for each in self.frameworks if not each.is_connected]
         if lost:
             self.rng.choice(lost).subscribe(self)
@@ -292,13 +292,13 @@ class PoolWorld:
             client.subscribe(self)
 
     def framework(self) -> None:
-        """A framework acts."""
+        """Let a framework send a call."""
         connected = [each for each in self.frameworks if each.is_connected]
         if connected:
             self.rng.choice(connected).act(self)
 
     def disconnect(self) -> None:
-        """A framework loses its connection."""
+        """Disconnect a framework."""
         connected = [each for each in self.frameworks if each.is_connected]
         if connected:
             client = self.rng.choice(connected)
@@ -325,7 +325,7 @@ class PoolWorld:
             each.rest(self)
 
     def recover(self) -> None:
-        """Five seconds without faults."""
+        """Run five seconds without faults."""
         self.settle()
         for each in self.frameworks:
             each.rest(self)
