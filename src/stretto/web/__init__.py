@@ -1,1 +1,1 @@
-"""HTTP servers for users: the Kubernetes API over any store, and the pages over a plane."""
+"""HTTP servers for users: the Kubernetes API over any store, and the dashboard of a plane."""

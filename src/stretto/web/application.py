@@ -1,6 +1,6 @@
-"""The API as an ASGI application: bodies, headers, streams, and who may reach it.
+"""The API as an ASGI application: bodies, headers, streams, and protection.
 
-It is written to ASGI itself, without a framework: it has one route, and every request passes it.
+It implements ASGI directly, without a framework, because it has one route for all requests.
 """
 
 import asyncio
@@ -22,29 +22,29 @@ from stretto.web.api.webhooks.reviews import (
 from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
 MAX_BODY: Final = 3 << 20
-"""Bytes of a request body, as in kube-apiserver."""
+"""Maximum bytes of a request body, as in kube-apiserver."""
 _BODY_SECONDS: Final = 60.0
-"""Seconds in which a client must send a body."""
+"""Seconds within which a client must send a body."""
 _IDLE_SECONDS: Final = 5.0
-"""Seconds after which a quiet stream looks for events and for its end by itself."""
+"""Seconds after which an idle stream checks for events and for its end by itself."""
 _MOST_ATTEMPTS: Final = 100
-"""Attempts of a request: each but the last one waits for webhooks."""
+"""Maximum attempts of a request; each attempt but the last one waits for webhooks."""
 _TEXT: Final = "text/plain; charset=utf-8"
 
 Attempt = Callable[[ApiRequest], Answer | PendingReviews]
-"""Answers a request, or names the webhooks that must answer first."""
+"""Answers a request, or returns the webhooks that must answer first."""
 Review = Callable[[Sequence[WebhookCall]], Awaitable[Sequence[WebhookAnswer]]]
-"""Calls webhooks at the same time; one answer for each."""
+"""Calls webhooks at the same time; returns one answer for each."""
 Settled = Callable[[], Awaitable[None]]
-"""Waits until everything that was written so far is durable."""
+"""Waits until all previous writes are durable."""
 
 
 async def at_once() -> None:
-    """Writes are durable when they return."""
+    """Return at once: writes are durable when they return."""
 
 
 async def unreviewed(calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-    """No webhook is called."""
+    """Answer without calling any webhook."""
     return NO_WEBHOOKS.send(calls)
 
 
@@ -55,21 +55,21 @@ def application(
     *,
     loopback: bool = True,
 ) -> ASGIApp:
-    """The API as an application.
+    """Return the API as an application.
 
     Args:
         attempt: answers requests.
-        settled: awaited before an answer leaves the server, so that every answered state survives
-            a kill of the process.
+        settled: awaited before a response is sent, so that every answered state survives a kill of
+            the process.
         review: calls webhooks; other requests are answered meanwhile.
-        loopback: refuses requests that name another host than this machine, as a browser sends
-            them after a name has been bound to this address.
+        loopback: refuse requests with a host name of another machine, which a browser sends after
+            DNS rebinding to this address.
     """
     return _Api(attempt, settled, review, loopback=loopback)
 
 
 class _Api:
-    """Answers every HTTP request."""
+    """Application that answers every HTTP request."""
 
     def __init__(
         self, attempt: Attempt, settled: Settled, review: Review, *, loopback: bool
@@ -91,7 +91,7 @@ class _Api:
         try:
             body = await _body(receive)
         except TimeoutError:
-            await _respond(_plain(408, "the body does not arrive\n"), send)
+            await _respond(_plain(408, "the body did not arrive in time\n"), send)
             return
         if body is None:
             return
@@ -109,7 +109,7 @@ class _Api:
         await _respond(answer, send)
 
     async def _answered(self, request: ApiRequest) -> Answer:
-        """Answer a request, with the answers of webhooks that it needs."""
+        """Answer a request; call the webhooks whose answers it needs."""
         for _ in range(_MOST_ATTEMPTS):
             answer = self._attempt(request)
             if not isinstance(answer, PendingReviews):
@@ -121,9 +121,9 @@ class _Api:
     async def _stream(
         self, stream: ApiStream, memory: ReviewMemory, receive: Receive, send: Send
     ) -> None:
-        """Send the chunks of a stream until it ends or the client leaves.
+        """Send the chunks of a stream until it ends or the client disconnects.
 
-        Where it waits for webhooks, their answers come into the memory of its request.
+        If the stream waits for webhooks, their answers are stored in the memory of its request.
         """
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
@@ -149,7 +149,7 @@ class _Api:
                 if chunks:
                     await self._settled()
                     await send(_part(b"".join(chunks), more=True))
-                    await asyncio.sleep(0)  # other requests have their turn
+                    await asyncio.sleep(0)  # let other requests run
                     continue
                 wait = min(_IDLE_SECONDS, until - loop.time())
                 timer = loop.call_later(wait, news.set)
@@ -163,7 +163,7 @@ class _Api:
     async def _review_for(
         self, memory: ReviewMemory, calls: Sequence[ReviewCall], left: asyncio.Future[None]
     ) -> None:
-        """Call webhooks whose answers a memory gets, unless the client leaves before."""
+        """Call webhooks and store their answers in a memory, unless the client disconnects."""
         review = asyncio.ensure_future(self._review([each.call for each in calls]))
         waits: set[asyncio.Future[Any]] = {review, left}
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -174,13 +174,13 @@ class _Api:
 
 
 async def _departure(receive: Receive) -> None:
-    """Wait until the client leaves."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by name; the values of a repeated one are joined by commas."""
+    """Return headers by name; the values of a repeated header are joined by commas."""
     found: dict[str, str] = {}
     for name, value in raw:
         key, text = str(name, "latin-1"), str(value, "latin-1")  # ASGI names are in lower case
@@ -189,7 +189,7 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _foreign(headers: Mapping[str, str]) -> ApiResponse | None:
-    """The refusal of a request to another host, or of a page of another site."""
+    """Return the refusal of a request to another host, or from a page of another site."""
     name = host_of(headers.get("host", "127.0.0.1"))
     if name not in LOOPBACK_HOSTS:
         return _plain(421, f"the host {name!r} is not this machine; use 127.0.0.1\n")
@@ -200,12 +200,12 @@ def _foreign(headers: Mapping[str, str]) -> ApiResponse | None:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The body; ``None`` if the client leaves.
+    """Read the body; ``None`` if the client disconnects.
 
-    It has at most one byte more than is allowed: the API refuses it then.
+    It has at most one byte more than the limit; the API then refuses it.
 
     Raises:
-        TimeoutError: it does not arrive.
+        TimeoutError: the body does not arrive in time.
     """
     async with asyncio.timeout(_BODY_SECONDS):
         message = await receive()
@@ -241,7 +241,7 @@ def _part(body: bytes, *, more: bool) -> Message:
 
 
 def _listed(answer: ApiResponse | ApiStream, length: int | None) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer as pairs."""
+    """Return the headers of a response as pairs."""
     found: list[tuple[bytes, bytes]] = []
     for name, value in answer.headers.items():
         key = name.lower().encode("latin-1")

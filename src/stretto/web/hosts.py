@@ -1,4 +1,4 @@
-"""Host names of requests: a page that names another host has bound it to this address."""
+"""Host names of requests: a foreign host name indicates DNS rebinding to this address."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def host_of(authority: str) -> str:
-    """The host of ``host:port``; IPv6 addresses keep their brackets."""
+    """Return the host of ``host:port``; IPv6 addresses keep their brackets."""
     if authority.startswith("["):
         return authority.partition("]")[0] + "]"
     return authority.partition(":")[0]

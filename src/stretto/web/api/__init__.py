@@ -1,1 +1,1 @@
-"""The Kubernetes API as functions from requests to responses. ``web.application`` serves them."""
+"""The Kubernetes API as functions from requests to responses; ``web.application`` serves them."""

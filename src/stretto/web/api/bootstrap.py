@@ -1,4 +1,4 @@
-"""The objects that a fresh server makes by itself."""
+"""The objects that a new server creates by itself."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from stretto.web.api.writes import create_object, default_object
 Json = dict[str, Any]
 
 SERVER_NAME: Final = "kube-apiserver"
-"""Manager of the server's own writes."""
+"""Field manager of the server's own writes."""
 SERVER: Final = User("system:apiserver", "", ("system:masters",))
 """The user of the server's own writes."""
 
@@ -46,7 +46,7 @@ _PRIORITIES: Final = (
 
 
 def make_objects(state: ApiState, client_authority: str) -> None:
-    """Make the namespaces, priority classes, roles and settings that do not exist yet."""
+    """Create the missing namespaces, priority classes, roles and settings."""
     for name in _NAMESPACES:
         make(state, ("", "v1", "namespaces"), {"metadata": {"name": name}})
     for name, value, text in _PRIORITIES:
@@ -71,7 +71,7 @@ def make_registration(state: ApiState, item: Json) -> None:
 
 
 def after_kinds(state: ApiState, admission: AdmittedWrite) -> None:
-    """Create the APIServices that a changed definition lacks."""
+    """Create the missing APIServices of a changed definition."""
     if admission.resource.stored == CUSTOM_RESOURCE_DEFINITION:
         for item in missing_registrations(state):
             make_registration(state, item)
@@ -80,13 +80,13 @@ def after_kinds(state: ApiState, admission: AdmittedWrite) -> None:
 def make(
     state: ApiState, served: tuple[str, str, str], item: Json, manager: str = SERVER_NAME
 ) -> Json | None:
-    """Create an object on behalf of the server; ``None`` if it exists.
+    """Create an object on behalf of the server; return ``None`` if it exists.
 
     Args:
         state: the server.
         served: group, version and plural.
         item: the object.
-        manager: owner of its fields.
+        manager: field manager of its fields.
     """
     call = _creation(state, served, item, manager)
     if call is None:
@@ -95,22 +95,22 @@ def make(
 
 
 def _make_right(state: ApiState, plural: str, right: Json) -> None:
-    """Store a role or a binding, if it does not exist, in the form in which kube-apiserver has it.
+    """Store a role or a binding in the form of kube-apiserver, if it does not exist.
 
-    It needs no defaults, checks and admission, which would be most of the time of a start.
+    It skips defaults, checks and admission, which would take most of the start-up time.
     """
     call = _creation(state, (_RBAC, "v1", plural), right, SERVER_NAME)
     if call is not None:
         item = _typed(call, right)
         own_new(state, call, item)
-        no_rules = {"rules": None} if plural.endswith("roles") else {}  # as Go encodes it
+        no_rules = {"rules": None} if plural.endswith("roles") else {}  # as encoded by Go
         state.storage.create(call.resource, {**no_rules, **item})
 
 
 def _creation(
     state: ApiState, served: tuple[str, str, str], item: Json, manager: str
 ) -> Call | None:
-    """The server's own call that creates an object; ``None`` if it exists or is not served."""
+    """Return the server's call that creates an object; ``None`` if it exists or is not served."""
     group, version, plural = served
     resource = state.resources.find(group, version, plural)
     if resource is None:

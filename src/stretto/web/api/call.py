@@ -1,4 +1,4 @@
-"""One request on its way through the server."""
+"""One request during its processing in the server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ class WriteOptions:
     manager: str = ""
     #: The handling of unknown fields.
     validation: str = "Warn"
-    #: True if an apply takes fields from other managers; ``None`` if not stated.
+    #: True if an apply takes over fields of other managers; ``None`` if not specified.
     force: bool | None = None
 
 
 @dataclass
 class Call:
-    """A request with all that was found out about it."""
+    """A request with the results of its processing so far."""
 
     #: The request.
     request: ApiRequest
@@ -57,7 +57,7 @@ class Call:
 
 
 def agent_name(agent: str) -> str:
-    """The manager of a user agent: its part before the slash."""
+    """The field manager of a user agent: the part before the slash."""
     name = "".join(each for each in agent.partition("/")[0] if each.isprintable())
     return name.encode()[:_MAX_MANAGER].decode(errors="ignore") or "unknown"
 
@@ -70,7 +70,8 @@ def write_options(
     Args:
         request: the request.
         verb: its verb.
-        dry_run: ``dryRun`` of the body of a deletion, which precedes the query; ``None`` without.
+        dry_run: ``dryRun`` in the body of a deletion, which takes precedence over the query;
+            ``None`` without.
 
     Raises:
         ApiError: an option has an unknown value.
@@ -107,10 +108,10 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def integer_parameter(request: ApiRequest, name: str) -> int | None:
-    """A query parameter as a number of 64 bits; ``None`` without it.
+    """Return a query parameter as a 64-bit number; ``None`` without it.
 
     Raises:
-        ApiError: it is another text.
+        ApiError: the parameter is not a number.
     """
     text = request.parameter(name)
     number = integer(text)
@@ -121,7 +122,7 @@ def integer_parameter(request: ApiRequest, name: str) -> int | None:
 
 
 def _unprintable(manager: str) -> list[tuple[str, str, str]]:
-    """The error in the characters of a manager's name."""
+    """Return the error about unprintable characters in a manager's name."""
     return [
         (
             "FieldValueInvalid",

@@ -1,4 +1,4 @@
-"""Documents in the media types that are served: JSON, YAML and the protobuf form of Kubernetes."""
+"""Encoding of documents in the served media types: JSON, YAML and Kubernetes' protobuf."""
 
 from typing import Any, Final
 
@@ -15,12 +15,12 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 SERVED: Final = (JSON, YAML, PROTOBUF)
-"""Media types of kinds of Kubernetes."""
+"""Served media types of kinds of Kubernetes."""
 _STATUS: Final = "meta/v1.Status"
 
 
 def dumped(value: Any, media: str) -> bytes:
-    """A document in a media type."""
+    """Encode a document in a media type."""
     if media == YAML:
         return dump_sorted(value).encode()
     if media == PROTOBUF and isinstance(value, dict):
@@ -29,14 +29,14 @@ def dumped(value: Any, media: str) -> bytes:
 
 
 def event(word: str, item: Json, media: str) -> bytes:
-    """An event of a watch in a media type."""
+    """Encode an event of a watch in a media type."""
     if media == PROTOBUF:
         return encode_event(word, protobuf(item))
     return msgspec.json.encode({"type": word, "object": item}) + b"\n"
 
 
 def protobuf(item: Json) -> bytes:
-    """A document in its envelope."""
+    """Encode a document in its protobuf envelope."""
     kind, version = str(item.get("kind", "")), str(item.get("apiVersion", ""))
     if kind.startswith("PartialObjectMetadata"):
         return envelope(version, kind, _partial(item))

@@ -1,4 +1,4 @@
-"""Failures as values of Kubernetes: a ``Status`` with reason, details and code."""
+"""Failures as Kubernetes' ``Status`` with reason, details and code."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -11,9 +11,9 @@ _RETRY_SECONDS: Final = 1
 
 
 class ApiError(Exception):
-    """A request that fails; becomes a ``Status`` object.
+    """A request fails; the error becomes a ``Status`` object.
 
-    Further errors are made by the functions of this module.
+    The functions of this module create further errors.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class ApiError(Exception):
         self.code = code
         #: Reason of the status; empty for none.
         self.reason = reason
-        #: For people.
+        #: Message for users.
         self.message = message
         #: Details; ``None`` for none.
         self.details = details
@@ -38,22 +38,22 @@ class ApiError(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that belong to the failure."""
+        """Headers of the failure."""
         seconds = (self.details or {}).get("retryAfterSeconds")
         return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class DeniedError(ApiError):
-    """A request that its user may not send."""
+    """The user may not send the request."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that belong to the failure."""
+        """Headers of the failure."""
         return {"X-Content-Type-Options": "nosniff"}
 
 
 class WarnedError(ApiError):
-    """A request that fails after something else was noticed about it."""
+    """A request fails after warnings were recorded."""
 
     def __init__(self, error: ApiError, warnings: Sequence[str]) -> None:
         super().__init__(error.code, error.reason, error.message, error.details, error.metadata)
@@ -62,7 +62,7 @@ class WarnedError(ApiError):
 
 
 class PlainError(Exception):
-    """A request that fails with plain text instead of a status."""
+    """A request fails with plain text instead of a ``Status``."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -73,7 +73,7 @@ class PlainError(Exception):
 
 
 def status_of(error: ApiError) -> Fields:
-    """The ``Status`` object of a failure."""
+    """Return the ``Status`` object of a failure."""
     status: Fields = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -94,7 +94,7 @@ def qualified(group: str, resource: str) -> str:
 
 
 def details_of(group: str, resource: str, name: str = "") -> Fields:
-    """Details that name an object."""
+    """Details with group, resource and name of an object."""
     found: Fields = {}
     if name:
         found["name"] = name
@@ -111,7 +111,7 @@ def bad_request(message: str) -> ApiError:
 
 
 def internal(message: str) -> ApiError:
-    """500 without a reason, as kube-apiserver answers errors that have no status."""
+    """500 without a reason, as in kube-apiserver for errors without a status."""
     return ApiError(500, "", message)
 
 
@@ -145,7 +145,7 @@ def not_while_ending(group: str, resource: str, verb: str) -> ApiError:
 
 
 def already_exists(group: str, resource: str, name: str) -> ApiError:
-    """409 about a name that is taken."""
+    """409 about an existing name."""
     text = f'{qualified(group, resource)} "{name}" already exists'
     return ApiError(409, "AlreadyExists", text, details_of(group, resource, name))
 
@@ -159,7 +159,7 @@ def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
 MODIFIED: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
-"""Why a write with an old version conflicts."""
+"""Reason of the conflict of a write with an old version."""
 
 
 def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
@@ -184,7 +184,7 @@ def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> Ap
 
 
 def unregistered(kind: str, version: str, prefix: str = "") -> ApiError:
-    """400 about an object of a kind that is not known."""
+    """400 about an object of an unknown kind."""
     scheme = 'in scheme "pkg/runtime/scheme.go:111"'
     text = f'no kind "{kind}" is registered for version "{version}" {scheme}'
     return bad_request(prefix + text)

@@ -27,15 +27,15 @@ AT_ONCE: Final = DeleteOptions(propagation_policy="Background", grace_period_sec
 
 
 class ApiClient:
-    """Creates and deletes objects on behalf of a component."""
+    """Client that creates and deletes objects on behalf of a component."""
 
     def __init__(self, state: ApiState, manager: str, start: StartReviews | None = None) -> None:
-        """For a component of the server.
+        """Create a client for a component of the server.
 
         Args:
             state: the server.
-            manager: name of the component in owners of fields.
-            start: calls webhooks in the background; ``None`` calls none.
+            manager: name of the component as a field manager.
+            start: calls webhooks in the background; ``None``: no webhooks are called.
         """
         #: The server.
         self.state = state
@@ -46,7 +46,7 @@ class ApiClient:
         self._user = User(f"system:{manager}", "", ("system:masters",))
 
     def named(self, manager: str) -> "ApiClient":
-        """A client for another component of the server."""
+        """Return a client for another component of the server."""
         return ApiClient(self.state, manager, self._start)
 
     def serves(self, kind: Kind) -> bool:
@@ -54,10 +54,10 @@ class ApiClient:
         return self._resource(kind) is not None
 
     def create(self, kind: Kind, item: Json) -> Json:
-        """Create an object; returns it as stored.
+        """Create an object; return it as stored.
 
         Raises:
-            ApiError: it is refused.
+            ApiError: the object is refused.
         """
         resource = self._served(kind)
         namespace = (item.get("metadata") or {}).get("namespace", "")
@@ -77,10 +77,10 @@ class ApiClient:
     def delete(
         self, kind: Kind, namespace: str, name: str, options: DeleteOptions = IN_BACKGROUND
     ) -> None:
-        """Delete an object; without options in the background, after its own grace period.
+        """Delete an object; by default in the background, after its own grace period.
 
         Raises:
-            ApiError: there is none, it is refused, or a precondition does not hold.
+            ApiError: the object does not exist, the deletion is refused, or a precondition fails.
         """
         resource = self._served(kind)
         found = self.state.storage.get(resource, namespace, name)
@@ -89,7 +89,7 @@ class ApiClient:
         self.writes.run(purpose, call, lambda call: remove(self.state, call, found, options))
 
     def call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
-        """A request of the component about an object."""
+        """Return a request of the component about an object."""
         kind = resource.kind
         route = Route(kind.group, kind.version, kind.plural, namespace, name)
         options = WriteOptions(manager=self._manager)

@@ -1,4 +1,4 @@
-"""Requests and responses as values, so that the API runs without sockets."""
+"""Requests and responses as values, so that the API can be called without sockets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,11 +26,11 @@ class ApiRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: Body.
     body: bytes = b""
-    #: The user of the client's certificate; ``None`` without one.
+    #: The user of the client's certificate; ``None`` without a certificate.
     peer: User | None = None
-    #: The data that it keeps between its attempts.
+    #: Data that the request keeps between its attempts.
     memory: ReviewMemory = field(default_factory=ReviewMemory, compare=False)
-    #: The annotations that the audit log adds to its events.
+    #: Annotations that the audit log adds to the request's events.
     notes: RequestNotes = field(default_factory=RequestNotes, compare=False)
 
     @cached_property
@@ -63,7 +63,7 @@ class ApiRequest:
 
     @property
     def watches(self) -> bool:
-        """Return whether it is a GET request for a watch."""
+        """Return whether the request is a GET for a watch."""
         return self.method == "GET" and bool(self.flag("watch"))
 
     def header(self, name: str) -> str:
@@ -89,17 +89,17 @@ class ApiResponse:
 class ApiStream:
     """A response that continues: the events of a watch.
 
-    ``poll`` never blocks: it returns the next bytes, or ``None`` at the end. ``call_once``
-    calls a function the next time that there may be more, and never again.
+    ``poll`` never blocks: it returns the next bytes, or ``None`` at the end. ``call_once`` calls a
+    function once, when more bytes may be available.
     """
 
     #: HTTP status.
     status: int
     #: Media type.
     content_type: str
-    #: Chunks that can be sent now; ``None``: the stream has ended.
+    #: Returns the chunks that can be sent now; ``None``: the stream has ended.
     poll: Callable[[], Sequence[bytes] | None]
-    #: Registers a function to call once when there may be more.
+    #: Registers a function that is called once when more may be available.
     call_once: Callable[[Callable[[], None]], None]
     #: Stops the stream.
     close: Callable[[], None]
@@ -113,4 +113,4 @@ Answer = ApiResponse | ApiStream
 """The result of a request."""
 
 NO_CACHE: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
-"""The header of every answer about objects."""
+"""Header of every response about objects."""

@@ -1,4 +1,4 @@
-"""Media types: those that a client accepts, and the encoding of answers."""
+"""Content negotiation: accepted media types, and the encoding of responses."""
 
 import re
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ _META: Final = "meta.k8s.io"
 STREAMED: Final = tuple(f"{each};stream=watch" for each in (JSON, PROTOBUF))
 """Media types of watches."""
 _KEPT_LENGTH: Final = 1024
-"""Characters of an ``Accept`` header whose best form is cached."""
+"""Maximum length of an ``Accept`` header whose result is cached, in characters."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ALL_WARNINGS: Final = 4096
-"""Characters of all warnings of an answer, above which each is cut."""
+"""Maximum total characters of the warnings of a response; above it, each warning is cut."""
 _ONE_WARNING: Final = 256
-"""Characters of a cut warning."""
+"""Maximum characters of a cut warning."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """The form that a client accepts best among those that are served."""
+    """The served form that the client prefers."""
 
     #: ``application/json`` or ``application/yaml``.
     media: str = JSON
@@ -32,7 +32,7 @@ class Accepted:
     form: str = ""
     #: Version of the form.
     version: str = "v1"
-    #: True if a watch is accepted.
+    #: True if the client accepts a watch stream.
     stream: bool = False
 
 
@@ -71,16 +71,16 @@ def ranges(header: str) -> list[_Range]:
 def negotiate(
     header: str, forms: tuple[str, ...], served: tuple[str, ...] = SERVED, *, watch: bool = False
 ) -> Accepted:
-    """The best form for an ``Accept`` header.
+    """Return the preferred served form for an ``Accept`` header.
 
     Args:
         header: the header.
-        forms: those that the answer can have.
-        served: media types of the answer.
-        watch: whether the answer is a stream.
+        forms: possible forms of the response.
+        served: served media types.
+        watch: whether the response is a stream.
 
     Raises:
-        ApiError: the client accepts nothing that is served.
+        ApiError: the client accepts no served media type.
     """
     chosen = _kept_best if len(header) <= _KEPT_LENGTH else _best
     return chosen(header, forms, served, watch=watch)
@@ -103,7 +103,7 @@ def _best(header: str, forms: tuple[str, ...], served: tuple[str, ...], *, watch
         group, version = each.params.get("g", ""), each.params.get("v", "")
         if group == _META and version in ("v1", "v1beta1") and form in forms:
             return Accepted(media, form, version)
-    may_stream = watch or "PartialObjectMetadataList" in forms  # as the path of a list may
+    may_stream = watch or "PartialObjectMetadataList" in forms  # so may the path of a list
     raise _unknown_form(SERVED) if known else _unknown_media(may_stream)
 
 
@@ -111,13 +111,13 @@ _kept_best: Final = lru_cache(maxsize=256)(_best)
 
 
 def _unknown_form(served: tuple[str, ...]) -> ApiError:
-    """406 about a form that the answer cannot have."""
+    """406 about a form that the response cannot have."""
     text = f"only the following media types are accepted: {', '.join(served)}"
     return ApiError(406, "NotAcceptable", text)
 
 
 def _unknown_media(may_stream: bool) -> ApiError:
-    """406 about a media type that is not served at all."""
+    """406 about a media type that is not served."""
     streams = STREAMED if may_stream else ()
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join([*SERVED, *streams])}"
     return ApiError(406, "NotAcceptable", text, {})
@@ -132,16 +132,16 @@ def _served(media: str, served: tuple[str, ...]) -> str:
 def encoded(
     value: Any, accepted: Accepted, status: int = 200, warnings: list[str] | None = None
 ) -> ApiResponse:
-    """An answer in the form that the client accepts."""
+    """Encode a response in the form that the client accepts."""
     headers: dict[str, Any] = {**NO_CACHE, **warning_headers(warnings)}
     return ApiResponse(status, dumped(value, accepted.media), accepted.media, headers)
 
 
 def warning_headers(warnings: list[str] | None) -> dict[str, list[str]]:
-    """The headers of some warnings.
+    """Return the headers of warnings.
 
-    Warnings with control characters have none. If they are long together, each is cut, and those
-    that exceed the limit even so have none.
+    Warnings with control characters get no header. If the total length is too large, each warning
+    is cut, and those beyond the limit get no header.
     """
     shown = [each for each in dict.fromkeys(warnings or ()) if each and not _CONTROL.search(each)]
     if sum(map(len, shown)) > _ALL_WARNINGS:
@@ -159,7 +159,7 @@ def _cut(warnings: list[str]) -> Iterator[str]:
 
 
 def error_media(header: str) -> str:
-    """The media type of an error, independent of the accepted types."""
+    """Return the media type of an error, independent of the accepted types."""
     for each in ranges(header):
         if each.media in (YAML, PROTOBUF):
             return each.media

@@ -1,4 +1,4 @@
-"""Data that the audit log adds to the events of a request, recorded during the request."""
+"""Data for the audit events of a request, recorded during the request."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,30 +15,30 @@ class RequestNotes:
 
     #: Annotations of events of every level.
     annotations: dict[str, str] = field(default_factory=dict)
-    #: Annotations of events that state the object of the request.
+    #: Annotations of events that contain the object of the request.
     details: dict[str, str] = field(default_factory=dict)
     #: The impersonated user; empty without impersonation.
     impersonated: list[User] = field(default_factory=list)
-    #: Why the server itself has failed; empty if it has not.
+    #: Reason of an internal failure of the server; empty if it has not failed.
     failures: list[str] = field(default_factory=list)
 
     def clear(self) -> None:
-        """Begin another attempt."""
+        """Discard everything for another attempt."""
         for each in (self.annotations, self.details):
             each.clear()
         for facts in (self.impersonated, self.failures):
             facts.clear()
 
     def annotate(self, key: str, value: str) -> None:
-        """Add an annotation; the first one of a key stays."""
+        """Add an annotation; an existing annotation of the key stays."""
         self.annotations.setdefault(key, value)
 
     def annotate_object(self, key: str, value: str) -> None:
-        """Add an annotation about the object of the request; the first one of a key stays."""
+        """Add an annotation about the object of the request; an existing one of the key stays."""
         self.details.setdefault(key, value)
 
     def authorize(self, reason: str, *, allowed: bool) -> None:
-        """Note the decision about the request."""
+        """Record the authorization decision."""
         self.annotate(_DECISION, "allow" if allowed else "forbid")
         self.annotate(_REASON, reason)
 
@@ -47,5 +47,5 @@ class RequestNotes:
         self.impersonated[:] = [user]
 
     def fail(self, problem: str) -> None:
-        """Note that the server itself has failed."""
+        """Record an internal failure of the server."""
         self.failures[:] = [problem]

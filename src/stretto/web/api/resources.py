@@ -16,7 +16,7 @@ from stretto.web.api.fresh.components import ComponentStatuses
 from stretto.web.api.webhooks.reviews import ReviewMemory
 
 WRITES: Final = ("create", "update", "patch")
-"""Verbs that need a body."""
+"""Verbs that require a body."""
 _STORED_AS: Final = {
     ("events.k8s.io", "v1", "events"): ("", "v1", "Event"),
     ("autoscaling", "v1", "horizontalpodautoscalers"): (
@@ -29,28 +29,28 @@ _STORED_AS: Final = {
 
 
 class ComputedObjects(Protocol):
-    """The objects of a resource that no store holds: they are computed for each request."""
+    """The objects of a resource that are not stored but computed for each request."""
 
     def get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """An object without kind and version; ``None`` if there is none."""
+        """Return an object without kind and version; ``None`` if it does not exist."""
         ...
 
     def list(self, namespace: str) -> Sequence[Mapping[str, Any]]:
-        """The objects of a namespace, or of all for an empty name, in the order of their names."""
+        """Return the objects of a namespace by name; an empty namespace means all."""
         ...
 
 
 class VersionConversion(Protocol):
-    """Changes the version of objects."""
+    """Converter of objects between versions."""
 
     def convert(
         self, items: Sequence[dict[str, Any]], api_version: str, memory: ReviewMemory
     ) -> list[dict[str, Any]]:
-        """Objects in another version, in the same order.
+        """Return objects in another version, in the same order.
 
         Raises:
             PendingReviewsError: a webhook has not answered yet.
-            ApiError: it fails.
+            ApiError: the conversion fails.
         """
         ...
 
@@ -61,7 +61,7 @@ class ServedResource:
 
     #: Kind as served.
     kind: Kind
-    #: Kind under which the store holds its objects.
+    #: Kind under which the store keeps its objects.
     stored: Kind
     #: Its entry in discovery.
     facts: ResourceFacts
@@ -71,9 +71,9 @@ class ServedResource:
     definition: Any = None
     #: Further facts of a custom resource's version.
     version: Mapping[str, Any] = field(default_factory=dict)
-    #: Converts its objects; ``None``: versions differ in their schemas only.
+    #: Converts its objects; ``None``: versions differ only in their schemas.
     conversion: VersionConversion | None = None
-    #: Computes its objects; ``None`` where the store holds them.
+    #: Computes its objects; ``None`` if the store contains them.
     computed: ComputedObjects | None = None
 
     @property
@@ -93,7 +93,7 @@ class ServedResource:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Group and kind, by which tables of rules name it."""
+        """Group and kind, the key in tables of rules."""
         return self.kind.group, self.kind.kind
 
     @property
@@ -103,7 +103,7 @@ class ServedResource:
         return int((definition.get("metadata") or {}).get("generation") or 0)
 
     def subresource(self, name: str) -> SubresourceFacts | None:
-        """A subresource; ``None`` if it is not served."""
+        """Return a subresource; ``None`` if it is not served."""
         return self.facts.subresources.get(name)
 
 
@@ -111,7 +111,7 @@ class ResourceTable:
     """Served resources by group, version and plural."""
 
     def __init__(self, resources: Iterable[ServedResource]) -> None:
-        """A table of some resources; definitions add others."""
+        """Create a table of resources; definitions add others."""
         self._built_in = {_key(each): each for each in resources}
         self._custom: dict[tuple[str, str, str], ServedResource] = {}
         self._derived: dict[str, object] = {}
@@ -146,7 +146,7 @@ class ResourceTable:
         return list(self._built_in.values())
 
     def add_computed(self, resources: Iterable[ServedResource]) -> None:
-        """Serve further resources, whose objects are computed."""
+        """Serve further resources with computed objects."""
         self._built_in |= {_key(each): each for each in resources}
         self._derived.clear()
 
@@ -156,7 +156,7 @@ class ResourceTable:
         self._derived.clear()
 
     def derived(self, key: str, make: Callable[[], object]) -> object:
-        """The result of a function of the resources: called once until they change."""
+        """Return the result of a function of the resources, called once until they change."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
@@ -169,7 +169,7 @@ def _key(resource: ServedResource) -> tuple[str, str, str]:
 _COMPUTED: Final[Mapping[tuple[str, str], ComputedObjects]] = {
     ("", "componentstatuses"): ComponentStatuses(),
 }
-"""Resources of Kubernetes that no store holds."""
+"""Resources of Kubernetes that are not stored."""
 
 
 def kubernetes_table() -> ResourceTable:

@@ -1,11 +1,11 @@
-"""Paths of the API: which resource, object and subresource a request names."""
+"""Paths of the API: resource, object and subresource of a request."""
 
 from dataclasses import dataclass
 from typing import Final
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAMESPACED_ROOT: Final = frozenset({"status", "finalize"})
-"""Subresources of namespaces: ``/api/v1/namespaces/NAME/status`` names no kind in a namespace."""
+"""Subresources of namespaces: ``/api/v1/namespaces/NAME/status`` contains no kind."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Route:
     name: str = ""
     #: Subresource; empty for the object itself.
     subresource: str = ""
-    #: The path after the subresource, for example that of a proxied request.
+    #: The path after the subresource, for example the path of a proxied request.
     rest: str = ""
-    #: True if the old form ``/watch/`` was used.
+    #: True if the path has the old form ``/watch/``.
     watches: bool = False
 
 
 def parse_route(path: str) -> Route | None:
-    """The route of a path; ``None`` for a path outside the API of resources."""
+    """Parse a path; ``None`` for a path outside the API of resources."""
     if "//" in path:
         return None
     parts = [each for each in path.split("/") if each]
@@ -54,7 +54,7 @@ def parse_route(path: str) -> Route | None:
 
 
 def verb_of(method: str, route: Route, *, watches: bool) -> str:
-    """The verb of a request, as in RBAC rules."""
+    """Return the verb of a request, as in RBAC rules."""
     if method in ("GET", "HEAD"):
         if route.watches or (watches and not route.name):
             return "watch"

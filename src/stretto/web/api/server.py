@@ -1,4 +1,4 @@
-"""The API server: from a request to a response, without sockets."""
+"""The API server: processing of a request into a response, without sockets."""
 
 import logging
 from collections.abc import Sequence
@@ -50,21 +50,21 @@ _LOG: Final = logging.getLogger(__name__)
 class ApiSettings:
     """Parts of a server besides its store."""
 
-    #: Times.
+    #: Source of times.
     clock: Clock
-    #: Names and identities.
+    #: Source of names and identities.
     rng: Rng
-    #: Who sends requests; ``None``: every request is that of an administrator.
+    #: Tokens of users; ``None``: every request has the rights of an administrator.
     tokens: TokenTable | None = None
     #: True if pods need a ServiceAccount.
     uses_accounts: bool = False
-    #: PEM key that signs tokens of ServiceAccounts; empty for a key of this process.
+    #: PEM key that signs tokens of ServiceAccounts; empty for a new key of this process.
     accounts_key: bytes = b""
     #: True if the server computes the rules of ClusterRoles that aggregate others.
     aggregates_roles: bool = True
     #: True if containers may be privileged.
     allows_privileged: bool = True
-    #: PEM certificates that sign those of clients; empty if clients have none.
+    #: PEM certificates of the clients' authorities; empty if clients have none.
     client_authority: str = ""
 
 
@@ -94,11 +94,11 @@ class ApiServer:
 
     @property
     def state(self) -> ApiState:
-        """State that all requests share."""
+        """State common to all requests."""
         return self._state
 
     def handle(self, request: ApiRequest) -> Answer:
-        """Answer a request. Never raises for bad input. Webhooks are not reached."""
+        """Answer a request. Never raises for bad input. Webhooks are not called."""
         answer = self.attempt(request)
         while isinstance(answer, PendingReviews):
             calls = answer.calls
@@ -107,7 +107,7 @@ class ApiServer:
         return answer
 
     def attempt(self, request: ApiRequest) -> Answer | PendingReviews:
-        """Answer a request, or name the webhooks whose answers its memory must have first."""
+        """Answer a request, or return the webhooks whose answers it needs first."""
         request.notes.clear()
         try:
             answer = self._answer(request)
@@ -128,7 +128,7 @@ class ApiServer:
             return ApiResponse(500, dumped(status, "application/json"), headers=NO_CACHE)
 
     def user_of(self, request: ApiRequest) -> User:
-        """The user of a request, before any impersonation; one without a name if it is unknown."""
+        """Return the user of a request before impersonation; a nameless user if unknown."""
         try:
             return self._user(request)
         except ApiError:
@@ -139,7 +139,7 @@ class ApiServer:
         self._turns.move()
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
-        """Drop the history of some kinds, or of all: older versions and pages are then too old."""
+        """Drop the history of some kinds, or of all; older versions and pages are then too old."""
         self._snapshots.forget(kinds)
         store = self._state.storage.store
         if isinstance(store, PastStore):
@@ -173,7 +173,7 @@ class ApiServer:
             return _failed(request, error, call.warnings)
 
     def _is_built_in(self, group: str) -> bool:
-        """Return whether a path names a group of Kubernetes, whose other resources are missing."""
+        """Return whether a path contains a built-in group, whose other resources do not exist."""
         return any(each.group == group for each in self._state.resources.built_in())
 
     def _user(self, request: ApiRequest) -> User:
@@ -191,7 +191,7 @@ class ApiServer:
 
 
 def _failed(request: ApiRequest, error: ApiError, warnings: list[str]) -> ApiResponse:
-    """A failure as an answer, with the warnings that came before it."""
+    """Return a failure as a response, with the earlier warnings."""
     if isinstance(error, WarnedError):
         warnings = [*warnings, *error.warnings]
     headers = {**NO_CACHE, **warning_headers(warnings), **error.headers}

@@ -1,4 +1,4 @@
-"""State that all requests share: the store, the resources, time, and the hooks of admission."""
+"""State common to all requests: the store, the resources, time, and the hooks of admission."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,13 +35,13 @@ class AdmittedWrite:
     old: Json | None
     #: Subresource; empty for the object itself.
     subresource: str = ""
-    #: The object for reviewers, if it is another one, for example a Scale.
+    #: The object for reviewers, if it differs, for example a Scale.
     shown: Json | None = None
-    #: The stored object for reviewers, if it is another one.
+    #: The stored object for reviewers, if it differs.
     shown_old: Json | None = None
     #: Its kind; ``None``: the kind of the object.
     shown_kind: Kind | None = None
-    #: The rounds of the admission that changes it.
+    #: The rounds of mutating admission.
     rounds: Rounds = field(default_factory=Rounds, compare=False)
 
     @property
@@ -51,32 +51,32 @@ class AdmittedWrite:
 
 
 Admit = Callable[["ApiState", AdmittedWrite], None]
-"""Changes or refuses a write."""
+"""Mutates or refuses a write."""
 Check = Callable[[ServedResource, Json, Json | None], Errors]
-"""The refused fields of a new or changed object."""
+"""Returns the refused fields of a new or changed object."""
 
 
 @dataclass(frozen=True)
 class ApiState:
-    """The shared parts of a server."""
+    """The common parts of a server."""
 
     #: Objects.
     storage: ObjectStorage
     #: Resources.
     resources: ResourceTable
-    #: Times of writes.
+    #: Source of the times of writes.
     clock: Clock
-    #: Names and identities.
+    #: Source of names and identities.
     rng: Rng
-    #: Admission that changes objects, in order.
+    #: Mutating admission, in order.
     mutating: Sequence[Admit] = ()
-    #: Admission that only refuses, in order.
+    #: Validating admission, in order.
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()
     #: Tokens of ServiceAccounts.
     accounts: AccountTokens = field(default_factory=AccountTokens)
-    #: The user of a token; ``None`` for an unknown one.
+    #: Returns the user of a token; ``None`` for an unknown token.
     authenticate: Callable[[str], User | None] = lambda _: None
     #: True if the server computes the rules of ClusterRoles that aggregate others.
     aggregates_roles: bool = True
@@ -85,14 +85,14 @@ class ApiState:
 
     @property
     def views(self) -> RecordViews:
-        """Objects and events that several watches yield."""
+        """Objects and events that several watches send."""
         return self.storage.views
 
     def change(self, admission: AdmittedWrite) -> None:
-        """Run admission, which may change or refuse a write; twice if a reviewer changes it.
+        """Run mutating admission, a second time if a reviewer changes the object.
 
         Raises:
-            ApiError: it is refused.
+            ApiError: the write is refused.
         """
         for admit in self.mutating:
             admit(self, admission)
@@ -100,30 +100,30 @@ class ApiState:
             self.change(admission)
 
     def admit(self, admission: AdmittedWrite) -> None:
-        """Run admission, first the plugins that may change a write, then those that only refuse it.
+        """Run admission: first the mutating plugins, then the validating ones.
 
         Raises:
-            ApiError: it is refused.
+            ApiError: the write is refused.
         """
         self.change(admission)
         for admit in self.validating:
             admit(self, admission)
 
     def drawn_suffix(self) -> str:
-        """The end of a name that the server generates."""
+        """Draw the suffix of a generated name."""
         return drawn_suffix(self.rng)
 
     @property
     def now(self) -> str:
-        """RFC 3339 time."""
+        """Current time in RFC 3339."""
         return self.later(0)
 
     def later(self, seconds: float) -> str:
-        """RFC 3339 time some seconds from now."""
+        """RFC 3339 time ``seconds`` from now."""
         return _second(int(self.clock.now() + seconds))
 
 
 @lru_cache(maxsize=64)
 def _second(seconds: int) -> str:
-    """A time of RFC 3339; the writes of one second share it."""
+    """Format a time in RFC 3339; all writes of one second share the result."""
     return timestamp(seconds)

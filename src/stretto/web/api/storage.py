@@ -1,4 +1,4 @@
-"""Objects of the API in a store: reading, writing with conditions, removing."""
+"""Objects of the API in a store: reads, conditional writes, removals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,34 +28,34 @@ from stretto.web.api.streams.signals import ChangeSignals
 Json = dict[str, Any]
 
 _FEW: Final = 256
-"""Objects of a list that is kept; every write reads several lists that are usually empty."""
+"""Maximum size of a cached list; every write reads several lists that are usually empty."""
 _NO_LISTS: Final[Mapping[str, Sequence[Json]]] = {}
 
 
 @runtime_checkable
 class PastStore(Protocol):
-    """A store that can show older states."""
+    """A store that can return older states."""
 
     def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
-        """The records of a kind at a version; ``None`` if its history was dropped."""
+        """Return the records of a kind at a version; ``None`` if its history was dropped."""
         ...
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
-        """Drop the history of some kinds, or of all: watches from older versions are too old."""
+        """Drop the history of some kinds, or of all; watches from older versions become too old."""
         ...
 
     def watch_matching(self, kind: Kind, since: int, matches: Callable[[Record], bool]) -> Watch:
-        """Changes of the objects of a kind that a function selects, after a version."""
+        """Watch changes of the selected objects of a kind after a version."""
         ...
 
     def next_uid(self) -> str:
-        """The uid of the next object that is created alone."""
+        """The uid of the next object, if it is created in a call of its own."""
         ...
 
 
 @dataclass(frozen=True)
 class StoredItem:
-    """An object with the record that holds it."""
+    """An object with its record."""
 
     #: The object in the form for clients.
     item: Json
@@ -69,10 +69,10 @@ class StoredItem:
 
 
 class ObjectStorage:
-    """Reads and writes objects of served resources."""
+    """Reader and writer of objects of served resources."""
 
     def __init__(self, store: Store) -> None:
-        """Over any embedded store."""
+        """Use an embedded store."""
         self.store = store
         #: Decoded objects and encoded events.
         self.views = RecordViews()
@@ -82,17 +82,20 @@ class ObjectStorage:
         store.subscribe(self._changed)
 
     def find(self, kind: Kind, namespace: str, name: str) -> StoredItem | None:
-        """An object, or ``None``."""
+        """Return an object, or ``None``."""
         record = self.store.get(kind, namespace, name)
         return None if record is None else StoredItem(rendered(record), record)
 
     def view(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """An object that is only read, or ``None``; it is decoded once while it stays the same."""
+        """Return an object for reading only, or ``None``; it is decoded once until it changes."""
         record = self.store.get(kind, namespace, name)
         return None if record is None else self.views.item(record)
 
     def views_of(self, kind: Kind, namespace: str = "") -> Sequence[Json]:
-        """The objects of a kind, which are only read; few of them are kept until one changes."""
+        """Return the objects of a kind for reading only.
+
+        Short lists are cached until one changes.
+        """
         kept = self._lists.get(kind, _NO_LISTS).get(namespace)
         if kept is not None:
             return kept
@@ -107,17 +110,17 @@ class ObjectStorage:
         self.signals.notify(kind)
 
     def served(self, resource: ServedResource, namespace: str, name: str) -> StoredItem | None:
-        """An object in the version of a resource, or ``None``."""
+        """Return an object in the version of a resource, or ``None``."""
         found = self.find(resource.stored, namespace, name)
         return (
             None if found is None else StoredItem(served_form(resource, found.item), found.record)
         )
 
     def get(self, resource: ServedResource, namespace: str, name: str) -> StoredItem:
-        """An object.
+        """Return an object.
 
         Raises:
-            ApiError: there is none.
+            ApiError: the object does not exist.
         """
         found = self.served(resource, namespace, name)
         if found is None:
@@ -125,7 +128,7 @@ class ObjectStorage:
         return found
 
     def uid_of(self, kind: Kind, namespace: str, name: str) -> str:
-        """The uid of an object; empty if there is none."""
+        """Return the uid of an object; empty if it does not exist."""
         record = self.store.get(kind, namespace, name)
         return "" if record is None else record.uid
 
@@ -148,17 +151,17 @@ class ObjectStorage:
         return store.next_uid() if isinstance(store, PastStore) else ""
 
     def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
-        """The records of a kind at an older version; ``None`` if its history was dropped."""
+        """Return the records of a kind at an older version; ``None`` if its history was dropped."""
         store = self.store
         return store.records_at(kind, version) if isinstance(store, PastStore) else None
 
     def watch(self, kind: Kind, since: int, matches: Callable[[Record], bool] | None) -> Watch:
-        """Changes of a kind after a version.
+        """Watch changes of a kind after a version.
 
         Args:
             kind: the kind.
             since: the version.
-            matches: whether a record is selected; ``None`` selects all.
+            matches: returns whether a record is selected; ``None`` selects all.
 
         Raises:
             TooOldError: the version is too old.
@@ -172,7 +175,7 @@ class ObjectStorage:
         """Store a new object.
 
         Raises:
-            ApiError: its name is taken, or the store refuses it.
+            ApiError: its name exists, or the store refuses it.
         """
         kept, body = _body(resource, item)
         reply = self.store.create(resource.stored, [body])[0]
@@ -186,10 +189,10 @@ class ObjectStorage:
     def replace(
         self, resource: ServedResource, old: Record, item: Json, deleting: str = ""
     ) -> StoredItem:
-        """Replace an object whose record is still the current one.
+        """Replace an object if its record is still current.
 
         Raises:
-            ApiError: it was changed meanwhile, or the store refuses it.
+            ApiError: the object was changed meanwhile, or the store refuses the write.
         """
         kept, body = _body(resource, item)
         update = Update(old.namespace, old.name, body, old.version, whole=True, deleting=deleting)
@@ -197,12 +200,12 @@ class ObjectStorage:
         return self._stored(reply, resource, old.name, (kept, body))
 
     def remove(self, resource: ServedResource, old: Record) -> StoredItem:
-        """Delete an object whose record is still the current one, finalizers or not.
+        """Delete an object if its record is still current, even with finalizers.
 
         Watches get its stored state with the version of the deletion.
 
         Raises:
-            ApiError: it was changed meanwhile, or the store refuses it.
+            ApiError: the object was changed meanwhile, or the store refuses the write.
         """
         kept, body = _body(resource, rendered(old))
         update = Update(old.namespace, old.name, body, old.version, whole=True, ends=True)
@@ -212,7 +215,7 @@ class ObjectStorage:
     def _stored(
         self, reply: Reply, resource: ServedResource, name: str, sent: tuple[Json, bytes]
     ) -> StoredItem:
-        """The stored object; it is decoded again only if the store has changed what was sent."""
+        """Return the stored object; it is decoded again only if the store has changed it."""
         record = reply.record
         if reply.outcome is WriteOutcome.OK and record is not None:
             kept, body = sent
@@ -222,7 +225,7 @@ class ObjectStorage:
 
 
 def _body(resource: ServedResource, item: Json) -> tuple[Json, bytes]:
-    """What the store keeps of an object of a resource, and its JSON."""
+    """Return the stored form of an object of a resource, and its JSON."""
     form, is_custom = stored_form(resource, item), resource.definition is not None
     kept = kept_form(form, resource.stored, is_custom=is_custom)
     return kept, msgspec.json.encode(kept)
@@ -232,7 +235,7 @@ _NO_KIND = Kind("stretto.dev", "v1", "Nothing", "nothings", namespaced=False)
 
 
 def _failure(reply: Reply, resource: ServedResource, name: str) -> ApiError:
-    """A write that the store did not accept, as a failure of the API."""
+    """Return an API failure for a write that the store did not accept."""
     group, plural = resource.group, resource.resource
     if reply.code is StatusReason.ALREADY_EXISTS:
         return already_exists(group, plural, name)

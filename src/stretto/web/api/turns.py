@@ -1,4 +1,4 @@
-"""The server's own work: after changes that concern it, and periodically."""
+"""The server's own work: after relevant changes, and periodically."""
 
 from typing import Final
 
@@ -13,15 +13,15 @@ from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage
 
 EVENT_SECONDS: Final = 3600.0
-"""Seconds for which an event is kept after its last change, as by kube-apiserver."""
+"""Seconds for which an event is kept after its last change, as in kube-apiserver."""
 _PAUSE_SECONDS: Final = 60.0
-"""Seconds between two looks for old events."""
+"""Seconds between two checks for old events."""
 _KINDS: Final = frozenset({CUSTOM_RESOURCE_DEFINITION, SERVICE, API_SERVICE})
-"""Kinds on which the work depends, besides custom ones and those of flow control."""
+"""Kinds that trigger the work, besides custom kinds and those of flow control."""
 
 
 class OwnTurns:
-    """Moves definitions, flow schemas and APIServices, if any may have changed; ends events."""
+    """Processing of changed definitions, flow schemas and APIServices; deletion of old events."""
 
     def __init__(self, state: ApiState) -> None:
         """Follow the changes of a server's objects."""
@@ -36,7 +36,7 @@ class OwnTurns:
             self._is_due = True
 
     def move(self) -> None:
-        """Run the due work; work on objects that it changes is due again."""
+        """Run the due work; if the work changes relevant objects, it is due again."""
         now = self._state.clock.now()
         if now >= self._events_due:
             self._events_due = now + _PAUSE_SECONDS
@@ -59,7 +59,7 @@ def _end_events(storage: ObjectStorage, before: str) -> None:
 
 
 def _last_change(event: Record) -> str:
-    """RFC 3339 time of the last repetition of an event."""
+    """Return the RFC 3339 time of an event's last repetition."""
     item = rendered(event)
     series = item.get("series") or {}
     return str(series.get("lastObservedTime") or item.get("lastTimestamp") or event.created)

@@ -1,4 +1,4 @@
-"""The way of an object to the store: defaults, owners of fields, admission, checks."""
+"""Path of an object to the store: defaults, field managers, admission, checks."""
 
 from typing import Any, Final
 
@@ -37,17 +37,17 @@ _MAX_PREFIX: Final = 58
 
 
 def default_object(call: Call, item: Json) -> Json:
-    """An object with the defaults of its kind."""
+    """Return an object with the defaults of its kind."""
     if call.resource.definition is None:
         set_defaults(item, call.resource.struct)
     return item
 
 
 def create_object(state: ApiState, call: Call, item: Json) -> Json:
-    """Store a new object that is decoded and has its defaults; returns it as stored.
+    """Store a new object that is decoded and has its defaults; return it as stored.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     _drop_assigned(item["metadata"])
     own_new(state, call, item)
@@ -55,10 +55,10 @@ def create_object(state: ApiState, call: Call, item: Json) -> Json:
 
 
 def store_new(state: ApiState, call: Call, item: Json) -> Json:
-    """Store a new object whose fields have their owners.
+    """Store a new object whose field managers are set.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     resource, strategy = call.resource, strategy_of(call.resource)
     _drop_assigned(item["metadata"])
@@ -92,10 +92,10 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
 
 
 def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:
-    """Store a changed object; returns it as stored.
+    """Store a changed object; return it as stored.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     old = served(call, old)
     own(state, call, old.item, item)
@@ -103,12 +103,12 @@ def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
 
 
 def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:
-    """Store a changed object whose fields have their owners.
+    """Store a changed object whose field managers are set.
 
     The old object has the version of the call.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     resource = call.resource
     strategy = strategy_of(resource)
@@ -124,16 +124,16 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
 
 
 def prepared_change(state: ApiState, call: Call, item: Json, old: Json) -> None:
-    """Set the fields of a changed object that the server decides, and count the change."""
+    """Set the fields of a changed object that the server determines, and its generation."""
     prepare_changed(state, call, item, old)
     count_generation(item, old, strategy_of(call.resource), call.resource)
 
 
 def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) -> Json:
-    """Check and store an object that is complete.
+    """Check and store a complete object.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     call, item = admission.call, admission.item or {}
     part = call.route.subresource
@@ -157,7 +157,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
 
 
 def is_held(item: Json) -> bool:
-    """Return whether finalizers or a grace period keep an object that is being deleted."""
+    """Return whether finalizers or a grace period delay the end of an object being deleted."""
     metadata = item["metadata"]
     spec = item.get("spec")
     own = isinstance(spec, dict) and item.get("kind") == "Namespace" and spec.get("finalizers")
@@ -165,7 +165,7 @@ def is_held(item: Json) -> bool:
 
 
 def refuse(call: Call, item: Json, errors: Errors) -> None:
-    """Raise the failure about refused fields, if there are any; it names the stated kind."""
+    """Raise a failure if there are refused fields; its message contains the object's own kind."""
     if errors:
         causes = [(each.reason, each.message, each.field) for each in errors]
         kind = call.resource.kind
@@ -174,7 +174,7 @@ def refuse(call: Call, item: Json, errors: Errors) -> None:
 
 
 def is_same(item: Json, old: Json) -> bool:
-    """Return whether an object equals the stored one apart from the times of managed fields."""
+    """Return whether an object equals the stored one, except for the times of managed fields."""
     return _comparable(item) == _comparable(old)
 
 
@@ -193,7 +193,7 @@ def _comparable(item: Json) -> Json:
 
 
 def _built_in(call: Call) -> tuple[str, str] | None:
-    """Group and kind of the object, unless the kind is a custom one."""
+    """Return group and kind of the object; ``None`` for a custom kind."""
     return call.resource.key if call.resource.definition is None else None
 
 
@@ -218,12 +218,12 @@ def _generated(state: ApiState, prefix: str) -> str:
 
 
 def _dry(state: ApiState, call: Call, item: Json) -> Json:
-    """A new object as if it were stored."""
+    """Return a new object as if it were stored."""
     item["metadata"]["uid"] = state.rng.uid()
     item["metadata"]["creationTimestamp"] = state.now
     return item if call.resource.definition is None else _as_stored(call, item)
 
 
 def _as_stored(call: Call, item: Json) -> Json:
-    """An object in the form of a read after it is stored."""
+    """Return an object as a read after the write would return it."""
     return shape(call, canonical(call, item))

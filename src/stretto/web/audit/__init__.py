@@ -1,1 +1,1 @@
-"""The audit log: which requests it records, and the file of its events."""
+"""The audit log: the policy of recorded requests, and the file of their events."""

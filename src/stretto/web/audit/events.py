@@ -14,15 +14,15 @@ from stretto.web.audit.policy import AuditLevel, AuditStage, AuditSubject
 Json = dict[str, Any]
 
 _SOURCE: Final = "127.0.0.1"
-"""The server listens on the loopback address only."""
+"""Source address of all requests: the server listens only on the loopback address."""
 _JSON: Final = "json"
 _WITH_OBJECTS: Final = (AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE)
-"""Levels of events that state the object of the request."""
+"""Levels of events that contain the object of the request."""
 
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """Fields that all events of one request share."""
+    """Common fields of all events of one request."""
 
     #: Level of its rule.
     level: AuditLevel
@@ -32,20 +32,20 @@ class AuditEntry:
     request: ApiRequest
     #: User, verb and object.
     subject: AuditSubject
-    #: When it arrived: RFC 3339 with microseconds.
+    #: Time of its arrival, in RFC 3339 with microseconds.
     received: str
-    #: True if managed fields are left out.
+    #: True if managed fields are omitted.
     is_unmanaged: bool = False
 
 
 def audit_event(entry: AuditEntry, stage: AuditStage, now: str, answer: Json) -> Json:
-    """An event.
+    """Return an event.
 
     Args:
         entry: the request.
         stage: the stage.
         now: its time.
-        answer: ``responseStatus`` and ``responseObject`` as far as there are any.
+        answer: ``responseStatus`` and ``responseObject``, if present.
     """
     request, subject = entry.request, entry.subject
     agent = request.header("user-agent")
@@ -77,13 +77,13 @@ def audit_event(entry: AuditEntry, stage: AuditStage, now: str, answer: Json) ->
 
 
 def _impersonated(request: ApiRequest) -> Json:
-    """The impersonated user of a request, if there is one."""
+    """Return the impersonated user of a request, if there is one."""
     found = request.notes.impersonated
     return {"impersonatedUser": user_info(found[0])} if found else {}
 
 
 def _annotations(entry: AuditEntry, answer: Json) -> Json:
-    """Data that the server has recorded about an answered request."""
+    """Return the data that the server recorded about an answered request."""
     notes = entry.request.notes
     found = dict(notes.annotations) if answer else {}
     if answer and entry.level in _WITH_OBJECTS:
@@ -92,7 +92,7 @@ def _annotations(entry: AuditEntry, answer: Json) -> Json:
 
 
 def answer_parts(entry: AuditEntry, response: ApiResponse) -> Json:
-    """The status of a response, and its object where an event needs it."""
+    """Return the status of a response, and its object if the event needs it."""
     is_read = entry.request.method in ("GET", "HEAD") and response.status < 400
     item: Any = None
     if not is_read or entry.level is AuditLevel.REQUEST_RESPONSE:
@@ -107,7 +107,7 @@ def answer_parts(entry: AuditEntry, response: ApiResponse) -> Json:
 
 
 def panic_parts(problem: str) -> Json:
-    """The status of a request that the server itself could not answer."""
+    """Return the status of a request after an internal failure of the server."""
     return {
         "responseStatus": {
             "metadata": {},
@@ -120,7 +120,7 @@ def panic_parts(problem: str) -> Json:
 
 
 def _reference(subject: AuditSubject, answer: Json) -> Json:
-    """The object of a request; the name of a new one is that of the response."""
+    """Return the object of a request; the name of a new object is that in the response."""
     route = subject.route
     assert route is not None
     made = (answer.get("responseObject") or {}).get("metadata") or {}
@@ -137,14 +137,14 @@ def _reference(subject: AuditSubject, answer: Json) -> Json:
 
 
 def _request_object(request: ApiRequest) -> Any:
-    """The object of a request; ``None`` without one, or if it cannot be read."""
+    """Return the object of a request; ``None`` if it has none or is unreadable."""
     if not request.body or request.method in ("GET", "HEAD"):
         return None
     return _decoded(request.body, request.header("content-type"))
 
 
 def _decoded(body: bytes, content_type: str) -> Any:
-    """The value of a body in JSON, YAML or protobuf; ``None`` if it cannot be read."""
+    """Decode a body in JSON, YAML or protobuf; ``None`` if it is unreadable."""
     media = media_type(content_type)
     try:
         return msgspec.json.decode(body) if _JSON in media else parse_body(body, media, "")[0]
@@ -153,7 +153,7 @@ def _decoded(body: bytes, content_type: str) -> Any:
 
 
 def _shown(value: Any, *, is_unmanaged: bool) -> Any:
-    """An object, without its managed fields if they are left out; also the items of a list."""
+    """Return an object, optionally without its managed fields; also the items of a list."""
     if not is_unmanaged or not isinstance(value, dict):
         return value
     found = dict(value)

@@ -1,4 +1,4 @@
-"""The file of an audit log, which is rotated by its size."""
+"""The file of an audit log, rotated by its size."""
 
 import contextlib
 import errno
@@ -20,30 +20,30 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True)
 class AuditFiles:
-    """Where the log is, and which older files are kept."""
+    """Path of the log, and retention of older files."""
 
     #: The file.
     path: Path
-    #: Megabytes after which it is rotated; 0: never.
+    #: Megabytes after which the file is rotated; 0: never.
     max_size: int = 100
-    #: Older files that are kept; 0: all.
+    #: Number of older files to keep; 0: all.
     max_backup: int = 100
-    #: Days for which they are kept; 0: without a limit.
+    #: Days for which older files are kept; 0: without a limit.
     max_age: int = 366
 
 
 class AuditFile:
-    """Writes lines.
+    """Writer of lines.
 
-    A line that cannot be written is lost, and its request goes on, as in the blocking mode of
-    kube-apiserver: each one counts as an error, and the first one of an outage is logged.
+    If a line cannot be written, it is lost and its request continues, as in the blocking mode of
+    kube-apiserver. Each lost line counts as an error, and the first one of an outage is logged.
     """
 
     def __init__(self, files: AuditFiles, clock: Clock) -> None:
-        """Open the file, and append to it.
+        """Open the file for appending.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         self._files = files
         self._clock = clock
@@ -56,7 +56,7 @@ class AuditFile:
             raise InputError("--audit-log", str(files.path), expected) from error
 
     def write(self, line: bytes) -> None:
-        """Write one line, without its end."""
+        """Write one line; the line has no line break."""
         EVENTS.inc()
         try:
             self._append(line)
@@ -76,10 +76,10 @@ class AuditFile:
         self._stream.close()
 
     def _append(self, line: bytes) -> None:
-        """Write one line, after the rotation of the file if it is due.
+        """Write one line, after a rotation of the file if it is due.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the line cannot be written.
         """
         if self._stream.closed:
             self._stream = self._opened()
@@ -94,17 +94,17 @@ class AuditFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _opened(self) -> FileIO:
-        """The file, at its end.
+        """Open the file at its end.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be opened.
         """
         stream = FileIO(self._files.path, "ab")
         self._size = os.fstat(stream.fileno()).st_size
         return stream
 
     def _rotate(self) -> None:
-        """Rename the file, begin another one, and delete older ones.
+        """Rename the file, create a new one, and delete old ones.
 
         Raises:
             OSError: the folder cannot be written.

@@ -1,4 +1,4 @@
-"""Records the requests of a server while it answers them."""
+"""Recording of the requests of a server while it answers them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from stretto.web.audit.policy import AuditLevel, AuditPolicy, AuditStage, AuditS
 
 Json = dict[str, Any]
 Attempt = Callable[[ApiRequest], Answer | PendingReviews]
-"""Answers a request, or names the webhooks that must answer first."""
+"""Answers a request, or returns the webhooks that must answer first."""
 
 _IDENTITY: Final = "audit"
 _RECEIVED: Final = "audit received"
@@ -27,27 +27,27 @@ _RECEIVED: Final = "audit received"
 class AuditSettings:
     """The recorded events, and the file."""
 
-    #: At which level requests are recorded.
+    #: Policy of the recorded levels.
     policy: AuditPolicy
-    #: Writes an event as JSON.
+    #: Writes an event, given as JSON.
     write: Callable[[bytes], None]
-    #: Times of events.
+    #: Source of the times of events.
     clock: Clock
-    #: Identities of requests.
+    #: Source of the identities of requests.
     rng: Rng
 
 
 class AuditLog:
-    """Answers requests by a server, and writes events about them."""
+    """Wrapper that answers requests by a server, and writes events about them."""
 
     def __init__(
         self, attempt: Attempt, user_of: Callable[[ApiRequest], User], settings: AuditSettings
     ) -> None:
-        """Record the answers of a server.
+        """Record the requests of a server.
 
         Args:
             attempt: answers requests.
-            user_of: the user of a request; one without a name if it is unknown.
+            user_of: returns the user of a request; a nameless user if it is unknown.
             settings: the recorded events, and the file.
         """
         self._answer = attempt
@@ -92,7 +92,7 @@ class AuditLog:
         return answer
 
     def _time(self) -> str:
-        """RFC 3339 with microseconds."""
+        """Current time in RFC 3339 with microseconds."""
         return timestamp(self._settings.clock.now())
 
     def _subject(self, request: ApiRequest) -> AuditSubject:
@@ -107,7 +107,7 @@ class AuditLog:
 def _streamed(
     stream: ApiStream, subject: AuditSubject, note: Callable[[AuditStage, Json], None]
 ) -> ApiStream:
-    """A stream whose beginning and end are recorded."""
+    """Return a stream whose start and end are recorded."""
     status: Json = {"responseStatus": {"metadata": {}, "code": stream.status}}
     if subject.verb == "watch":
         note(AuditStage.STARTED, status)

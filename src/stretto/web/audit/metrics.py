@@ -11,4 +11,4 @@ ERRORS: Final = Counter(
 )
 """Audit events that are lost."""
 PLUGIN: Final = "log"
-"""The label of the log among the plugins of kube-apiserver."""
+"""Label of the log backend among the audit plugins of kube-apiserver."""

@@ -1,4 +1,4 @@
-"""Audit policies (``audit.k8s.io/v1``): at which level a request is recorded."""
+"""Audit policies (``audit.k8s.io/v1``): the level at which a request is recorded."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -14,32 +14,32 @@ from stretto.web.api.routes import Route
 _VERSION: Final = "audit.k8s.io/v1"
 _KIND: Final = "Policy"
 _LARGEST: Final = 1 << 20
-"""Bytes of a policy file."""
+"""Maximum bytes of a policy file."""
 
 
 class AuditLevel(StrEnum):
-    """How much of a request is recorded."""
+    """Level of detail of recorded requests."""
 
-    #: Nothing.
+    #: Requests are not recorded.
     NONE = "None"
-    #: User, verb, object and the status of the response.
+    #: User, verb, object and the status of the response are recorded.
     METADATA = "Metadata"
-    #: Also the object of the request.
+    #: The object of the request is recorded too.
     REQUEST = "Request"
-    #: Also the object of the response.
+    #: The object of the response is recorded too.
     REQUEST_RESPONSE = "RequestResponse"
 
 
 class AuditStage(StrEnum):
-    """When an event is recorded."""
+    """Stage at which an event is recorded."""
 
-    #: Before a request is handled.
+    #: Before a request is processed.
     RECEIVED = "RequestReceived"
-    #: When the response of a watch begins.
+    #: At the start of a watch response.
     STARTED = "ResponseStarted"
-    #: When the response is complete.
+    #: At the end of the response.
     COMPLETE = "ResponseComplete"
-    #: After an error of the server itself.
+    #: After an internal error of the server.
     PANIC = "Panic"
 
 
@@ -54,7 +54,7 @@ class GroupResources(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     resource_names: tuple[str, ...] = ()
 
     def matches(self, route: Route) -> bool:
-        """Return whether they include the resource of a request."""
+        """Return whether the resources include the resource of a request."""
         if self.group != route.group:
             return False
         if not self.resources:
@@ -71,7 +71,7 @@ class GroupResources(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
 class AuditRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """One rule; an empty list matches everything."""
 
-    #: Level of the requests that match.
+    #: Level of matching requests.
     level: AuditLevel
     #: Names of users.
     users: tuple[str, ...] = ()
@@ -81,17 +81,17 @@ class AuditRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     verbs: tuple[str, ...] = ()
     #: Resources.
     resources: tuple[GroupResources, ...] = ()
-    #: Namespaces; the empty name is that of objects outside namespaces.
+    #: Namespaces; the empty name stands for cluster-scoped objects.
     namespaces: tuple[str, ...] = ()
     #: Paths outside the API of resources; ``*`` at the end matches the rest.
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
     #: Stages without events.
     omit_stages: frozenset[AuditStage] = frozenset()
-    #: True if managed fields are left out; ``None``: as the policy states.
+    #: True if managed fields are omitted; ``None``: as in the policy.
     omit_managed_fields: bool | None = None
 
     def matches(self, subject: "AuditSubject") -> bool:
-        """Return whether a request is one of this rule."""
+        """Return whether a request matches the rule."""
         if self.users and subject.user.name not in self.users:
             return False
         if self.user_groups and not set(self.user_groups).intersection(subject.user.groups):
@@ -126,13 +126,13 @@ class AuditSubject(msgspec.Struct, frozen=True):
 
 
 class AuditPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The rules, of which the first that matches counts."""
+    """The rules; the first rule that matches is used."""
 
     #: The rules.
     rules: tuple[AuditRule, ...] = ()
     #: Stages without events.
     omit_stages: frozenset[AuditStage] = frozenset()
-    #: True if managed fields are left out.
+    #: True if managed fields are omitted.
     omit_managed_fields: bool = False
     #: ``audit.k8s.io/v1``.
     api_version: str = ""
@@ -142,13 +142,13 @@ class AuditPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     metadata: dict[str, object] = {}
 
     def rule_of(self, subject: AuditSubject) -> AuditRule:
-        """The rule of a request; one that records nothing if none matches."""
+        """Return the rule of a request; if none matches, a rule that records nothing."""
         return next((each for each in self.rules if each.matches(subject)), _NO_RULE)
 
 
 _NO_RULE: Final = AuditRule(AuditLevel.NONE)
 METADATA_ONLY: Final = AuditPolicy((AuditRule(AuditLevel.METADATA),))
-"""The policy without a file: metadata of every request."""
+"""Default policy: metadata of every request."""
 
 
 def _path_matches(pattern: str, path: str) -> bool:
@@ -158,10 +158,10 @@ def _path_matches(pattern: str, path: str) -> bool:
 
 
 def read_policy(path: Path) -> AuditPolicy:
-    """The policy of a file.
+    """Read the policy in a file.
 
     Raises:
-        InputError: it cannot be read, or it is no policy.
+        InputError: the file cannot be read, or is not a policy.
     """
     try:
         text = path.read_bytes()
@@ -185,10 +185,10 @@ def read_policy(path: Path) -> AuditPolicy:
 
 
 def _check(rule: AuditRule, where: str) -> None:
-    """Refuse a rule that can match nothing.
+    """Refuse a rule that cannot match anything.
 
     Raises:
-        InputError: it names resources and paths.
+        InputError: the rule contains resources and paths.
     """
     if rule.non_resource_urls and (rule.resources or rule.namespaces):
         expected = "neither resources nor namespaces in the same rule"

@@ -1,4 +1,4 @@
-"""Actions: a preview of the effect of each, and the action itself."""
+"""Actions: a preview of the effects of each, and the action itself."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -25,7 +25,7 @@ from stretto.web.views.sight import ViewSource
 
 
 class ActionPages:
-    """The handlers of actions: GET shows the effect, POST runs the action."""
+    """Handlers of actions: GET shows the effects, POST runs the action."""
 
     def __init__(self, source: ViewSource, actions: Actions, renderer: Renderer) -> None:
         """Serve actions on the objects of a source."""
@@ -62,7 +62,7 @@ class ActionPages:
         return RedirectResponse(base + page, HTTPStatus.SEE_OTHER)
 
     def _page_after(self, action: Action, subject: str) -> str:
-        """The page that shows the result of an action: an evicted pod may not exist any more."""
+        """Return the page with the result of an action; an evicted pod may not exist any more."""
         if action is not Action.EVICT:
             return _page_of(action, subject)
         with self._source.open() as sight:
@@ -86,7 +86,7 @@ class ActionPages:
         return self._page("submitted", request, {"objects": objects})
 
     def _rights(self, action: Action, subject: str) -> dict[str, str]:
-        """Who acts, and why the user may not."""
+        """Return the acting user, and the reason if the user may not act."""
         return {
             "actor": self._actions.actor,
             "refusal": self._actions.refusal(action, subject),
@@ -98,10 +98,10 @@ class ActionPages:
 
 
 def _named(request: Request, subject: str) -> tuple[Action, str]:
-    """The action and the object of a request.
+    """Return the action and the object of a request.
 
     Raises:
-        HTTPException: either is missing or unknown.
+        HTTPException: the action or the object is missing or unknown.
     """
     word = request.path_params["action"]
     if not subject or word not in tuple(Action):
@@ -110,5 +110,5 @@ def _named(request: Request, subject: str) -> tuple[Action, str]:
 
 
 def _page_of(action: Action, subject: str) -> str:
-    """The page of the object of an action."""
+    """Return the page of the object of an action."""
     return f"/pods/{subject}" if action is Action.EVICT else f"/nodes/{subject}"

@@ -33,12 +33,12 @@ _STATIC: Final = Path(__file__).parent / "static"
 def dashboard_app(
     source: ViewSource, parts: DashboardParts = READ_ONLY, access: Access = LOCAL
 ) -> Starlette:
-    """The dashboard of a source.
+    """Return the dashboard of a source.
 
     Args:
         source: the state that is shown.
         parts: its optional parts beyond reading.
-        access: who may open it.
+        access: access restrictions.
     """
     shown = {
         "/studies": parts.studies is not None,

@@ -15,20 +15,20 @@ from stretto.web.views.sight import Sight, ViewSource
 from stretto.web.views.tables import node_table, pod_table, unit_table
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""First characters that a spreadsheet reads as a formula."""
+"""First characters that a spreadsheet interprets as a formula."""
 
 Rows = Callable[[Sight], Sequence[msgspec.Struct]]
 
 
 class Exports:
-    """The downloads of a source."""
+    """Downloads of a source."""
 
     def __init__(self, source: ViewSource) -> None:
-        """Offer the tables of a source."""
+        """Offer the tables of a source as downloads."""
         self._source = source
 
     def routes(self) -> list[Route]:
-        """One route for each table and format."""
+        """Return one route per table and format."""
         tables: dict[str, Rows] = {
             "pods": pod_table,
             "nodes": node_table,
@@ -59,7 +59,7 @@ class Exports:
 
 
 def _csv(rows: Sequence[msgspec.Struct]) -> str:
-    """Rows as CSV; nested values as JSON in one cell."""
+    """Format rows as CSV; nested values are JSON in one cell."""
     text = io.StringIO()
     writer = csv.writer(text)
     if rows:

@@ -1,4 +1,7 @@
-"""Pages that compute: plans of pasted objects and of moves, estimated starts; and decisions."""
+"""Pages with computed results: plans of pasted objects and of moves, estimated starts.
+
+Decisions.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -20,24 +23,24 @@ from stretto.web.views.parts import DashboardParts, PlanPreview
 from stretto.web.views.sight import ViewSource
 
 _BUDGET: Final = 50
-"""Moves of a plan, unless another number is given."""
+"""Default number of moves of a plan."""
 _MOST_MOVES: Final = 10_000
-"""Largest number of moves of a plan."""
+"""Maximum number of moves of a plan."""
 _GOALS: Final = {ReschedulingGoal.GPUS: "whole GPUs", ReschedulingGoal.NODES: "whole nodes"}
 """The capacity that each goal frees, for display."""
 
 
 class DashboardForms:
-    """The handlers of pages that take input."""
+    """Handlers of pages with input."""
 
     def __init__(self, source: ViewSource, parts: DashboardParts, renderer: Renderer) -> None:
-        """Serve the forms that the parts allow."""
+        """Serve the forms of the given parts."""
         self._source = source
         self._parts = parts
         self._renderer = renderer
 
     def routes(self) -> list[Route]:
-        """The routes of the offered forms."""
+        """Return the routes of the offered forms."""
         found = [Route("/decisions", self._decisions)]
         if self._parts.plan is not None:
             found.append(Route("/plan", self._plan, methods=["GET", "POST"]))
@@ -109,16 +112,16 @@ class DashboardForms:
 
     def _page(self, template: str, request: Request, values: Mapping[str, object]) -> Response:
         bare = "part" in request.query_params
-        is_live = self._source.capability.live and request.method == "GET"  # an answer stays
+        is_live = self._source.capability.live and request.method == "GET"  # a result stays
         frame = {"path": page_path(request), "bare": bare, "live": is_live}
         return self._renderer.page(template, {**frame, **values})
 
 
 def _moves_of(form: Mapping[str, str]) -> tuple[ReschedulingGoal, int]:
-    """The goal and the number of moves of a submitted form.
+    """Return the goal and the number of moves of a submitted form.
 
     Raises:
-        InputError: either is invalid.
+        InputError: the goal or the number is invalid.
     """
     goal, budget = form.get("goal", ""), form.get("budget", "")
     if goal not in tuple(ReschedulingGoal):

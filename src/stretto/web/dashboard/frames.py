@@ -1,6 +1,6 @@
-"""Live frames of the node grid: computed once for all viewers.
+"""Live frames of the node grid, computed once for all viewers.
 
-A frame is ``length`` (uint32), ``layout version`` (uint64), then one byte a node.
+A frame is ``length`` (uint32), ``layout version`` (uint64), then one byte per node.
 """
 
 import asyncio
@@ -17,21 +17,21 @@ from stretto.web.views.node_grid import NodeGrid
 from stretto.web.views.sight import ViewSource
 
 INTERVAL: Final = 0.1
-"""Seconds between two looks at the source: at most ten frames a second."""
+"""Seconds between two checks of the source: at most ten frames per second."""
 _KEEP_ALIVE: Final = 5.0
-"""Seconds after which the last frame is sent again, so that a dead connection is noticed."""
+"""Seconds after which the last frame is sent again, so that a dead connection is detected."""
 _HEAD: Final = struct.Struct("<IQ")
 
 
 class FrameHub:
-    """The grid of a source, with its newest frame by column."""
+    """The grid of a source, with its newest frame for each column."""
 
     def __init__(self, source: ViewSource, ticker: Ticker) -> None:
         """Serve the frames of a source.
 
         Args:
             source: the state that is shown.
-            ticker: the times at which viewers look for a new frame.
+            ticker: the times at which viewers check for a new frame.
         """
         self._source = source
         self._ticker = ticker
@@ -40,20 +40,20 @@ class FrameHub:
         self._busy = asyncio.Lock()
 
     async def layout(self) -> bytes:
-        """Which byte of a frame is which node, as JSON."""
+        """Return the mapping from bytes of a frame to nodes, as JSON."""
         grid = await self._current()
         if not self._layout:
             self._layout = msgspec.json.encode(grid.layout)
         return self._layout
 
     async def frame(self, column: str) -> bytes:
-        """The newest frame of a column. It waits for no step unless nodes have changed."""
+        """Return the newest frame of a column; wait for a step only if nodes have changed."""
         grid = await self._current()
         cells = grid.frame(self._source.columns, column)
         return _HEAD.pack(len(cells) + 8, grid.layout.version) + cells
 
     async def frames(self, column: str) -> AsyncIterator[Message]:
-        """Frames of a column while they differ, at most ten a second."""
+        """Yield changed frames of a column, at most ten per second."""
         version, last, sent_at = -1, b"", 0.0
         clock = asyncio.get_running_loop().time
         while True:
@@ -66,7 +66,7 @@ class FrameHub:
             await self._ticker.wait()
 
     async def _current(self) -> NodeGrid:
-        """The grid of the present nodes; made again when they change."""
+        """Return the grid of the current nodes; it is rebuilt when they change."""
         async with self._busy:
             grid = self._grid
             if grid is None or grid.layout.version != int(self._source.columns.nodes.version):

@@ -1,7 +1,8 @@
 """Protection of the dashboard: known host names, a session token, and strict headers.
 
-A page of another site can neither read nor act: its requests have a foreign ``Origin``, lack the
-cookie (``SameSite=Strict``), and names that resolve to the loopback address are not known hosts.
+A page of another site can neither read nor act: its requests have a foreign ``Origin`` and lack the
+cookie (``SameSite=Strict``). Foreign names that resolve to the loopback address are not known
+hosts.
 """
 
 import hmac
@@ -22,7 +23,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""The Content-Security-Policy: own files only, no inline code and no inline styles."""
+"""The Content-Security-Policy: only own files, no inline code and no inline styles."""
 _HEADERS: Final = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -35,13 +36,13 @@ _OPEN_PATHS: Final = ("/static/", "/healthz")
 
 
 class Access(NamedTuple):
-    """Who may open the dashboard."""
+    """Access restrictions of the dashboard."""
 
-    #: Names, without port, by which a browser may reach it.
+    #: Names, without port, by which browsers may reach the dashboard.
     hosts: Collection[str] = LOOPBACK_HOSTS
-    #: Token that a browser must present once; empty where another layer authenticates.
+    #: Token that a browser must present once; empty if another layer authenticates.
     token: str = ""
-    #: Path below which another application mounts the dashboard; empty for its own server.
+    #: Path below which another application mounts the dashboard; empty for a separate server.
     base: str = ""
 
 
@@ -50,15 +51,15 @@ LOCAL: Final = Access()
 
 
 class Guard:
-    """ASGI middleware in front of every page."""
+    """ASGI middleware of every page."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], token: str = "") -> None:
         """Protect an application.
 
         Args:
             app: the pages.
-            hosts: names, without port, by which a browser may reach it.
-            token: must be presented once by a browser; empty where another layer authenticates.
+            hosts: names, without port, by which browsers may reach it.
+            token: a browser must present it once; empty if another layer authenticates.
         """
         self._app = app
         self._hosts = frozenset(hosts)
@@ -88,7 +89,7 @@ class Guard:
         await self._app(scope, receive, _with_headers(send))
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> str:
-        """Why a request is refused; empty if it is not."""
+        """Return why a request is refused; empty if it is not."""
         host = host_of(headers.get("host", ""))
         if host not in self._hosts:
             return f"host {host!r} is not served here: use {' or '.join(sorted(self._hosts))}\n"

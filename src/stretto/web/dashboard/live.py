@@ -20,7 +20,7 @@ _IDLE: Final = Message(b": idle\n\n", is_state=False)
 
 
 class Live:
-    """The streams of a source; each is made once for all its readers."""
+    """Streams of a source; each is created once for all its readers."""
 
     def __init__(self, source: ViewSource) -> None:
         """Serve the changes of a source."""
@@ -58,7 +58,7 @@ class Live:
         return BroadcastResponse(self._broadcaster, broadcast)
 
     async def _events(self) -> AsyncIterator[Message]:
-        """A server-sent event with the version of the state, for each change."""
+        """Yield a server-sent event with the version of the state for each change."""
         clock = asyncio.get_running_loop().time
         version, sent_at = -1, 0.0
         while True:

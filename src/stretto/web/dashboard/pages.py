@@ -1,4 +1,4 @@
-"""The pages: each reads the source once and renders a template or a part of one."""
+"""Pages: each reads the source once and renders a template or a part of one."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -21,7 +21,7 @@ from stretto.web.views.sight import Sight, ViewSource
 from stretto.web.views.tables import matching_pods, node_table, pod_table, unit_table
 
 ROWS: Final = 200
-"""Rows of one page of a table."""
+"""Number of rows per page of a table."""
 
 Values = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ class PageRows(NamedTuple):
 
 
 class Pages:
-    """The handlers of the pages that read the source."""
+    """Handlers of the pages that read the source."""
 
     def __init__(self, source: ViewSource, renderer: Renderer, *, estimates: bool) -> None:
         """Serve the pages of a source.
@@ -71,7 +71,7 @@ class Pages:
     def _page(
         self, template: str, values_of: Callable[[Sight, Request], Values]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """A handler that reads the source in a thread and renders a template."""
+        """Return a handler that reads the source in a thread and renders a template."""
 
         def rendered(request: Request) -> Response:
             with self._source.open() as sight:

@@ -1,4 +1,4 @@
-"""Pages outside of a scheduler: offers of a master, clusters of a federation."""
+"""Pages outside a scheduler: offers of a master, clusters of a federation."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,20 +15,20 @@ from stretto.web.views.parts import DashboardParts
 
 
 class PoolPages:
-    """The handlers of these pages; each reads a snapshot in a thread."""
+    """Handlers of these pages; each reads a snapshot in a thread."""
 
     def __init__(self, parts: DashboardParts, renderer: Renderer) -> None:
-        """Serve the pages whose data exist."""
+        """Serve the pages with data."""
         self._parts = parts
         self._renderer = renderer
 
     def routes(self) -> list[Route]:
-        """The routes of the pages that are offered."""
+        """Return the routes of the offered pages."""
         readers = (("offers", self._parts.offers), ("clusters", self._parts.clusters))
         return [Route(f"/{name}", self._page(name, read)) for name, read in readers if read]
 
     def _page(self, name: str, read: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
-        """A page that shows a snapshot, or why there is none."""
+        """Return a page that shows a snapshot, or why there is none."""
 
         async def handler(request: Request) -> Response:
             found, error = None, ""

@@ -1,4 +1,4 @@
-"""Templates of the pages, with the formats that they share."""
+"""Templates of the pages, and their formats."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -30,11 +30,11 @@ PAGES: Final = (
 
 
 _WALL: Final = 1e9
-"""Seconds from which a time is one of a wall clock: since 1970, not since the start of a run."""
+"""Seconds above which a time is from a wall clock (since 1970), not since the start of a run."""
 
 
 class Renderer:
-    """Renders templates for one source."""
+    """Renderer of templates for one source."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Renderer:
         Args:
             title: name of the state.
             pages: paths and titles of the pages to which each page links.
-            base: the path below which they are.
+            base: the common prefix of the paths.
             actions: the actions to which pages link; ``None`` for none.
         """
         self._environment = Environment(
@@ -77,33 +77,33 @@ class Renderer:
         self._environment.globals["plot_size"] = size
 
     def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
-        """The response of a template."""
+        """Return the response of a template."""
         text = self._environment.get_template(f"{name}.html").render(values)
         return HTMLResponse(text, status)
 
 
 def _bare(quantity: str, resource: str) -> str:
-    """An amount of a resource in Kubernetes notation, in human units."""
+    """Format an amount of a resource in Kubernetes notation, in common units."""
     return bare_amount(resource, amount(resource, quantity, resource))
 
 
 def _instant(seconds: float) -> str:
-    """A time: of the day in UTC for a wall clock, in seconds for the clock of a run."""
+    """Format a time: of the day in UTC for a wall clock, in seconds for the clock of a run."""
     return timestamp(seconds)[11:19] if seconds >= _WALL else f"{seconds:,.2f} s"
 
 
 def _unit(key: str) -> str:
-    """The name of a unit by its key, ``Kind/namespace/name``."""
+    """Return the name of a unit from its key, ``Kind/namespace/name``."""
     return key.removeprefix("PodGroupUnit/")
 
 
 def _figure(value: float | None) -> str:
-    """A number with at most two decimals; a dash where there is none."""
+    """Format a number with at most two decimals; a dash if there is none."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def _change(value: float) -> str:
-    """A difference with its sign."""
+    """Format a difference with its sign."""
     return f"{'+' if value > 0 else '-'}{_figure(abs(value))}"

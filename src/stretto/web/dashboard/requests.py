@@ -1,4 +1,4 @@
-"""How handlers read a source and a request."""
+"""Access of handlers to a source and to a request."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from stretto.web.views.sight import ViewSource
 
 _MOST_BYTES: Final = 1 << 20
-"""Largest accepted form."""
+"""Maximum bytes of a form."""
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -32,18 +32,18 @@ async def read(
 
 
 def from_event_loop(function: Callable[[], Answer]) -> Answer:
-    """Call a function in the event loop from one of its threads, and wait for the answer."""
+    """Call a function in the event loop from one of its threads, and wait for the result."""
     return from_thread.run_sync(function)
 
 
 def page_path(request: Request) -> str:
-    """The path of a page below the place where the dashboard is mounted."""
+    """Return the path of a page relative to the mount point of the dashboard."""
     path: str = request.scope["path"]
     return path.removeprefix(request.scope.get("root_path", ""))
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a submitted form.
+    """Return the fields of a submitted form.
 
     Raises:
         HTTPException: the form is too large.

@@ -1,4 +1,4 @@
-"""The pages of run records: the list, and several records side by side with downloads."""
+"""Pages of run records: the list, and several records side by side with downloads."""
 
 import csv
 import io
@@ -20,14 +20,14 @@ from stretto.web.views.plots import curve_plot
 from stretto.web.views.sight import ViewSource
 
 _FORMS: Final = {"csv": "text/csv", "json": "application/json", "png": "image/png"}
-"""Downloads of a comparison, with their media types."""
+"""Download formats of a comparison, with their media types."""
 
 
 class StudyPages:
-    """The handlers of the pages of run records."""
+    """Handlers of the pages of run records."""
 
     def __init__(self, source: ViewSource, studies: Studies, renderer: Renderer) -> None:
-        """Serve run records besides a source."""
+        """Serve run records in addition to a source."""
         self._source = source
         self._studies = studies
         self._renderer = renderer
@@ -80,7 +80,7 @@ class StudyPages:
 
 
 def _csv(found: RunComparison) -> str:
-    """One row for each figure, one column for each run."""
+    """Format a comparison as CSV: one row per figure, one column per run."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["figure", *(run.name for run in found.runs)])

@@ -1,18 +1,18 @@
 """One timer for all streams: a tick resumes them together, in one turn of the event loop.
 
-With one timer for each stream, the event loop waits for the interpreter once for each
-of them, and a busy scheduler in the same process releases it at most every 5 ms. Ticks are due at
-fixed intervals, so that such waits do not make them rarer.
+With one timer per stream, the event loop waits for the interpreter lock once per stream, and a busy
+scheduler in the same process releases the lock at most every 5 ms. Ticks are due at fixed
+intervals, so that such waits do not reduce their number.
 """
 
 import asyncio
 
 
 class Ticker:
-    """Resumes all waiting streams, at most once in an interval."""
+    """Timer that resumes all waiting streams, at most once per interval."""
 
     def __init__(self, interval: float) -> None:
-        """Tick while something waits; ``interval`` is in seconds."""
+        """Tick while streams wait; ``interval`` is in seconds."""
         self._interval = interval
         self._due = 0.0
         self._next: asyncio.Event | None = None

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class ServerAccess:
-    """How a client reaches a server."""
+    """Address and credentials of a server."""
 
     #: URL.
     server: str
@@ -30,12 +30,12 @@ class ServerAccess:
 
 
 def write_kubeconfig(path: Path, access: ServerAccess) -> None:
-    """Add a server to a kubeconfig and select it; only the owner can read the file then.
+    """Add a server to a kubeconfig and select it; then only the owner can read the file.
 
-    Entries with other names stay.
+    Entries with other names do not change.
 
     Raises:
-        InputError: the path cannot be written, or is no kubeconfig.
+        InputError: the path cannot be written, or is not a kubeconfig.
     """
     cluster: Json = {"server": access.server}
     if access.authority:
@@ -46,7 +46,7 @@ def write_kubeconfig(path: Path, access: ServerAccess) -> None:
         "contexts": {"name": NAME, "context": {"cluster": NAME, "user": NAME}},
     }
     try:
-        path = path.resolve()  # a link stays one
+        path = path.resolve()  # a symbolic link stays a link
         document = _existing(path)
         for key, entry in entries.items():
             others = [each for each in document.get(key) or () if not _is_own(each)]
@@ -54,7 +54,7 @@ def write_kubeconfig(path: Path, access: ServerAccess) -> None:
         document["current-context"] = NAME
         path.parent.mkdir(parents=True, exist_ok=True)
         written = path.with_name(f".{path.name}.{os.getpid()}")
-        written.unlink(missing_ok=True)  # left over from a process that was killed
+        written.unlink(missing_ok=True)  # left by a killed process
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(os.open(written, flags, 0o600), "w") as file:
             file.write(dump_document(document))
@@ -69,15 +69,15 @@ def _is_config(document: Json) -> bool:
 
 
 def _is_own(entry: Any) -> bool:
-    """Return whether an entry is that of a local cluster."""
+    """Return whether an entry is the entry of a local cluster."""
     return isinstance(entry, dict) and entry.get("name") == NAME
 
 
 def _existing(path: Path) -> Json:
-    """The kubeconfig at a path; a new one if there is none.
+    """Return the kubeconfig at a path; a new one if the file does not exist.
 
     Raises:
-        InputError: it is something else.
+        InputError: the file is not a kubeconfig.
     """
     try:
         text = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Actions in a local cluster: the dashboard is that of its administrator."""
+"""Actions in a local cluster, with the rights of its administrator."""
 
 from typing import Final
 
@@ -11,28 +11,28 @@ from stretto.web.local.store import AdmittingStore
 from stretto.web.views.acting.writes import StoreActions
 
 _MANAGER: Final = "stretto-dashboard"
-"""Name of the dashboard in owners of fields."""
+"""Name of the dashboard as a field manager."""
 
 
 class LocalAdministrator:
-    """The user of the actions of a local cluster, which has all rights."""
+    """The user of the actions of a local cluster; it has all rights."""
 
     #: Its name, for display.
     name = "the administrator of this cluster"
-    #: Namespace of objects that name none.
+    #: Namespace of objects without a namespace.
     namespace = "default"
 
     def __init__(self, resources: ResourceTable) -> None:
-        """An administrator of the server of some resources."""
+        """Create an administrator of a server's resources."""
         self._resources = resources
 
     def refusal(self, right: ObjectRight) -> str:
-        """Empty: every right is granted."""
+        """Return an empty text: every right is granted."""
         del right
         return ""
 
     def served_kind(self, stated: Kind) -> Kind:
-        """The kind of the server that an object states by ``apiVersion`` and ``kind``.
+        """Return the served kind of an object's ``apiVersion`` and ``kind``.
 
         Raises:
             NotFoundError: the server does not serve it.
@@ -45,7 +45,7 @@ class LocalAdministrator:
 
 
 def local_actions(client: ApiClient) -> StoreActions:
-    """The actions of the administrator, with the admission of the API.
+    """Return the actions of the administrator, with the admission of the API.
 
     Args:
         client: writes to the server.

@@ -17,16 +17,16 @@ from stretto.web.local.keys import ServerKeys
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """The contents and the place of the audit log."""
+    """Policy and files of the audit log."""
 
     #: The files.
     files: AuditFiles
-    #: The recorded parts.
+    #: Policy of the recorded parts.
     policy: AuditPolicy
 
 
 def api_server(store: Store, clock: Clock, rng: Rng, keys: ServerKeys) -> ApiServer:
-    """The server of the API over a store, whose users have the keys of the cluster."""
+    """Return the API server over a store; its users have the keys of the cluster."""
     settings = ApiSettings(
         clock,
         rng.child("api"),
@@ -41,7 +41,7 @@ def api_server(store: Store, clock: Clock, rng: Rng, keys: ServerKeys) -> ApiSer
 def audited(
     server: ApiServer, clock: Clock, rng: Rng, options: AuditOptions | None
 ) -> Iterator[Attempt]:
-    """The function that answers the requests of a server, and records them if options enable it.
+    """Yield the function that answers the requests of a server, recorded if ``options`` is set.
 
     Raises:
         InputError: the log cannot be written.

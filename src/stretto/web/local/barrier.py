@@ -1,4 +1,4 @@
-"""Waits for durability: one transaction for all requests that are waiting."""
+"""Waits for durability: one transaction for all waiting requests."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from stretto.web.application import Settled, at_once
 
 
 class WriteBarrier:
-    """Makes the writes of many requests durable together.
+    """Barrier that makes the writes of many requests durable together.
 
-    Requests that are ready in one turn of the event loop write first; the flush follows in the next
-    turn, and all of them are answered after it.
+    Requests that are ready in one turn of the event loop write first. The flush follows in the next
+    turn, and then all these requests are answered.
     """
 
     def __init__(self, is_pending: Callable[[], bool], flush: Callable[[], None]) -> None:
-        """Over a store that writes in groups.
+        """Use a store that writes in groups.
 
         Args:
-            is_pending: whether there are writes that are not durable yet.
+            is_pending: returns whether some writes are not durable yet.
             flush: makes them durable; it raises if they may be lost.
         """
         self._is_pending = is_pending
@@ -27,7 +27,7 @@ class WriteBarrier:
         self._waiting: list[asyncio.Future[None]] = []
 
     async def settled(self) -> None:
-        """Wait until everything that was written so far is durable.
+        """Wait until all previous writes are durable.
 
         Raises:
             StrettoError: the writes may be lost.
@@ -46,10 +46,10 @@ class WriteBarrier:
         failed: Exception | None = None
         try:
             self._flush()
-        except Exception as error:  # noqa: BLE001 - every waiting request gets it
+        except Exception as error:  # noqa: BLE001 - every waiting request receives the error
             failed = error
         for each in waiting:
-            if each.done():  # its request has ended
+            if each.done():  # the request has ended
                 continue
             if failed is None:
                 each.set_result(None)
@@ -58,7 +58,7 @@ class WriteBarrier:
 
 
 def settling(store: Store) -> Settled:
-    """Waits until everything that was written to a store is durable."""
+    """Return a function that waits until all previous writes to a store are durable."""
     if not isinstance(store, SqliteStore):
         return at_once
     return WriteBarrier(lambda: store.is_pending, store.flush).settled

@@ -1,4 +1,4 @@
-"""A local cluster: its parts, and the step that moves controllers and scheduler."""
+"""A local cluster: its parts, and the step that runs controllers and scheduler."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from stretto.workloads.cluster import LocalCluster, event_recorders
 
 _NAME = "local"
 _STEPS = 64
-"""Steps of the scheduler between two looks at the network."""
+"""Number of scheduler steps between two turns of the network."""
 
 
 class _NodeHead(msgspec.Struct):
@@ -36,7 +36,7 @@ class _NodeHead(msgspec.Struct):
 
 
 class _NamedNode(msgspec.Struct):
-    """A node, of which only the name counts."""
+    """A node of which only the name is decoded."""
 
     #: Its metadata.
     metadata: _NodeHead
@@ -44,21 +44,21 @@ class _NamedNode(msgspec.Struct):
 
 @dataclass(frozen=True)
 class LocalParts:
-    """Which parts a local cluster runs besides the API."""
+    """The parts of a local cluster besides the API."""
 
     #: Simulated nodes, as JSON.
     nodes: Sequence[bytes] = ()
-    #: True if the controllers of workloads run here; the kubelets of simulated nodes always do.
+    #: True if the controllers of workloads run here; the kubelets of simulated nodes always run.
     controllers: bool = True
-    #: Configuration of the scheduler; ``None`` runs none.
+    #: Configuration of the scheduler; ``None``: no scheduler runs.
     plane: PlaneConfig | None = None
     #: Seconds between two heartbeats of a simulated node.
     heartbeat_s: float = 10.0
-    #: True if kubelets write events about containers: some per start of a pod.
+    #: True if kubelets write events about containers: several per start of a pod.
     kubelet_events: bool = True
     #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
     authority: bytes = b""
-    #: Calls the admission webhooks for writes of controllers; ``None`` calls none.
+    #: Calls the admission webhooks for writes of controllers; ``None``: none are called.
     start_reviews: Callable[..., None] | None = None
 
 
@@ -77,7 +77,7 @@ class LocalClusterProcess:
         self._loop = ReconcileLoop(clock)
         if parts.controllers or parts.nodes:
             self._add_controllers(admitting, client, parts)
-        #: The scheduler; ``None`` without one.
+        #: The scheduler; ``None`` if there is none.
         self.plane = None if parts.plane is None else Plane(parts.plane, store, clock)
 
     def _create_nodes(self, store: Store, bodies: Sequence[bytes]) -> None:
@@ -101,7 +101,7 @@ class LocalClusterProcess:
         self._loop.add_controllers(scaling)
 
     def step(self) -> bool:
-        """Move all parts a little; whether there may be more to do at once."""
+        """Run a small step of all parts; return whether more work may be due at once."""
         self._server.tick()
         moved = self._loop.step() > 0
         if self.plane is not None:
@@ -112,7 +112,7 @@ class LocalClusterProcess:
         return moved
 
     def next_due(self) -> float:
-        """Seconds until a part has work although nothing changes; at most one."""
+        """Return the seconds until a part has work without a change; at most one."""
         now = self._clock.monotonic()
         times = [now + 1.0]
         due = self._loop.next_due()

@@ -14,7 +14,7 @@ from stretto.web.api.authn.users import MASTERS, TokenTable, User
 
 _AUTHORITY_DAYS: Final = 3650
 _SERVING_DAYS: Final = 365
-"""Days of the serving certificate, which every start replaces."""
+"""Validity of the serving certificate in days; every start replaces it."""
 _HOSTS: Final = (
     "127.0.0.1",
     "::1",
@@ -66,12 +66,12 @@ class ServerKeys:
 
     @property
     def tls(self) -> TlsFiles:
-        """The certificates of the server, and those by which it authenticates clients."""
+        """TLS files: the server's certificate, and the authority of clients' certificates."""
         return TlsFiles(self.serving.cert, self.serving.key, self.authority.cert)
 
 
 def open_keys(folder: Path) -> ServerKeys:
-    """The keys in a folder; missing ones are created.
+    """Return the keys in a folder; create missing ones.
 
     Raises:
         InputError: the folder cannot be written, or a file in it is damaged.

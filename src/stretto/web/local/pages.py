@@ -17,18 +17,18 @@ from stretto.web.views.sources import PlaneSource
 
 @dataclass(frozen=True)
 class LocalPages:
-    """The address of the dashboard of a local cluster, and its parts besides reading."""
+    """Port of the dashboard of a local cluster, and its parts besides reading."""
 
-    #: Port; 0 takes a free one.
+    #: Port; 0 selects a free port.
     port: int = 0
-    #: Plans on copies of the cluster; actions are always offered in addition.
+    #: Optional parts, which plan on copies of the cluster; actions are always offered.
     parts: DashboardParts = READ_ONLY
 
 
 def dashboard_application(
     plane: Plane, client: ApiClient, pages: LocalPages
 ) -> tuple[ServedApplication, str]:
-    """The pages about a scheduler that runs in the same event loop, and their address.
+    """Return the pages about a scheduler in the same event loop, and their address.
 
     Args:
         plane: the scheduler.

@@ -29,13 +29,13 @@ class LocalOptions:
     keys: ServerKeys
     #: The kubeconfig to write.
     kubeconfig: Path
-    #: Port of the API; 0 takes a free one.
+    #: Port of the API; 0 selects a free port.
     port: int = 0
     #: Cluster seconds per second.
     speed: float = 1.0
     #: The dashboard.
     pages: LocalPages = field(default_factory=LocalPages)
-    #: Raises if a signal has arrived before the server handles signals.
+    #: Raises if a signal has already arrived before the server handles signals.
     check: Check = lambda: None
     #: The audit log; ``None`` for none.
     audit: AuditOptions | None = None
@@ -52,11 +52,11 @@ def serve_local(
 
     Args:
         store: the objects.
-        clock: times of the cluster.
-        rng: names and identities.
+        clock: source of the cluster's times.
+        rng: source of names and identities.
         options: the parts and the address.
-        on_ready: called with the address of the API, and with the one of the dashboard, which is
-            empty without a scheduler.
+        on_ready: called with the addresses of the API and of the dashboard; the latter is empty
+            without a scheduler.
 
     Raises:
         InputError: a port is in use, or the kubeconfig or the audit log cannot be written.

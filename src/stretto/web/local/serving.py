@@ -21,7 +21,7 @@ _SHORTEST: Final = 0.001
 
 @dataclass(frozen=True)
 class ServedApplication:
-    """An application and where it is served."""
+    """An application and its socket."""
 
     #: The application.
     app: ASGIApp
@@ -32,7 +32,7 @@ class ServedApplication:
 
 
 class LocalServer:
-    """Serves applications and moves a cluster until it is stopped."""
+    """Server that runs applications and a cluster until it is stopped."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class LocalServer:
         settled: Settled = at_once,
         check: Check = lambda: None,
     ) -> None:
-        """Serve some applications.
+        """Serve applications.
 
         Args:
             applications: the applications; signals stop the first one, and all others with it.
-            cluster: the cluster whose controllers run besides.
+            cluster: the cluster whose controllers run in the same loop.
             speed: cluster seconds per second, for waiting.
             settled: makes the writes of the cluster durable.
             check: raises if a signal has arrived before the applications handle signals.
@@ -60,18 +60,18 @@ class LocalServer:
         self._settled = settled
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Serve until a signal arrives, or a step of the cluster fails: its error is raised."""
+        """Serve until a signal arrives, or a step of the cluster fails: then raise its error."""
         with asyncio.Runner(loop_factory=self._main.config.get_loop_factory()) as runner:
             runner.run(self._run(on_ready))
 
     def stop(self) -> None:
-        """End ``run`` soon."""
+        """Stop ``run`` soon."""
         for each in (self._main, *self._others):
             each.should_exit = True
 
     async def _run(self, on_ready: Callable[[], None]) -> None:
         mover = asyncio.create_task(self._move())
-        mover.add_done_callback(lambda _: self.stop())  # no API without its cluster
+        mover.add_done_callback(lambda _: self.stop())  # the API stops with its cluster
         main, *others = [
             asyncio.create_task(server.serve(sockets=[site.listener]))
             for server, site in zip((self._main, *self._others), self._applications, strict=True)
@@ -85,7 +85,7 @@ class LocalServer:
             await mover
 
     async def _move(self) -> None:
-        """Move the cluster when the store has changed or a part is due."""
+        """Run the cluster when the store has changed or a part is due."""
         news = asyncio.Event()
         self._cluster.on_change(news.set)
         while True:
@@ -101,19 +101,19 @@ class LocalServer:
 
 
 class _MainServer(SignalledServer):
-    """A server that a signal ends, as is usual; a second one does not wait for open streams."""
+    """Server that a signal ends as usual; a second signal does not wait for open streams."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End soon."""
+        """Stop soon."""
         del sig, frame
         self.force_exit = self.should_exit
         self.should_exit = True
 
 
 class _SecondaryServer(SocketServer):
-    """A server that leaves signals to another one."""
+    """Server that leaves the handling of signals to another server."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Do not capture signals."""
         yield

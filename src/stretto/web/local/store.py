@@ -1,4 +1,4 @@
-"""The store for controllers and the scheduler: their creations and deletions pass the API."""
+"""The store for controllers and the scheduler: creations and deletions go through the API."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,10 +25,10 @@ _OUTCOMES = {
 
 
 class AdmittingStore(StoreWrapper):
-    """A store whose new objects get the defaults and the admission of the API."""
+    """Store wrapper that applies the defaults and the admission of the API to new objects."""
 
     def __init__(self, inner: Store, client: ApiClient) -> None:
-        """Over the store of an API server."""
+        """Wrap the store of an API server."""
         super().__init__(inner)
         self._store = inner
         self._client = client

@@ -1,4 +1,4 @@
-"""The webhooks of a local cluster, called in the background of its event loop."""
+"""Webhook calls of a local cluster, in the background of its event loop."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,23 +13,26 @@ from stretto.web.application import Attempt, Settled, application
 
 
 class LocalWebhooks:
-    """Calls webhooks; connects with the first call."""
+    """Caller of webhooks; it connects with the first call."""
 
     def __init__(self) -> None:
-        """Without a connection."""
+        """Create the caller without a connection."""
         self._client: HttpWebhookClient | None = None
         self._running: set[str] = set()
 
     def application(self, attempt: Attempt, settled: Settled) -> ASGIApp:
-        """The API of a server that calls webhooks."""
+        """Return the API of a server that calls webhooks."""
         return application(attempt, settled, self.review)
 
     async def review(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-        """Call webhooks at the same time; one answer for each."""
+        """Call webhooks at the same time; return one answer for each."""
         return await asyncio.wrap_future(self._called(calls))
 
     def start(self, memory: ReviewMemory, calls: Sequence[ReviewCall]) -> None:
-        """Call webhooks whose answers a memory gets later; calls under way are not repeated."""
+        """Start calls of webhooks; a memory receives the answers later.
+
+        Calls in flight are not repeated.
+        """
         new = [each for each in calls if each.key not in self._running]
         if not new:
             return

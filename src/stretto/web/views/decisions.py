@@ -1,4 +1,4 @@
-"""The latest decisions of a running scheduler, bounded: slow readers lose old ones."""
+"""The latest decisions of a running scheduler, bounded: slow readers miss old ones."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 _KEPT: Final = 500
-"""Decisions that a log keeps."""
+"""Number of decisions that a log keeps."""
 
 
 class PodDecision(msgspec.Struct, frozen=True):
@@ -29,17 +29,17 @@ class DecisionLog:
     """The latest decisions with their positions."""
 
     def __init__(self, kept: int = _KEPT) -> None:
-        """An empty log that keeps the latest ``kept`` decisions."""
+        """Create an empty log that keeps the latest ``kept`` decisions."""
         self._latest: deque[PodDecision] = deque(maxlen=kept)
         #: Number of decisions ever added.
         self.count = 0
 
     def add(self, decisions: Sequence[PodDecision]) -> None:
-        """Append decisions; beyond the limit the oldest are dropped."""
+        """Append decisions; beyond the limit, drop the oldest."""
         self._latest.extend(decisions)
         self.count += len(decisions)
 
     def after(self, position: int) -> tuple[int, Sequence[PodDecision]]:
-        """The kept decisions later than a position, oldest first, and the last position."""
+        """Return the kept decisions after a position, oldest first, and the last position."""
         missing = min(max(self.count - position, 0), len(self._latest))
         return self.count, tuple(self._latest)[len(self._latest) - missing :]

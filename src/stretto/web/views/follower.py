@@ -1,4 +1,4 @@
-"""A thread that keeps a plane up to date with its store, without deciding anything."""
+"""A thread that keeps a plane up to date with its store, without making decisions."""
 
 from contextlib import AbstractContextManager
 from threading import Event, Thread
@@ -8,14 +8,14 @@ from stretto.plane.plane import Plane
 from stretto.web.views.sources import PlaneSource
 
 _INTERVAL: Final = 0.2
-"""Seconds between two looks at the store."""
+"""Seconds between two checks of the store."""
 
 
 class Follower(AbstractContextManager["Follower"]):
     """Follows the store of a plane while its block is open."""
 
     def __init__(self, source: PlaneSource, plane: Plane) -> None:
-        """Follow for a source; the first look is complete when the block is entered."""
+        """Follow for a source; when the block is entered, the first read is complete."""
         self._source = source
         self._plane = plane
         self._end = Event()

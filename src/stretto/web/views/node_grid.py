@@ -1,6 +1,6 @@
-"""The nodes as a grid of cells: a layout that changes with nodes, and frames with one byte a node.
+"""The nodes as a grid of cells: a layout that changes with nodes, and frames with a byte per node.
 
-A frame of 20,000 nodes has 20 kB. The browser draws it; the layout assigns a node to each byte.
+A frame of 20,000 nodes has 20 kB. The browser draws it; the layout maps each byte to a node.
 """
 
 from enum import IntEnum
@@ -14,9 +14,9 @@ from stretto.api.wire.labels import ZONE_LABEL
 from stretto.state.cluster.cluster import Cluster
 
 ABSENT: Final = 0
-"""The byte of a node that does not offer the resource."""
+"""The byte of a node without the resource."""
 STEPS: Final = 200
-"""Bytes 1 to ``STEPS + 1`` mean a use of 0 to 100 %."""
+"""Bytes 1 to ``STEPS + 1`` represent a use of 0 to 100 %."""
 _POOL_LABELS: Final = (
     "node.kubernetes.io/instance-type",
     "karpenter.sh/nodepool",
@@ -24,22 +24,22 @@ _POOL_LABELS: Final = (
     "eks.amazonaws.com/nodegroup",
 )
 GROUPINGS: Final = {"zone": (ZONE_LABEL,), "rack": ("rack",), "pool": _POOL_LABELS}
-"""The labels that group nodes, by the name of the grouping; the first one present counts."""
+"""The labels that group nodes, by grouping; the first label present is used."""
 
 
 class NodeState(IntEnum):
-    """True if a node takes pods."""
+    """Scheduling state of a node."""
 
-    #: It takes pods.
+    #: The node accepts pods.
     OPEN = 0
-    #: It is cordoned.
+    #: The node is cordoned.
     CORDONED = 1
-    #: A taint keeps pods away that do not tolerate it.
+    #: The node has a taint that excludes pods without a toleration.
     TAINTED = 2
 
 
 class NodeLayout(msgspec.Struct, frozen=True):
-    """Which cell is which node."""
+    """Mapping of cells to nodes."""
 
     #: Number that changes with the layout.
     version: int
@@ -54,7 +54,7 @@ class NodeLayout(msgspec.Struct, frozen=True):
 
 
 class NodeGrid:
-    """Layout and frames of one cluster; valid while its nodes are the same."""
+    """Layout and frames of one cluster; valid until its nodes change."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Lay out the live nodes of a cluster by zone and name."""
@@ -77,9 +77,9 @@ class NodeGrid:
         )
 
     def frame(self, cluster: Cluster, column: str) -> bytes:
-        """One byte a node: its use of a resource; ``ABSENT`` where it is not offered.
+        """Return one byte per node: its use of a resource; ``ABSENT`` if it lacks the resource.
 
-        A node that is over-committed has the byte of 100 %.
+        An over-committed node has the byte of 100 %.
         """
         index = self._columns.get(column)
         if index is None:
@@ -104,7 +104,7 @@ def _state_of(cluster: Cluster, slot: int) -> NodeState:
 def _grouped(
     labels: list[dict[str, str]], keys: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Names of the groups in order, and the group of each node; nodes without a label are last."""
+    """Return sorted group names, and the group of each node; nodes without a label are last."""
     values = [next((each[key] for key in keys if key in each), "") for each in labels]
     names = sorted(set(values), key=lambda value: (value == "", value))
     numbers = {name: number for number, name in enumerate(names)}

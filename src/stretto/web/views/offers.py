@@ -16,7 +16,7 @@ class RoleLine(msgspec.Struct, frozen=True):
     weight: float
     #: Its dominant share of the pool, divided by its weight.
     share: float
-    #: Frameworks in it.
+    #: Number of its frameworks.
     frameworks: int
     #: Filters of its frameworks: declined capacity that is not offered again for a while.
     filters: int
@@ -33,20 +33,20 @@ class FrameworkLine(msgspec.Struct, frozen=True):
     roles: tuple[str, ...]
     #: Roles whose offers it has suppressed.
     suppressed: tuple[str, ...]
-    #: True if it has a connection.
+    #: True if the framework is connected.
     connected: bool
-    #: Its tasks.
+    #: Number of its tasks.
     tasks: int
     #: Resources of its tasks, as text.
     used: str
-    #: Its outstanding offers.
+    #: Number of its outstanding offers.
     offers: int
-    #: Age of the oldest of them in seconds; ``None`` without offers.
+    #: Age of its oldest offer in seconds; ``None`` without offers.
     oldest: float | None
 
     @property
     def state(self) -> str:
-        """Return whether it is connected and receives offers, in words."""
+        """Return in words whether the framework is connected and receives offers."""
         if not self.connected:
             return "disconnected"
         return f"suppressed: {', '.join(self.suppressed)}" if self.suppressed else "active"
@@ -91,10 +91,10 @@ class OfferBoard(msgspec.Struct, frozen=True):
 
 
 def read_board(document: Any) -> OfferBoard:
-    """The board of a master's document ``/offers``.
+    """Decode the board from a master's document ``/offers``.
 
     Raises:
-        InputError: it is another document.
+        InputError: the document has another format.
     """
     try:
         return msgspec.convert(document, OfferBoard)

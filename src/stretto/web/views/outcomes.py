@@ -16,18 +16,18 @@ from stretto.state.work.units import SetbackReason
 from stretto.web.views.decisions import DecisionLog, PodDecision
 
 _SHOWN_PER_STEP: Final = 50
-"""Decisions of each kind in one step that the log takes: a step may place thousands of pods."""
+"""Maximum logged decisions of each kind per step: a step may place thousands of pods."""
 
 
 class StepOutcomes:
-    """Observes the steps of a plane."""
+    """Observer of the steps of a plane."""
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
-        """Nothing is decided yet.
+        """Create the observer, without decisions.
 
         Args:
             cluster: the state of the plane, for names.
-            clock: the time of decisions.
+            clock: source of the times of decisions.
         """
         #: The latest decisions.
         self.log = DecisionLog()

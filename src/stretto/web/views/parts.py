@@ -1,4 +1,4 @@
-"""Optional parts of a dashboard besides its source; the process that serves it decides."""
+"""Optional parts of a dashboard besides its source; the serving process chooses them."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -19,12 +19,12 @@ class PlannedPod(NamedTuple):
     pod: str
     #: Its node; empty if it would stay pending.
     node: str
-    #: Why it would stay pending; empty for a placed pod.
+    #: Reason why it would stay pending; empty for a placed pod.
     reason: str = ""
 
 
 class PlanPreview(NamedTuple):
-    """The result if objects were submitted now."""
+    """The result of submitting objects now."""
 
     #: One sentence with the figures.
     summary: str
@@ -37,13 +37,13 @@ class PlanPreview(NamedTuple):
 
 
 Planner = Callable[[str], PlanPreview]
-"""Plans pasted YAML, in a thread; raises ``InputError`` for text that is not valid."""
+"""Plans pasted YAML, in a thread; raises ``InputError`` for invalid text."""
 Defragmenter = Callable[[ReschedulingGoal, int], DefragPlan]
-"""Plans at most a number of moves towards a goal, in a thread."""
+"""Plans a limited number of moves towards a goal, in a thread."""
 
 
 StartEstimator = Callable[[str], str]
-"""When a pending pod, ``namespace/name``, starts: a sentence, made in a thread."""
+"""Returns a sentence with the estimated start of a pod, ``namespace/name``; runs in a thread."""
 
 
 class Studies(Protocol):
@@ -57,16 +57,16 @@ class Studies(Protocol):
         """Compare records; the first one is the reference.
 
         Raises:
-            InputError: no record is named, too many are, or one of them is unreadable.
+            InputError: there is no name, too many names, or an unreadable record.
             NotFoundError: no record has one of the names.
         """
         ...
 
     def picture(self, comparison: RunComparison) -> bytes:
-        """The pods placed over time as PNG; empty if no report has them.
+        """Draw the pods placed over time as PNG; empty if no report contains them.
 
         Raises:
-            MissingExtraError: the library that draws is not installed.
+            MissingExtraError: the drawing library is not installed.
         """
         ...
 
@@ -74,19 +74,19 @@ class Studies(Protocol):
 class DashboardParts(NamedTuple):
     """The optional parts of a dashboard."""
 
-    #: The run records; ``None`` without a page of studies.
+    #: The run records; ``None``: no page of studies.
     studies: Studies | None = None
-    #: Plans pasted objects; ``None`` without that page.
+    #: Plans pasted objects; ``None``: no such page.
     plan: Planner | None = None
-    #: Plans moves that free nodes or GPUs; ``None`` without that page.
+    #: Plans moves that free nodes or GPUs; ``None``: no such page.
     defragment: Defragmenter | None = None
-    #: Estimates the starts of pending pods; ``None`` without estimates.
+    #: Estimates the starts of pending pods; ``None``: no estimates.
     start: StartEstimator | None = None
-    #: The offers of a master; ``None`` without that page.
+    #: Returns the offers of a master; ``None``: no such page.
     offers: Callable[[], OfferBoard] | None = None
-    #: The clusters of a federation; ``None`` without that page.
+    #: Returns the clusters of a federation; ``None``: no such page.
     clusters: Callable[[], Sequence[ClusterFacts]] | None = None
-    #: Changes objects; ``None`` for a dashboard that only reads.
+    #: Changes objects; ``None``: the dashboard is read-only.
     actions: Actions | None = None
 
 

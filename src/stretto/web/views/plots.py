@@ -11,34 +11,34 @@ WIDTH: Final = 900
 HEIGHT: Final = 340
 """Height of a picture."""
 LEFT: Final = 70
-"""Width of the values left of the lines."""
+"""Width of the labels left of the lines."""
 BOTTOM: Final = 40
-"""Height of the values below the lines."""
+"""Height of the labels below the lines."""
 _TOP: Final = 12
 _RIGHT: Final = 16
 _TICKS: Final = 6
-"""Most ticks of an axis."""
+"""Maximum number of ticks per axis."""
 _VERTICES: Final = 400
-"""Most vertices of a line: more are not visible."""
+"""Maximum number of vertices of a line: more are not visible."""
 _POINTS: Final = 12
-"""Points of a line that show their values."""
+"""Number of points of a line with their values."""
 
 
 class PlotTick(NamedTuple):
-    """A value on an axis."""
+    """Tick on an axis."""
 
-    #: Its place.
+    #: Position.
     at: float
     #: The value.
     text: str
 
 
 class PlotPoint(NamedTuple):
-    """A point of a line that shows its value."""
+    """Point of a line with its values."""
 
-    #: Its place from the left.
+    #: Position from the left.
     x: float
-    #: Its place from the top.
+    #: Position from the top.
     y: float
     #: The values.
     text: str
@@ -49,7 +49,7 @@ class CurveLine(NamedTuple):
 
     #: The run.
     name: str
-    #: Its vertices, as SVG has them.
+    #: Its vertices, in the format of SVG.
     vertices: str
     #: Points along it.
     points: tuple[PlotPoint, ...]
@@ -69,7 +69,7 @@ class CurvePlot(NamedTuple):
 
 
 def curve_plot(curves: Sequence[RunCurve]) -> CurvePlot:
-    """The pods placed over time, one line for each run."""
+    """Return the plot of the pods placed over time, one line per run."""
     end = max((each.seconds[-1] for each in curves if each.seconds), default=0.0) or 1.0
     most = max((max(each.placed) for each in curves if each.placed), default=0.0) or 1.0
 
@@ -101,7 +101,7 @@ def curve_plot(curves: Sequence[RunCurve]) -> CurvePlot:
 
 
 def _steps(vertices: Sequence[tuple[float, float]]) -> str:
-    """Vertices of a line that is level between two values."""
+    """Return the vertices of a line that is horizontal between two values."""
     found: list[str] = []
     for place, (x, y) in enumerate(vertices):
         if place:
@@ -111,14 +111,14 @@ def _steps(vertices: Sequence[tuple[float, float]]) -> str:
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """At most a number of indices, from the first to the last one."""
+    """Return at most ``most`` indices, from the first to the last one."""
     if count <= most:
         return list(range(count))
     return [round(number * (count - 1) / (most - 1)) for number in range(most)]
 
 
 def _ticks(most: float) -> Iterator[float]:
-    """Round values from 0 to a maximum."""
+    """Yield round values from 0 to a maximum."""
     power = 10.0 ** floor(log10(most / _TICKS))
     step = next(factor * power for factor in (1, 2, 5, 10) if most / (factor * power) <= _TICKS)
     for number in range(ceil(most / step) + 1):

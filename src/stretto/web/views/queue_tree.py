@@ -1,4 +1,4 @@
-"""Queues as a tree, with bars for guarantee, use and limit, and who borrows from whom."""
+"""Queues as a tree, with bars for guarantee, use and limit, and lenders of capacity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -43,7 +43,7 @@ class QueueNode(NamedTuple):
     depth: int
     #: Its bars, the most important resources first.
     bars: tuple[QueueBar, ...]
-    #: Sibling queues that use more than their guarantee while it uses less than its own.
+    #: Siblings that use more than their guarantee while this queue uses less than its own.
     borrowers: tuple[str, ...]
 
 
@@ -52,11 +52,11 @@ class _Family(NamedTuple):
 
     #: Queues by name.
     known: Mapping[str, QueueFacts]
-    #: Queues by the name of their parent; empty for those at the top.
+    #: Queues by parent name; top-level queues are under the empty name.
     children: Mapping[str, Sequence[QueueFacts]]
 
     def parent_of(self, queue: QueueFacts) -> str:
-        """The parent of a queue; empty at the top."""
+        """Return the parent of a queue; empty for a top-level queue."""
         parent = queue.parent or (ROOT if ROOT in self.known and queue.name != ROOT else "")
         return parent if parent in self.known else ""
 
@@ -65,7 +65,7 @@ class _Family(NamedTuple):
         return [each for each in self.children[self.parent_of(queue)] if each is not queue]
 
     def lenders_of(self, queue: QueueFacts, resource: str) -> Iterator[QueueFacts]:
-        """Queues that leave a part of their guarantee unused while a queue borrows.
+        """Yield queues that leave a part of their guarantee unused while a queue borrows.
 
         A queue borrows from its siblings, and beyond them if its parent borrows too.
         """
@@ -80,7 +80,7 @@ class _Family(NamedTuple):
 
 
 def queue_tree(queues: Sequence[QueueFacts]) -> list[QueueNode]:
-    """The queues in tree order, each parent before its children."""
+    """Return the queues in tree order, each parent before its children."""
     children: dict[str, list[QueueFacts]] = {}
     family = _Family({each.name: each for each in queues}, children)
     for each in queues:
@@ -96,7 +96,7 @@ def queue_tree(queues: Sequence[QueueFacts]) -> list[QueueNode]:
 
 
 def _units(amounts: Mapping[str, str], resource: str) -> int:
-    """An amount of a resource in units of the engine; 0 if absent."""
+    """Return an amount of a resource in units of the engine; 0 if absent."""
     return amount(resource, amounts.get(resource, "0"), resource)
 
 
@@ -125,7 +125,7 @@ def _bar(queue: QueueFacts, name: str, family: _Family) -> QueueBar:
 
 
 def _borrowed(queue: QueueFacts, name: str, family: _Family) -> str:
-    """How much a queue borrows of a resource, and whose unused guarantee that is."""
+    """Return the amount that a queue borrows of a resource, and the lending queues, as text."""
     text = f"{bare_amount(name, _units(queue.borrowed, name))} borrowed"
     lenders = [
         f"{each.name} ({bare_amount(name, _units(each.counted, name) - _units(each.used, name))})"
@@ -135,7 +135,7 @@ def _borrowed(queue: QueueFacts, name: str, family: _Family) -> str:
 
 
 def _borrowers(queue: QueueFacts, siblings: Sequence[QueueFacts]) -> tuple[str, ...]:
-    """Queues that use the rest of a queue's guarantee; empty if it has no pending units."""
+    """Return the queues that use the rest of a guarantee; empty without pending units."""
     if not queue.pending or not queue.counted or queue.borrowed:
         return ()
     return tuple(each.name for each in siblings if each.borrowed)

@@ -1,4 +1,4 @@
-"""A view that is read again at most once in a while, however many pages show it."""
+"""A view that is cached for a while, independent of the number of pages that show it."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -9,19 +9,19 @@ from stretto.base.clock import Clock
 View = TypeVar("View")
 
 LATEST_S: Final = 1.0
-"""Seconds for which a view is shown before it is read again."""
+"""Seconds for which a view is cached."""
 
 
 class RecentView(Generic[View]):
-    """Reads a view and keeps it for a while. Any thread may call it."""
+    """Cache of a view. Any thread may call it."""
 
     def __init__(self, read: Callable[[], View], clock: Clock, seconds: float = LATEST_S) -> None:
-        """Nothing is read yet.
+        """Create the cache; the view is not read yet.
 
         Args:
             read: reads the view.
             clock: monotonic time.
-            seconds: for how long a view is kept.
+            seconds: lifetime of a cached view.
         """
         self._read = read
         self._clock = clock
@@ -30,10 +30,10 @@ class RecentView(Generic[View]):
         self._kept: tuple[float, View] | None = None
 
     def __call__(self) -> View:
-        """The view, at most some seconds old.
+        """Return the view, at most ``seconds`` old.
 
         Raises:
-            StrettoError: it cannot be read.
+            StrettoError: the view cannot be read.
         """
         with self._lock:
             now = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""The state that a page shows, and where pages get it from."""
+"""The state that a page shows, and the sources of states."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -18,11 +18,11 @@ class Sight(NamedTuple):
 
     #: Nodes, pods, rules and queues.
     scene: Scene
-    #: The objects of a kind.
+    #: Returns the objects of a kind.
     records: Callable[[Kind], Sequence[Record]]
     #: Seconds of the run, or wall time, of the state; ``None`` if unknown.
     at: float | None = None
-    #: The scheduler's shards; empty if unknown.
+    #: Returns the scheduler's shards; empty if unknown.
     shards: Callable[[], Sequence[ShardFacts]] = lambda: ()
     #: Reads the inputs of explanations of pods beyond nodes and queues.
     complete: Callable[[], None] = lambda: None
@@ -31,14 +31,14 @@ class Sight(NamedTuple):
 class Capability(NamedTuple):
     """Optional functions of a source beyond reading."""
 
-    #: True if its state changes while it is shown.
+    #: True if the state changes while it is shown.
     live: bool = False
     #: True if threads may read it; otherwise only the event loop, in which it changes.
     threaded: bool = True
 
 
 class ViewSource(Protocol):
-    """Where pages get their state from."""
+    """Source of the state for pages."""
 
     @property
     def title(self) -> str:
@@ -52,16 +52,16 @@ class ViewSource(Protocol):
 
     @property
     def version(self) -> int:
-        """A number that rises when the state changes; cheap to read."""
+        """A number that increases when the state changes; cheap to read."""
         ...
 
     @property
     def columns(self) -> Cluster:
-        """The nodes, also during a step: only for numbers of columns, which may be half changed."""
+        """The nodes, even during a step; only for numbers in columns, which may be half changed."""
         ...
 
     def open_nodes(self) -> AbstractContextManager[Cluster]:
-        """Open the nodes alone for the duration of a block; cheap, for layouts."""
+        """Open only the nodes for the duration of a block; cheap, for layouts."""
         ...
 
     def open(self) -> AbstractContextManager[Sight]:
@@ -77,5 +77,5 @@ class ViewSource(Protocol):
         ...
 
     def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
-        """Recent decisions later than a position, and the position of the last one."""
+        """Return recent decisions after a position, and the position of the last one."""
         ...

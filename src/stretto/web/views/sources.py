@@ -20,9 +20,9 @@ from stretto.web.views.outcomes import StepOutcomes
 from stretto.web.views.sight import Capability, Sight
 
 FOLLOWED: Final = Capability(live=True)
-"""A state that changes and that the dashboard only reads."""
+"""The dashboard only reads a state that changes."""
 StoryOf = Callable[[str], Story]
-"""The story of a pod, ``namespace/name``."""
+"""Returns the story of a pod, ``namespace/name``."""
 
 
 class FixedSource:
@@ -34,13 +34,13 @@ class FixedSource:
         Args:
             title: name of the state, for display.
             sight: the state.
-            story: the steps of its pods.
+            story: returns the steps of a pod.
         """
         #: Name of the state.
         self.title = title
-        #: It can only be read.
+        #: The state can only be read.
         self.capability = Capability()
-        #: It does not change.
+        #: The state does not change.
         self.version = 1
         self._story = story
         self._sight = sight
@@ -59,24 +59,24 @@ class FixedSource:
 
     @contextmanager
     def open(self) -> Iterator[Sight]:
-        """The state; explanations keep caches in it, so one reader at a time."""
+        """Open the state for one reader at a time, because explanations keep caches in it."""
         with self._lock:
             yield self._sight
 
     def story(self, pod: str) -> Story:
-        """The steps of a pod, as the state has them."""
+        """Return the steps of a pod in the state."""
         with self._lock:
             return self._story(pod)
 
     def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
-        """None: a fixed state decides nothing."""
+        """Return no decisions: a fixed state has none."""
         return after, ()
 
 
 class PlaneSource:
     """A plane that runs, or only follows its store, in this process.
 
-    The thread that drives the plane holds ``lock`` during a step; pages hold it while they read.
+    The thread that runs the plane holds ``lock`` during a step; pages hold it while they read.
     """
 
     def __init__(self, title: str, plane: Plane, capability: Capability = FOLLOWED) -> None:
@@ -99,13 +99,13 @@ class PlaneSource:
 
     @property
     def version(self) -> int:
-        """A number that rises with each change of a node's use or of a node."""
+        """A number that increases with each change of a node or of its use."""
         cluster = self._plane.cluster
         return int(cluster.ledger.head) + int(cluster.nodes.version)
 
     @property
     def columns(self) -> Cluster:
-        """The nodes, also during a step."""
+        """The nodes, even during a step."""
         return self._plane.cluster
 
     @contextmanager
@@ -139,7 +139,7 @@ class PlaneSource:
         return story_of_objects(records, pod, self.title)
 
     def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
-        """Recent decisions later than a position, and the position of the last one."""
+        """Return recent decisions after a position, and the position of the last one."""
         return self._outcomes.log.after(after)
 
     def _shards(self) -> Sequence[ShardFacts]:

@@ -10,7 +10,7 @@ from stretto.web.views.sight import Sight
 
 
 def node_table(sight: Sight, text: str = "") -> list[NodeRow]:
-    """The nodes by name; only those whose name, zone, status or a label contains a text."""
+    """Return the nodes by name; ``text`` filters by name, zone, status and labels."""
     return [
         row
         for row in node_rows(sight.scene, sight.records(NODE))
@@ -19,13 +19,13 @@ def node_table(sight: Sight, text: str = "") -> list[NodeRow]:
 
 
 def pod_table(sight: Sight) -> list[PodRow]:
-    """The pods by namespace and name, with the reasons of pending ones."""
+    """Return the pods by namespace and name, with the reasons of pending ones."""
     sight.complete()
     return pod_rows(sight.scene, sight.records(POD), sight.at)
 
 
 def matching_pods(rows: Sequence[PodRow], text: str, status: str) -> list[PodRow]:
-    """The pods with a status, whose name, node, queue or unit contains a text; empty for any."""
+    """Filter the pods by status, and by a text in name, node, queue or unit; empty matches all."""
     return [
         row
         for row in rows
@@ -35,7 +35,7 @@ def matching_pods(rows: Sequence[PodRow], text: str, status: str) -> list[PodRow
 
 
 def unit_table(sight: Sight) -> list[UnitRow]:
-    """The units of several pods, those with the most pending pods first."""
+    """Return the units with several pods; those with the most pending pods are first."""
     sight.complete()
     pods = [*sight.records(POD), *sight.records(POD_GROUP)]
     rows = [each for each in pod_rows(sight.scene, pods, sight.at) if each.unit]

@@ -18,7 +18,7 @@ _MODE: Final = 0o644
 
 
 def admit_account(state: ApiState, admission: AdmittedWrite) -> None:
-    """Give a new pod its ServiceAccount, or refuse it."""
+    """Set the ServiceAccount of a new pod, or refuse the pod."""
     item = admission.item
     is_new = admission.operation == "CREATE" and not admission.subresource
     if admission.resource.stored != POD or not is_new or item is None:
@@ -51,7 +51,7 @@ def _refused(item: Json, reason: str) -> failures.ApiError:
 
 
 def _mirror_refusal(spec: Json) -> str:
-    """Why a mirror pod is refused: it may reference nothing of the API."""
+    """Return why a mirror pod is refused; it must not reference API objects."""
     if spec.get("serviceAccountName"):
         return "a mirror pod may not reference service accounts"
     volumes = spec.get("volumes") or ()
@@ -65,7 +65,7 @@ def _mirror_refusal(spec: Json) -> str:
 
 
 def _mounts(spec: Json, account: Json) -> bool:
-    """Return whether containers get the token: the pod decides before its account."""
+    """Return whether containers get the token; the pod's setting overrides its account's."""
     for each in (spec, account):
         stated = each.get("automountServiceAccountToken")
         if stated is not None:
@@ -74,7 +74,7 @@ def _mounts(spec: Json, account: Json) -> bool:
 
 
 def _mount(state: ApiState, admission: AdmittedWrite, spec: Json) -> None:
-    """Mount the token where no container has mounted something else."""
+    """Mount the token in containers that mount nothing else at its path."""
     containers = [
         each
         for each in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
@@ -107,7 +107,7 @@ def _projection() -> Json:
 
 
 def _secrets_of_containers(spec: Json) -> Iterator[tuple[str, str, str, str]]:
-    """Word and name of a container, its variable, and the secret that it references."""
+    """Yield word and name of each container, its variable, and the secret that it references."""
     lists = (("init container", "initContainers"), ("container", "containers"))
     for word, key in lists:
         for each in spec.get(key) or ():
@@ -119,7 +119,7 @@ def _secrets_of_containers(spec: Json) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _foreign_secrets(spec: Json, account: Json) -> Iterator[str]:
-    """Why a pod is refused whose account may mount only its own secrets."""
+    """Yield why a pod is refused whose account may mount only its own secrets."""
     title = account["metadata"]["name"]
     known = {each.get("name") for each in account.get("secrets") or ()}
     pulls = {each.get("name") for each in account.get("imagePullSecrets") or ()}

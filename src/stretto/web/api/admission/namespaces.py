@@ -1,4 +1,4 @@
-"""Admission by namespaces: new objects need one, and those of the system stay."""
+"""Admission by namespaces: new objects need one, and system namespaces cannot be deleted."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _IMMORTAL: Final = ("default", "kube-system", "kube-public")
 
 
 def namespace_exists(state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse new objects in a namespace that does not exist or that is being deleted."""
+    """Refuse new objects in a namespace that does not exist or is being deleted."""
     call, route = admission.call, admission.call.route
     if admission.operation != "CREATE" or not call.resource.kind.namespaced:
         return
@@ -35,7 +35,7 @@ def namespace_exists(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def keep_namespace(_state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse the deletion of the namespaces of the system."""
+    """Refuse the deletion of system namespaces."""
     name = admission.call.route.name
     if (
         admission.operation == "DELETE"

@@ -1,4 +1,4 @@
-"""Admission of single kinds: classes, volumes, nodes, and the bounds of a namespace."""
+"""Admission of single kinds: classes, volumes, nodes, and the limits of a namespace."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ _CHARGED: Final = frozenset({POD, PERSISTENT_VOLUME_CLAIM})
 
 
 def keep_system_classes(_state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse the deletion of the priority classes of the system."""
+    """Refuse the deletion of system priority classes."""
     name = (admission.old or {}).get("metadata", {}).get("name", "")
     if (
         admission.operation == "DELETE"
@@ -39,7 +39,7 @@ def keep_system_classes(_state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def change_claim(state: ApiState, admission: AdmittedWrite) -> None:
-    """The default StorageClass of a new PVC."""
+    """Set the default StorageClass of a new PVC."""
     item = admission.item
     if (
         admission.resource.stored == PERSISTENT_VOLUME_CLAIM
@@ -51,7 +51,7 @@ def change_claim(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def default_ingress_class(state: ApiState, admission: AdmittedWrite) -> None:
-    """The default class of a new Ingress: the newest of those that are marked."""
+    """Set the default class of a new Ingress: the newest class that is marked as default."""
     item = admission.item
     if admission.resource.key != _INGRESS or admission.operation != "CREATE" or item is None:
         return
@@ -71,7 +71,7 @@ def default_ingress_class(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def protect(_state: ApiState, admission: AdmittedWrite) -> None:
-    """Protect new volumes, PVCs and their classes from removal while they are used."""
+    """Add finalizers that protect new volumes, PVCs and their classes while they are used."""
     item = admission.item
     finalizer = _PROTECTION.get(admission.resource.key)
     if finalizer is None or admission.operation != "CREATE" or item is None:
@@ -82,7 +82,7 @@ def protect(_state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def taint_node(_state: ApiState, admission: AdmittedWrite) -> None:
-    """Taint a new node until it is ready."""
+    """Taint a new node as not ready."""
     item = admission.item
     if admission.resource.stored != NODE or admission.operation != "CREATE" or item is None:
         return

@@ -33,14 +33,14 @@ MUTATING: Final[tuple[Admit, ...]] = (
     protect,
     taint_node,
 )
-"""Admission that changes objects."""
+"""Mutating plugins."""
 VALIDATING: Final[tuple[Admit, ...]] = (check_limits, secure_pods, check_class, check_use)
-"""Admission that only refuses."""
+"""Validating plugins."""
 CHANGING: Final[tuple[Admit, ...]] = (mutate_by_policies, mutate_by_webhooks)
-"""Admission that objects of the cluster configure, after all that changes objects."""
+"""Mutating admission configured by objects of the cluster, after all other mutating plugins."""
 CONFIGURED: Final[tuple[Admit, ...]] = (validate_by_policies, validate_by_webhooks)
-"""Admission that objects of the cluster configure, after all else that refuses."""
+"""Validating admission configured by objects of the cluster, after all other validating plugins."""
 CHARGING: Final[tuple[Admit, ...]] = (convert_write, charge_quotas)
-"""Admission that comes after all that refuses; the first write is that of a quota."""
+"""Admission after all plugins that may refuse; the first write is that of a quota."""
 ACCOUNTS: Final[tuple[Admit, ...]] = (admit_account,)
-"""Admission where pods need a ServiceAccount, after that which changes objects."""
+"""Admission of ServiceAccounts, if pods need one, after the mutating plugins."""

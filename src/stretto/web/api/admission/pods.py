@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
-    """Limits, priority, tolerations and runtime class of a new pod."""
+    """Default limits, priority, tolerations and runtime class of a new pod."""
     item = admission.item
     if admission.resource.stored != POD or admission.operation != "CREATE" or item is None:
         return
@@ -39,7 +39,7 @@ _STATED: Final = {
 def _stated_priority(
     admission: AdmittedWrite, word: str, values: tuple[Any, Any]
 ) -> failures.ApiError:
-    """403 about a priority or a policy that no class gives."""
+    """Return the 403 about a priority or a preemption policy that does not come from a class."""
     text = (
         f"{_STATED[word]} ({values[0]}) must not be provided in pod spec; priority admission "
         f"controller computed {values[1]} from the given PriorityClass name"

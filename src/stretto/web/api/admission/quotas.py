@@ -1,4 +1,4 @@
-"""Admission by ResourceQuotas with a status: refuses objects above one, charges the others."""
+"""Admission by ResourceQuotas with a status: objects above a quota are refused, others charged."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,17 +14,17 @@ Json = dict[str, Any]
 
 
 class _KnownQuotas:
-    """The stored objects, with the quotas as their status states them."""
+    """View of the stored objects in which the usage of quotas comes from their status."""
 
     def __init__(self, view: StorageView) -> None:
         self._view = view
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """One object, or ``None``."""
+        """Return one object, or ``None``."""
         return self._view.get(kind, namespace, name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterator[Json]:
-        """The objects of a kind; quotas without a known usage are left out."""
+        """Return the objects of a kind, without quotas whose usage is unknown."""
         for item in self._view.list(kind, namespace):
             status = item.get("status") or {}
             if kind != RESOURCE_QUOTA:
@@ -38,7 +38,7 @@ class _KnownQuotas:
 def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
     """Charge a new or larger object to the quotas of its namespace.
 
-    A new object whose name is taken is not charged: the store refuses it.
+    A new object whose name exists is not charged, because the store refuses it.
     """
     item, call = admission.item, admission.call
     if item is None or admission.subresource or not admission.resource.kind.namespaced:
@@ -62,7 +62,7 @@ def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def _exists(state: ApiState, admission: AdmittedWrite, item: Json) -> bool:
-    """Return whether a new object has the name of a stored one."""
+    """Return whether a stored object has the name of a new one."""
     if admission.old is not None:
         return False
     metadata = item["metadata"]

@@ -1,4 +1,4 @@
-"""Requests and refusals of the admission that scenarios and plans share, in terms of the API."""
+"""Conversion between API requests and the admission that scenarios and plans share."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def request_of(admission: AdmittedWrite) -> AdmissionRequest:
-    """A write as shared admission reads it."""
+    """Return a write as a request of the shared admission."""
     operation = Operation.CREATE if admission.operation == "CREATE" else Operation.UPDATE
     item = admission.item or {}
     return AdmissionRequest(
@@ -21,15 +21,15 @@ def request_of(admission: AdmittedWrite) -> AdmissionRequest:
 
 
 class Refusals:
-    """Turns refusals of admission into failures of the API."""
+    """Context manager that converts refusals of the shared admission to API failures."""
 
     def __init__(self, call: Call, item: Json) -> None:
-        """For the write of an object."""
+        """Convert the refusals of one write of an object."""
         self._call = call
         self._name = item["metadata"].get("name", "")
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing on entry."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         resource = self._call.resource

@@ -1,7 +1,7 @@
-"""The two rounds of admission that changes objects.
+"""The two rounds of mutating admission.
 
-If a policy or a webhook changes an object, all admission that changes objects runs a second time.
-There, a policy or a webhook that states a reinvocation runs again if the object has changed since
+If a policy or a webhook changes an object, all mutating admission runs a second time. In the second
+round, a policy or a webhook with a reinvocation policy runs again if the object has changed since
 it ran; all others run once.
 """
 
@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Turns:
-    """Which policies, or which webhooks, run in the second round."""
+    """The policies, or the webhooks, that run in the second round."""
 
-    #: Those that ran, state a reinvocation, and whose object has not changed since.
+    #: Those that ran, have a reinvocation policy, and whose object has not changed since.
     ran: set[Hashable] = field(default_factory=set)
     #: Those that run again.
     again: set[Hashable] = field(default_factory=set)
-    #: The object after the last of them.
+    #: The object after the last one.
     output: bytes = b""
 
     def repeat(self) -> None:
-        """Run those again that ran before a change."""
+        """Schedule those that ran before a change to run again."""
         self.again |= self.ran
         self.ran = set()
 
     def end(self, content: bytes) -> None:
-        """End a round, with the object."""
+        """End a round with this object."""
         self.output = content
 
 
 @dataclass
 class Rounds:
-    """State that the rounds of one write share."""
+    """State of the rounds of one write."""
 
-    #: True if the second round runs.
+    #: True if the second round is running.
     is_second: bool = False
     #: True if a second round is needed.
     needs_second: bool = False
@@ -45,7 +45,7 @@ class Rounds:
         """Begin the policies or the webhooks of a round.
 
         Args:
-            part: which of the two.
+            part: policies or webhooks.
             content: the object.
         """
         turns = self.turns.setdefault(part, Turns())
@@ -57,11 +57,11 @@ class Rounds:
         return not self.is_second or key in self.turns[part].again
 
     def has_run(self, part: str, key: Hashable, *, changed: bool, repeats: bool) -> None:
-        """Note that a policy or a webhook has run.
+        """Record that a policy or a webhook has run.
 
         Args:
             part: policies or webhooks.
-            key: which one.
+            key: the policy or the webhook.
             changed: whether it has changed the object.
             repeats: whether it runs again after later changes.
         """
@@ -73,11 +73,11 @@ class Rounds:
             turns.ran.add(key)
 
     def end(self, part: str, content: bytes) -> None:
-        """End the policies or the webhooks of a round, with the object."""
+        """End the policies or the webhooks of a round with this object."""
         self.turns[part].end(content)
 
     def next_round(self) -> bool:
-        """Begin the second round, if it is needed and has not been."""
+        """Begin the second round if it is needed and has not begun; return whether it begins."""
         if self.is_second or not self.needs_second:
             return False
         self.is_second = True

@@ -1,4 +1,4 @@
-"""Admission by pod security: pods, templates of pods, and labels of namespaces."""
+"""Admission by pod security: pods, pod templates, and labels of namespaces."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 _NOTES: Final = "pod-security.kubernetes.io/"
 _MOST_PODS: Final = 3000
-"""Pods of a namespace that are checked when its labels change."""
+"""Maximum number of pods of a namespace that are checked when its labels change."""
 _PARTS_OF_PODS: Final = frozenset({"", "ephemeralcontainers", "resize"})
 _TEMPLATES: Final = {
     ("", "ReplicationController"): ("spec", "template"),
@@ -31,11 +31,11 @@ _TEMPLATES: Final = {
     ("batch", "Job"): ("spec", "template"),
     ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Kinds with a template of pods, and where it is."""
+"""Path of the pod template, by kind."""
 
 
 def secure_pods(state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse pods above the level of their namespace, and warn of templates above it."""
+    """Refuse pods above the level of their namespace, and warn about templates above it."""
     item, resource = admission.item, admission.resource
     if item is None:
         return
@@ -111,7 +111,7 @@ def _is_significant(item: Json, old: Json | None) -> bool:
 
 
 def _check_labels(state: ApiState, admission: AdmittedWrite, item: Json) -> None:
-    """Refuse unreadable labels of a namespace; warn of its pods above a new level."""
+    """Refuse invalid labels of a namespace; warn about its pods above a new level."""
     if admission.subresource:
         return
     policy, errors = policy_of(item["metadata"].get("labels") or {})
@@ -126,7 +126,7 @@ def _check_labels(state: ApiState, admission: AdmittedWrite, item: Json) -> None
 
 
 def _is_stricter(level: VersionedLevel, before: VersionedLevel) -> bool:
-    """Return whether pods that a level allowed may be above another one."""
+    """Return whether a pod within ``before`` can be above ``level``."""
     if level == before or level.level is SecurityLevel.PRIVILEGED:
         return False
     return level.minor != before.minor or level.level > before.level
@@ -163,7 +163,7 @@ def _others(count: int) -> str:
 
 
 def _of_different_owners(pods: list[Json]) -> list[Json]:
-    """Pods with the first one of each controller before its others."""
+    """Sort pods so that the first pod of each controller comes before all others."""
     first: list[Json] = []
     others: list[Json] = []
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Admission by the annotations that state the use of simulated pods."""
+"""Admission of annotations with the use of simulated pods."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +14,7 @@ _ANNOTATIONS: Final = (USE, LOAD)
 
 
 def check_use(_state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse objects whose annotations about their use are malformed."""
+    """Refuse objects with malformed annotations of their use."""
     causes = []
     for path, notes in _noted(admission.item or {}):
         for name in _ANNOTATIONS:

@@ -1,4 +1,4 @@
-"""The stored objects as admission reads them."""
+"""View of the stored objects for admission."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,16 +10,16 @@ Json = dict[str, Any]
 
 
 class StorageView:
-    """The objects of a store, as admission reads them."""
+    """View of the objects of a store for admission."""
 
     def __init__(self, storage: ObjectStorage) -> None:
-        """Over the objects of a server."""
+        """View the objects of a server."""
         self._storage = storage
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """One object, or ``None``."""
+        """Return one object, or ``None``."""
         return self._storage.view(kind, namespace, name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterator[Json]:
-        """The objects of a kind; of one namespace unless it is empty."""
+        """Return the objects of a kind; of all namespaces if ``namespace`` is empty."""
         return iter(self._storage.views_of(kind, namespace))

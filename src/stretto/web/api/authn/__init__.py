@@ -1,1 +1,1 @@
-"""Who sends a request: tokens, certificates, impersonation."""
+"""Authentication of requests: tokens, certificates, impersonation."""

@@ -23,21 +23,21 @@ ISSUER: Final = "https://kubernetes.default.svc"
 """Issuer and default audience of tokens."""
 _PREFIX: Final = "system:serviceaccount:"
 _HALF: Final = 32
-"""Bytes of each number of a signature."""
+"""Number of bytes of each integer of a signature."""
 _CLAIM: Final = "kubernetes.io"
 _LEEWAY: Final = 10.0
-"""Seconds by which clocks may differ."""
+"""Tolerated clock difference in seconds."""
 
 Json = dict[str, Any]
 FindUid = Callable[[Kind, str, str], str]
-"""The uid of an object by kind, namespace and name; empty if there is none."""
+"""Returns the uid of an object by kind, namespace and name; empty if it does not exist."""
 
 _BOUND: Final = {
     "pod": Kind("", "v1", "Pod", "pods"),
     "secret": Kind("", "v1", "Secret", "secrets"),
     "node": Kind("", "v1", "Node", "nodes", namespaced=False),
 }
-"""Kinds to which a token can be bound, by the name of their claim."""
+"""Kinds to which a token can be bound, by claim name."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class TokenSubject:
     name: str
     #: Uid of the account.
     uid: str
-    #: Who accepts the token.
+    #: Audiences that accept the token.
     audiences: Sequence[str]
-    #: Objects that must exist: name and uid by ``pod``, ``secret`` or ``node``.
+    #: Bound objects, which must exist: name and uid by ``pod``, ``secret`` or ``node``.
     bound: Json
 
 
 class AccountTokens:
-    """Issues tokens and reads them."""
+    """Issuer and verifier of tokens."""
 
     def __init__(self, key: bytes = b"") -> None:
-        """Sign with a P-256 key in PEM; without one, with a key of this process."""
+        """Sign with a P-256 key in PEM; the default is a new key for this process."""
         self._pem = key
 
     @cached_property
@@ -79,13 +79,13 @@ class AccountTokens:
         return {"keys": [key]}
 
     def issued(self, subject: TokenSubject, now: float, seconds: int, identity: str) -> str:
-        """A token.
+        """Issue a token.
 
         Args:
             subject: its claims.
             now: seconds since the epoch.
-            seconds: how long it is valid.
-            identity: its own identity.
+            seconds: lifetime of the token.
+            identity: id of the token.
         """
         account = {"name": subject.name, "uid": subject.uid}
         claims = {
@@ -109,9 +109,9 @@ class AccountTokens:
         return f"{text}.{_encoded(signature)}"
 
     def user(self, token: str, now: float, find: FindUid, audience: str = ISSUER) -> User | None:
-        """The account of a token, or ``None`` if it is not valid.
+        """Return the account of a token, or ``None`` if the token is not valid.
 
-        A token ends with its account and with the object that it is bound to.
+        A token becomes invalid with its account and with the object to which it is bound.
         """
         claims = self._claims(token)
         if claims is None or audience not in claims["aud"]:
@@ -138,12 +138,12 @@ class AccountTokens:
         return authenticated(User(claims["sub"], account["uid"], groups, extra))
 
     def audiences(self, token: str) -> Sequence[str]:
-        """The audiences of a token of this server; none of any other."""
+        """The audiences of a token of this server; empty for any other token."""
         found = self._claims(token)
         return () if found is None else list(map(str, found["aud"]))
 
     def _claims(self, token: str) -> Json | None:
-        """The claims of a token that this server has signed."""
+        """The claims of a token that this server has signed; otherwise ``None``."""
         head, _, rest = token.partition(".")
         body, _, signature = rest.partition(".")
         try:

@@ -1,4 +1,4 @@
-"""Who sends a request: the bearer token, and the user that it impersonates."""
+"""The user of a request: from its credentials, or impersonated."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,10 +24,10 @@ _ACCOUNT: Final = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
 
 
 def authenticated_user(request: ApiRequest, authenticate: Callable[[str], User | None]) -> User:
-    """The user of the credentials of a request: of its certificate, else of its token.
+    """Return the user of a request's credentials: of its certificate, otherwise of its token.
 
     Raises:
-        ApiError: the token is not known.
+        ApiError: the token is unknown.
     """
     if request.peer is not None:
         return authenticated(request.peer)
@@ -43,10 +43,10 @@ def authenticated_user(request: ApiRequest, authenticate: Callable[[str], User |
 
 
 def impersonated(storage: ObjectStorage, user: User, request: ApiRequest, verb: str) -> User:
-    """The user that a request impersonates, or its own.
+    """Return the user that a request impersonates, or the user itself.
 
     Raises:
-        ApiError: the user may not impersonate another, or names none.
+        ApiError: the user may not impersonate another user, or the headers contain no name.
     """
     if not any(each.startswith(_PREFIX) for each in request.headers):
         return user
@@ -70,7 +70,7 @@ def impersonated(storage: ObjectStorage, user: User, request: ApiRequest, verb: 
 
 
 def _wanted(request: ApiRequest) -> User:
-    """The user that the headers of a request name; without a name or anything else if none."""
+    """The user in the impersonation headers; without a name and other values if there are none."""
     groups = [each.strip() for each in request.header("impersonate-group").split(",") if each]
     extra = {
         unquote(key.removeprefix(_EXTRA)).lower(): tuple(value.split(","))
@@ -94,7 +94,7 @@ def _nameless(wanted: User) -> ApiError:
 
 
 def _impersonations(wanted: User) -> Iterator[AccessRequest]:
-    """Rights that impersonation needs: one for every part of the other user."""
+    """Yield the rights that impersonation needs: one for every attribute of the other user."""
     verb, group = "impersonate", "authentication.k8s.io"
     account = _ACCOUNT.fullmatch(wanted.name)
     if account is None:

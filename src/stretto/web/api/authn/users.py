@@ -13,9 +13,9 @@ class User:
     name: str
     #: Identity; empty if unknown.
     uid: str = ""
-    #: Groups, without those that every authenticated user has.
+    #: Groups, except those of every authenticated user.
     groups: tuple[str, ...] = ()
-    #: Further facts by key.
+    #: Further attributes by key.
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -24,13 +24,13 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 """Group of requests without credentials."""
 MASTERS: Final = "system:masters"
-"""Group that may do everything."""
+"""Group with all rights."""
 ANONYMOUS: Final = User("system:anonymous", "", (UNAUTHENTICATED,))
 """The user of a request without credentials."""
 
 
 def certificate_user(decoded: Mapping[str, Any]) -> User | None:
-    """The user that a client certificate names: its CN, and each O as a group.
+    """Return the user of a client certificate: its CN, and each O as a group.
 
     Args:
         decoded: the certificate as ``ssl.SSLSocket.getpeercert`` returns it.
@@ -45,16 +45,16 @@ class TokenTable:
     """Fixed bearer tokens."""
 
     def __init__(self, users: Mapping[str, User]) -> None:
-        """Users by token."""
+        """Create a table of users by token."""
         self._users = {token: authenticated(user) for token, user in users.items()}
 
     def user(self, token: str) -> User | None:
-        """The user of a token, with the group of all authenticated users; ``None`` if unknown."""
+        """Return the user of a token, with the group of all authenticated users, or ``None``."""
         return self._users.get(token)
 
 
 def authenticated(user: User) -> User:
-    """A user with the group of all authenticated users."""
+    """Return a user with the group of all authenticated users added."""
     if AUTHENTICATED in user.groups:
         return user
     return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)

@@ -1,1 +1,1 @@
-"""Authorization: RBAC from the API's own objects, and reviews of it."""
+"""Authorization: RBAC from the API's own objects, and access reviews."""

@@ -1,4 +1,4 @@
-"""Roles and bindings that grant more rights than their author has."""
+"""Refusal of roles and bindings that grant more rights than their author has."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -22,7 +22,7 @@ _ROLES: Final = ("Role", "ClusterRole")
 
 
 def no_escalation(state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse a role or a binding with rules that its author does not have."""
+    """Refuse a role or a binding with rights that its author does not have."""
     call, item = admission.call, admission.item
     kind = admission.resource.kind
     if kind.group != GROUP or item is None or MASTERS in call.user.groups:
@@ -55,7 +55,7 @@ def _name(user: User) -> str:
 
 
 def _parts(rule: Json) -> Iterator[AccessRequest]:
-    """The single rights of a rule."""
+    """Yield the single rights of a rule."""
     for verb in rule.get("verbs") or ():
         for path in rule.get("nonResourceURLs") or ():
             yield AccessRequest(verb, path=path)

@@ -1,4 +1,4 @@
-"""Rights of a kubelet: its own node, and the objects that the pods on it need."""
+"""Rights of a kubelet: its own node, and the objects that pods on its node need."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -36,7 +36,7 @@ _RULES: Final[tuple[tuple[str, str, str], ...]] = (
 def node_access(
     storage: ObjectStorage, user: User, wanted: AccessRequest, fields: Mapping[str, str]
 ) -> AccessAnswer:
-    """Return whether a node may do something; other users are not allowed anything here.
+    """Return whether a node has a right; users that are not nodes have none here.
 
     Args:
         storage: the pods that relate objects to nodes.
@@ -62,7 +62,7 @@ def node_access(
 def user_access(
     storage: ObjectStorage, user: User, wanted: AccessRequest, fields: Mapping[str, str]
 ) -> AccessAnswer:
-    """Return whether a user may do something, by the roles or as a node."""
+    """Return whether a user has a right, by roles or as a node."""
     found = access_of(storage, user, wanted)
     return found if found.allowed else node_access(storage, user, wanted, fields)
 
@@ -158,7 +158,7 @@ _REFERENCES: Final[Mapping[str, Callable[[Json], Iterator[str]]]] = {
 def _read(
     storage: ObjectStorage, node: str, wanted: AccessRequest, _: Mapping[str, str]
 ) -> AccessAnswer:
-    """ConfigMaps and Secrets."""
+    """Check access to ConfigMaps and Secrets."""
     if wanted.verb not in _READS:
         return _no("can only read resources of this type")
     if wanted.subresource:
@@ -171,7 +171,7 @@ def _read(
 def _get(
     storage: ObjectStorage, node: str, wanted: AccessRequest, _: Mapping[str, str]
 ) -> AccessAnswer:
-    """Objects that are only read by name; the status of a PVC is also written."""
+    """Check access to objects that are only read by name; the status of a PVC is also written."""
     is_status = wanted.resource == "persistentvolumeclaims" and wanted.subresource == "status"
     if is_status and wanted.verb in ("update", "patch"):
         return _related(storage, node, wanted)
@@ -247,7 +247,7 @@ def _slice(
 
 
 def _own(word: str) -> Callable[..., AccessAnswer]:
-    """Objects with the name of the node."""
+    """Return a check for objects with the name of the node."""
 
     def check(
         _: ObjectStorage, node: str, wanted: AccessRequest, _fields: Mapping[str, str]

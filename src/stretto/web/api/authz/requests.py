@@ -1,4 +1,4 @@
-"""Authorisation of requests: the access of a request, and the answer if it is not allowed."""
+"""Authorization of requests: the access that a request needs, and its refusal."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> N
     """Refuse a path outside the API of resources.
 
     Raises:
-        ApiError: the user may not read it.
+        ApiError: the user may not read the path.
     """
     verb = request.method.lower()
     found = access_of(storage, user, AccessRequest(verb, path=request.path))
@@ -38,7 +38,7 @@ def authorize(
         verb: its verb.
 
     Raises:
-        ApiError: the user may not do it.
+        ApiError: the user lacks the right.
     """
     fields = _selected_fields(request)
     wanted = access_request(route, verb, fields.get("metadata.name", ""))
@@ -60,7 +60,7 @@ def _selected_fields(request: ApiRequest) -> dict[str, str]:
 
 
 def access_request(route: Route, verb: str, field_name: str = "") -> AccessRequest:
-    """The access of a request."""
+    """The access that a request needs."""
     namespace = route.namespace
     if route.resource == "namespaces" and not route.group and route.name:
         namespace = route.name
@@ -69,7 +69,7 @@ def access_request(route: Route, verb: str, field_name: str = "") -> AccessReque
 
 
 def denied(user: User, wanted: AccessRequest, reason: str = "") -> ApiError:
-    """403 in the words of kube-apiserver, with the reason of an authoriser."""
+    """Return a 403 in the words of kube-apiserver, with the reason of an authorizer."""
     scope = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     what = qualified(wanted.group, wanted.resource)
     if wanted.name:

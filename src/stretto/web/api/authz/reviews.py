@@ -1,4 +1,4 @@
-"""Reviews of access and of tokens: objects that are answered and not stored."""
+"""Reviews of access and of tokens, which are answered and not stored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

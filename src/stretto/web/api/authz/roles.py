@@ -1,4 +1,4 @@
-"""The roles and bindings that a fresh server makes, and roles that aggregate others."""
+"""Roles and bindings of a new server, and aggregated roles."""
 
 from collections.abc import Iterator
 from importlib import resources
@@ -14,13 +14,13 @@ Json = dict[str, Any]
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _DATA: Final = "data/bootstrap.jsonl"
-"""Objects of a fresh kube-apiserver 1.36; ``scripts/kube_rights.py`` writes the file."""
+"""Objects of a new kube-apiserver 1.36; ``scripts/kube_rights.py`` writes the file."""
 _NOTES: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 
 
 def bootstrap_rights() -> Iterator[tuple[str, Json]]:
-    """The roles and bindings of a fresh server, each with its resource."""
+    """Yield the roles and bindings of a new server, each with its resource."""
     text = resources.files("stretto.web.api.authz").joinpath(_DATA).read_bytes()
     for line in text.splitlines():
         resource, namespace, name, labels, rest = msgspec.json.decode(line)
@@ -30,13 +30,13 @@ def bootstrap_rights() -> Iterator[tuple[str, Json]]:
 
 
 def after_role(state: ApiState, admission: AdmittedWrite) -> None:
-    """Recompute the roles that aggregate others when a ClusterRole has changed."""
+    """Recompute the aggregated roles after a change of a ClusterRole."""
     if state.aggregates_roles and admission.resource.stored == CLUSTER_ROLE:
         aggregate(state)
 
 
 def aggregate(state: ApiState) -> None:
-    """Give each aggregating role the rules of those that it selects, which may aggregate too."""
+    """Set the rules of each aggregated role from the selected roles, which may aggregate too."""
     resource = state.resources.find(_GROUP, "v1", "clusterroles")
     roles = state.storage.items(CLUSTER_ROLE)
     for _ in roles:
@@ -51,7 +51,7 @@ def aggregate(state: ApiState) -> None:
 
 
 def _collect(role: Json, roles: list[Json]) -> bool:
-    """Set the rules of an aggregating role; returns whether they changed."""
+    """Set the rules of an aggregated role; return whether they changed."""
     rule = role.get("aggregationRule")
     if not rule:
         return False

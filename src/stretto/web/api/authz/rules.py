@@ -1,4 +1,4 @@
-"""RBAC: the access that a rule allows, and the rules of a user."""
+"""RBAC: the access that a rule grants, and the rules of a user."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class AccessRequest:
     resource: str = ""
     #: Subresource.
     subresource: str = ""
-    #: Namespace; empty for the whole cluster.
+    #: Namespace; empty for all namespaces.
     namespace: str = ""
     #: Name of the object; empty for a collection.
     name: str = ""
@@ -48,16 +48,16 @@ class AccessRequest:
 
 @dataclass(frozen=True)
 class AccessAnswer:
-    """The answer."""
+    """Result of an authorization."""
 
-    #: True if it is allowed.
+    #: True if the access is allowed.
     allowed: bool
-    #: Why.
+    #: Reason.
     reason: str = ""
 
 
 def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> AccessAnswer:
-    """Return whether a user may do something."""
+    """Return whether a user has a right, with the reason."""
     if MASTERS in user.groups:
         return AccessAnswer(True)
     for rule, reason in user_rules(storage, user, wanted.namespace):
@@ -67,7 +67,7 @@ def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> Acce
 
 
 def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[tuple[Json, str]]:
-    """The rules of a user in a namespace, with the binding that gives them."""
+    """Yield the rules of a user in a namespace, each with the reason that names its binding."""
     for binding in storage.views_of(CLUSTER_ROLE_BINDING):
         yield from _bound(storage, user, binding, "ClusterRoleBinding")
     if namespace:
@@ -96,7 +96,7 @@ def _bound(
 
 
 def role_rules(storage: ObjectStorage, ref: Json, namespace: str) -> list[Json]:
-    """The rules of a role; none if it does not exist."""
+    """The rules of a role; empty if the role does not exist."""
     is_cluster = ref.get("kind") == "ClusterRole"
     kind, space = (CLUSTER_ROLE, "") if is_cluster else (ROLE, namespace)
     found = storage.find(kind, space, str(ref.get("name")))
@@ -121,7 +121,7 @@ def _subject_text(subject: Json, namespace: str) -> str:
 
 
 def allows(rule: Json, wanted: AccessRequest) -> bool:
-    """Return whether a rule allows something."""
+    """Return whether a rule grants an access."""
     if not _has(rule.get("verbs"), wanted.verb):
         return False
     if wanted.path:

@@ -1,4 +1,4 @@
-"""Reviews of access: the rights of a user, by roles or as a node."""
+"""Access reviews: the rights of a user, by roles or as a node."""
 
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ def local_access(state: ApiState, call: Call, item: Json) -> Json:
     """Review the access of another user in the namespace of the request.
 
     Raises:
-        ApiError: the review names another namespace.
+        ApiError: the review contains another namespace.
     """
     if item["metadata"].get("namespace", call.route.namespace) != call.route.namespace:
         raise bad_request(_OTHER_NAMESPACE)
@@ -72,7 +72,7 @@ def _refuse(causes: _Causes) -> None:
     """Refuse a review with refused fields.
 
     Raises:
-        ApiError: there are some.
+        ApiError: there are refused fields.
     """
     if causes:
         raise failures.invalid(_NAMELESS, "", causes)
@@ -101,7 +101,7 @@ def _user_causes(spec: Json) -> _Causes:
 
 
 def _metadata_causes(metadata: Json) -> _Causes:
-    """Metadata that a review states besides what the server has set."""
+    """Metadata fields of a review that only the server may set."""
     stated = [name for name in metadata if name not in ("managedFields", "creationTimestamp")]
     if not stated:
         return []
@@ -110,7 +110,7 @@ def _metadata_causes(metadata: Json) -> _Causes:
 
 
 def _shown_path(path: Json) -> str:
-    """The attributes of a path, as in messages."""
+    """Format the attributes of a path as in messages."""
     return f'{{"Path":"{path.get("path", "")}","Verb":"{path.get("verb", "")}"}}'
 
 

@@ -1,4 +1,4 @@
-"""The variable ``authorizer`` of CEL: the rights of the user of a request.
+"""The CEL variable ``authorizer``: the rights of the user of a request.
 
 Its value is a map that collects the attributes of the check; ``check`` calls the function of the
 evaluation.
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 AUTHORIZER: Final = "authorizer"
 """Name of the variable."""
 Access = Callable[[Json, str], tuple[bool, str]]
-"""True if a check with a verb is allowed, and why."""
+"""Returns for (attributes, verb) whether the access is allowed, and the reason."""
 _ACCESS: Final[ContextVar[Access]] = ContextVar("access")
 
 _MAP: Final = cel.Type.MAP
@@ -25,7 +25,7 @@ _TEXT: Final = cel.Type.STRING
 
 @contextmanager
 def access_by(access: Access) -> Iterator[None]:
-    """Answer checks by a function while expressions are evaluated."""
+    """Answer checks with a function while expressions are evaluated."""
     token = _ACCESS.set(access)
     try:
         yield

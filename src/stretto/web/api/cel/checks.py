@@ -1,4 +1,4 @@
-"""True if the expressions in policies, webhooks and definitions compile."""
+"""Compilation checks of the expressions in policies, webhooks and definitions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -15,18 +15,18 @@ _WRITE: Final = ("authorizer", "object", "oldObject", "request")
 _RULE: Final = ("oldSelf", "self")
 """Variables of the rules of schemas."""
 _MUTATIONS: Final = {"applyConfiguration": "Object", "jsonPatch": "list(JSONPatch)"}
-"""Members of mutations with an expression, and the type of its value."""
+"""Members of mutations that contain an expression, and the type of its value."""
 _MOST_CHARACTERS: Final = 30_000
-"""Characters of the different expressions of one object; large definitions have 15,000."""
+"""Maximum total characters of an object's distinct expressions; large definitions have 15,000."""
 _MOST_ERROR_TEXT: Final = 10_000
-"""Characters of errors after which no further expression is compiled: bad ones take longest."""
+"""Characters of errors after which compilation stops; invalid expressions take longest."""
 _EXPRESSIONS: Final = ("expression", "messageExpression", "rule", "valueExpression")
 """Members that contain expressions."""
 _BELOW: Final = ("properties", "additionalProperties", "items")
 
 
 def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Errors:
-    """The expressions of an object that cannot be used; unchanged objects are not checked."""
+    """Return the errors of an object's expressions; unchanged objects are not checked."""
     check = _CHECKS.get(key)
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
@@ -46,7 +46,7 @@ def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Err
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The expressions in a value; the decoder has bounded its depth."""
+    """Yield the expressions in a value; the decoder has limited its depth."""
     if isinstance(value, list):
         for each in value:
             yield from _texts(each)
@@ -74,7 +74,7 @@ def _conditions(conditions: Any, path: str, names: tuple[str, ...]) -> Iterator[
 
 
 def _conditions_of(spec: Json) -> Iterator[FieldError | None]:
-    """The match conditions and the variables of a policy."""
+    """Check the match conditions and the variables of a policy."""
     names = _readable(spec)
     yield from _conditions(spec.get("matchConditions"), "spec.matchConditions", names[:-1])
     for index, each in enumerate(spec.get("variables") or ()):
@@ -83,13 +83,13 @@ def _conditions_of(spec: Json) -> Iterator[FieldError | None]:
 
 
 def _readable(spec: Json) -> tuple[str, ...]:
-    """Variables of the expressions of a policy: parameters exist only with their kind."""
+    """Variables that the expressions of a policy may read; ``params`` requires a paramKind."""
     params = ("params",) if spec.get("paramKind") else ()
     return (*_WRITE, "namespaceObject", *params, "variables")
 
 
 def _mutating_policy(item: Json) -> Iterator[FieldError | None]:
-    """A MutatingAdmissionPolicy."""
+    """Check a MutatingAdmissionPolicy."""
     spec = item.get("spec") or {}
     yield from _conditions_of(spec)
     for index, each in enumerate(spec.get("mutations") or ()):
@@ -102,7 +102,7 @@ def _mutating_policy(item: Json) -> Iterator[FieldError | None]:
 
 
 def _policy(item: Json) -> Iterator[FieldError | None]:
-    """A ValidatingAdmissionPolicy."""
+    """Check a ValidatingAdmissionPolicy."""
     spec = item.get("spec") or {}
     names = _readable(spec)
     yield from _conditions_of(spec)
@@ -123,7 +123,7 @@ def _webhooks(item: Json) -> Iterator[FieldError | None]:
 
 
 def _definition(item: Json) -> Iterator[FieldError | None]:
-    """A CustomResourceDefinition: the rules of its schemas."""
+    """Check the rules in the schemas of a CustomResourceDefinition."""
     for path, name, version in version_parts((item.get("spec") or {}).get("versions") or []):
         if name == "schema":
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -161,7 +161,7 @@ def _rule(rule: Json, path: str) -> Iterator[FieldError | None]:
 
 
 def _shown(rule: Json) -> Json:
-    """A rule as kube-apiserver shows it."""
+    """Return a rule as kube-apiserver shows it."""
     return {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

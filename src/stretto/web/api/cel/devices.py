@@ -1,6 +1,6 @@
 """Expressions that select devices: their syntax, and the fields of the device that they read.
 
-Which functions they may call is not checked: the versions and sets of Kubernetes are unknown here.
+Called functions are not checked, because Kubernetes' versions and sets are not available here.
 """
 
 import re
@@ -13,13 +13,13 @@ from stretto.web.api.cel.programs import compile_problem
 Json = dict[str, Any]
 
 _KNOWN: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
-"""Fields of a device."""
+"""Fields of a device in expressions."""
 _TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 _READ: Final = re.compile(r"(?<![\w.])device\s*(\.)\s*(\w+)")
 
 
 def device_errors(item: Json) -> Iterator[FieldError]:
-    """The refused expressions of a DeviceClass, a ResourceClaim or a template of claims."""
+    """Yield the errors of expressions in a DeviceClass, a ResourceClaim or a claim template."""
     spec, path = item.get("spec") or {}, "spec"
     yield from _selectors(spec, path)
     if isinstance(spec.get("spec"), dict):
@@ -40,7 +40,7 @@ def _selectors(owner: Json, path: str) -> Iterator[FieldError]:
 
 
 def _problem(text: str) -> str:
-    """Why an expression cannot be used; empty if it can."""
+    """Return why an expression cannot be used; empty if it can."""
     syntax = compile_problem(text, ("device",))
     if "Syntax error" in syntax:
         return syntax

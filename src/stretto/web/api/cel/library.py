@@ -118,15 +118,15 @@ _FREE: Final[dict[str, tuple[Any, Callable[..., Any]]]] = {
     "isQuantity": (_YES, _is_quantity),
     "quantity": (_ANY, _quantity),
 }
-"""Functions of one text: type of the value, and implementation."""
+"""Functions with one text argument: type of the result, and implementation."""
 _ESCAPED: Final = "jsonpatch.escapeKey"
-"""The function that makes a part of a JSON pointer of a key."""
+"""Function that escapes a key for use in a JSON pointer."""
 _SETS: Final[dict[str, Callable[..., Any]]] = {
     "sets.contains": _is_subset,
     "sets.equivalent": _are_equivalent,
     "sets.intersects": _intersect,
 }
-"""Functions of two lists."""
+"""Functions with two list arguments."""
 _MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Any, Callable[..., Any]]]] = {
     "getScheme": ((_MAP,), _TEXT, lambda url: url["scheme"]),
     "getHost": ((_MAP,), _TEXT, lambda url: url["host"]),
@@ -143,11 +143,11 @@ _MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Any, Callable[..., Any]]]] = {
     "max": ((_LIST,), _ANY, max),
     "isSorted": ((_LIST,), _YES, _sorted),
 }
-"""Functions of a receiver: types of the arguments, type of the value, implementation."""
+"""Functions with a receiver: types of the arguments, type of the result, implementation."""
 
 
 def declarations() -> list[Any]:
-    """The functions as declarations of an environment."""
+    """Return the functions as declarations of an environment."""
     found = [
         cel.FunctionDecl(name, [cel.Overload(f"{name}_text", kind, [_TEXT], False, impl)])
         for name, (kind, impl) in _FREE.items()

@@ -1,8 +1,8 @@
 """Literals of objects and operations in CEL: ``Object{…}``, ``Object.spec{…}``, ``JSONPatch{…}``.
 
-The types of these literals have any field, which no schema declares. Therefore a literal is
-rewritten as a call with a map before it is compiled, and positions in errors are those of the
-expression as it is stated.
+The types of these literals accept any field and no schema declares them. Therefore a literal is
+rewritten as a call with a map before the compilation. Positions in errors are those of the original
+expression.
 """
 
 import re
@@ -17,12 +17,12 @@ from cel_expr_python import cel
 Json = dict[str, Any]
 
 OBJECT: Final = "Object"
-"""The type of an applied configuration."""
+"""Type of an applied configuration."""
 OPERATION: Final = "JSONPatch"
-"""The type of an operation of a JSON patch."""
+"""Type of an operation of a JSON patch."""
 _ROOTS: Final = (OBJECT, OPERATION)
 _TYPE: Final = "\x01type"
-"""The member that holds the type of a value; no field has this name."""
+"""Member that contains the type of a value; no field has this name."""
 _TOKEN: Final = re.compile(
     r'(?P<skip>[bB]?[rR]"[^"\n]*"|[bB]?[rR]\'[^\'\n]*\''
     r'|[bB]?"""(?:[^\\]|\\.)*?"""|[bB]?\'\'\'(?:[^\\]|\\.)*?\'\'\''
@@ -37,26 +37,26 @@ _UNFIT: Final = re.compile(
     r"found no matching overload for 'made_(text|nothing)' applied to '\((.*)\)'"
 )
 _TEXTS: Final = ("op", "path", "from")
-"""Fields of an operation that are texts."""
+"""Fields of an operation with text values."""
 
 
 class LiteralError(Exception):
-    """A literal whose type is not that of its place."""
+    """The type of a literal does not match its field."""
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """An expression without literals of objects."""
+    """An expression without object literals."""
 
-    #: The expression as it is stated.
+    #: The original expression.
     source: str
-    #: The expression that is compiled.
+    #: The rewritten expression, which is compiled.
     text: str
-    #: Offsets in the compiled and in the stated expression where the same token begins.
+    #: Pairs of offsets in the rewritten and in the original expression at which a token begins.
     offsets: tuple[tuple[int, int], ...]
 
     def located(self, problem: str) -> str:
-        """Errors of the compiler, at their places in the expression as it is stated."""
+        """Return the compiler's errors with positions in the original expression."""
         return _PLACE.sub(self._at_source, problem)
 
     def _at_source(self, match: re.Match[str]) -> str:
@@ -77,7 +77,7 @@ class Rewritten:
 
 
 def _words(problem: str, before: str) -> str:
-    """The error about a field of an operation, which follows its name."""
+    """Return the error about a field of an operation, whose name precedes it."""
     unfit = _UNFIT.search(problem)
     if unfit is None:
         return problem
@@ -87,24 +87,24 @@ def _words(problem: str, before: str) -> str:
 
 
 class _Bracket:
-    """An open bracket: of a literal, or another one."""
+    """An open bracket of a literal, or another one."""
 
     def __init__(self, literal: str = "") -> None:
-        #: Type of its literal; empty for other brackets.
+        #: Type of the literal; empty for other brackets.
         self.literal = literal
         self._wants_field = bool(literal)
         self._field = ""
         self._end = ""
 
     def name(self, text: str) -> str:
-        """The replacement of a name: a text in the place of the name of a field."""
+        """Return the replacement of a name: a text if the name is that of a field."""
         if not self._wants_field:
             return text
         self._wants_field, self._field = False, text
         return f'"{text}"'
 
     def colon(self) -> str:
-        """The replacement of a colon: before the value of a field, with a check of its type."""
+        """Return the replacement of a colon before a field's value, with a check of its type."""
         name, self._field = self._field, ""
         if self.literal != OPERATION or name in ("", "value"):
             return ":"
@@ -112,17 +112,17 @@ class _Bracket:
         return f": made_{'text' if name in _TEXTS else 'nothing'}("
 
     def comma(self) -> str:
-        """The replacement of a comma."""
+        """Return the replacement of a comma."""
         end, self._end, self._wants_field = self._end, "", bool(self.literal)
         return f"{end},"
 
     def close(self, text: str) -> str:
-        """The replacement of the closing bracket."""
+        """Return the replacement of the closing bracket."""
         return f"{self._end}{text})" if self.literal and text == "}" else text
 
 
 def rewritten(source: str) -> Rewritten:
-    """An expression with calls in place of its literals."""
+    """Rewrite the literals of an expression as calls."""
     brackets: list[_Bracket] = []
     offsets: list[tuple[int, int]] = [(0, 0)]
     parts: list[str] = []
@@ -136,7 +136,7 @@ def rewritten(source: str) -> Rewritten:
 
 
 def _emitted(match: re.Match[str], brackets: list[_Bracket]) -> str:
-    """The replacement of a token."""
+    """Return the replacement of a token."""
     text, kind = match[0], match.lastgroup
     top = brackets[-1] if brackets else _Bracket()
     if kind == "made":
@@ -157,11 +157,11 @@ def _emitted(match: re.Match[str], brackets: list[_Bracket]) -> str:
 
 
 def literal_functions(*, checks: bool) -> list[Any]:
-    """The functions that make the values of literals, as declarations of an environment.
+    """Return the functions that create the values of literals, as declarations of an environment.
 
     Args:
-        checks: whether they have the types of the literals, for compiling only: the library cannot
-            evaluate calls of unknown types.
+        checks: whether the functions have the types of the literals. Such functions are only for
+            compilation, because the library cannot evaluate calls of unknown types.
     """
     kinds: dict[str, tuple[Any, list[Any], Callable[..., Any]]] = {
         "made_member": (cel.Type.DYN, [cel.Type.STRING, cel.Type.MAP], _made),
@@ -182,7 +182,7 @@ def _made(name: Any, fields: Any) -> Json:
 
 
 def configuration_of(value: Any) -> Json:
-    """The applied configuration that an expression yields.
+    """Return the applied configuration in the value of an expression.
 
     Raises:
         LiteralError: a literal has the type of another field.
@@ -193,12 +193,12 @@ def configuration_of(value: Any) -> Json:
 
 
 def operations_of(value: Any) -> list[Json]:
-    """The operations of a JSON patch that an expression yields."""
+    """Return the operations of the JSON patch in the value of an expression."""
     return [_plain(each) for each in value]
 
 
 def _check(value: Any, path: str) -> None:
-    """Refuse literals whose type is not the path of their field."""
+    """Refuse literals whose type does not match the path of their field."""
     if isinstance(value, dict):
         stated = value.get(_TYPE, path)
         if stated != path:
@@ -211,7 +211,7 @@ def _check(value: Any, path: str) -> None:
 
 
 def _members(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The members of a value, with the type that a literal there must have."""
+    """Yield the members of a value, with the type required of a literal there."""
     if isinstance(value, dict) and _TYPE in value:
         yield from ((f"{path}.{key}", each) for key, each in value.items() if key != _TYPE)
     elif isinstance(value, dict):
@@ -221,7 +221,7 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value without the types of its literals."""
+    """Return a value without the types of its literals."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items() if key != _TYPE}
     return [_plain(each) for each in value] if isinstance(value, list) else value

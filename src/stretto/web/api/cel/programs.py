@@ -30,27 +30,27 @@ _WORDS: Final = (
     ("No matching overloads", "no such overload"),
     ("SELECT to non-message type", "no such overload"),
 )
-"""Parts of errors, with the texts of the implementation in Go."""
+"""Maps parts of error texts to the texts of the implementation in Go."""
 
 
 MOST_BYTES: Final = 10_000
-"""Longest expression in UTF-8: a byte takes about 4 µs to compile, and up to 10 if it is bad."""
+"""Maximum bytes of an expression: a byte takes about 4 µs to compile, up to 10 µs if invalid."""
 _MOST_SHOWN: Final = 2_000
-"""Characters of a problem: a compiler names up to 100 errors, each with its whole line."""
+"""Maximum characters of a problem: a compiler reports up to 100 errors, each with its line."""
 
 
 class CelError(Exception):
-    """An expression that does not compile, or whose evaluation fails."""
+    """An expression does not compile, or its evaluation fails."""
 
 
 class Dialect(Enum):
-    """Which literals an expression may have."""
+    """Literals that an expression may contain."""
 
-    #: Those of CEL.
+    #: Only the literals of CEL.
     PLAIN = "plain"
-    #: Also objects and operations, for evaluation.
+    #: Also object and operation literals, for evaluation.
     MUTATION = "mutation"
-    #: Also objects and operations, with their types, for compiling only.
+    #: Also object and operation literals with their types, only for compilation.
     TYPED_MUTATION = "typed mutation"
 
 
@@ -94,9 +94,9 @@ def _shortened(problem: str) -> str:
 
 
 def _located(text: str) -> str:
-    """Errors about unknown names where the implementation in Go has them.
+    """Move errors about unknown names to the positions of the implementation in Go.
 
-    That is at the name itself instead of at its members, and at the brace of a literal.
+    These are the name itself instead of its members, and the brace of a literal.
     """
     return _UNDECLARED.sub(_at_name, text)
 
@@ -114,12 +114,12 @@ def _at_name(match: re.Match[str]) -> str:
 
 
 def compile_problem(text: str, names: tuple[str, ...], *, wants: str = "") -> str:
-    """Why an expression cannot be used; empty if it can.
+    """Return why an expression cannot be used; empty if it can.
 
     Args:
         text: the expression.
         names: the variables that it may read.
-        wants: the type of its value, such as ``bool``; empty for any.
+        wants: the required type of its value, such as ``bool``; empty for any.
     """
     try:
         kind = _program(text, names).return_type()
@@ -134,12 +134,12 @@ _TYPES: Final = {"bool": cel.Type.BOOL, "string": cel.Type.STRING}
 
 
 def mutation_problem(text: str, names: tuple[str, ...], wants: str) -> str:
-    """Why an expression yields no change of an object; empty if it does.
+    """Return why an expression yields no change of an object; empty if it does.
 
     Args:
         text: the expression.
         names: the variables that it may read.
-        wants: the type of its value, as CEL writes it.
+        wants: the required type of its value, in the notation of CEL.
     """
     try:
         kind = _program(text, names, Dialect.TYPED_MUTATION).return_type()
@@ -150,16 +150,16 @@ def mutation_problem(text: str, names: tuple[str, ...], wants: str) -> str:
 
 
 def _type_name(name: str) -> str:
-    """The name of a type as the implementation in Go writes it."""
+    """Format the name of a type like the implementation in Go."""
     text = re.sub(r"\b[A-Z]+\b", lambda match: match[0].lower(), name)
     return text.replace("<", "(").replace(">", ")")
 
 
 def evaluate(text: str, variables: Mapping[str, Any], dialect: Dialect = Dialect.PLAIN) -> Any:
-    """The value of an expression.
+    """Evaluate an expression.
 
     Raises:
-        CelError: it does not compile, or its evaluation fails.
+        CelError: the expression does not compile, or its evaluation fails.
     """
     program = _program(text, tuple(sorted(variables)), dialect)
     try:
@@ -174,7 +174,7 @@ def evaluate(text: str, variables: Mapping[str, Any], dialect: Dialect = Dialect
 
 
 def _words(text: str) -> str:
-    """An error in the words of the implementation in Go."""
+    """Convert an error to the text of the implementation in Go."""
     missing = _MISSING.search(text)
     if missing is not None:
         return f"no such key: {missing[1]}"
@@ -192,7 +192,7 @@ def holds(text: str, variables: Mapping[str, Any]) -> bool:
     """Return whether an expression is true.
 
     Raises:
-        CelError: it fails, or its value is no boolean.
+        CelError: the expression fails, or its value is not a boolean.
     """
     value = evaluate(text, variables)
     if not isinstance(value, bool):

@@ -1,1 +1,1 @@
-"""Admission that objects of the cluster configure: policies and webhooks."""
+"""Admission configured by objects of the cluster: policies and webhooks."""

@@ -1,4 +1,4 @@
-"""Annotations of audit events about the webhooks and policies that a request has passed."""
+"""Annotations of audit events about the webhooks and policies of a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,11 +12,11 @@ Json = dict[str, Any]
 _WEBHOOK: Final = "webhook.admission.k8s.io/"
 _VALIDATION: Final = "validation.policy.admission.k8s.io/validation_failure"
 _LONGEST: Final = 10 << 10
-"""Characters of an annotation of a policy."""
+"""Maximum characters of an annotation of a policy."""
 
 
 class PassedWebhook:
-    """A webhook that a request passes, in the words of annotations."""
+    """Annotations about one webhook that a request passes."""
 
     def __init__(self, notes: RequestNotes, names: tuple[str, str], place: str) -> None:
         """Annotate the events of a request.
@@ -31,33 +31,33 @@ class PassedWebhook:
         self._place = place
 
     def changed(self, *, mutated: bool) -> None:
-        """Return whether the webhook has changed the object."""
+        """Annotate whether the webhook has changed the object."""
         value = {"configuration": self._configuration, "webhook": self._name, "mutated": mutated}
         self._notes.annotate(f"mutation.{_WEBHOOK}{self._place}", _text(value))
 
     def patched(self, patch: Sequence[Any]) -> None:
-        """The operations of the webhook's patch."""
+        """Annotate the operations of the webhook's patch."""
         value = {"configuration": self._configuration, "webhook": self._name, "patch": patch}
         text = _text({**value, "patchType": "JSONPatch"})
         self._notes.annotate_object(f"patch.{_WEBHOOK}{self._place}", text)
 
     def failed_open(self, word: str) -> None:
-        """The webhook could not be called, and the request goes on; ``word`` is its purpose."""
+        """Annotate that the webhook could not be called and fails open; ``word`` is its purpose."""
         self._notes.annotate(f"failed-open.{word}.{_WEBHOOK}{self._place}", self._name)
 
     def stated(self, annotations: Mapping[str, str]) -> None:
-        """The annotations in the webhook's answer."""
+        """Add the annotations in the webhook's answer."""
         for key, value in annotations.items():
             self._notes.annotate(f"{self._name}/{key}", value)
 
 
 def place_of(index: int, *, is_second: bool = False) -> str:
-    """Round and index of a webhook."""
+    """Format round and index of a webhook."""
     return f"round_{int(is_second)}_index_{index}"
 
 
 def validation_failed(notes: RequestNotes, binding: Json, index: int, message: str) -> None:
-    """A validation of a policy does not hold, and its binding states ``Audit``.
+    """Annotate a failed validation of a policy whose binding contains the action ``Audit``.
 
     Args:
         notes: the annotations of the events of the request.
@@ -76,14 +76,14 @@ def validation_failed(notes: RequestNotes, binding: Json, index: int, message: s
 
 
 class PolicyAnnotations:
-    """The annotations that policies state, with the values of all their bindings."""
+    """The audit annotations of policies, with the values for all their bindings."""
 
     def __init__(self) -> None:
-        """Without any."""
+        """Create an empty set of annotations."""
         self._values: dict[str, list[str]] = {}
 
     def add(self, policy: str, key: str, value: Any) -> None:
-        """A value; one that is no text or empty is left out."""
+        """Add a value; ignore a value that is empty or not a text."""
         text = value.strip()[:_LONGEST] if isinstance(value, str) else ""
         values = self._values.setdefault(f"{policy}/{key}", [])
         if text and text not in values:

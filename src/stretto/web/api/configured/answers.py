@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class HookAnswer:
-    """The answer of a webhook about a write."""
+    """The answer of a webhook to a review of a write."""
 
     #: True if the write is allowed.
     is_allowed: bool = True
@@ -38,16 +38,16 @@ class HookAnswer:
     warnings: tuple[str, ...] = ()
     #: Annotations for the audit log.
     annotations: Mapping[str, str] = field(default_factory=dict)
-    #: True if the webhook could not be called, and the write goes on.
+    #: True if the webhook could not be called and fails open.
     failed_open: bool = False
 
 
 def answer_of(state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Kind) -> HookAnswer:
-    """Call a webhook about a write; one that fails open allows it if it cannot be called.
+    """Call a webhook about a write; if it fails open, a failed call allows the write.
 
     Raises:
-        PendingReviewsError: it is not called yet.
-        ApiError: it cannot be called, and does not fail open.
+        PendingReviewsError: the webhook is not called yet.
+        ApiError: the webhook cannot be called, and does not fail open.
     """
     try:
         review, uid = review_call(state, attributes, hook, kind)
@@ -76,10 +76,10 @@ def _failed(hook: Hook, problem: str) -> HookAnswer:
 
 
 def _read(answer: WebhookAnswer, uid: str, hook: Hook) -> HookAnswer:
-    """The review in an answer.
+    """Decode the review in an answer.
 
     Raises:
-        BadAnswerError: it is no review, or one of another request.
+        BadAnswerError: the answer is not a review, or a review of another request.
     """
     prefix = "received invalid webhook response: "
     response = _response(answer, hook)
@@ -99,7 +99,7 @@ def _read(answer: WebhookAnswer, uid: str, hook: Hook) -> HookAnswer:
 
 
 def _response(answer: WebhookAnswer, hook: Hook) -> Json | None:
-    """The response of a review, whose members have their types."""
+    """Return the response of a review, after a check of its members' types."""
     try:
         review = review_of(answer.body, _REVIEW, hook.version)
         found: Json | None = review.get("response")
@@ -124,11 +124,11 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "warnings": (list, "[]string"),
     "auditAnnotations": (dict, "map[string]string"),
 }
-"""Members of a response: their types here, and in Go."""
+"""Members of a response: their types in Python and in Go."""
 
 
 def _patch(response: Json, hook: Hook) -> list[Any]:
-    """The operations of the patch of a response."""
+    """Return the operations of the patch of a response."""
     prefix, text = "received invalid webhook response: ", response.get("patch")
     content = _decoded(str(text or ""))
     if not hook.is_mutating and (text or response.get("patchType")):
@@ -155,7 +155,7 @@ def _patch(response: Json, hook: Hook) -> list[Any]:
 
 
 def _decoded(text: str) -> bytes:
-    """The bytes of a text in base64."""
+    """Decode a text in base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -168,7 +168,7 @@ _BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/=")
 
 
 def heed(attributes: WriteAttributes, hook: Hook, answer: HookAnswer) -> None:
-    """Pass on the warnings of a webhook, and refuse the write if it does.
+    """Pass on the warnings of a webhook, and refuse the write if the webhook denies it.
 
     Raises:
         ApiError: the webhook denies the request.
@@ -179,7 +179,7 @@ def heed(attributes: WriteAttributes, hook: Hook, answer: HookAnswer) -> None:
 
 
 def _denial(hook: Hook, status: Json) -> ApiError:
-    """The refusal of a webhook, with the status that it states."""
+    """Return the refusal of a webhook, with the status in its answer."""
     text = f'admission webhook "{hook.name}" denied the request'
     code, reason = status.get("code"), str(status.get("reason") or "")
     detail = status.get("message") or reason

@@ -20,16 +20,16 @@ _OPTIONS: Final = {
     "delete": "DeleteOptions",
     "deletecollection": "DeleteOptions",
 }
-"""Kinds of options by verb."""
+"""Kinds of options, by verb."""
 
 
 @dataclass(frozen=True)
 class WriteAttributes:
-    """The attributes of a write that rules match and reviewers get."""
+    """The attributes of a write that rules match and reviewers receive."""
 
     #: The write.
     admission: AdmittedWrite
-    #: The namespace of its object as it is stored; ``None`` outside namespaces.
+    #: The stored namespace of the object; ``None`` for cluster-scoped objects.
     namespace_object: Json | None
 
     @cached_property
@@ -50,22 +50,22 @@ class WriteAttributes:
 
     @property
     def namespace(self) -> str:
-        """The namespace; empty for objects outside namespaces."""
+        """The namespace; empty for cluster-scoped objects."""
         return self.admission.call.route.namespace
 
     @property
     def name(self) -> str:
-        """Name of the object; empty if it is generated."""
+        """Name of the object; empty if the name is generated."""
         found = (self.admission.item or {}).get("metadata", {}).get("name", "")
         return self.admission.call.route.name or str(found)
 
     @property
     def kind(self) -> Kind:
-        """Kind of the object that is reviewed."""
+        """Kind of the reviewed object."""
         return self.admission.shown_kind or self.admission.resource.kind
 
     def labels_of_namespace(self) -> Mapping[str, str] | None:
-        """Labels that select by namespace; ``None`` if all selectors match."""
+        """Labels for namespace selectors; ``None`` if all selectors match."""
         if self.admission.resource.stored == NAMESPACE:
             found = self.admission.item or self.admission.old or {}
             return found.get("metadata", {}).get("labels") or {}
@@ -74,11 +74,11 @@ class WriteAttributes:
         return ((self.namespace_object or {}).get("metadata") or {}).get("labels") or {}
 
     def request(self, kind: Kind, resource: Kind) -> Json:
-        """The request as a review and an expression name it, without its objects.
+        """Return the request as in a review and in an expression, without its objects.
 
         Args:
-            kind: the kind under which a rule matches.
-            resource: the resource under which a rule matches.
+            kind: the kind for which a rule matches.
+            resource: the resource for which a rule matches.
         """
         admission, call = self.admission, self.admission.call
         sub = admission.subresource
@@ -111,7 +111,7 @@ class WriteAttributes:
 
 
 def attributes_of(state: ApiState, admission: AdmittedWrite) -> WriteAttributes | None:
-    """The attributes of a write; ``None`` for objects that configure admission themselves."""
+    """Return the attributes of a write; ``None`` for objects that configure admission."""
     resource = admission.resource
     if resource.group == _GROUP:
         return None

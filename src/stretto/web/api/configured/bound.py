@@ -1,4 +1,4 @@
-"""Policies with their bindings: which of them a write concerns, and under which conditions."""
+"""Policies with their bindings: those that apply to a write, and their conditions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _GROUP: Final = "admissionregistration.k8s.io"
 
 @dataclass(frozen=True)
 class PolicyKinds:
-    """The kinds of policies of one purpose."""
+    """The kinds of policies for one purpose."""
 
     #: Kind of the policies.
     policy: Kind
@@ -35,9 +35,9 @@ def _kinds(word: str) -> PolicyKinds:
 
 
 VALIDATING: Final = _kinds("Validating")
-"""Policies that only refuse."""
+"""Policies that only validate."""
 MUTATING: Final = _kinds("Mutating")
-"""Policies that change objects."""
+"""Policies that mutate objects."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BoundPolicy:
     policy: Json
     #: The binding.
     binding: Json
-    #: The resource under which the policy matches the write.
+    #: The resource for which the policy matches the write.
     kind: Kind
 
     @property
@@ -69,14 +69,14 @@ class BoundPolicy:
 
 
 def has_bindings(state: ApiState, kinds: PolicyKinds) -> bool:
-    """Return whether any policy is bound, so that writes need a look at policies."""
+    """Return whether any policy is bound, so that writes need policies."""
     return bool(state.storage.views_of(kinds.binding))
 
 
 def bound_policies(
     state: ApiState, attributes: WriteAttributes, kinds: PolicyKinds
 ) -> Iterator[BoundPolicy]:
-    """The policies that a write concerns, with each binding that selects it, by their names."""
+    """Yield the policies that apply to a write, with each binding that selects it, by name."""
     bindings = sorted(state.storage.views_of(kinds.binding), key=_name)
     for policy in sorted(state.storage.views_of(kinds.policy), key=_name) if bindings else ():
         bound = [each for each in bindings if each["spec"].get("policyName") == _name(policy)]
@@ -92,9 +92,9 @@ def bound_policies(
 def met_expressions(
     state: ApiState, attributes: WriteAttributes, bound: BoundPolicy, params: Json | None
 ) -> tuple[WriteExpressions | None, str]:
-    """The expressions of a policy about a write; ``None`` if a condition leaves the write out.
+    """Return the expressions of a policy about a write; ``None`` if a condition excludes the write.
 
-    The text states why a condition cannot be evaluated; it is empty if all can.
+    The text contains the error of a condition that cannot be evaluated; it is empty otherwise.
     """
     expressions = policy_expressions(state, attributes, bound, params)
     conditions = bound.spec.get("matchConditions") or ()
@@ -105,7 +105,7 @@ def met_expressions(
 def policy_expressions(
     state: ApiState, attributes: WriteAttributes, bound: BoundPolicy, params: Json | None
 ) -> WriteExpressions:
-    """The expressions of a policy about a write."""
+    """Return the expressions of a policy about a write."""
     variables = bound.spec.get("variables") or ()
     return WriteExpressions(state, attributes, params, variables, bound.kind)
 

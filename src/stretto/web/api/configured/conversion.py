@@ -1,4 +1,4 @@
-"""An object of a write in another version of its kind, as a rule matched it."""
+"""Conversion of a written object to the version of its kind that a rule matched."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 def in_version(
     state: ApiState, attributes: WriteAttributes, item: Json | None, kind: Kind
 ) -> Json | None:
-    """A reviewed object in the version of a matched resource."""
+    """Return a reviewed object in the version of a matched resource."""
     resource = attributes.admission.resource
     other = state.resources.find(kind.group, kind.version, kind.plural)
     if item is None or other is None or attributes.admission.shown is not None:
@@ -26,7 +26,7 @@ def in_version(
 def converted(
     item: Json, resource: ServedResource, other: ServedResource, memory: ReviewMemory
 ) -> Json:
-    """An object of one version of a resource in another version."""
+    """Convert an object of one version of a resource to another version."""
     if resource.kind == other.kind:
         return item
     stored = item if resource.definition is not None else stored_form(resource, item)

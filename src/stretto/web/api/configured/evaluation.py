@@ -1,4 +1,4 @@
-"""The result of the expression of a mutation on an object."""
+"""Application of a mutation's expression to an object."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ Json = dict[str, Any]
 
 
 class MutationError(Exception):
-    """A mutation that cannot be made."""
+    """A mutation cannot be applied."""
 
 
 def mutated(item: Json, expressions: WriteExpressions, mutation: Json, struct: StructType) -> Json:
-    """An object after a mutation; the object is not changed.
+    """Return an object after a mutation; the given object does not change.
 
     Args:
         item: the object.
@@ -28,7 +28,7 @@ def mutated(item: Json, expressions: WriteExpressions, mutation: Json, struct: S
         struct: the struct of the object.
 
     Raises:
-        MutationError: the expression fails, or its value does not fit the object.
+        MutationError: the expression fails, or its value does not match the object.
     """
     try:
         if mutation.get("patchType") == "JSONPatch":
@@ -40,7 +40,7 @@ def mutated(item: Json, expressions: WriteExpressions, mutation: Json, struct: S
 
 
 def _patched(item: Json, expressions: WriteExpressions, text: str) -> Json:
-    """An object after the JSON patch of an expression; a failed test leaves it as it is."""
+    """Apply the JSON patch of an expression; after a failed test, return the object unchanged."""
     operations = operations_of(expressions.value(text, Dialect.MUTATION))
     try:
         return operated(item, operations)
@@ -51,7 +51,7 @@ def _patched(item: Json, expressions: WriteExpressions, text: str) -> Json:
 
 
 def _configured(item: Json, expressions: WriteExpressions, text: str, struct: StructType) -> Json:
-    """An object with the configuration of an expression merged in."""
+    """Merge the configuration of an expression into an object."""
     config = configuration_of(expressions.value(text, Dialect.MUTATION))
     config |= {name: item[name] for name in ("kind", "apiVersion") if name in item}
     kind = struct_value(struct)

@@ -1,4 +1,4 @@
-"""CEL expressions of policies and of match conditions about a write."""
+"""CEL expressions of policies and match conditions about a write."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _ABSENT: Final = re.compile(r"no such key: (\w+)")
 
 
 class WriteExpressions:
-    """Evaluates expressions about one write."""
+    """Evaluator of expressions about one write."""
 
     def __init__(
         self,
@@ -30,15 +30,16 @@ class WriteExpressions:
         variables: Iterable[Json] = (),
         kind: Kind | None = None,
     ) -> None:
-        """For a write.
+        """Evaluate expressions about a write.
 
         Args:
-            state: the server, which has the rights.
+            state: the server, which contains the rights.
             attributes: the write.
             params: the parameter of a policy.
             variables: ``name`` and ``expression`` of further variables, which may read earlier
-                ones. Only those that an expression reads are evaluated.
-            kind: the resource in whose version the objects are read; default: that of the request.
+                ones. Only variables that an expression reads are evaluated.
+            kind: the resource in whose version the objects are read; default: the resource of the
+                request.
         """
         self._state = state
         self._user = attributes.admission.call.user
@@ -58,14 +59,14 @@ class WriteExpressions:
         }
 
     def value(self, text: str, dialect: Dialect = Dialect.PLAIN) -> Any:
-        """The value of an expression.
+        """Evaluate an expression.
 
         Args:
             text: the expression.
-            dialect: which literals it may have; variables have plain ones.
+            dialect: the allowed literals; variables have plain ones.
 
         Raises:
-            CelError: its evaluation fails; the message has the expression.
+            CelError: the evaluation fails; the message contains the expression.
         """
         try:
             return self._evaluated(text, dialect)
@@ -86,7 +87,7 @@ class WriteExpressions:
             raise
 
     def _settle(self, name: str) -> None:
-        """Evaluate a variable, once; one that fails stays absent."""
+        """Evaluate a variable once; a variable that fails stays absent."""
         if name in self._known or name in self._failed or name not in self._declared:
             return
         self._failed[name] = f'composited variable "{name}" reads itself'
@@ -105,7 +106,7 @@ class WriteExpressions:
 
 
 def _checked(attributes: WriteAttributes) -> Mapping[str, str]:
-    """The resource of a request as ``authorizer.requestResource`` checks it."""
+    """The resource of a request, as ``authorizer.requestResource`` checks it."""
     kind = attributes.admission.resource.kind
     return {
         "group": kind.group,
@@ -117,9 +118,9 @@ def _checked(attributes: WriteAttributes) -> Mapping[str, str]:
 
 
 def unmet_condition(expressions: WriteExpressions, conditions: Iterable[Json]) -> tuple[bool, str]:
-    """Return whether a match condition is false, and the failure if none is.
+    """Return whether a match condition is false, and otherwise the failure of one.
 
-    A false condition counts although others fail.
+    A false condition takes precedence over failures of others.
     """
     problems = []
     for each in conditions:

@@ -1,4 +1,4 @@
-"""The webhooks of admission: which of them a write concerns, and the calls of them."""
+"""The webhooks of admission: those that apply to a write, and their calls."""
 
 import hashlib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = Kind(
     _GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
 )
-"""Configurations of webhooks that change objects."""
+"""Configurations of mutating webhooks."""
 VALIDATING: Final = Kind(
     _GROUP,
     "v1",
@@ -31,9 +31,9 @@ VALIDATING: Final = Kind(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
-"""Configurations of webhooks that only refuse."""
+"""Configurations of validating webhooks."""
 REVIEWED_VERSIONS: Final = ("v1", "v1beta1")
-"""Versions of reviews."""
+"""Supported versions of reviews."""
 _HARMLESS: Final = ("None", "NoneOnDryRun")
 _DEFAULT_SECONDS: Final = 10
 
@@ -44,9 +44,9 @@ class Hook:
 
     #: Name of its configuration.
     configuration: str
-    #: As the configuration states it.
+    #: The webhook in the configuration.
     spec: Json
-    #: True if it may change objects.
+    #: True if the webhook may change objects.
     is_mutating: bool = False
 
     @property
@@ -66,23 +66,23 @@ class Hook:
 
     @property
     def is_reinvoked(self) -> bool:
-        """Return whether it is called again if later admission changes the object."""
+        """Return whether the webhook is called again if later admission changes the object."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
     @property
     def version(self) -> str:
-        """Version of the reviews that it is sent."""
+        """Version of the reviews for the webhook."""
         stated = self.spec.get("admissionReviewVersions") or ()
         return next((each for each in stated if each in REVIEWED_VERSIONS), "v1")
 
     @property
     def seconds(self) -> int:
-        """Seconds after which a call has failed."""
+        """Timeout of a call in seconds."""
         return int(self.spec.get("timeoutSeconds") or _DEFAULT_SECONDS)
 
 
 def hooks_of(state: ApiState, kind: Kind) -> list[Hook]:
-    """The webhooks of a kind of configuration, in the order in which they are called."""
+    """Return the webhooks of a kind of configuration, in call order."""
     items = sorted(state.storage.views_of(kind), key=lambda item: str(item["metadata"]["name"]))
     return [
         Hook(item["metadata"]["name"], spec, kind == MUTATING)
@@ -94,7 +94,7 @@ def hooks_of(state: ApiState, kind: Kind) -> list[Hook]:
 def concerned(
     state: ApiState, attributes: WriteAttributes, hooks: list[Hook]
 ) -> Iterator[tuple[Hook, Kind]]:
-    """The webhooks that a write concerns, with the resource under which they match.
+    """Yield the webhooks that apply to a write, with the resource for which they match.
 
     Raises:
         ApiError: a match condition fails, or a dry run would have side effects.
@@ -120,7 +120,7 @@ def concerned(
 def review_call(
     state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Kind
 ) -> tuple[ReviewCall, str]:
-    """The call of a webhook about a write, and the uid that its answer must have.
+    """Return the call of a webhook about a write, and the uid that its answer must contain.
 
     Raises:
         AddressError: the webhook cannot be reached.
@@ -144,7 +144,7 @@ def review_call(
 
 
 def _unowned(item: Json | None) -> Json | None:
-    """An object without the owners of its fields, whose times differ between attempts."""
+    """Return an object without managedFields, whose times differ between attempts."""
     if item is None:
         return None
     metadata = item.get("metadata") or {}

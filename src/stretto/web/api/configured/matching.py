@@ -1,4 +1,4 @@
-"""Which writes the rules and the selectors of a policy or a webhook match."""
+"""Matching of writes by the rules and the selectors of a policy or a webhook."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -17,10 +17,10 @@ Json = dict[str, Any]
 def matched_resource(
     state: ApiState, attributes: WriteAttributes, resources: Json, rules: Iterable[Json]
 ) -> Kind | None:
-    """The resource under which some rules match a write; ``None`` if they do not.
+    """Return the resource for which some rules match a write; ``None`` if they do not.
 
     Args:
-        state: the server, which has the other versions of the resource.
+        state: the server, which contains the other versions of the resource.
         attributes: the write.
         resources: selectors and ``matchPolicy``.
         rules: the rules.
@@ -39,7 +39,7 @@ def matched_resource(
 
 
 def constrained_kind(state: ApiState, attributes: WriteAttributes, resources: Json) -> Kind | None:
-    """The resource under which the constraints of a policy or of a binding match a write.
+    """Return the resource for which the constraints of a policy or of a binding match a write.
 
     ``None`` if they do not. Without rules they match all resources.
     """
@@ -54,12 +54,12 @@ def constrained_kind(state: ApiState, attributes: WriteAttributes, resources: Js
 
 
 def _policy_of(resources: Json) -> Json:
-    """The constraints without their selectors, by which exclusions match."""
+    """Return the constraints without selectors, for the match of exclusions."""
     return {"matchPolicy": resources.get("matchPolicy", "Equivalent")}
 
 
 def _equivalents(state: ApiState, attributes: WriteAttributes) -> Iterator[Kind]:
-    """Other versions in which the same objects are served."""
+    """Yield other versions in which the same objects are served."""
     resource = attributes.admission.resource
     for each in state.resources.all():
         if each.stored == resource.stored and each.kind != resource.kind:
@@ -96,7 +96,7 @@ def _in_scope(scope: str, kind: Kind) -> bool:
 
 
 def _selected(attributes: WriteAttributes, resources: Json) -> bool:
-    """Return whether the selectors of namespaces and of objects match."""
+    """Return whether the namespace selector and the object selector match."""
     labels = attributes.labels_of_namespace()
     if labels is not None and not selects(resources.get("namespaceSelector"), labels):
         return False
@@ -110,7 +110,7 @@ def _selected(attributes: WriteAttributes, resources: Json) -> bool:
 
 
 def selects(selector: Json | None, labels: Mapping[str, str]) -> bool:
-    """Return whether a label selector matches; an absent or empty one matches everything."""
+    """Return whether a label selector matches; an absent or empty selector matches all."""
     if not selector:
         return True
     return label_selector(msgspec.convert(selector, LabelSelector), "selector").matches(labels)

@@ -28,24 +28,24 @@ Json = dict[str, Any]
 
 _PART: Final = "policies"
 _ROUNDED: Final = ("CREATE", "UPDATE")
-"""Operations of writes that policies change."""
+"""Operations of writes that policies may change."""
 
 
 @dataclass(frozen=True)
 class _Fault:
-    """A policy that cannot change an object."""
+    """A policy could not change an object."""
 
-    #: For people.
+    #: Message for users.
     message: str
     #: Reason of the refusal.
     reason: str = "Invalid"
 
 
 def mutate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
-    """Change an object as the policies of the cluster state it.
+    """Change an object by the mutating policies of the cluster.
 
     Raises:
-        ApiError: a policy that fails closed cannot be evaluated, or its result is no object.
+        ApiError: a policy that fails closed cannot be evaluated, or its result is not an object.
     """
     concerns = admission.operation in _ROUNDED and has_bindings(state, MUTATING)
     attributes = attributes_of(state, admission) if concerns else None
@@ -77,7 +77,7 @@ def _refusal(admission: AdmittedWrite, faults: list[_Fault]) -> ApiError:
 
 
 def _faults(state: ApiState, admission: AdmittedWrite, bound: BoundPolicy) -> Iterator[_Fault]:
-    """Change an object by a policy with each of its parameters; yields failures."""
+    """Change an object by a policy with each of its parameters; yield failures."""
     try:
         found = params_of(state, _attributes(state, admission), bound.spec, bound.binding["spec"])
     except ParamsError as error:
@@ -100,7 +100,7 @@ def _faults(state: ApiState, admission: AdmittedWrite, bound: BoundPolicy) -> It
 
 
 def _attributes(state: ApiState, admission: AdmittedWrite) -> WriteAttributes:
-    """The attributes of a write as it is now."""
+    """Return the attributes of a write in its current state."""
     found = attributes_of(state, admission)
     assert found is not None
     return found
@@ -109,7 +109,7 @@ def _attributes(state: ApiState, admission: AdmittedWrite) -> WriteAttributes:
 def _mutated(
     state: ApiState, admission: AdmittedWrite, bound: BoundPolicy, params: Json | None
 ) -> Iterator[_Fault]:
-    """Make the mutations of a policy, each on the result of the one before."""
+    """Apply the mutations of a policy, each to the result of the previous one."""
     for mutation in bound.spec.get("mutations") or ():
         attributes = _attributes(state, admission)
         expressions = policy_expressions(state, attributes, bound, params)
@@ -124,7 +124,7 @@ def _mutated(
 
 
 def _struct(state: ApiState, attributes: WriteAttributes, bound: BoundPolicy) -> StructType:
-    """The struct of the object that a policy changes."""
+    """Return the struct of the object that a policy changes."""
     shown, kind = attributes.admission.shown_kind, bound.kind
     if shown is not None:
         found = struct_of_kind(shown.group, shown.version, shown.kind)

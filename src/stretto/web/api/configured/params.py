@@ -13,18 +13,18 @@ Json = dict[str, Any]
 
 
 class ParamsError(Exception):
-    """A policy or a binding whose parameters cannot be found; the message is that of a refusal."""
+    """The parameters of a policy or a binding cannot be found; the message is that of a refusal."""
 
 
 def params_of(
     state: ApiState, attributes: WriteAttributes, policy: Json, binding: Json
 ) -> list[Json | None]:
-    """The parameters with which a policy is evaluated, one after the other.
+    """Return the parameters with which a policy is evaluated, one after the other.
 
-    ``None`` stands for a policy without parameters; an empty list leaves the binding out.
+    ``None`` stands for a policy without parameters; if the list is empty, the binding is skipped.
 
     Raises:
-        ParamsError: they cannot be found.
+        ParamsError: the parameters cannot be found.
     """
     kind, ref = policy.get("paramKind"), binding.get("paramRef")
     if not kind or not ref:

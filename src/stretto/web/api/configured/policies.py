@@ -32,11 +32,11 @@ _LONGEST_MESSAGE: Final = 5 << 10
 
 
 class _Strength(Enum):
-    """The action for a finding of a policy."""
+    """Effect of a finding of a policy."""
 
-    #: The action of the binding.
+    #: The actions of the binding apply.
     AS_BOUND = "as bound"
-    #: It refuses the write, independent of the binding.
+    #: The write is refused, independent of the binding.
     ALWAYS_DENIES = "always denies"
 
 
@@ -44,18 +44,18 @@ class _Strength(Enum):
 class _Decision:
     """One finding of a policy about a write."""
 
-    #: For people.
+    #: Message for users.
     message: str
     #: Reason of the refusal.
     reason: str = "Invalid"
-    #: True if the binding decides the action.
+    #: Effect of the finding.
     strength: _Strength = _Strength.AS_BOUND
     #: Number of the validation in the policy.
     index: int = 0
 
 
 def validate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse or warn of a write that does not meet the policies of the cluster."""
+    """Refuse a write, or warn about it, if it violates the policies of the cluster."""
     if not has_bindings(state, VALIDATING):
         return
     attributes = attributes_of(state, admission)
@@ -96,7 +96,7 @@ def _decisions(
     bound: BoundPolicy,
     annotations: PolicyAnnotations,
 ) -> Iterator[_Decision]:
-    """The findings of a policy with each of the parameters of a binding."""
+    """Yield the findings of a policy with each of the parameters of a binding."""
     fails = bound.fails_closed
     try:
         found = params_of(state, attributes, bound.spec, bound.binding["spec"])
@@ -114,7 +114,7 @@ def _decisions(
 
 
 def _validated(expressions: WriteExpressions, policy: Json, *, fails: bool) -> Iterator[_Decision]:
-    """The validations that do not hold."""
+    """Yield the validations that fail."""
     for index, each in enumerate(policy.get("validations") or ()):
         try:
             if expressions.value(each["expression"]) is True:
@@ -141,7 +141,7 @@ def _annotated(
 
 
 def _message(expressions: WriteExpressions, validation: Json) -> str:
-    """The message of a validation that does not hold."""
+    """Return the message of a failed validation."""
     text = validation.get("messageExpression")
     if text:
         try:

@@ -1,4 +1,4 @@
-"""Objects that reviewers have changed, on their way into the write."""
+"""Replacement of written objects by the versions that reviewers have changed."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ def replace_reviewed(
     Args:
         state: the server.
         admission: the write.
-        value: its replacement, in the version of ``kind``.
-        kind: the resource under which the reviewer matched.
-        strict: whether a member that the kind does not have is refused, or omitted.
+        value: the replacement, in the version of ``kind``.
+        kind: the resource for which the reviewer matched.
+        strict: whether an unknown member is refused, or omitted.
 
     Raises:
-        ApiError: the kind cannot hold the value.
+        ApiError: the value does not match the kind.
     """
     if admission.shown is not None:
         _fill(admission.shown, value)
@@ -37,7 +37,7 @@ def replace_reviewed(
 def _read(
     state: ApiState, admission: AdmittedWrite, value: Json, kind: Kind, *, strict: bool
 ) -> Json:
-    """A changed object as its kind holds it, in the version of the request."""
+    """Return a changed object as decoded by its kind, in the version of the request."""
     resource = admission.resource
     other = state.resources.find(kind.group, kind.version, kind.plural) or resource
     try:

@@ -1,4 +1,4 @@
-"""Admission by webhooks: those that change objects, one after the other, then those that refuse."""
+"""Admission by webhooks: mutating ones run one after the other, then the validating ones."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ _PART: Final = "webhooks"
 
 
 def mutate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
-    """Apply the patches of webhooks to an object, one after the other.
+    """Apply the patches of mutating webhooks to an object, one after the other.
 
     Raises:
         ApiError: a webhook denies the write or cannot be called, or its patch does not apply.
@@ -52,7 +52,7 @@ def mutate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
 def _passed(
     state: ApiState, attributes: WriteAttributes, matched: tuple[Hook, Kind], passed: PassedWebhook
 ) -> bool:
-    """Call a webhook that may change an object; whether it has changed it."""
+    """Call a mutating webhook; return whether it has changed the object."""
     admission, (hook, kind) = attributes.admission, matched
     before, changed = _content(admission), False
     try:
@@ -87,7 +87,7 @@ def _apply(state: ApiState, admission: AdmittedWrite, kind: Kind, answer: HookAn
 
 
 def validate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse a write that a webhook denies; all are called at the same time."""
+    """Refuse a write that a validating webhook denies; all are called at the same time."""
     hooks = hooks_of(state, VALIDATING)
     attributes = attributes_of(state, admission) if hooks else None
     if attributes is None:

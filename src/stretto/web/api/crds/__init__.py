@@ -1,1 +1,1 @@
-"""Definitions of custom resources: served resources, lifecycle and objects."""
+"""CustomResourceDefinitions: served resources, lifecycle and objects."""

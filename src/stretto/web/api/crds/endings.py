@@ -1,4 +1,4 @@
-"""The end of definitions: their objects are deleted first."""
+"""Deletion of definitions: their objects are deleted first."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from stretto.web.api.storage import StoredItem
 Json = dict[str, Any]
 
 _CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
-"""Finalizer of definitions with objects."""
+"""Finalizer of definitions that have objects."""
 _PENDING: Final = {
     "type": "Terminating",
     "status": "True",
@@ -35,7 +35,7 @@ _COMPLETED: Final = {
 
 
 def mark_end(item: Json, now: str) -> None:
-    """Mark a definition whose deletion is requested: its objects go first."""
+    """Mark a definition for deletion: its objects are deleted first."""
     finalizers = item["metadata"].get("finalizers") or []
     if _CLEANUP not in finalizers:
         item["metadata"]["finalizers"] = [*finalizers, _CLEANUP]
@@ -51,7 +51,7 @@ def is_ending(definition: Json) -> bool:
 
 
 def begin_end(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
-    """State that the deletion of the objects has begun; whether the status has changed."""
+    """Report that the deletion of the objects has begun; return whether the status has changed."""
     status = found.item.get("status") or {}
     conditions = with_condition(status.get("conditions"), _IN_PROGRESS, state.now)
     finalizers = found.item["metadata"].get("finalizers") or ()
@@ -64,8 +64,8 @@ def begin_end(state: ApiState, resource: ServedResource, found: StoredItem) -> b
 def end_definition(state: ApiState, resource: ServedResource, found: StoredItem) -> None:
     """Delete the objects of a definition, then the definition.
 
-    Objects with finalizers are marked, and the definition stays until they are deleted; so it does
-    until it has no finalizers of others.
+    Objects with finalizers are marked. The definition stays until its objects are deleted and until
+    it has no finalizers of other clients.
     """
     finalizers = found.item["metadata"].get("finalizers") or []
     if _CLEANUP not in finalizers or not _delete_objects(state, found.item):
@@ -86,7 +86,7 @@ def end_definition(state: ApiState, resource: ServedResource, found: StoredItem)
 
 
 def _delete_objects(state: ApiState, definition: Json) -> bool:
-    """Delete the objects of a definition; whether none is left."""
+    """Delete the objects of a definition; return whether none is left."""
     kind = stored_kind(definition)
     served = next((each for each in state.resources.custom() if each.stored == kind), None)
     is_clear = True

@@ -1,4 +1,4 @@
-"""The life of definitions: names are accepted, and then kinds are served."""
+"""Lifecycle of definitions: names are accepted, and then kinds are served."""
 
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ def refresh(state: ApiState) -> None:
 
 
 def _conversion_of(state: ApiState, definition: Json) -> WebhookConversion | None:
-    """The webhook that converts the objects of a definition; ``None`` if it has none."""
+    """Return the webhook that converts the objects of a definition; ``None`` if it has none."""
     strategy = (definition["spec"].get("conversion") or {}).get("strategy")
     if strategy != "Webhook":
         return None
@@ -54,7 +54,7 @@ def _conversion_of(state: ApiState, definition: Json) -> WebhookConversion | Non
 
 
 def after_definition(state: ApiState, admission: AdmittedWrite) -> None:
-    """Accept the names of a changed definition and serve it at once."""
+    """Accept the names of a changed definition and serve its kind at once."""
     if admission.resource.stored != CUSTOM_RESOURCE_DEFINITION:
         return
     shown = admission.item or admission.old or {}
@@ -65,10 +65,10 @@ def after_definition(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def move_definitions(state: ApiState) -> None:
-    """Accept names that have become free, and end deleted definitions.
+    """Accept names that have become available, and end deleted definitions.
 
-    A kind is served until the turn after that in which its definition has ended, so that watches
-    show the deletion of its objects.
+    A kind is served for one more turn after its definition has ended, so that watches show the
+    deletion of its objects.
     """
     resource = state.resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     records = state.storage.listing(CUSTOM_RESOURCE_DEFINITION).records
@@ -86,7 +86,7 @@ def move_definitions(state: ApiState) -> None:
 
 
 def _settle(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
-    """Move a definition as far as it gets at once; whether its status has changed."""
+    """Process a definition as far as possible now; return whether its status has changed."""
     if found.record.deleting:
         return begin_end(state, resource, found)
     if _is_true(found.item, "Established") and not _names_differ(found.item):
@@ -95,7 +95,7 @@ def _settle(state: ApiState, resource: ServedResource, found: StoredItem) -> boo
 
 
 def _accept(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
-    """Accept the names that no other definition has; whether the status has changed."""
+    """Accept the names that no other definition uses; return whether the status has changed."""
     item = found.item
     names, conflict = _accepted(state, item)
     is_established = _is_true(item, "Established")
@@ -121,7 +121,7 @@ def _has_conditions(item: Json, wanted: list[Json]) -> bool:
 
 
 def _accepted(state: ApiState, item: Json) -> tuple[Json, Json | None]:
-    """The names that a definition may use, and the condition of the last one that is taken."""
+    """Return the names that a definition may use, and the condition of the last conflict."""
     wanted = item["spec"]["names"]
     words, kinds = _taken(state, item)
     names: Json = dict((item.get("status") or {}).get("acceptedNames") or {})
@@ -151,7 +151,7 @@ def _accepted(state: ApiState, item: Json) -> tuple[Json, Json | None]:
 
 
 def _taken(state: ApiState, item: Json) -> tuple[set[str], set[str]]:
-    """The names and the kinds that other definitions of the group use."""
+    """Return the names and the kinds that other definitions of the group use."""
     words: set[str] = set()
     kinds: set[str] = set()
     for other in state.storage.items(CUSTOM_RESOURCE_DEFINITION):

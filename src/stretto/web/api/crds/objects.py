@@ -1,4 +1,4 @@
-"""Objects of custom kinds: from a body to the stored form, and back in any served version."""
+"""Objects of custom kinds: conversion between body, stored form and served versions."""
 
 import copy
 from collections.abc import Sequence
@@ -26,18 +26,18 @@ _BLOCKING: Final = frozenset(
         "FieldValueTypeInvalid",
     }
 )
-"""Reasons after which rules are not evaluated."""
+"""Reasons of errors after which rules are not evaluated."""
 
 
 def read_custom(
     value: Json, resource: ServedResource, *, keeps_nulls: bool = False
 ) -> tuple[Json, list[str]]:
-    """An object from a body: pruned and with its defaults, and the paths of unknown members.
+    """Decode an object from a body: pruned and defaulted; also return the unknown paths.
 
-    Nulls that the schema does not allow are left out, or kept to be refused.
+    Nulls that the schema does not allow are removed, or kept so that validation refuses them.
 
     Raises:
-        DecodeError: its metadata have the wrong type.
+        DecodeError: its metadata has the wrong type.
     """
     schema = resource.version["schema"]
     stated = value.get("metadata")
@@ -58,10 +58,10 @@ def read_custom(
 def shown_custom(
     items: Sequence[Json], resource: ServedResource, memory: ReviewMemory
 ) -> list[Json]:
-    """Stored objects in the served version.
+    """Return stored objects in the served version.
 
-    They have the defaults of the version in which they are stored, without the fields that the
-    served version does not have.
+    They have the defaults of their storage version, without the fields that the served version
+    lacks.
 
     Args:
         items: the objects.
@@ -70,24 +70,24 @@ def shown_custom(
 
     Raises:
         PendingReviewsError: a webhook must convert them, and has not answered yet.
-        ApiError: it fails.
+        ApiError: the conversion fails.
     """
     stored = [_with_defaults(each, resource) for each in items]
     return _in_version(stored, resource, resource.kind.version, memory)
 
 
 def stored_custom(item: Json, resource: ServedResource, memory: ReviewMemory) -> Json:
-    """An object as the store keeps it: in the storage version of its definition.
+    """Return an object in the storage version of its definition.
 
     Raises:
         PendingReviewsError: a webhook must convert it, and has not answered yet.
-        ApiError: it fails.
+        ApiError: the conversion fails.
     """
     return _in_version([item], resource, resource.version["storage"], memory)[0]
 
 
 def _with_defaults(item: Json, resource: ServedResource) -> Json:
-    """A stored object with the defaults of the version in which it is stored."""
+    """Return a stored object with the defaults of its storage version."""
     schemas: dict[str, Json] = resource.version["schemas"]
     version = str(item.get("apiVersion", "")).rpartition("/")[2]
     schema = schemas.get(version, resource.version["schema"])
@@ -99,7 +99,7 @@ def _with_defaults(item: Json, resource: ServedResource) -> Json:
 def _in_version(
     items: Sequence[Json], resource: ServedResource, version: str, memory: ReviewMemory
 ) -> list[Json]:
-    """Objects in a version, without the fields that it does not have."""
+    """Return objects in a version, without the fields that it lacks."""
     wanted = f"{resource.group}/{version}"
     schema = resource.version["schemas"][version]
     found = converted_to(items, resource, wanted, memory)
@@ -112,11 +112,11 @@ def _in_version(
 def converted_to(
     items: Sequence[Json], resource: ServedResource, api_version: str, memory: ReviewMemory
 ) -> list[Json]:
-    """Objects of a custom kind in a version, as its converter makes them; the same if they are.
+    """Convert objects of a custom kind to a version; objects in this version do not change.
 
     Raises:
         PendingReviewsError: a webhook must convert them, and has not answered yet.
-        ApiError: it fails.
+        ApiError: the conversion fails.
     """
     others = [each for each in items if each.get("apiVersion", api_version) != api_version]
     if resource.conversion is not None and others:
@@ -129,7 +129,7 @@ def converted_to(
 
 
 def _fitted(item: Json, schema: Json) -> Json:
-    """An object without fields that the schema lacks and nulls that it does not allow."""
+    """Remove fields that the schema lacks and nulls that it does not allow."""
     return {**drop_nulls(_pruned(item, schema), schema), "metadata": item["metadata"]}
 
 
@@ -140,13 +140,13 @@ def _pruned(item: Json, schema: Json) -> Json:
 
 
 def check_custom(resource: ServedResource, item: Json, old: Json | None, part: str) -> Errors:
-    """The refused fields of an object, by schema and rules.
+    """Return the refused fields of an object, by schema and rules.
 
     Args:
         resource: its kind and version.
         item: the new or changed object.
         old: the stored object; ``None`` for a new one.
-        part: ``status`` for a write of the status, which checks the status only.
+        part: ``status`` for a write of the status, which checks only the status.
     """
     schema = resource.version["schema"]
     kind = item.get("kind")
@@ -165,12 +165,12 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
 
 
 def _in_status(error: FieldError) -> FieldError:
-    """An error of a status, whose message names the path below it."""
+    """Return an error in a status, whose message contains the path below it."""
     field = "status" if error.field in ("", "<nil>") else f"status.{error.field}"
     return FieldError(error.reason, error.message, field)
 
 
 def _is_unchanged(path: str, item: Json, old: Json) -> bool:
-    """Return whether a member has the stored value: a value that was valid once stays."""
+    """Return whether a member is unchanged: a value that was valid before stays valid."""
     found = values_at(item, f".{path}")
     return bool(found) and found == values_at(old, f".{path}")

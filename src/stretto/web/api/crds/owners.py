@@ -1,4 +1,4 @@
-"""Custom objects in the versions in which managers own their fields."""
+"""Conversion of custom objects to the versions in which managers own their fields."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | None:
-    """Shows objects of a custom kind in its versions; ``None`` for a kind of Kubernetes.
+    """Return a converter of a custom kind's objects; ``None`` for a kind of Kubernetes.
 
     Args:
         resource: the version of the request.
@@ -47,7 +47,7 @@ def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | N
 def _each_converted(
     items: Sequence[Json], resource: ServedResource, api_version: str, memory: ReviewMemory
 ) -> list[Json]:
-    """States of one object in a version, each in a review of its own."""
+    """Convert the states of one object to a version, each in a separate review."""
     found: list[Json] = []
     pending: list[ReviewCall] = []
     for each in items:

@@ -14,7 +14,7 @@ _AGE: Final = TableColumn("Age", "date", "", 0, "Time since the object was creat
 
 
 def table_format(columns: Iterable[Json]) -> TableFormat:
-    """How the objects of a version are printed."""
+    """Return the table format of the objects of a version."""
     declared = tuple(columns)
     if not declared:
         return TableFormat(
@@ -65,7 +65,7 @@ def _cell(item: Json, column: Json, now: float) -> Any:
 
 
 def values_at(item: Any, path: str) -> list[Any]:
-    """The values at a simple JSONPath: members, indices, and filters by equality."""
+    """Return the values at a simple JSONPath: members, indices, and filters by equality."""
     found = [item]
     for step in _steps(path):
         found = [value for each in found for value in _below(each, step)]
@@ -73,7 +73,7 @@ def values_at(item: Any, path: str) -> list[Any]:
 
 
 def _steps(path: str) -> list[str]:
-    """The steps of a path: names, and the contents of brackets."""
+    """Split a path into steps: names, and the contents of brackets."""
     steps: list[str] = []
     current, depth, quote, is_escaped = "", 0, "", False
     for each in path:

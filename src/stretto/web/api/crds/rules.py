@@ -1,4 +1,4 @@
-"""CEL rules of schemas (``x-kubernetes-validations``) on objects."""
+"""Evaluation of CEL rules of schemas (``x-kubernetes-validations``) on objects."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,7 +20,7 @@ _BLOCKED: Final = (
 
 
 def check_rules(schema: Json, item: Json, old: Json | None, *, blocked: bool) -> Errors:
-    """The errors of all rules; a single one if earlier errors block the rules."""
+    """Return the errors of all rules; a single error if earlier errors block the rules."""
     if blocked:
         if _has_rules(schema):
             return [FieldError("FieldValueInvalid", f"Invalid value: null: {_BLOCKED}", "<nil>")]
@@ -56,7 +56,7 @@ def _walk(schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]
 
 
 def _partner(schema: Json, item: Any, old: Any) -> Any:
-    """The old item of a keyed list; ``None`` for other lists."""
+    """Return the matching old item of a keyed list; ``None`` for other lists."""
     keys = schema.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list) or not isinstance(item, dict):
         return None

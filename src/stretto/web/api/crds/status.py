@@ -13,7 +13,7 @@ Json = dict[str, Any]
 def write_status(
     state: ApiState, resource: ServedResource, found: StoredItem, status: Json
 ) -> StoredItem:
-    """Store another status of a definition; returns the definition."""
+    """Store a new status of a definition; return the definition."""
     changed = {**found.item, "status": status}
     own_status(state, resource, found.item, changed)
     return state.storage.replace(resource, found.record, changed, found.record.deleting)

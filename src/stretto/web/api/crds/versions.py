@@ -22,11 +22,11 @@ _STATUS_VERBS: Final = ("get", "patch", "update")
 def served_versions(
     definition: Json, conversion: VersionConversion | None
 ) -> Iterator[ServedResource]:
-    """A resource for each served version.
+    """Yield a resource for each served version.
 
     Args:
         definition: the definition.
-        conversion: converts its objects; ``None``: versions differ in their schemas only.
+        conversion: converts its objects; ``None``: versions differ only in their schemas.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     names = status.get("acceptedNames") or {}
@@ -39,7 +39,7 @@ def served_versions(
 
 
 def stored_kind(definition: Json) -> Kind:
-    """The kind under which the store holds the objects: it never changes."""
+    """Return the kind under which the store keeps the objects; it never changes."""
     spec = definition["spec"]
     names = spec["names"]
     for version in spec.get("versions") or ():
@@ -51,7 +51,7 @@ def stored_kind(definition: Json) -> Kind:
 
 
 def _kind(spec: Json, version: str, names: Json) -> Kind:
-    """The kind of one version; ``names`` may differ from those of the spec until accepted."""
+    """Return the kind of one version; ``names`` may differ from the spec until accepted."""
     is_namespaced = spec["scope"] == "Namespaced"
     return Kind(spec["group"], version, names["kind"], names["plural"], namespaced=is_namespaced)
 
@@ -94,7 +94,7 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
 
 
 def _schemas(spec: Json) -> dict[str, Json]:
-    """The schemas of all versions."""
+    """Return the schemas of all versions."""
     found = {}
     for version in spec["versions"]:
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -115,7 +115,7 @@ def _subresources(kind: Kind, declared: Json) -> dict[str, SubresourceFacts]:
 
 
 def _deprecation(spec: Json, version: Json, names: Json) -> str:
-    """The warning of a deprecated version; empty for others."""
+    """Return the warning of a deprecated version; empty for other versions."""
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning"):

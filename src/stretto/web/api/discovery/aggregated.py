@@ -1,4 +1,4 @@
-"""Discovery of everything in two documents: ``APIGroupDiscoveryList``."""
+"""Discovery of all groups in two documents: ``APIGroupDiscoveryList``."""
 
 import hashlib
 from typing import Any, Final
@@ -18,7 +18,7 @@ _VERSIONS: Final = ("v2", "v2beta1")
 
 
 def aggregated(request: ApiRequest, resources: ResourceTable, *, core: bool) -> ApiResponse | None:
-    """The aggregated document if the client accepts it best; otherwise ``None``."""
+    """Return the aggregated document if the client prefers it; otherwise ``None``."""
     for each in ranges(request.header("accept")):
         params = each.params
         wanted = params.get("g") == _GROUP and params.get("as") == _KIND

@@ -15,7 +15,7 @@ _STAGES: Final = {None: 2, "beta": 1, "alpha": 0}
 
 
 def version_rank(version: str) -> tuple[int, int, int, str]:
-    """A key that orders versions: stable before beta before alpha, newer first when reversed."""
+    """Sort key of versions: stable before beta before alpha, newer first when reversed."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return (-1, 0, 0, version)
@@ -23,7 +23,7 @@ def version_rank(version: str) -> tuple[int, int, int, str]:
 
 
 def groups(resources: ResourceTable) -> dict[str, list[str]]:
-    """Versions by named group, the preferred one first."""
+    """Versions by group name, the preferred version first."""
     found: dict[str, list[str]] = {}
     for each in resources.all():
         versions = found.setdefault(each.group, [])
@@ -36,19 +36,19 @@ def groups(resources: ResourceTable) -> dict[str, list[str]]:
 
 
 def api_versions(address: str) -> Json:
-    """``/api``."""
+    """Return the document ``/api``."""
     client = {"clientCIDR": "0.0.0.0/0", "serverAddress": address}
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [client]}
 
 
 def group_list(resources: ResourceTable) -> Json:
-    """``/apis``."""
+    """Return the document ``/apis``."""
     listed = [_group(group, versions) for group, versions in groups(resources).items()]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
 
 
 def group_document(resources: ResourceTable, group: str) -> Json | None:
-    """``/apis/GROUP``; ``None`` for a group that is not served."""
+    """Return the document ``/apis/GROUP``; ``None`` for a group that is not served."""
     versions = groups(resources).get(group)
     if versions is None:
         return None
@@ -61,7 +61,7 @@ def _group(group: str, versions: list[str]) -> Json:
 
 
 def resource_list(resources: ResourceTable, group: str, version: str) -> Json | None:
-    """The resources of a version; ``None`` if it is not served."""
+    """Return the resources of a version; ``None`` if the version is not served."""
     found = [
         each for each in resources.all() if (each.group, each.kind.version) == (group, version)
     ]
@@ -122,11 +122,11 @@ _OLDER: Final = frozenset(
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
     }
 )
-"""Kinds that kube-apiserver stores in v1beta1, so that an older one can read them."""
+"""Kinds that kube-apiserver stores in v1beta1, so that an older server can read them."""
 
 
 def storage_hash(each: ServedResource) -> str:
-    """The hash of the version in which objects are stored."""
+    """Return the hash of the storage version of the objects."""
     kind = each.stored
     if each.key in _OLDER:
         kind = Kind(kind.group, "v1beta1", kind.kind, kind.plural)

@@ -34,7 +34,7 @@ _STARTED: Final = (
 _ALIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd", *_STARTED)
 _READY: Final = ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_STARTED, "shutdown")
 CHECKS: Final = {"healthz": _ALIVE, "livez": _ALIVE, "readyz": _READY}
-"""The checks of kube-apiserver by endpoint. A server that answers has passed them all."""
+"""The checks of kube-apiserver by endpoint; a server that answers has passed all of them."""
 
 VERSION: Final[Json] = {
     "major": "1",
@@ -51,11 +51,11 @@ VERSION: Final[Json] = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-"""The version of Kubernetes whose API is served."""
+"""The served version of Kubernetes."""
 
 
 def health(request: ApiRequest) -> ApiResponse | None:
-    """The answer of a health endpoint; ``None`` for another path."""
+    """Return the response of a health endpoint; ``None`` for another path."""
     word, _, check = request.path.strip("/").partition("/")
     if word not in CHECKS or (check and check not in CHECKS[word]):
         return None
@@ -76,5 +76,5 @@ def health(request: ApiRequest) -> ApiResponse | None:
 
 
 def no_page() -> PlainError:
-    """404 outside the API."""
+    """Return a 404 outside the API."""
     return PlainError(404, "404 page not found\n")

@@ -18,12 +18,12 @@ _NOTE: Final = (
 
 
 def _metrics(_state: ApiState) -> ApiResponse:
-    """The metrics of the process."""
+    """Return the metrics of the process."""
     return ApiResponse(200, generate_latest(), _METRICS, NO_CACHE)
 
 
 def _indicators(_state: ApiState) -> ApiResponse:
-    """The health checks as metrics: a server that answers has passed them all."""
+    """Return the health checks as metrics; a server that answers has passed all of them."""
     lines = [
         "# HELP kubernetes_healthcheck Whether a health check has passed.",
         "# TYPE kubernetes_healthcheck gauge",
@@ -37,7 +37,7 @@ def _indicators(_state: ApiState) -> ApiResponse:
 
 
 def _flags(state: ApiState) -> ApiResponse:
-    """The settings of the server, under the names of kube-apiserver's flags."""
+    """Return the settings of the server, under the names of kube-apiserver's flags."""
     words = {
         "allow-privileged": str(state.allows_privileged).lower(),
         "authorization-mode": "Node,RBAC",
@@ -47,7 +47,7 @@ def _flags(state: ApiState) -> ApiResponse:
 
 
 def _status(state: ApiState) -> ApiResponse:
-    """The version of the server and its time."""
+    """Return the version of the server and its time."""
     lines = [f"Time: {timestamp(state.clock.now())}", f"Version: {VERSION['gitVersion']}"]
     return _page("statusz", lines)
 
@@ -58,13 +58,13 @@ def _page(word: str, lines: list[str]) -> ApiResponse:
 
 
 def _verbosity(_state: ApiState) -> ApiResponse:
-    """The level of messages, which can be set but not read."""
+    """Refuse to read the log level, which kube-apiserver only allows to set."""
     headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
     return ApiResponse(406, b"unsupported http method\n", "text/plain", headers)
 
 
 VERBOSITY: Final = "/debug/flags/v"
-"""A page that the list of paths does not contain."""
+"""Path of a page that is missing in the list of paths."""
 OPERATION: Final[Mapping[str, Callable[[ApiState], ApiResponse]]] = {
     VERBOSITY: _verbosity,
     "/metrics": _metrics,

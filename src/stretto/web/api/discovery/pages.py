@@ -1,4 +1,4 @@
-"""Paths that name no object: discovery, health, version, OpenAPI."""
+"""Paths outside resources: discovery, health, version, OpenAPI."""
 
 from typing import Any, Final
 
@@ -25,16 +25,16 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _ADDRESS: Final = "127.0.0.1:443"
-"""Address of a server that is called without HTTP."""
+"""Address of a server without HTTP."""
 _READS: Final = ("GET", "HEAD")
 
 
 def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
-    """The answer of a path that names no resource; ``None`` for a path of a resource.
+    """Return the response of a path outside resources; ``None`` for a path of a resource.
 
     Raises:
         ApiError: the method or the media type is not served.
-        PlainError: there is no such page.
+        PlainError: the page does not exist.
     """
     path = request.path
     parts = [each for each in path.split("/") if each]
@@ -69,7 +69,7 @@ _ISSUER: Final = ("/.well-known/openid-configuration", _KEYS)
 
 
 def _issuer(state: ApiState, path: str) -> ApiResponse:
-    """How others verify tokens of ServiceAccounts (OpenID Connect Discovery)."""
+    """Return the discovery document for verifiers of ServiceAccount tokens (OpenID Connect)."""
     headers = {"Cache-Control": "public, max-age=3600"}
     if path == _KEYS:
         body = msgspec.json.encode(state.accounts.key_set())

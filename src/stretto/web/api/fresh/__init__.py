@@ -1,1 +1,1 @@
-"""Objects of a fresh server besides namespaces and rights, and their conditions."""
+"""Objects of a new server besides namespaces and rights, and their conditions."""

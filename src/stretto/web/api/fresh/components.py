@@ -1,4 +1,4 @@
-"""The states of the parts of a control plane, as the deprecated kind ComponentStatus has them."""
+"""States of the components of a control plane, as the deprecated kind ComponentStatus."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -18,10 +18,10 @@ _COMPONENTS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class ComponentStatuses:
-    """The computed objects of ComponentStatus."""
+    """The computed ComponentStatus objects."""
 
     def get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """The status of a component; ``None`` if there is none of the name."""
+        """Return the status of a component; ``None`` if the name is unknown."""
         del namespace
         condition = _COMPONENTS.get(name)
         return None if condition is None else _status(name, condition)

@@ -1,4 +1,4 @@
-"""The priority levels of a fresh server, and the conditions of flow schemas."""
+"""The priority levels of a new server, and the conditions of flow schemas."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 """API group of flow control."""
 PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
-"""Manager of the levels that a server makes."""
+"""Manager of the levels that a server creates."""
 _CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
 _NOTES: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 _SCHEMA: Final = Kind(GROUP, "v1", "FlowSchema", "flowschemas", namespaced=False)
@@ -33,12 +33,12 @@ _QUEUES: Final = {
     "workload-high": (40, 50, 128, 6),
     "workload-low": (100, 90, 128, 6),
 }
-"""Levels with queues: shares, lendable per cent, queues, hand size."""
+"""Levels with queues: shares, lendable percent, queues, hand size."""
 _LENGTH: Final = 50
 
 
 def priority_levels() -> list[Json]:
-    """The levels of a fresh server."""
+    """Return the levels of a new server."""
     found = [_level("exempt", {"type": "Exempt", "exempt": _shares(0, 0)})]
     rejecting = {**_shares(5, 0), "limitResponse": {"type": "Reject"}}
     found.append(_level("catch-all", {"type": "Limited", "limited": rejecting}))

@@ -1,4 +1,4 @@
-"""APIServices: one for each group and version that is served, and whether each is available."""
+"""APIServices: one per served group and version, with its availability."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -41,10 +41,12 @@ _PRIORITIES: Final = {
     "resource.k8s.io": (16200, 21),
     "flowcontrol.apiserver.k8s.io": (16100, 21),
 }
-"""Priorities of a group and of its versions, by which clients choose; of apiregistration.k8s.io
-there is no APIService."""
+"""Priorities of a group and of its versions, for the choice of clients.
+
+Apiregistration.k8s.io has no APIService.
+"""
 _BETTER: Final = {("autoscaling", "v2"): 30}
-"""Priorities of versions that are preferred to others of their group."""
+"""Priorities of versions that are preferred over others of their group."""
 
 Version = tuple[str, str]
 """Group and version."""
@@ -69,7 +71,7 @@ def _named(group: str) -> Json:
 
 
 def missing_registrations(state: ApiState) -> list[Json]:
-    """The APIServices that the definitions of custom kinds lack."""
+    """Return the missing APIServices of the definitions of custom kinds."""
     versions = dict.fromkeys((each.group, each.kind.version) for each in state.resources.custom())
     items = (_registration(each, _BY_DEFINITION) for each in versions)
     names = {each.name for each in state.storage.listing(API_SERVICE).records}
@@ -77,7 +79,7 @@ def missing_registrations(state: ApiState) -> list[Json]:
 
 
 def settle_registrations(state: ApiState) -> None:
-    """Remove APIServices of deleted custom kinds, and state which others are available."""
+    """Remove APIServices of deleted custom kinds, and write the availability of the others."""
     resource = state.resources.find(API_SERVICE.group, API_SERVICE.version, API_SERVICE.plural)
     served = {f"{each.kind.version}.{each.group}" for each in state.resources.custom()}
     for record in state.storage.listing(API_SERVICE).records:

@@ -15,7 +15,7 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 ADDRESS: Final = "192.0.2.1"
-"""Address in the Endpoints of the API: simulated pods connect to none."""
+"""Address in the Endpoints of the API; simulated pods do not connect to it."""
 PORT: Final = 6443
 """Port in the Endpoints of the API."""
 _NAME: Final = "kubernetes"
@@ -31,7 +31,7 @@ def api_objects(now: str, client_authority: str) -> list[tuple[tuple[str, str, s
 
     Args:
         now: RFC 3339 time.
-        client_authority: PEM certificates that sign those of clients; empty if clients have none.
+        client_authority: PEM certificates of the clients' authorities; empty if clients have none.
     """
     known = {"client-ca-file": client_authority} if client_authority else {}
     metadata, day = {"name": _NAME, "namespace": "default"}, now[:10]
@@ -55,7 +55,7 @@ def _service_network() -> Json:
 
 
 def settle_network(state: ApiState) -> None:
-    """Write to the status of the network of Services that it is ready."""
+    """Write to the status of the Service network that it is ready."""
     kind = Kind("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", namespaced=False)
     resource = state.resources.find(kind.group, kind.version, kind.plural)
     found = state.storage.find(kind, "", _NAME)

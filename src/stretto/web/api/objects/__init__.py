@@ -1,1 +1,1 @@
-"""Objects between the wire and the store: decoding, rendering, and preparation by kind."""
+"""Conversion of objects between wire and store: decoding, rendering, preparation by kind."""

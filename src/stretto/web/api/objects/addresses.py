@@ -1,4 +1,4 @@
-"""Addresses and ports of Services: allocated by the server, kept through changes."""
+"""Addresses and ports of Services: the server allocates them, and changes keep them."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
 def allocate(state: ApiState, item: Json, old: Json | None, *, dry_run: bool) -> Errors:
-    """Assign addresses and node ports to a Service; returns errors about those not available.
+    """Assign addresses and node ports to a Service; return errors about unavailable ones.
 
     Args:
         state: the server.
@@ -67,7 +67,7 @@ def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Err
 
 
 def _address_problem(state: ApiState, address: str) -> str:
-    """Why a Service cannot have an address; empty if it can."""
+    """Return why a Service cannot have an address; empty if it can."""
     if not is_address(address):
         return ""
     if ipaddress.ip_address(address) not in _NETWORK:

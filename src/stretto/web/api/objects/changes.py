@@ -1,4 +1,4 @@
-"""Checks and answers of every write: version and identity, the rules of the kind, the form."""
+"""Checks and responses of every write: version and identity, the rules of the kind, the form."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -31,16 +31,16 @@ RETURNED: Final = frozenset(
         ("resource.k8s.io", "ResourceSlice"),
     }
 )  # fmt: skip
-"""Kinds whose deletion answers with the object."""
+"""Kinds whose deletion returns the object."""
 
 
 def shape(call: Call, item: Json) -> Json:
-    """A stored object in the served version, with the fields that Go encodes."""
+    """Return a stored object in the served version, with the fields that Go encodes."""
     return shown_form(call.resource, item, call.request.memory)
 
 
 def shapes(call: Call, items: Sequence[Json]) -> list[Json]:
-    """Stored objects in the served version; a webhook converts all of them in one call."""
+    """Return stored objects in the served version; a webhook converts all of them in one call."""
     return shown_forms(call.resource, items, call.request.memory)
 
 
@@ -50,30 +50,30 @@ def is_canonical(resource: ServedResource) -> bool:
 
 
 def is_outdated(resource: ServedResource, record: Record) -> bool:
-    """Return whether an object is stored in another version than its definition states now."""
+    """Return whether an object is stored in a version other than the current storage version."""
     if resource.definition is None:
         return False
     return bool(rendered(record)["apiVersion"].rpartition("/")[2] != resource.version["storage"])
 
 
 def canonical(call: Call, item: Json) -> Json:
-    """An object as the store keeps it."""
+    """Return an object as the store keeps it."""
     if call.resource.definition is not None:
         return stored_custom(item, call.resource, call.request.memory)
     return shape(call, item) if is_canonical(call.resource) else item
 
 
 def served(call: Call, stored: StoredItem) -> StoredItem:
-    """A stored object in the version of a call, to compare with the object that the call writes."""
+    """Return a stored object in the version of a call, for comparison with the written object."""
     if is_canonical(call.resource):
         return stored
     return StoredItem(shape(call, stored.item), stored.record)
 
 
 def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
-    """Refuse a change of another version or of another object with the same name.
+    """Refuse a change of another version, or of another object with the same name.
 
-    A patch has no precondition about the uid, so that the rules of metadata refuse its change.
+    A patch has no precondition on the uid; the rules of metadata refuse a changed uid.
     """
     metadata, resource = item["metadata"], call.resource
     name = old.record.name
@@ -113,11 +113,11 @@ _KEYS: Final = {
         "apiextensions.k8s.io/customresourcedefinitions"
     ),
 }
-"""Parts of etcd keys that are not the plural."""
+"""Parts of etcd keys that differ from the plural."""
 
 
 def other_uid(resource: ServedResource, namespace: str, name: str, uids: tuple[str, str]) -> str:
-    """Message for a write whose uid is not that of the object, with its key in etcd."""
+    """Return the message about a write with a wrong uid, including the object's key in etcd."""
     part = _KEYS.get((resource.group, resource.resource), resource.resource)
     if resource.definition is not None:
         part = f"{resource.group}/{resource.resource}"
@@ -130,7 +130,7 @@ def other_uid(resource: ServedResource, namespace: str, name: str, uids: tuple[s
 
 
 def restore(item: Json, old: Json) -> None:
-    """Copy the fields that a change cannot name."""
+    """Copy the fields that a change cannot set."""
     metadata, before = item["metadata"], old["metadata"]
     if "creationTimestamp" in before:
         metadata["creationTimestamp"] = before["creationTimestamp"]

@@ -21,7 +21,7 @@ _POD: Final = ("", "Pod")
 
 
 def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
-    """The refused fields of a kind of Kubernetes or of a custom one."""
+    """Return the refused fields of a kind of Kubernetes or of a custom kind."""
     if call.resource.definition is not None:
         errors = check_custom(call.resource, item, old, call.route.subresource)
         if not errors and not call.route.subresource:
@@ -40,7 +40,7 @@ def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Er
 
 
 def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
-    """The refused fields of a new pod: those of its annotations and its spec."""
+    """Return the refused fields of a new pod: of its annotations and its spec."""
     parts = {"notes": item["metadata"].get("annotations"), "spec": item.get("spec")}
     found, warnings = _judged(msgspec.json.encode(parts))
     errors = allowing_privileged(found) if state.allows_privileged else list(found)
@@ -51,7 +51,7 @@ def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
 
 @recent
 def _judged(text: bytes) -> tuple[tuple[FieldError, ...], tuple[str, ...]]:
-    """Refused fields and warnings of the annotations and the spec of a pod, given as JSON."""
+    """Return refused fields and warnings of annotations and spec of a pod, given as JSON."""
     parts = msgspec.json.decode(text)
     item = {"metadata": {"annotations": parts["notes"]}, "spec": parts["spec"]}
     return tuple(check_kind(_POD, item, None)), tuple(warnings_of(_POD, item))

@@ -1,4 +1,4 @@
-"""JSON texts with the reports of Go's decoder: size, repeated members, first bad character."""
+"""JSON texts with the reports of Go's decoder: size, duplicate members, first invalid character."""
 
 import json
 import re
@@ -13,9 +13,9 @@ from stretto.base.errors import InputError
 from stretto.web.api.failures import ApiError
 
 _FREE_VALUES: Final = 10_000
-"""Values that aliases may add to a short text; without aliases it has fewer than its bytes."""
+"""Values that aliases may add to a short text; without aliases it has fewer values than bytes."""
 _KEY: Final = re.compile(rb'"\s*:')
-"""The characters after the name of a member; a text may contain them too."""
+"""Pattern of the end of a member's name; a string may match too."""
 
 
 def check_size(body: bytes) -> None:
@@ -26,29 +26,29 @@ def check_size(body: bytes) -> None:
 
 
 def most_values(body: bytes) -> int:
-    """How many values a YAML text may have."""
+    """Maximum number of values of a YAML text."""
     return min(MAX_VALUES, _FREE_VALUES + len(body))
 
 
 def check_count(values: int) -> None:
-    """Refuse a body of too many values before they are built."""
+    """Refuse a body with too many values before they are built."""
     if values > MAX_VALUES:
         text = f"Request entity too large: {values} values, limit is {MAX_VALUES}"
         raise ApiError(413, "RequestEntityTooLarge", text)
 
 
 class JsonTextError(Exception):
-    """A text that is no JSON; worded as by Go's decoder."""
+    """A text is not JSON; the message is that of Go's decoder."""
 
 
 class _Pairs(dict[str, Any]):
-    """An object with the names of its repeated members."""
+    """An object with the names of its duplicate members."""
 
     repeated: tuple[str, ...] = ()
 
 
 def parse(body: bytes) -> tuple[Any, list[str]]:
-    """The value of a text and the paths of repeated members.
+    """Parse a text; return its value and the paths of duplicate members.
 
     Raises:
         JsonTextError: the text is malformed or nested too deeply.
@@ -67,7 +67,7 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _members(value: Any) -> int:
-    """How many members all objects of a value have: fewer than the text if one is repeated."""
+    """Number of members of all objects in a value; fewer than in the text if one is a duplicate."""
     found, inner = 0, value
     if type(value) is dict:
         found, inner = len(value), value.values()
@@ -100,22 +100,22 @@ def _collect(value: Any, path: str, found: list[str]) -> None:
 
 
 class TextProblems(list[str]):
-    """Messages of strict decoding about repeated members, with the order of all members."""
+    """Messages of strict decoding about duplicate members, with the order of all members."""
 
     def __init__(self, body: bytes, repeated: Iterable[str]) -> None:
-        """About a text that is valid JSON."""
+        """Create the messages about a text that is valid JSON."""
         super().__init__(f'duplicate field "{path}"' for path in repeated)
         self._places: dict[str, int] = {}
         _place(json.loads(body, object_pairs_hook=_Ordered), "", self._places)
 
     def joined(self, unknown: Sequence[str]) -> list[str]:
-        """These problems and those about unknown members, in the order of the text."""
+        """Return these messages and those about unknown members, in the order of the text."""
         last = len(self._places)
         return sorted((*self, *unknown), key=lambda each: self._places.get(each, last))
 
 
 class _Ordered(list[tuple[str, Any]]):
-    """The members of an object with those that are repeated."""
+    """The members of an object, including duplicates."""
 
 
 def _place(value: Any, path: str, found: dict[str, int]) -> None:

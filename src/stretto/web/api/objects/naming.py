@@ -1,4 +1,4 @@
-"""The name and the namespace of the path in the object of a request."""
+"""Name and namespace of the path, applied to the object of a request."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ Json = dict[str, Any]
 
 
 def named(call: Call, item: Json) -> Json:
-    """An object with the name and the namespace of the path.
+    """Return an object with the name and the namespace of the path.
 
     Raises:
-        ApiError: it has others.
+        ApiError: the object has a different name or namespace.
     """
     place(call, item)
     check_name(item["metadata"].get("name", ""), call.route.name)
@@ -20,10 +20,10 @@ def named(call: Call, item: Json) -> Json:
 
 
 def place(call: Call, item: Json) -> None:
-    """Set the namespace of the path, or none for a kind without namespaces.
+    """Set the namespace of the path; remove it for a cluster-scoped kind.
 
     Raises:
-        ApiError: the object states another one.
+        ApiError: the object has a different namespace.
     """
     metadata = item.setdefault("metadata", {})
     namespace = call.route.namespace if call.resource.kind.namespaced else ""
@@ -39,7 +39,7 @@ def place(call: Call, item: Json) -> None:
 
 
 def check_name(stated: str, name: str) -> None:
-    """Refuse an object with another name than that of the path."""
+    """Refuse an object whose name differs from that of the path."""
     if not stated:
         text = f"the name of the object ({name} based on URL) was undeterminable: "
         raise bad_request(text + "name must be provided")

@@ -1,4 +1,4 @@
-"""Owners of fields through writes: ``metadata.managedFields`` of updates."""
+"""Field managers in writes: ``metadata.managedFields`` of updates."""
 
 from functools import cache
 from typing import Any, Final
@@ -36,7 +36,7 @@ _STATUS_RESETS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}},
     },
 }
-"""Fields that a write of the status does not change, besides the spec."""
+"""Fields besides the spec that a write of the status does not change."""
 
 
 def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
@@ -60,14 +60,14 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
         return
     try:
         managers = managed_update(old, item, managers, write_frame(state, call, "Update"))
-    except (ApplyError, VersionError):  # an object of a wrong form is refused later
+    except (ApplyError, VersionError):  # a malformed object is refused later
         return
     if managers:
         metadata["managedFields"] = encode_managers(managers)
 
 
 def write_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
-    """A write of an object, ``Update`` or ``Apply``."""
+    """Return the write frame of an object for ``Update`` or ``Apply``."""
     resource = call.resource
     version = resource.kind.api_version
     return WriteFrame(
@@ -80,10 +80,10 @@ def write_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
 
 
 def _is_untracked(resource: ServedResource, item: Json) -> bool:
-    """Return whether the fields of an object have no owners.
+    """Return whether the fields of an object have no managers.
 
-    The OpenAPI document of Kubernetes declares some texts of bytes as lists, and owners of fields
-    are lost where such a text is not empty.
+    The OpenAPI document of Kubernetes declares some byte strings as lists. If such a string is not
+    empty, the field managers are lost.
     """
     if resource.key == ("apiregistration.k8s.io", "APIService"):
         return bool((item.get("spec") or {}).get("caBundle"))
@@ -112,7 +112,7 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
 
 @recent
 def _fields_of_new(text: bytes, kind: StructType, resets_status: bool) -> bytes:
-    """The fields that the creator of an object owns, as JSON; empty for none.
+    """Return the fields that the creator of an object owns, as JSON; empty for none.
 
     Args:
         text: the object without its name, as JSON; objects of one template have the same text.
@@ -135,7 +135,7 @@ def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json)
 
 
 def owned_elsewhere(state: ApiState, call: Call, kind: Kind, item: Json) -> list[Json]:
-    """Owners of the fields of an answer whose kind is not that of the resource."""
+    """Return the managers of a response whose kind differs from that of the resource."""
     frame_struct = struct(f"{kind.group.partition('.')[0]}/{kind.version}.{kind.kind}")
     key = ManagerKey(call.manager, "Update", kind.api_version, call.route.subresource)
     frame = WriteFrame(frame_struct, key, state.now, {"f:status": {}})
@@ -144,7 +144,7 @@ def owned_elsewhere(state: ApiState, call: Call, kind: Kind, item: Json) -> list
 
 
 def reset_fields(call: Call) -> dict[str, Any]:
-    """The sub-trees that a write does not change."""
+    """Return the sub-trees that a write does not change."""
     if call.route.subresource == "status":
         if call.resource.key in STATUS_ONLY:
             return {"f:spec": {}, "f:metadata": {}}
@@ -155,7 +155,7 @@ def reset_fields(call: Call) -> dict[str, Any]:
 
 
 def blank(call: Call) -> Json:
-    """The empty object with which a new one is compared."""
+    """Return the empty object with which a new one is compared."""
     if call.resource.definition is not None:
         return {"metadata": {}}
     return decode({}, call.resource.struct, Decoding())
@@ -163,5 +163,5 @@ def blank(call: Call) -> Json:
 
 @cache
 def _empty(kind: StructType) -> Json:
-    """As ``blank``, for reading only."""
+    """Return the same as ``blank``, but read-only."""
     return decode({}, kind, Decoding())

@@ -1,4 +1,4 @@
-"""Initial values and derived fields of single kinds, before a new or changed object is checked."""
+"""Initial values and derived fields by kind, before the checks of a new or changed object."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -20,7 +20,7 @@ _BATCH: Final = "batch.kubernetes.io/"
 
 
 def prepare_new(state: ApiState, call: Call, item: Json) -> None:
-    """Set the fields of a new object that the server decides."""
+    """Set the fields of a new object that the server determines."""
     found = _NEW.get(call.resource.key)
     if found is not None:
         found(state, item)
@@ -31,7 +31,7 @@ def prepare_new(state: ApiState, call: Call, item: Json) -> None:
 
 
 def prepare_changed(state: ApiState, call: Call, item: Json, old: Json) -> None:
-    """Set the fields of a changed object that the server decides."""
+    """Set the fields of a changed object that the server determines."""
     found = _CHANGED.get(call.resource.key)
     if found is not None:
         found(state, item, old)
@@ -57,7 +57,7 @@ def _pod(state: ApiState, item: Json) -> None:
 
 
 def locally_available(now: str) -> Json:
-    """The condition of an APIService that this server serves itself."""
+    """Return the condition of an APIService that this server serves itself."""
     return {
         "type": "Available",
         "status": "True",
@@ -86,7 +86,7 @@ def _claim(_state: ApiState, item: Json) -> None:
 
 
 def _data_source(item: Json) -> None:
-    """Set both forms of the source of a PVC's content to the same value."""
+    """Set both forms of a PVC's data source to the same value."""
     spec = item["spec"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
     if old and not new:
@@ -96,7 +96,7 @@ def _data_source(item: Json) -> None:
 
 
 def _lease(_state: ApiState, item: Json) -> None:
-    """Coordinated leader election is not served."""
+    """Remove the fields of coordinated leader election, which is not supported."""
     for name in ("strategy", "preferredHolder"):
         (item.get("spec") or {}).pop(name, None)
 
@@ -135,7 +135,7 @@ def _changed_definition(_state: ApiState, item: Json, old: Json) -> None:
 
 
 def _job(state: ApiState, item: Json) -> None:
-    """The selector of a Job: the uid that it gets."""
+    """Set the selector of a Job to its future uid."""
     spec, metadata = item["spec"], item["metadata"]
     if spec.get("manualSelector"):
         return

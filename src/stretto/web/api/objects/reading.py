@@ -1,4 +1,4 @@
-"""Request bodies as objects: media types, decoding by the kind's struct, and strict errors."""
+"""Decoding of request bodies: media types, the kind's struct, and strict errors."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,25 +28,25 @@ _UNKNOWN_FORMAT: Final = (
 _SHOWN: Final = 30
 _YAML_ERRORS: Final = "yaml: unmarshal errors:"
 YAML_CONVERSION: Final = "error converting YAML to JSON: "
-"""Prefix of the errors of a strict YAML text that becomes JSON."""
+"""Prefix of errors of a strict YAML text that is converted to JSON."""
 
 
 class OtherKindError(DecodeError):
-    """An object of another kind or version than the path names."""
+    """The object has a kind or version that differs from the path."""
 
     def __init__(self, text: str, *, is_known: bool) -> None:
         super().__init__(text)
-        #: True if the stated kind exists.
+        #: True if the object's kind exists.
         self.is_known = is_known
 
 
 def media_type(header: str) -> str:
-    """The media type of a ``Content-Type`` without parameters; JSON if absent."""
+    """Return the media type of a ``Content-Type`` without parameters; JSON if absent."""
     return header.partition(";")[0].strip().lower() or "application/json"
 
 
 def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list[str]]:
-    """The value of a body and its errors in strict decoding: repeated members.
+    """Parse a body; return its value and the errors of strict decoding: duplicate members.
 
     Args:
         body: the bytes.
@@ -78,7 +78,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
 
 
 def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
-    """The refusal of a body that is another value than an object."""
+    """Return the refusal of a body that is not an object."""
     return bad_request(
         f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type struct "
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -87,10 +87,10 @@ def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
 
 
 def check_kind_stated(body: bytes, value: Json, expected: str) -> None:
-    """Refuse a custom resource whose text states no kind.
+    """Refuse a custom resource whose text contains no kind.
 
     Raises:
-        ApiError: it states none.
+        ApiError: the text contains no kind.
     """
     if not value.get("kind"):
         text = body.decode(errors="replace")
@@ -101,7 +101,7 @@ def check_kind_stated(body: bytes, value: Json, expected: str) -> None:
 
 
 def _excerpt(body: bytes) -> str:
-    """The beginning of a body in messages: as text if it looks like JSON, otherwise in hex."""
+    """Return the start of a body for messages: as text if it looks like JSON, otherwise in hex."""
     if not body:
         return ""
     if body.lstrip()[:1] in (b"{", b"[", b'"'):
@@ -111,7 +111,7 @@ def _excerpt(body: bytes) -> str:
 
 
 def _protobuf(body: bytes, expected: str) -> Json:
-    """The object of an envelope."""
+    """Decode the object of an envelope."""
     prefix = f"the object provided is unrecognized (must be of type {expected}): "
     try:
         found = open_envelope(body)
@@ -160,14 +160,14 @@ def read_object(
     *,
     is_applied: bool = False,
 ) -> tuple[Json, list[str]]:
-    """An object of a kind from a parsed body, and warnings.
+    """Decode an object of a kind from a parsed body; return it with warnings.
 
     Args:
         value: the body.
-        repeated: messages of strict decoding about its repeated members.
+        repeated: messages of strict decoding about its duplicate members.
         resource: the resource of the path.
         validation: ``Strict``, ``Warn`` or ``Ignore``.
-        is_applied: whether it is the result of an apply, whose nulls are values.
+        is_applied: whether the object is the result of an apply, whose nulls are values.
     """
     kind = resource.kind
     stated, version = value.get("kind"), value.get("apiVersion")
@@ -194,7 +194,7 @@ def read_object(
 
 
 def strict_warnings(problems: Iterable[str]) -> list[str]:
-    """Warnings about errors of strict decoding: one for each line about YAML."""
+    """Return warnings about errors of strict decoding, one per line about YAML."""
     found: list[str] = []
     for each in problems:
         head, _, lines = each.partition(f"{_YAML_ERRORS}\n")
@@ -206,7 +206,7 @@ def strict_warnings(problems: Iterable[str]) -> list[str]:
 
 
 def _unknown(value: Json) -> list[str]:
-    """Warnings about a custom object in a version that does not exist: it has no fields."""
+    """Return warnings about a custom object in a version that does not exist."""
     others = set(value) - {"kind", "apiVersion", "metadata"}
     return [f'unknown field "{each}"' for each in sorted(others)]
 
@@ -214,10 +214,10 @@ def _unknown(value: Json) -> list[str]:
 def decoded_object(
     value: Json, resource: ServedResource, *, keeps_nulls: bool = False
 ) -> tuple[Json, list[str]]:
-    """An object of a kind from a value, and messages of strict decoding about unknown members.
+    """Decode an object of a kind; return it with messages about unknown members.
 
     Raises:
-        DecodeError: the value is an object of another kind, or its kind cannot hold it.
+        DecodeError: the value is an object of another kind, or does not match its kind.
     """
     kind = resource.kind
     stated, version = value.get("kind"), value.get("apiVersion")
@@ -232,7 +232,7 @@ def decoded_object(
 
 
 def _read_as_stated(value: Json) -> None:
-    """Refuse a value that is not even an object of the kind that it states."""
+    """Refuse a value that does not even match its own kind."""
     group, _, version = str(value.get("apiVersion") or "").rpartition("/")
     name = kind_versions().get((group, version, value.get("kind", "")))
     if name is not None:
@@ -240,7 +240,7 @@ def _read_as_stated(value: Json) -> None:
 
 
 def _decoded(value: Json, resource: ServedResource, *, keeps_nulls: bool) -> tuple[Json, list[str]]:
-    """An object as its kind holds it, and the paths of unknown members."""
+    """Decode an object by its kind; return it with the paths of unknown members."""
     if resource.definition is not None:
         return read_custom(value, resource, keeps_nulls=keeps_nulls)
     found = Decoding()
@@ -250,7 +250,7 @@ def _decoded(value: Json, resource: ServedResource, *, keeps_nulls: bool) -> tup
 
 
 def _mark_reset(value: Json, item: Json) -> None:
-    """Keep an explicitly emptied list of managers, which ends their tracking."""
+    """Keep an explicitly empty list of managers, which ends the tracking of fields."""
     metadata = value.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") in ([], [{}]):
         item["metadata"]["managedFields"] = [{}]
@@ -265,7 +265,7 @@ def _without_type(item: Json) -> Json:
 
 
 def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKindError:
-    """The error about an object of another kind or version."""
+    """Return the error about an object of another kind or version."""
     group, _, last = str(version or "").rpartition("/")
     if resource.definition is not None and stated == resource.kind.kind:
         return OtherKindError("", is_known=True)
@@ -284,11 +284,11 @@ _OLD_VERSIONS: Final = frozenset(
         "v1alpha1", "v1alpha2", "v1alpha3", "v1beta1", "v1beta2", "v1beta3", "v2beta1", "v2beta2",
     }
 )  # fmt: skip
-"""Versions in which kube-apiserver can still read some kinds without serving them."""
+"""Versions of some kinds that kube-apiserver can read without serving them."""
 
 
 def _is_readable(group: str, version: str, kind: Any) -> bool:
-    """Return whether kube-apiserver has a kind in a version."""
+    """Return whether kube-apiserver can read a kind in a version."""
     known = kind_versions()
     if (group, version, kind) in known:
         return True

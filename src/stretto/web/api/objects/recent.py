@@ -1,13 +1,13 @@
-"""Answers about texts that recur: the objects of one template differ in their names only."""
+"""Cache for functions of recurring texts: objects of one template differ only in their names."""
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 _KEPT: Final = 256
-"""Answers that are kept."""
+"""Number of cached results."""
 _LARGEST: Final = 16 << 10
-"""Bytes of the largest text whose answer is kept: hostile texts use at most 4 MiB."""
+"""Maximum size in bytes of a text whose result is cached: hostile texts use at most 4 MiB."""
 
 Answer = TypeVar("Answer")
 Rest = ParamSpec("Rest")
@@ -16,7 +16,7 @@ Rest = ParamSpec("Rest")
 def recent(
     function: Callable[Concatenate[bytes, Rest], Answer],
 ) -> Callable[Concatenate[bytes, Rest], Answer]:
-    """Keep the latest answers of a pure function of a text; callers do not change them."""
+    """Cache the latest results of a pure function of a text; callers must not change them."""
     kept = lru_cache(_KEPT)(function)
 
     def answered(text: bytes, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Answer:

@@ -1,4 +1,4 @@
-"""Decoding of objects that recur: those of one template share a spec, and differ in their names."""
+"""Decoding of recurring objects: those of one template have equal specs and different names."""
 
 from typing import Any, Final
 
@@ -11,11 +11,11 @@ from stretto.web.api.objects.recent import recent
 Json = dict[str, Any]
 
 _ANY_NAME: Final = "x"
-"""Stands for the name of an object in the text by which its decoded form is found."""
+"""Placeholder for the name of an object in the cache key of its decoded form."""
 
 
 def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
-    """An object as Go decodes it; a spec that recurs is decoded once.
+    """Decode an object as Go does; a recurring spec is decoded once.
 
     Raises:
         DecodeError: a value has the wrong type.
@@ -27,7 +27,7 @@ def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
     if not text:  # the order of unknown members and the paths of messages need the whole object
         return decode(value, kind, found)
     rest = _decoded_rest({**value, "spec": {}}, kind, found)
-    if "spec" not in rest:  # Go omits it where it is empty
+    if "spec" not in rest:  # Go omits an empty spec
         found.unknown.clear()
         return decode(value, kind, found)
     rest["spec"] = msgspec.json.decode(text)
@@ -35,7 +35,7 @@ def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
 
 
 def _decoded_rest(value: Json, kind: StructType, found: Decoding) -> Json:
-    """An object without its spec; new ones of one template and second differ in their names.
+    """Decode an object without its spec; new objects of a template differ only in their names.
 
     Raises:
         DecodeError: a value has the wrong type.
@@ -53,7 +53,7 @@ def _decoded_rest(value: Json, kind: StructType, found: Decoding) -> Json:
 
 
 def _known(value: Json, kind: StructType) -> bytes:
-    """A decoded value as JSON; empty if it has unknown members or cannot be decoded."""
+    """Return a decoded value as JSON; empty if it has unknown members or cannot be decoded."""
     try:
         return _decoded(msgspec.json.encode(value), kind)
     except DecodeError:

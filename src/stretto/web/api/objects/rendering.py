@@ -1,4 +1,4 @@
-"""Objects in the form for clients, and in the form for the store.
+"""Conversion of objects to the form for clients, and to the form for the store.
 
 The store assigns uid, version and times, so a stored body does not contain them.
 """
@@ -14,15 +14,15 @@ Json = dict[str, Any]
 
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 ASSIGNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "selfLink")
-"""Metadata that the store holds outside the body."""
+"""Metadata that the store keeps outside the body."""
 
 
 def rendered(record: Record, kept: Json | None = None) -> Json:
-    """The object of a record.
+    """Return the object of a record.
 
     Args:
         record: the record.
-        kept: what its body encodes; ``None`` decodes it.
+        kept: the decoded body; if ``None``, the body is decoded.
     """
     item: Json = msgspec.json.decode(record.body) if kept is None else dict(kept)
     metadata = dict(item.get("metadata") or {})
@@ -44,9 +44,9 @@ def rendered(record: Record, kept: Json | None = None) -> Json:
 
 
 def item_text(record: Record) -> bytes:
-    """The object of a record in a list: its JSON without kind and version.
+    """Return the object of a record in a list: its JSON without kind and version.
 
-    Only metadata and, for a bound pod, the spec are read; all else is copied.
+    Only metadata and, for a bound pod, the spec are decoded; everything else is copied.
     """
     item = _RAW(record.body)
     item.pop("kind", None)
@@ -77,15 +77,15 @@ def _text(value: Any) -> msgspec.Raw:
 
 
 def _seconds(time: str) -> str:
-    """A time without its fraction, as objects show it."""
+    """Return a time without its fraction, as in objects."""
     return time if "." not in time else f"{time.partition('.')[0]}Z"
 
 
 def kept_form(item: Json, kind: Kind, *, is_custom: bool = False) -> Json:
-    """What the store keeps of an object.
+    """Return the form of an object in the store.
 
-    It states the version of the stored kind; that of a custom object, whose definition may change
-    its storage version, the version in which it is stored.
+    Its apiVersion is that of the stored kind. A custom object has its storage version, because its
+    definition may change the storage version later.
     """
     metadata = {key: each for key, each in item["metadata"].items() if key not in ASSIGNED}
     version = item.get("apiVersion", kind.api_version) if is_custom else kind.api_version

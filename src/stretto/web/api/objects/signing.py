@@ -22,7 +22,7 @@ def state_requester(item: Json, user: User) -> None:
 
 
 def stamp_conditions(state: ApiState, item: Json, old: Json) -> None:
-    """Set the times of conditions that the request leaves out."""
+    """Set the times of conditions that have none in the request."""
     status = item.get("status") or {}
     since = {
         (each.get("type"), each.get("status")): each.get("lastTransitionTime")

@@ -1,7 +1,7 @@
 """Preparation of each kind before it is stored: generation, status, initial values.
 
-A strategy is the part of a kind's life that no schema describes. Kinds without an entry have the
-default one.
+A strategy contains the behaviour of a kind that no schema describes. Kinds without an entry have
+the default strategy.
 """
 
 from collections.abc import Mapping
@@ -24,19 +24,19 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Strategy:
-    """How objects of a kind are prepared."""
+    """Strategy for preparing objects of a kind."""
 
     #: True if ``metadata.generation`` counts changes.
     counts: bool = False
-    #: True if a new object keeps the status of the request.
+    #: True if a new object keeps the status in the request.
     keeps_status: bool = False
-    #: The error in a name.
+    #: Returns the problems of a name.
     name_rule: NameRule = dns_subdomain
     #: True if a PUT of a name that does not exist creates the object.
     creates_on_update: bool = False
     #: True if an update needs a resource version.
     needs_version: bool = False
-    #: Parts of the object besides ``spec`` whose change counts.
+    #: Fields besides the metadata whose change increments the generation.
     counted: tuple[str, ...] = ("spec",)
 
 
@@ -73,7 +73,7 @@ _WHOLE: Final = (
     "globalDefault",
     "preemptionPolicy",
 )
-"""Parts that count in kinds without a spec."""
+"""Fields whose change counts in kinds without a spec."""
 STATUS_ONLY: Final = frozenset(
     {
         ("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim"),
@@ -83,7 +83,7 @@ STATUS_ONLY: Final = frozenset(
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
     }
 )  # fmt: skip
-"""Kinds whose metadata a write of the status does not change."""
+"""Kinds for which a write of the status does not change the metadata."""
 SIGNING_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
 _RBAC: Final = "rbac.authorization.k8s.io"
 _STORAGE: Final = "storage.k8s.io"
@@ -103,7 +103,7 @@ _CONDITIONAL: Final = frozenset(
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
     }
 )  # fmt: skip
-"""Kinds whose updates need a resource version."""
+"""Kinds whose updates require a resource version."""
 
 _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("", "Namespace"): {"name_rule": dns_label},
@@ -137,7 +137,7 @@ def strategy_of(resource: ServedResource) -> Strategy:
 
 
 _STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {}
-"""Strategies by group and kind, made when they are first used."""
+"""Cache of strategies by group and kind."""
 
 
 def _made(resource: ServedResource, key: tuple[str, str]) -> Strategy:
@@ -165,7 +165,7 @@ def keep_status(item: Json, old: Json) -> None:
 
 
 def count_generation(item: Json, old: Json, strategy: Strategy, resource: ServedResource) -> None:
-    """Count a change of the spec in the generation."""
+    """Increment the generation if the spec has changed."""
     before = old["metadata"].get("generation", 0)
     if not strategy.counts:
         generation = before
@@ -186,6 +186,6 @@ def count_generation(item: Json, old: Json, strategy: Strategy, resource: Served
 
 
 def _content(item: Json, resource: ServedResource) -> Json:
-    """A custom object without the parts that do not count for the generation."""
+    """Return a custom object without the parts that do not count for the generation."""
     left = {"metadata", "kind", "apiVersion"} | ({"status"} if resource.has_status else set())
     return {key: each for key, each in item.items() if key not in left}

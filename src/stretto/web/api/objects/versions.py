@@ -1,7 +1,7 @@
-"""The served and the stored form of objects, also of resources that share those of another version.
+"""Served and stored forms of objects, including those that several resources share.
 
-In the first version of autoscalers, annotations hold the values that have no field. Events of the
-newer group differ in the names of members.
+In the first version of autoscalers, annotations contain the values that have no field. Events of
+the newer group have other names of members.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,23 +29,23 @@ _CURRENT: Final = "currentCPUUtilizationPercentage"
 
 @dataclass(frozen=True)
 class VersionForms:
-    """How the objects of one version are stored in another."""
+    """Conversion between the served version and the stored version of objects."""
 
-    #: From the served to the stored form.
+    #: Converts the served to the stored form.
     to_stored: Callable[[Json], Json]
-    #: From the stored to the served form.
+    #: Converts the stored to the served form.
     to_served: Callable[[Json], Json]
 
 
 def shown_form(resource: ServedResource, item: Json, memory: ReviewMemory) -> Json:
-    """A stored object in the served version, with the fields that Go encodes."""
+    """Return a stored object in the served version, with the fields that Go encodes."""
     return shown_forms(resource, [item], memory)[0]
 
 
 def shown_forms(
     resource: ServedResource, items: Sequence[Json], memory: ReviewMemory
 ) -> list[Json]:
-    """Stored objects in the served version, with the fields that Go encodes.
+    """Return stored objects in the served version, with the fields that Go encodes.
 
     Args:
         resource: the served version.
@@ -54,7 +54,7 @@ def shown_forms(
 
     Raises:
         PendingReviewsError: a webhook must convert them, and has not answered yet.
-        ApiError: it fails.
+        ApiError: the conversion fails.
     """
     if resource.definition is not None:
         found = shown_custom(items, resource, memory)
@@ -66,7 +66,7 @@ def shown_forms(
 
 
 def _shown_built_in(resource: ServedResource, item: Json) -> Json:
-    """A stored object of a kind of Kubernetes in the served version."""
+    """Return a stored object of a kind of Kubernetes in the served version."""
     if not resource.struct.fields:
         return item
     return decode_recurring(_without_type(served_form(resource, item)), resource.struct, Decoding())
@@ -77,7 +77,7 @@ def _without_type(item: Json) -> Json:
 
 
 def stored_form(resource: ServedResource, item: Json) -> Json:
-    """An object in the version that the store keeps."""
+    """Return an object in the stored version."""
     forms = _FORMS.get((resource.group, resource.kind.version, resource.resource))
     kind = resource.stored
     found = struct_of_kind(kind.group, kind.version, kind.kind)
@@ -89,7 +89,7 @@ def stored_form(resource: ServedResource, item: Json) -> Json:
 
 
 def served_form(resource: ServedResource, item: Json) -> Json:
-    """An object in the version that is served; one that is in it already stays."""
+    """Return an object in the served version; an object in this version does not change."""
     forms = _FORMS.get((resource.group, resource.kind.version, resource.resource))
     if forms is None or item.get("apiVersion") == resource.kind.api_version:
         return item
@@ -97,7 +97,7 @@ def served_form(resource: ServedResource, item: Json) -> Json:
 
 
 def _second(item: Json) -> Json:
-    """An autoscaler of the first version in the second one."""
+    """Convert an autoscaler from the first version to the second."""
     notes = dict(item["metadata"].get("annotations") or {})
     spec, status = dict(item.get("spec") or {}), dict(item.get("status") or {})
     spec |= {key: found for key in _SPEC if (found := _taken(notes, key)) is not None}
@@ -120,7 +120,7 @@ def _second(item: Json) -> Json:
 
 
 def _first(item: Json) -> Json:
-    """An autoscaler of the second version in the first one."""
+    """Convert an autoscaler from the second version to the first."""
     notes = dict(item["metadata"].get("annotations") or {})
     spec, status = dict(item.get("spec") or {}), dict(item.get("status") or {})
     percent, others = _split(spec.pop("metrics", None), "target")
@@ -146,7 +146,7 @@ def _cpu(member: str, value: Json) -> Json:
 
 
 def _split(metrics: list[Json] | None, member: str) -> tuple[int | None, list[Json]]:
-    """The percentage of the first metric of CPU, and the other metrics."""
+    """Return the percentage of the first CPU metric, and the other metrics."""
     others, percent = [], None
     for each in metrics or ():
         resource = each.get("resource") or {}
@@ -159,7 +159,7 @@ def _split(metrics: list[Json] | None, member: str) -> tuple[int | None, list[Js
 
 
 def _taken(notes: dict[str, str], name: str) -> Any:
-    """The value of an annotation, which is removed; ``None`` if it is absent or no JSON."""
+    """Remove and return an annotation's value; ``None`` if it is absent or not JSON."""
     text = notes.pop(f"{_NOTES}{name}", None)
     try:
         return None if text is None else msgspec.json.decode(text)
@@ -168,7 +168,7 @@ def _taken(notes: dict[str, str], name: str) -> Any:
 
 
 def _renamed(names: Mapping[str, str]) -> Callable[[Json], Json]:
-    """An object with other names of some members."""
+    """Return a function that renames some members of an object."""
     return lambda item: {names.get(key, key): each for key, each in item.items()}
 
 

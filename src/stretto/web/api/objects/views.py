@@ -1,4 +1,4 @@
-"""Records in the form for watches, once for all watches: decoded objects and encoded events."""
+"""Records in the form for watches, computed once for all watches: objects and encoded events."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
@@ -10,90 +10,91 @@ Json = dict[str, Any]
 Made = TypeVar("Made")
 
 _KEPT: Final = 4096
-"""Entries of each kind: watches read a change soon after it was made, or not at all."""
+"""Maximum entries of each cache: watches read a change soon after it happens, or never."""
 _KEPT_BATCHES: Final = 4
-"""Batches of each form: many watches are woken by one group of writes."""
+"""Maximum batches of each form: one group of writes wakes many watches."""
 _FORMS: Final = 64
-"""Forms of batches: kinds as clients accept them."""
+"""Maximum forms of batches: combinations of kind and accepted form."""
 _LARGE: Final = 32 << 10
-"""Bytes of a body beyond which nothing is kept, so that the memory is bounded in bytes too."""
+"""Maximum body size in bytes for caching, so that the memory is bounded in bytes too."""
 
 
 class RecordViews:
-    """A bounded memory of decoded objects and of encoded events; large ones are made each time."""
+    """Bounded cache of decoded objects and encoded events; large ones are not cached."""
 
     def __init__(self, kept: int = _KEPT) -> None:
-        """Keep at most that many of each."""
+        """Keep at most this many entries of each."""
         self._items: _Latest[Json] = _Latest(kept)
         self._events: _Latest[bytes] = _Latest(kept)
         self._converted: _Latest[Json] = _Latest(kept)
         self._batches: _Latest[BatchViews] = _Latest(_FORMS)
 
     def item(self, record: Record) -> Json:
-        """The object of a record; it must not be changed."""
+        """Return the object of a record; callers must not change it."""
         if len(record.body) > _LARGE:
             return rendered(record)
         return self._items.get(_state(record), lambda: rendered(record))
 
     def event(self, record: Record, form: Hashable, make: Callable[[], bytes]) -> bytes:
-        """An encoded event about a record, in some form."""
+        """Return an encoded event about a record, in some form."""
         if len(record.body) > _LARGE:
             return make()
         return self._events.get((_state(record), form), make)
 
     def converted(self, record: Record, form: Hashable) -> Json | None:
-        """The object of a record as a webhook has converted it; ``None`` if it is not kept."""
+        """Return the object of a record as converted by a webhook; ``None`` if it is not cached."""
         return self._converted.find((_state(record), form))
 
     def keep_converted(self, record: Record, form: Hashable, item: Json) -> None:
-        """Keep a converted object; it must not be changed."""
+        """Cache a converted object; callers must not change it."""
         if len(record.body) <= _LARGE:
             self._converted.get((_state(record), form), lambda: item)
 
     def batches(self, form: Hashable) -> "BatchViews":
-        """The encoded batches of one form, which all watches of that form share."""
+        """Return the encoded batches of one form, which all watches of this form share."""
         return self._batches.get(form, BatchViews)
 
 
 class BatchViews:
-    """Changes that many watches yield together, encoded once for all of them.
+    """Batches of changes that many watches send, encoded once for all of them.
 
-    Watches of one kind get the same objects from the history of the store, so that a batch is known
-    by the identities of its first and its last change and by its size.
+    Watches of one kind get the same objects from the history of the store. Therefore the identities
+    of the first and the last change and the size identify a batch.
     """
 
     def __init__(self) -> None:
-        """Without batches."""
+        """Create a cache without batches."""
         self._kept: _Latest[tuple[Sequence[WatchEvent], bytes]] = _Latest(_KEPT_BATCHES)
 
     def get(self, changes: Sequence[WatchEvent], make: Callable[[], bytes]) -> bytes:
-        """The events about successive changes, of which there is at least one."""
+        """Return the encoded events of successive changes, of which there is at least one."""
         key = id(changes[0]), id(changes[-1]), len(changes)
-        # The changes are kept with their events, so that no others have their identities.
+        # The changes are kept with their events, so that their identities stay unique.
         return self._kept.get(key, lambda: (changes, make()))[1]
 
 
 def _state(record: Record) -> Hashable:
-    """The shown form of an object: if it leaves a selection, its old state with the new version.
+    """Return the identity of the shown form of an object.
 
-    The hash of a body is computed once, and equal bodies are usually the same object.
+    An object that leaves a selection is shown in its old state with the new version. The hash of a
+    body is computed once, and equal bodies are usually the same object.
     """
     return record.uid, record.version, record.body, record.node, record.deleting
 
 
 class _Latest(Generic[Made]):
-    """The values that were made last."""
+    """The most recent values."""
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
         self._values: dict[Hashable, Made] = {}
 
     def find(self, key: Hashable) -> Made | None:
-        """A value; ``None`` if it is not kept."""
+        """Return a value; ``None`` if it is not cached."""
         return self._values.get(key)
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """A value, made if it is not kept."""
+        """Return a value; create it if it is not cached."""
         found = self._values.get(key)
         if found is None:
             found = self._values[key] = make()

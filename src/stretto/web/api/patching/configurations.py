@@ -1,4 +1,4 @@
-"""Configurations of server-side apply: from a body to the merged object and its managers."""
+"""Configurations of server-side apply: decoding, and the merge into the object and its managers."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -25,29 +25,29 @@ from stretto.web.api.patching.media import APPLY_PATCH
 Json = dict[str, Any]
 
 _BEFORE: Final = "before-first-apply"
-"""The manager of the fields of an object before its first apply, if it has no managers."""
+"""Manager of an object's fields before its first apply, if the object has no managers."""
 
 
 @dataclass(frozen=True)
 class AppliedConfig:
-    """The body of an apply."""
+    """Body of an apply."""
 
     #: The configuration.
     item: Json
     #: The kind of its object.
     kind: Kind
-    #: Messages of strict decoding about its repeated keys.
+    #: Messages of strict decoding about its duplicate keys.
     problems: list[str]
 
     @property
     def place(self) -> str:
-        """Namespace and name in messages, as far as it states them."""
+        """Namespace and name for messages, if present."""
         metadata = self.item.get("metadata") or {}
         return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
 
 
 def read_config(call: Call, kind: Kind) -> AppliedConfig:
-    """The applied configuration of an object of a kind.
+    """Decode the applied configuration of an object of a kind.
 
     Raises:
         ApiError: it is malformed, or an object of another kind.
@@ -69,7 +69,7 @@ def read_config(call: Call, kind: Kind) -> AppliedConfig:
 
 
 def heed_repeated(call: Call, config: AppliedConfig) -> None:
-    """Warn of repeated keys, or refuse them."""
+    """Warn about duplicate keys, or refuse them."""
     problems = [f"{YAML_CONVERSION}{each}" for each in config.problems]
     if problems and call.options.validation == "Strict":
         raise bad_request(f"error strict decoding YAML: {problems[0]}")
@@ -80,7 +80,7 @@ def heed_repeated(call: Call, config: AppliedConfig) -> None:
 def merged(
     call: Call, config: AppliedConfig, states: tuple[Json, Json], frame: WriteFrame
 ) -> tuple[Json, Managers]:
-    """An object with an applied configuration, and its managers.
+    """Return an object with an applied configuration, and its managers.
 
     Args:
         call: the request.
@@ -89,7 +89,7 @@ def merged(
         frame: the write.
 
     Raises:
-        ApiError: the configuration does not fit, or it conflicts with other managers.
+        ApiError: the configuration does not match the schema, or conflicts with other managers.
     """
     empty, live = states
     managers = decode_managers(live["metadata"].get("managedFields"))

@@ -18,10 +18,10 @@ _PATCH_OPTIONS: Final = Kind("meta.k8s.io", "v1", "PatchOptions", "")
 
 
 def patch_type(call: Call) -> str:
-    """The media type of a patch.
+    """Return the media type of a patch.
 
     Raises:
-        ApiError: it is not served, or the options do not fit it.
+        ApiError: the media type is not served, or the options do not match it.
     """
     check_size(call.request.body)
     media = media_type(call.request.header("content-type"))

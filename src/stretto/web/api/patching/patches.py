@@ -37,26 +37,26 @@ _NO_KIND: Final = Kind("", "", "", "")
 
 @dataclass(frozen=True)
 class PatchResult:
-    """A patched object that its kind has not read yet."""
+    """A patched object that is not decoded by its kind yet."""
 
     #: The object.
     item: Json
-    #: Repeated and unknown members of the patch itself.
+    #: Duplicate and unknown members of the patch itself.
     problems: Sequence[str] = ()
-    #: A strategic patch, which messages quote instead of the object.
+    #: A strategic patch; messages quote it instead of the object.
     change: Json | None = None
     #: Type of the object; ``None`` for a custom resource.
     struct: StructType | None = None
-    #: The maps that the patch names.
+    #: The maps in the patch.
     opened: Opened = field(default_factory=dict)
 
     @property
     def is_strategic(self) -> bool:
-        """Return whether a strategic merge yielded the object."""
+        """Return whether the object is the result of a strategic merge."""
         return self.change is not None
 
     def refusal(self, why: str) -> ApiError:
-        """422 about a patched object that its kind cannot hold."""
+        """422 about a patched object that does not match its kind."""
         if self.change is None:
             text = quoted(quoted_object(self.item, self.struct, self.opened))
         else:
@@ -66,7 +66,7 @@ class PatchResult:
 
 
 def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchResult:
-    """An object with a patch applied; the object is not changed.
+    """Return an object with a patch applied; the given object does not change.
 
     Raises:
         ApiError: the patch is malformed or does not apply.
@@ -91,7 +91,7 @@ def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchRes
 
 
 def _merged(item: Json, change: Json, struct: StructType) -> Json:
-    """An object with a strategic merge patch, which never changes its type."""
+    """Return an object with a strategic merge patch, which never changes its type."""
     typed = {name: item[name] for name in ("kind", "apiVersion")}
     try:
         return {**strategic_merge(item, change, struct), **typed}
@@ -102,7 +102,7 @@ def _merged(item: Json, change: Json, struct: StructType) -> Json:
 
 
 def _operated(item: Json, operations: Any, problems: list[str], struct: StructType) -> PatchResult:
-    """An object after the operations of a JSON patch."""
+    """Return an object after the operations of a JSON patch."""
     prefix = "error decoding patch: json: cannot unmarshal"
     if not isinstance(operations, list):
         word = json_type(operations)

@@ -1,7 +1,7 @@
-"""Patched objects as messages quote them: in the order in which kube-apiserver's library writes.
+"""Patched objects as quoted in messages: in the order in which kube-apiserver's library writes.
 
-That library opens only the maps that a patch names, and writes those with sorted keys. Everything
-else keeps the text of the object, whose members have the order of Go's types.
+That library decodes only the maps in a patch, and writes them with sorted keys. Everything else
+keeps the text of the object, whose members have the order of Go's types.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,13 @@ from stretto.api.schema.types import ANY, Form, StructType, ValueType
 
 Json = dict[str, Any]
 Opened = Mapping[str, Any]
-"""The maps that a patch names, by the keys that lead to them."""
+"""The maps in a patch, by their keys."""
 
 _CLOSED: Final[Opened] = {}
 
 
 def opened_by_operations(operations: Iterable[Any]) -> Opened:
-    """The maps that the operations of a JSON patch name."""
+    """Return the maps in the operations of a JSON patch."""
     found: Json = {}
     for each in operations:
         for member in ("path", "from"):
@@ -30,17 +30,17 @@ def opened_by_operations(operations: Iterable[Any]) -> Opened:
 
 
 def opened_by_merge(change: Any) -> Opened:
-    """The maps that a merge patch names."""
+    """Return the maps in a merge patch."""
     return {key: opened_by_merge(each) for key, each in change.items() if isinstance(each, dict)}
 
 
 def quoted_object(item: Json, struct: StructType | None, opened: Opened) -> str:
-    """An object as JSON.
+    """Return an object as JSON.
 
     Args:
         item: the object.
-        struct: its type; ``None`` for a custom resource, whose text is sorted throughout.
-        opened: the maps that the patch names.
+        struct: its type; ``None`` for a custom resource, whose text is completely sorted.
+        opened: the maps in the patch.
     """
     kind = ANY if struct is None else ValueType(Form.STRUCT, find=lambda: struct)
     return msgspec.json.encode(_ordered(item, kind, opened, is_open=True)).decode()
@@ -57,7 +57,7 @@ def _ordered(value: Any, kind: ValueType, opened: Opened, *, is_open: bool) -> A
     found: Json = {}
     for name in [*known, *sorted(set(value) - set(known))]:
         if kind.form is Form.STRUCT and name not in members and name not in opened:
-            found[name] = value[name]  # as the patch writes it
+            found[name] = value[name]  # as written in the patch
             continue
         inner = members[name].type if name in members else kind.item or ANY
         below = opened.get(name, _CLOSED)

@@ -1,4 +1,4 @@
-"""Patched values as objects of their kind, with the findings of strict decoding."""
+"""Decoding of patched values by their kind, with the findings of strict decoding."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +18,10 @@ Read = Callable[[Json], tuple[Json, list[str]]]
 
 
 def read_result(call: Call, result: PatchResult, struct: StructType, read: Read) -> Json:
-    """The object that a patch yields.
+    """Return the object that results from a patch.
 
     Raises:
-        ApiError: its kind cannot hold it, or strict validation refuses it.
+        ApiError: the value does not match its kind, or strict validation refuses it.
     """
     fault = conversion_fault(result.item, struct_value(struct)) if result.is_strategic else ""
     if fault:

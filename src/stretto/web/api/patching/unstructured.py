@@ -1,4 +1,4 @@
-"""Strategically merged values as structs of Go: errors of the conversion, with its texts."""
+"""Errors of the conversion of strategically merged values to structs of Go, with its texts."""
 
 from typing import Any, Final
 
@@ -13,13 +13,13 @@ _KINDS: Final = {
     Form.INT64: "int64",
     Form.DOUBLE: "float64",
 }
-"""Kinds of Go's reflection for scalars that have no decoder of their own."""
+"""Kinds in Go's reflection of scalars without their own decoder."""
 _CONVERTIBLE: Final = frozenset({("int64", "string"), ("float64", "int32"), ("float64", "int64")})
-"""Pairs of kinds between which Go converts and the conversion of objects does not."""
+"""Pairs of kinds that Go converts, but the conversion of objects does not."""
 
 
 def conversion_fault(value: Any, kind: ValueType) -> str:
-    """Why a value does not fit its type; empty if it does."""
+    """Return why a value does not match its type; empty if it does."""
     if value is None or kind.form is Form.ANY:
         return ""
     if kind.form is Form.STRUCT:
@@ -67,7 +67,7 @@ def _scalar(value: Any, kind: ValueType) -> str:
 
 
 def _decoded(value: Any, kind: ValueType) -> str:
-    """The fault of a scalar that has a decoder of its own, such as a quantity or a time."""
+    """Return the error of a scalar with its own decoder, such as a quantity or a time."""
     if kind.form is Form.BYTES and not isinstance(value, str):
         return f"cannot restore slice from {reflected_kind(value)}"
     alone = StructType("", {"value": FieldType("value", kind)})

@@ -1,1 +1,1 @@
-"""Which objects a list or a watch selects: label and field selectors, pages, versions."""
+"""Selection of objects in a list or a watch: label and field selectors, pages, versions."""

@@ -1,4 +1,4 @@
-"""Field selectors: the fields of each kind, and the errors of all others."""
+"""Field selectors: the supported fields of each kind, and the errors of all others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,10 +56,10 @@ class FieldTerm:
 
 
 def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
-    """The comparisons of a field selector.
+    """Parse the comparisons of a field selector.
 
     Raises:
-        ApiError: it is malformed, or names a field that the kind does not support.
+        ApiError: it is malformed, or contains a field that the kind does not support.
     """
     terms = []
     for part in _split(text):
@@ -76,7 +76,7 @@ def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that no backslash escapes."""
+    """Split a text at commas that no backslash escapes."""
     parts, current, escaped = [], "", False
     for each in text:
         if escaped:
@@ -101,7 +101,7 @@ def _term(part: str) -> FieldTerm | None:
 
 
 def _unescaped(value: str) -> str:
-    """A value whose backslashes escape a comma, an equals sign or a backslash.
+    """Unescape a value in which a backslash escapes a comma, an equals sign or a backslash.
 
     Raises:
         ApiError: another character follows a backslash, or none does.
@@ -132,7 +132,7 @@ def _check(field: str, resource: ServedResource) -> None:
 
 
 _CONVERTED: Final[frozenset[str]] = frozenset()
-"""Groups whose kinds all answer like those with fields of their own."""
+"""Groups whose kinds all use the messages of kinds with their own fields."""
 
 
 def matches_fields(item: Json, terms: tuple[FieldTerm, ...]) -> bool:
@@ -141,7 +141,7 @@ def matches_fields(item: Json, terms: tuple[FieldTerm, ...]) -> bool:
 
 
 def field_text(item: Json, field: str) -> str:
-    """The value of a field as text."""
+    """Return the value of a field as text."""
     if field == "source":
         source = item.get("source") or {}
         return str(source.get("component") or item.get("reportingComponent") or "")

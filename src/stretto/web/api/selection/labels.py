@@ -1,4 +1,4 @@
-"""Label selectors as kube-apiserver parses them, with its messages."""
+"""Label selectors as parsed by kube-apiserver, with its messages."""
 
 import re
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class LabelTerm:
 
 
 class _Parser:
-    """A parser of one text."""
+    """Parser of one text."""
 
     def __init__(self, text: str) -> None:
         self._tokens = [match[1] for match in _TOKEN.finditer(text)]
@@ -147,10 +147,10 @@ class _Parser:
 
 
 def parse_labels(text: str) -> tuple[LabelTerm, ...]:
-    """The requirements of a label selector; none for an empty text.
+    """Parse the requirements of a label selector; empty for an empty text.
 
     Raises:
-        ApiError: it is malformed.
+        ApiError: the selector is malformed.
     """
     return _Parser(text).terms()
 

@@ -1,4 +1,4 @@
-"""Options of lists and watches, checked together as kube-apiserver does."""
+"""Options of lists and watches, validated together as in kube-apiserver."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
 _DIGITS: Final = 19
-"""Digits of a resource version that fits 64 bits in any case."""
+"""Maximum digits of a resource version that certainly fits into 64 bits."""
 _LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "")
 
 
@@ -31,26 +31,26 @@ class Selection:
     labels: tuple[LabelTerm, ...] = ()
     #: Field comparisons.
     fields: tuple[FieldTerm, ...] = ()
-    #: Greatest number of items; 0 for all.
+    #: Maximum number of items; 0 for all.
     limit: int = 0
     #: Token of the next page.
     token: str = ""
-    #: Version as stated.
+    #: Resource version, as text.
     version: str = ""
-    #: How the version counts.
+    #: ``resourceVersionMatch``: how the version is used.
     match: str = ""
     #: Seconds after which a watch ends; 0: no limit.
     timeout: float = 0.0
-    #: True if a watch reports its progress.
+    #: True if a watch sends bookmarks.
     bookmarks: bool = False
-    #: True if a watch begins with the present objects.
+    #: True if a watch begins with the current objects.
     initial_events: bool | None = None
     #: Ranges of hashes; ``None`` for all.
     shards: ShardSelector | None = None
 
     @property
     def is_everything(self) -> bool:
-        """Return whether nothing but the namespace selects."""
+        """Return whether only the namespace selects."""
         return not self.labels and not self.fields and self.shards is None
 
     def matches(self, item: Json) -> bool:
@@ -67,7 +67,7 @@ class Selection:
 
 
 def selection_of(call: Call) -> Selection:
-    """The selection of a request.
+    """Return the selection of a request.
 
     Raises:
         ApiError: an option is malformed, or two options contradict each other.
@@ -146,10 +146,10 @@ def _match_causes(found: Selection) -> list[tuple[str, str, str]]:
 
 
 def version_number(text: str, *, watches: bool = False) -> int:
-    """A resource version.
+    """Parse a resource version.
 
     Raises:
-        ApiError: it is no number of 64 bits.
+        ApiError: the text is not a 64-bit number.
     """
     is_number = text.isascii() and text.isdigit()
     if not is_number or len(text) > _DIGITS:

@@ -1,4 +1,4 @@
-"""Pages of lists: the tokens that continue them, and the states that they show."""
+"""Pages of lists: their continue tokens, and the states that they show."""
 
 import base64
 from collections import OrderedDict
@@ -17,10 +17,10 @@ _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 
 
 class Snapshots:
-    """Recent lists, so that later pages show the state of the first."""
+    """Recent lists, so that later pages show the state of the first page."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Create an empty cache."""
         self._lists: OrderedDict[tuple[Kind, int], Sequence[Record]] = OrderedDict()
 
     def keep(self, kind: Kind, version: int, records: Sequence[Record]) -> None:
@@ -31,11 +31,11 @@ class Snapshots:
             self._lists.popitem(last=False)
 
     def at(self, kind: Kind, version: int) -> Sequence[Record] | None:
-        """All objects of a kind at a version; ``None`` if they are not kept."""
+        """Return all objects of a kind at a version; ``None`` if they are not kept."""
         return self._lists.get((kind, version))
 
     def forget(self, kinds: Sequence[Kind] = ()) -> None:
-        """Drop the lists of some kinds, or all: later pages are expired."""
+        """Drop the lists of some kinds, or all; later pages are then expired."""
         for key in list(self._lists):
             if not kinds or key[0] in kinds:
                 del self._lists[key]
@@ -53,16 +53,16 @@ class PageToken(msgspec.Struct):
 
 
 def encode_token(version: int, start: str) -> str:
-    """The token of a page: version of the list and first key."""
+    """Encode the token of a page: version of the list and first key."""
     text = msgspec.json.encode(PageToken(_TOKEN_VERSION, version, start))
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
 def decode_token(token: str) -> PageToken:
-    """The content of a token.
+    """Decode a token.
 
     Raises:
-        ApiError: it is malformed.
+        ApiError: the token is malformed.
     """
     prefix = "invalid continue token: continue key is not valid: "
     try:

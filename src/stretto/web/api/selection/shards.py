@@ -1,4 +1,4 @@
-"""Shards of lists and watches: the objects whose hash is in some ranges.
+"""Shards of lists and watches: the objects whose hash is in given ranges.
 
 ``shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`` selects about half
 of the objects; ``||`` joins ranges. The hash is FNV-1a with 64 bits.
@@ -15,11 +15,11 @@ from stretto.web.api.failures import ApiError, internal
 _BASIS: Final = 0xCBF29CE484222325
 _PRIME: Final = 0x100000001B3
 _END: Final = 1 << 64
-"""The first number that is no hash."""
+"""The first number beyond the hashes."""
 _DIGITS: Final = 16
 """Digits of a hash in base 16."""
 _KNOWN_HASHES: Final = 1 << 17
-"""Hashes that are cached: each shard of a large list needs them again."""
+"""Number of cached hashes: each shard of a large list needs them again."""
 _FIELDS: Final = ("object.metadata.uid", "object.metadata.namespace")
 _CALL: Final = re.compile(r"shardRange\s*\((.*)\)", re.DOTALL)
 _TEXT: Final = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
@@ -32,7 +32,7 @@ class ShardSelector:
 
     #: ``uid`` or ``namespace``.
     field: str
-    #: First hash and first further hash of each range.
+    #: (first hash, hash after the last) of each range.
     ranges: tuple[tuple[int, int], ...]
 
     def selects(self, uid: str, namespace: str) -> bool:
@@ -41,7 +41,7 @@ class ShardSelector:
         return any(start <= found < end for start, end in self.ranges)
 
     def __str__(self) -> str:
-        """The selector as lists state it."""
+        """Return the selector in the form of the parameter."""
         return " || ".join(
             f"shardRange(object.metadata.{self.field}, '{start:#018x}', '{end:#018x}')"
             for start, end in self.ranges
@@ -57,7 +57,7 @@ def _hash(value: str) -> int:
 
 
 def parse_shards(text: str) -> ShardSelector | None:
-    """The shards of a request; ``None`` without the parameter.
+    """Parse the shards of a request; ``None`` without the parameter.
 
     Raises:
         ApiError: the selector is malformed.
@@ -80,7 +80,7 @@ def parse_shards(text: str) -> ShardSelector | None:
 
 
 def _range(text: str) -> tuple[str, int, int]:
-    """The field of a range, its first hash and its first further hash."""
+    """Parse a range: its field, its first hash, and the hash after its last."""
     call = _CALL.fullmatch(text)
     if call is None:
         raise _invalid(f"unexpected expression {quoted(text)}; {_FORMS}")
@@ -100,7 +100,7 @@ def _range(text: str) -> tuple[str, int, int]:
 
 
 def _number(argument: str, name: str) -> int:
-    """A bound of a range."""
+    """Parse a bound of a range."""
     match = _TEXT.fullmatch(argument)
     if match is None:
         word = "int64" if argument.isdigit() else argument

@@ -1,1 +1,1 @@
-"""Open watches: the events that they send, and when."""
+"""Open watches: their events and their timing."""

@@ -1,4 +1,4 @@
-"""Objects of watches that a webhook converts: once for each version, and selected afterwards."""
+"""Objects of watches that a webhook converts: once per version, and selected afterwards."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ Json = dict[str, Any]
 
 
 def converted_items(call: Call, records: Sequence[Record], views: RecordViews) -> list[Json]:
-    """The objects of records in the version of a watch; those not known yet in one review.
+    """Return the objects of records in a watch's version; new ones are converted in one review.
 
     Raises:
         PendingReviewsError: the webhook has not answered yet.
-        ApiError: it fails.
+        ApiError: the conversion fails.
     """
     new = [each for each in records if views.converted(each, call.resource) is None]
     made = shapes(call, [views.item(each) for each in new])
@@ -32,22 +32,23 @@ def converted_items(call: Call, records: Sequence[Record], views: RecordViews) -
 
 
 class ConvertedSelection:
-    """Which objects a watch shows, by their labels and fields in its version."""
+    """The objects that a watch shows, selected by labels and fields in its version."""
 
     def __init__(self, selection: Selection) -> None:
-        """Without any object."""
+        """Create a selection without objects."""
         self._selection = selection
         self._shown: dict[str, Json] = {}
 
     def follow(self, item: Json) -> None:
-        """Record an object that the client of the watch has, if it is selected."""
+        """Record an object that the watch's client has, if it is selected."""
         if self._selection.matches(item):
             self._shown[item["metadata"]["uid"]] = item
 
     def change(self, word: str, item: Json) -> tuple[str, Json] | None:
-        """A change in the view of the selection: its word and its object; ``None`` for no change.
+        """Return a change in the view of the selection: its type and object.
 
-        An object that is no longer selected is deleted in its last selected state.
+        ``None`` if unaffected. An object that is no longer selected is deleted in its last selected
+        state.
         """
         if self._selection.is_everything:
             return word, item

@@ -24,11 +24,11 @@ _BOOKMARK_SECONDS: Final = 60.0
 
 
 class _StreamChange(NamedTuple):
-    """One change that a watch yields."""
+    """One change that a watch sends."""
 
-    #: Type of the event; ``_KNOWN`` for an object that the client has.
+    #: Type of the event; ``_KNOWN`` for an object that the client already has.
     word: str
-    #: The object; ``None`` for the end of the present objects.
+    #: The object; ``None`` for the end of the initial objects.
     record: Record | None
 
 
@@ -59,7 +59,7 @@ class EventStream:
         self._version = plan.since
 
     def call_once(self, wake: Callable[[], None]) -> None:
-        """Call a function once there may be more events."""
+        """Call a function once when more events may be available."""
         self._wake = wake
         self._state.storage.signals.call_once(self._kind, wake)
 
@@ -71,7 +71,7 @@ class EventStream:
             self._state.storage.signals.forget(self._kind, self._wake)
 
     def poll(self) -> Sequence[bytes] | None:
-        """Events that can be sent now; ``None`` at the end.
+        """Return the events that can be sent now; ``None`` at the end.
 
         Raises:
             PendingReviewsError: a webhook must convert them, and has not answered yet.
@@ -97,7 +97,7 @@ class EventStream:
         return chunks + self._progress()
 
     def _shared_batches(self) -> BatchViews | None:
-        """Batches for all watches of the same objects; ``None`` for a selection of its own."""
+        """Return the batches for all watches of the same objects; ``None`` with a selection."""
         selection, accepted = self._plan.selection, self._plan.accepted
         if self._converts or accepted.form == "Table" or not selection.is_everything:
             return None
@@ -105,7 +105,7 @@ class EventStream:
         return self._state.views.batches((kind, accepted, selection.namespace))
 
     def _shared_lines(self, batches: BatchViews) -> list[bytes]:
-        """The next changes as events, encoded once for all watches that yield the same ones."""
+        """Return the next changes as events, encoded once for all watches with the same changes."""
         changes = self._watch.poll(_BATCH)
         if not changes:
             return []
@@ -116,7 +116,7 @@ class EventStream:
         return [lines] if lines else []
 
     def _shown(self, changes: Sequence[WatchEvent]) -> list[_StreamChange]:
-        """The changes of the namespace that the stream has not received yet."""
+        """Return the changes of the namespace that the stream has not received yet."""
         namespace = self._plan.selection.namespace
         return [
             _StreamChange(change.type.name, change.record)
@@ -132,15 +132,15 @@ class EventStream:
         return found is not None and found.generation == known.generation
 
     def _failure(self, error: ApiError) -> bytes:
-        """The last event of a watch that fails."""
+        """Return the last event of a watch that fails."""
         self.close()
         return event("ERROR", status_of(error), self._plan.accepted.media)
 
     def _next_batch(self) -> list[_StreamChange]:
-        """The next changes.
+        """Return the next changes.
 
         Raises:
-            TooOldError: they are not kept.
+            TooOldError: the changes are not kept.
         """
         if not self._started:
             self._started = True
@@ -153,7 +153,7 @@ class EventStream:
         return self._shown(changes)
 
     def _initial(self) -> list[_StreamChange]:
-        """The objects with which the stream begins."""
+        """Return the initial objects of the stream."""
         selects = self._filter() or (lambda _: True)
         found = [_StreamChange("ADDED", each) for each in self._plan.initial if selects(each)]
         shows_all = self._plan.starts_now and self._plan.selection.initial_events is not False
@@ -165,7 +165,7 @@ class EventStream:
         return found
 
     def _lines(self, batch: Sequence[_StreamChange]) -> list[bytes]:
-        """Changes as events."""
+        """Encode changes as events."""
         shown: Iterator[Json] = iter(())
         if self._converts:
             records = [each.record for each in batch if each.record is not None]
@@ -181,7 +181,7 @@ class EventStream:
         return chunks
 
     def _converted(self, word: str, item: Json) -> list[bytes]:
-        """The event about a converted object, if the watch selects it."""
+        """Return the event about a converted object, if the watch selects it."""
         if word == _KNOWN:
             self._selected.follow(item)
             return []
@@ -189,7 +189,7 @@ class EventStream:
         return [] if change is None else [self._encoded(*change)]
 
     def _filter(self) -> Callable[[Record], bool] | None:
-        """Return whether a record is selected; ``None`` if all are."""
+        """Return a function that selects records; ``None`` if all are selected."""
         selection, views = self._plan.selection, self._state.views
         namespace = selection.namespace
         if self._converts and not selection.is_everything:
@@ -203,7 +203,7 @@ class EventStream:
         return selects
 
     def _line(self, word: str, record: Record) -> bytes:
-        """An event about a record."""
+        """Encode an event about a record."""
         accepted = self._plan.accepted
         views, call = self._state.views, self._call
         if accepted.form == "Table":

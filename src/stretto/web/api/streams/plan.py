@@ -14,13 +14,13 @@ class StreamPlan:
 
     #: The selection.
     selection: Selection
-    #: The form of objects.
+    #: The accepted form of objects.
     accepted: Accepted
-    #: Objects that the stream begins with.
+    #: Initial objects of the stream.
     initial: Sequence[Record]
-    #: Version after which changes follow.
+    #: Version from which changes are sent.
     since: int
-    #: Changes up to this version are left out.
+    #: Version up to which changes are skipped.
     after: int = 0
-    #: True if the stream begins with the present objects.
+    #: True if the stream begins with the current objects.
     starts_now: bool = False

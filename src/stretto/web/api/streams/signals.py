@@ -1,7 +1,7 @@
-"""Streams that wait for the next change of a kind: each is called once, then it must wait again.
+"""Signals for streams that wait for the next change of a kind; each signal calls a stream once.
 
-Hundreds of watches of one kind would otherwise be called at every write, although all but the first
-call find a stream that is already due.
+Otherwise every write would call hundreds of watches of one kind, although all but the first call
+find a stream that is already due.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class ChangeSignals:
             self._waiting.setdefault(kind, set()).add(wake)
 
     def forget(self, kind: Kind, wake: Wake) -> None:
-        """Do not call it any more."""
+        """Cancel a call."""
         with self._lock:
             self._waiting.get(kind, set()).discard(wake)
 

@@ -1,1 +1,1 @@
-"""Subresources: parts of an object with a path and rules of their own."""
+"""Subresources: parts of an object with a separate path and separate rules."""

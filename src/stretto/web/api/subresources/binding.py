@@ -23,7 +23,7 @@ SUCCESS: Final[Json] = {
     "status": "Success",
     "code": 201,
 }
-"""The answer to a binding or an eviction."""
+"""Response to a binding or an eviction."""
 
 
 def binding(state: ApiState, call: Call) -> ApiResponse:
@@ -58,16 +58,16 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
 
 
 def admit_part(state: ApiState, admission: AdmittedWrite) -> None:
-    """Run admission, which may change or refuse an object that is a part of another one.
+    """Run admission of an object that is a part of another one.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     state.admit(admission)
 
 
 def _check(found: StoredItem, metadata: Json) -> None:
-    """Refuse the binding of another pod, or of one that cannot be bound."""
+    """Refuse the binding of another pod, or of a pod that cannot be bound."""
     name = found.record.name
     for key, word, actual in (
         ("uid", "UID", found.record.uid),

@@ -1,4 +1,4 @@
-"""Bodies of subresources that have the kind of their object."""
+"""Bodies of subresources with the kind of their object."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +17,10 @@ Json = dict[str, Any]
 
 
 def object_body(call: Call) -> Json:
-    """The body of a request as an object of the resource, with its defaults.
+    """Decode the body of a request as an object of the resource, with its defaults.
 
     Raises:
-        ApiError: it is malformed, or names another object.
+        ApiError: it is malformed, or contains the name of another object.
     """
     request = call.request
     value, repeated = parse_body(
@@ -32,11 +32,11 @@ def object_body(call: Call) -> Json:
 
 
 ObjectChange = Callable[[Json], tuple[Json, bool]]
-"""From a stored object to the changed one, and whether the managers of its fields are set."""
+"""Maps a stored object to the changed one, and whether its field managers are set."""
 
 
 def requested_change(state: ApiState, call: Call) -> ObjectChange:
-    """The change of an object by a PUT or a PATCH of its subresource.
+    """Return the change of an object by a PUT or a PATCH of its subresource.
 
     Raises:
         ApiError: the body is malformed.

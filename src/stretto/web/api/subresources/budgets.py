@@ -1,4 +1,4 @@
-"""The writes of an eviction: a condition of the pod and a charge on its budget."""
+"""Writes of an eviction: a condition of the pod, and a charge to its budget."""
 
 from typing import Any, Final
 
@@ -22,14 +22,14 @@ _ALLOWED: Final = "DisruptionAllowed"
 
 
 def is_free(item: Json) -> bool:
-    """Return whether no budget protects a pod: it has ended, waits, or is being deleted."""
+    """Return whether no budget protects a pod: it has ended, is pending, or is being deleted."""
     phase = (item.get("status") or {}).get("phase")
     deleting = bool(item["metadata"].get("deletionTimestamp"))
     return deleting or phase in (*ENDED, "Pending")
 
 
 def targeted(state: ApiState, call: Call, found: StoredItem) -> StoredItem:
-    """A pod with the condition that states why it ends; a dry run leaves it as it is."""
+    """Return a pod with the condition of its eviction; a dry run does not change it."""
     if call.options.dry_run:
         return found
     status = found.item.get("status") or {}
@@ -47,7 +47,7 @@ def targeted(state: ApiState, call: Call, found: StoredItem) -> StoredItem:
 
 
 def charge(state: ApiState, call: Call, found: StoredItem) -> None:
-    """Take one disruption from the budget of a pod.
+    """Charge one disruption to the budget of a pod.
 
     Raises:
         ApiError: the budget allows none, or several budgets select the pod.
@@ -108,7 +108,7 @@ def _decrement(state: ApiState, call: Call, budget: Json, pod: str) -> None:
 
 
 def _why_none(status: Json) -> str:
-    """Why a budget allows no disruption."""
+    """Return why a budget allows no disruption."""
     failed = condition_of(status.get("conditions") or (), _ALLOWED) or {}
     if failed.get("status") == "False" and failed.get("reason") == "SyncFailed":
         why = failed.get("message", "")
@@ -120,7 +120,7 @@ def _why_none(status: Json) -> str:
 
 
 def _exhausted(state: ApiState, status: Json) -> list[Json]:
-    """The conditions of a budget whose last disruption is taken."""
+    """Return the conditions of a budget without remaining disruptions."""
     taken: Json = {
         "type": _ALLOWED,
         "status": "False",

@@ -43,6 +43,6 @@ def eviction(state: ApiState, call: Call) -> ApiResponse:
 
 
 def _after_condition(options: DeleteOptions) -> DeleteOptions:
-    """The options of the deletion, whose precondition holds for the pod with its condition."""
+    """Return the deletion's options, with a precondition on the pod including its condition."""
     kept = {key: each for key, each in (options.preconditions or {}).items() if key == "uid"}
     return msgspec.structs.replace(options, preconditions=kept or None)

@@ -1,4 +1,4 @@
-"""Logs, commands and tunnels, which need a node with a kubelet; simulated nodes have none."""
+"""Logs, commands and tunnels, which require a kubelet; simulated nodes have none."""
 
 from typing import Any, Final
 
@@ -14,13 +14,13 @@ Json = dict[str, Any]
 
 _LOG_OPTIONS: Final = Kind("", "v1", "PodLogOptions", "")
 _LEAST: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
-"""Numbers among the options of logs, and the least value of each."""
+"""Numeric options of logs, and the minimum of each."""
 _IN_CONTAINERS: Final = ("log", "exec", "attach")
-"""Subresources that concern one container."""
+"""Subresources of one container."""
 
 
 def kubelet(state: ApiState, call: Call) -> ApiResponse:
-    """Answer requests to a kubelet that need no kubelet."""
+    """Answer requests to a kubelet that can be answered without a kubelet."""
     name, part = call.route.name, call.route.subresource
     if part == "log":
         _check_log_options(call.request, name)
@@ -38,10 +38,10 @@ def kubelet(state: ApiState, call: Call) -> ApiResponse:
 
 
 def _refuse_pod(state: ApiState, call: Call, pod: Json) -> ApiResponse | None:
-    """The answer about a pod that no node runs; ``None`` about any other.
+    """Return the response about a pod that no node runs; ``None`` about any other pod.
 
     Raises:
-        ApiError: the pod has no such container, no node, or one that does not exist.
+        ApiError: the pod has no such container, no node, or its node does not exist.
     """
     part, name = call.route.subresource, pod["metadata"]["name"]
     if part == "proxy":
@@ -61,7 +61,7 @@ def _refuse_pod(state: ApiState, call: Call, pod: Json) -> ApiResponse | None:
 
 
 def _check_container(pod: Json, wanted: str) -> None:
-    """Refuse a container that a pod does not have, or a choice that is not unique."""
+    """Refuse a container that the pod does not have, or an ambiguous choice."""
     spec, name = pod.get("spec") or {}, pod["metadata"]["name"]
     parts = ("containers", "initContainers", "ephemeralContainers")
     names = [[each.get("name", "") for each in spec.get(part) or ()] for part in parts]
@@ -76,7 +76,7 @@ def _check_container(pod: Json, wanted: str) -> None:
 
 
 def _check_log_options(request: ApiRequest, name: str) -> None:
-    """Refuse numbers that are too small, and two beginnings."""
+    """Refuse numbers that are too small, and two start times."""
     errors: Errors = []
     for field, least in _LEAST.items():
         number = integer_parameter(request, field)
@@ -92,7 +92,7 @@ def _check_log_options(request: ApiRequest, name: str) -> None:
 
 
 def _target(text: str, kind: str) -> str:
-    """The object of a proxy request: ``name``, ``name:port`` or ``scheme:name:port``."""
+    """Return the object of a proxy request: ``name``, ``name:port`` or ``scheme:name:port``."""
     parts = text.split(":")
     if len(parts) > 3 or (len(parts) == 3 and parts[0] not in ("http", "https")):
         raise bad_request(f'invalid {kind.lower()} request "{text}"')

@@ -1,4 +1,4 @@
-"""Parts of objects with paths of their own: finalizers, approvals, parts of a running pod."""
+"""Parts of objects with separate paths: finalizers, approvals, parts of a running pod."""
 
 from typing import Any, Final
 
@@ -16,11 +16,11 @@ from stretto.web.api.writes import store_changed
 Json = dict[str, Any]
 
 _RESIZED: Final = ("resources", "resizePolicy")
-"""Members of a container that a resize may name."""
+"""Members of a container that a resize may change."""
 
 
 def finalize(state: ApiState, call: Call) -> ApiResponse:
-    """Change the finalizers of a namespace; without any it goes."""
+    """Change the finalizers of a namespace; without finalizers it is removed."""
     if call.verb != "update":
         raise no_method()
     item = object_body(call)
@@ -68,7 +68,7 @@ def approval(state: ApiState, call: Call) -> ApiResponse:
 def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
     """Change the ephemeral containers or the resources of a pod.
 
-    The manager owns every field in which the request differs, also those that are not changed.
+    The manager owns every field in which the request differs, including unchanged ones.
     """
     if call.verb not in ("get", "update", "patch"):
         raise no_method()
@@ -88,7 +88,7 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
 
 
 def _changed(part: str, item: Json, old: Json) -> Json:
-    """The stored pod with the part of a requested one."""
+    """Return the stored pod with the requested part."""
     metadata = {key: each for key, each in old["metadata"].items() if key != "managedFields"}
     if "managedFields" in item["metadata"]:
         metadata["managedFields"] = item["metadata"]["managedFields"]
@@ -103,7 +103,7 @@ def _changed(part: str, item: Json, old: Json) -> Json:
 
 
 def _resized(old: Json, wanted: Json) -> Json:
-    """A spec with the resources of another, or the other one if its containers differ."""
+    """Return a spec with the resources of another, or the other one if its containers differ."""
     spec = dict(old)
     for part in ("containers", "initContainers"):
         before, after = old.get(part) or [], wanted.get(part) or []

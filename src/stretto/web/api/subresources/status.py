@@ -21,7 +21,7 @@ Json = dict[str, Any]
 _WITHOUT_TABLE: Final = frozenset(
     {("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim")}
 )
-"""Kinds whose status is not served as a table."""
+"""Kinds whose status is not available as a table."""
 _KEPT: Final = {("apps", "Deployment"): ("labels",), ("", "Pod"): ("ownerReferences",)}
 """Metadata that a write of the status does not change, by kind."""
 
@@ -53,12 +53,12 @@ def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: b
         own(state, call, old.item, item)
     admission = AdmittedWrite(call, "UPDATE", item, old.item, "status")
     state.change(admission)
-    _keep_all_else(call, item, old.item)  # also what admission has changed
+    _keep_all_else(call, item, old.item)  # including changes by admission
     return store_changed(state, admission, old)
 
 
 def _keep_all_else(call: Call, item: Json, old: Json) -> None:
-    """Take everything but the status from the stored object."""
+    """Copy everything except the status from the stored object."""
     for name in [*item, *old]:
         if name in ("status", "metadata", "kind", "apiVersion"):
             continue
@@ -79,14 +79,14 @@ def _keep_all_else(call: Call, item: Json, old: Json) -> None:
 
 
 def _pod(_state: ApiState, item: Json, old: Json) -> None:
-    """A pod keeps its quality of service."""
+    """Keep the QoS class of a pod."""
     quality = (old.get("status") or {}).get("qosClass")
     if quality:
         item["status"] = {"qosClass": quality, **(item.get("status") or {})}
 
 
 def _volume(state: ApiState, item: Json, old: Json) -> None:
-    """The time of the last change of the phase of a PersistentVolume."""
+    """Set the time of the last phase change of a PersistentVolume."""
     field = "lastPhaseTransitionTime"
     status, before = item.get("status") or {}, old.get("status") or {}
     since, known = status.get(field), before.get(field)
@@ -103,4 +103,4 @@ _PREPARED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]
     ("", "PersistentVolume"): _volume,
     SIGNING_REQUEST: stamp_conditions,
 }
-"""Changes of the server to a status, by kind: called with the new and the stored object."""
+"""Changes of the server to a status by kind; called with the new and the stored object."""

@@ -39,7 +39,7 @@ def subresource(state: ApiState, call: Call) -> Answer:
     """Answer a call of a subresource.
 
     Raises:
-        ApiError: it is not served.
+        ApiError: the subresource is not served.
     """
     name = call.route.subresource
     if call.verb in WRITES:

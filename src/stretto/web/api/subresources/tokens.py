@@ -88,10 +88,10 @@ def _invalid(name: str, text: str, field: str) -> ApiError:
 
 
 def _bound(state: ApiState, call: Call, spec: Json) -> Json:
-    """The claim about the object that the token is bound to.
+    """Return the claim of the object to which the token is bound.
 
     Raises:
-        ApiError: there is none, or the token cannot be bound to it.
+        ApiError: the object does not exist, or the token cannot be bound to it.
     """
     wanted = spec.get("boundObjectRef")
     if not wanted:

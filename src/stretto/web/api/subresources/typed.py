@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
-    """The body of a request as an object of a kind.
+    """Decode the body of a request as an object of a kind.
 
     Raises:
         ApiError: it is malformed, or an object of another kind.
@@ -46,5 +46,5 @@ def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
 
 
 def _internal(kind: Kind) -> str:
-    """The package of the internal type in messages."""
+    """Return the package of the internal type, for messages."""
     return kind.group.partition(".")[0] or "core"

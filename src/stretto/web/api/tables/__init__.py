@@ -1,1 +1,1 @@
-"""Tables as kubectl prints them: columns and cells of every kind."""
+"""Tables as printed by kubectl: columns and cells of every kind."""

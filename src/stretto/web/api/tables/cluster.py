@@ -89,7 +89,7 @@ def ingress_class(item: Json, now: float) -> list[Any]:
 
 
 def ip_address(item: Json, now: float) -> list[Any]:
-    """The object that has the address, and an age without a column, as of kube-apiserver."""
+    """The object of the address, and an age without a column, as in kube-apiserver."""
     parent = spec(item).get("parentRef") or {}
     name = f"{parent.get('resource', '')}"
     if parent.get("group"):
@@ -131,7 +131,7 @@ _DEFAULT_CLASS: Final = (
 
 
 def class_name(item: Json) -> str:
-    """The name of a StorageClass, with a mark at the default one."""
+    """The name of a StorageClass, with a mark if it is the default."""
     name, notes = str(item["metadata"].get("name", "")), item["metadata"].get("annotations") or {}
     is_default = any(notes.get(each) == "true" for each in _DEFAULT_CLASS)
     return f"{name} (default)" if is_default else name
@@ -253,7 +253,7 @@ def resource_slice(item: Json, now: float) -> list[Any]:
 
 
 def flow_schema(item: Json, now: float) -> list[Any]:
-    """Level, precedence, distinguisher, age, whether the level is missing."""
+    """Level, precedence, distinguisher, age, and whether the level is missing."""
     body = spec(item)
     dangling = condition(item, "Dangling")
     method = (body.get("distinguisherMethod") or {}).get("type") or NONE

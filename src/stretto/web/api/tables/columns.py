@@ -12,7 +12,7 @@ from stretto.web.api.tables.layouts import LAYOUTS
 Json = dict[str, Any]
 
 Cells = Callable[[Json, float], list[Any]]
-"""The cells of an object after its name, at a time."""
+"""Returns the cells of an object after its name, at a time."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class TableColumn:
     type: str = "string"
     #: OpenAPI format; ``name`` marks the name of the object.
     format: str = ""
-    #: 0 for the normal view; greater values appear in the wide view only.
+    #: 0 for the normal view; columns with greater values appear only in the wide view.
     priority: int = 0
     #: Its description.
     description: str = ""
@@ -43,11 +43,11 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How objects of a kind are printed."""
+    """Table format of a kind's objects."""
 
     #: The columns.
     columns: tuple[TableColumn, ...]
-    #: The cells of an object, with its name.
+    #: Returns the cells of an object, with its name.
     cells: Cells
 
 
@@ -116,7 +116,7 @@ _CELLS: Final[Mapping[tuple[str, str], Cells]] = {
 
 
 def columns_of(resource: ServedResource) -> TableFormat:
-    """How objects of a resource are printed."""
+    """Return the table format of a resource."""
     if resource.definition is not None:
         return resource.version["table"]  # type: ignore[no-any-return]
     return format_of(resource.key)
@@ -124,7 +124,7 @@ def columns_of(resource: ServedResource) -> TableFormat:
 
 @cache
 def format_of(key: tuple[str, str]) -> TableFormat:
-    """How objects of a kind of Kubernetes are printed."""
+    """Return the table format of a kind of Kubernetes."""
     layout = LAYOUTS.get(key, "Created At:date")
     columns = tuple(_column(text.strip()) for text in layout.split(","))
     name = NAME if key != ("autoscaling", "Scale") else replace(NAME, format="")
@@ -150,9 +150,9 @@ def _name(item: Json) -> str:
 _NAMES: Final[Mapping[tuple[str, str], Callable[[Json], str]]] = {
     ("storage.k8s.io", "StorageClass"): cluster.class_name,
 }
-"""How the names of some kinds are printed."""
+"""Special formats of the names of some kinds."""
 
 
 def _named(cells: Cells, name: Callable[[Json], str]) -> Cells:
-    """Cells with the name of the object before them."""
+    """Return cells with the name of the object before them."""
     return lambda item, now: [name(item), *cells(item, now)]

@@ -1,7 +1,7 @@
 """The columns of every kind of Kubernetes, as compact text.
 
 A column is ``Name``, ``Name:type``, or ``Name+1`` for the wide view; all but ``Name`` are separated
-by commas. The type ``Name`` is a string that names an object.
+by commas. The type ``Name`` is a string with the name of an object.
 """
 
 from typing import Final

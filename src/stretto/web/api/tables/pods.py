@@ -81,7 +81,7 @@ def _deleted(found: Json, reason: str) -> str:
 
 
 def _init(item: Json, sidecars: set[Any]) -> tuple[str, int, int, str]:
-    """The state of the init containers: a reason while they run."""
+    """The state of the init containers; a reason while they run."""
     states = status(item).get("initContainerStatuses") or ()
     count = len(spec(item).get("initContainers") or ())
     restarts, last, ready = 0, "", 0
@@ -104,7 +104,7 @@ def _init(item: Json, sidecars: set[Any]) -> tuple[str, int, int, str]:
 
 
 def _sidecar_restarts(item: Json, sidecars: set[Any]) -> tuple[int, str]:
-    """Restarts of init containers that keep running, and the time of the last one."""
+    """Restarts of sidecars, and the time of the last one."""
     states = status(item).get("initContainerStatuses") or ()
     kept = [each for each in states if each.get("name") in sidecars]
     count = sum(each.get("restartCount", 0) for each in kept)

@@ -21,7 +21,7 @@ _ENDED: Final = {
 def table_of(
     state: ApiState, call: Call, items: list[Json], metadata: Json, accepted: Accepted
 ) -> Json:
-    """A table of objects of the call's resource."""
+    """Return a table of objects of the call's resource."""
     return table_in(state, call, columns_of(call.resource), (items, metadata), accepted)
 
 
@@ -32,7 +32,7 @@ def table_in(
     content: tuple[list[Json], Json],
     accepted: Accepted,
 ) -> Json:
-    """A table of objects and its metadata, with some columns."""
+    """Return a table of objects and its metadata, with the given columns."""
     items, metadata = content
     include = call.request.parameter("includeObject") or "Metadata"
     if include not in ("Metadata", "Object", "None"):
@@ -50,9 +50,9 @@ def table_in(
 
 
 def shown_metadata(item: Json) -> Json:
-    """The metadata of an object where the rest is left out.
+    """Return the metadata of an object that is shown without its other fields.
 
-    The counter of a DaemonSet is an annotation of its whole form only.
+    The counter of a DaemonSet is an annotation only of the complete object.
     """
     metadata: Json = item["metadata"]
     notes = metadata.get("annotations")
@@ -66,7 +66,7 @@ def shown_metadata(item: Json) -> Json:
 def row_of(
     state: ApiState, form: TableFormat, item: Json, include: str, accepted: Accepted
 ) -> Json:
-    """One row."""
+    """Return one row."""
     row: Json = {"cells": form.cells(item, state.clock.now())}
     phase = (item.get("status") or {}).get("phase") if item.get("kind") == "Pod" else ""
     if phase in _ENDED:

@@ -1,4 +1,4 @@
-"""Cells that many kinds share: ages, selectors, containers, quantities."""
+"""Cells of several kinds: ages, selectors, containers, quantities."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ def age(item: Json, now: float) -> str:
 
 
 def since(time: str | None, now: float) -> str:
-    """The time since a timestamp, as kubectl prints it."""
+    """The time since a timestamp, as printed by kubectl."""
     if not time:
         return UNKNOWN
     try:
@@ -36,7 +36,7 @@ _YEAR: Final = 365
 
 
 def duration(seconds: float) -> str:
-    """A duration in one or two units: ``45s``, ``5m30s``, ``3h5m``, ``2d4h``, ``9y``."""
+    """Format a duration in one or two units: ``45s``, ``5m30s``, ``3h5m``, ``2d4h``, ``9y``."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"
@@ -78,12 +78,12 @@ def containers(template: Json) -> tuple[str, str]:
 
 
 def labels_text(labels: dict[str, str] | None) -> str:
-    """Labels as a selector."""
+    """Format labels as a selector."""
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
 def selector_cell(selector: Json | None) -> str:
-    """A label selector as text."""
+    """Format a label selector."""
     return NONE if selector is None else selector_text(selector) or NONE
 
 
@@ -108,5 +108,5 @@ def _holds(rule: Json, labels: dict[str, str]) -> bool:
 
 
 def condition(item: Json, word: str) -> Json | None:
-    """A condition of an object by its type."""
+    """Return a condition of an object by its type."""
     return condition_of(status(item).get("conditions") or (), word)

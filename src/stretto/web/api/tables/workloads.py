@@ -37,7 +37,7 @@ def replica_set(item: Json, now: float) -> list[Any]:
 
 
 def controller(item: Json, now: float) -> list[Any]:
-    """As a ReplicaSet, with a plain selector."""
+    """The cells of a ReplicaSet, with a plain selector."""
     return [*_replicas(item, now), labels_text(spec(item).get("selector"))]
 
 
@@ -164,7 +164,7 @@ def autoscaler(item: Json, now: float) -> list[Any]:
 
 
 UNSET_TEXT: Final = "<unset>"
-"""A bound that is not stated."""
+"""Text of an absent limit."""
 
 
 def _targets(item: Json) -> str:

@@ -1,1 +1,1 @@
-"""The verbs of the API, one module for each, as functions of a call."""
+"""The verbs of the API, one module per verb, as functions of a call."""

@@ -1,4 +1,4 @@
-"""Answers about one object in the form that the client accepts."""
+"""Responses about one object in the form that the client accepts."""
 
 from typing import Any, Final
 
@@ -22,8 +22,8 @@ LIST_FORMS: Final = ("Table", "PartialObjectMetadataList")
 def answer(
     state: ApiState, call: Call, item: Json, status: int = 200, columns: TableFormat | None = None
 ) -> ApiResponse:
-    """An object as the client accepts it; ``columns`` of a table if not those of the resource."""
-    has_metadata = "get" in call.resource.facts.verbs  # reviews are answers, not objects
+    """Return an object as the client accepts it; ``columns`` replaces the table's columns."""
+    has_metadata = "get" in call.resource.facts.verbs  # reviews are results, not objects
     accepted = accept(call, OBJECT_FORMS if has_metadata else ())
     if accepted.form == "Table" and item.get("kind") != "Status":
         version = item["metadata"].get("resourceVersion", "")
@@ -35,10 +35,10 @@ def answer(
 
 
 def accept(call: Call, forms: tuple[str, ...]) -> Accepted:
-    """The form of the answer.
+    """Return the form of the response.
 
     Raises:
-        ApiError: the client accepts nothing that is served.
+        ApiError: the client accepts no served media type.
     """
     served = SERVED if call.resource.definition is None else (JSON, YAML)
     header, watch = call.request.header("accept"), call.verb == "watch"
@@ -46,7 +46,7 @@ def accept(call: Call, forms: tuple[str, ...]) -> Accepted:
 
 
 def metadata_only(item: Json, accepted: Accepted) -> Json:
-    """The metadata of an object."""
+    """Return the metadata of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{accepted.version}",

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 def apply(state: ApiState, call: Call) -> ApiResponse:
-    """Apply a configuration: merge it into the object and take the ownership of its fields."""
+    """Apply a configuration: merge it into the object and take over the ownership of its fields."""
     resource, route = call.resource, call.route
     config = read_config(call, resource.kind)
     old = state.storage.served(resource, route.namespace, route.name)
@@ -44,10 +44,10 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
 
 
 def applied(state: ApiState, call: Call, config: AppliedConfig, old: Json) -> Json:
-    """A stored object with an applied configuration, with its new managers.
+    """Return a stored object with an applied configuration, with its new managers.
 
     Raises:
-        ApiError: the configuration does not fit, or it conflicts with other managers.
+        ApiError: the configuration does not match the schema, or conflicts with other managers.
     """
     frame = write_frame(state, call, "Apply")
     item, managers = merged(call, config, (blank(call), shape(call, old)), frame)
@@ -62,7 +62,7 @@ def _create(state: ApiState, call: Call, config: AppliedConfig) -> ApiResponse:
 
 
 def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -> Json:
-    """A merged object as its kind holds it, with its name, defaults and managers."""
+    """Return a merged object as decoded by its kind, with its name, defaults and managers."""
     item, warnings = read_object(
         merged, [], call.resource, call.options.validation, is_applied=True
     )

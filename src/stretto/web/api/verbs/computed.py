@@ -1,4 +1,4 @@
-"""GET of resources whose objects are computed: they have no versions, no pages and no watches."""
+"""GET of resources with computed objects, which have no versions, pages or watches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ Json = dict[str, Any]
 
 
 def computed(state: ApiState, call: Call, objects: ComputedObjects) -> ApiResponse:
-    """Read one object, or those that a selection selects.
+    """Read one object, or the selected objects.
 
     Raises:
-        ApiError: there is none of the name, or an option is malformed.
+        ApiError: the object does not exist, or an option is malformed.
     """
     route = call.route
     if call.verb == "get":

@@ -31,7 +31,7 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
         options.propagation_policy or options.orphan_dependents is not None
     ):
         call.warnings.append(_KEEP_CHILDREN)
-    shape(call, found.item)  # a converter answers before the object is deleted
+    shape(call, found.item)  # the converter is called before the object is deleted
     last, gone = remove(state, call, found, options)
     if not gone:
         return answer(state, call, shape(call, last), 200)
@@ -50,7 +50,7 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
 
 
 def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
-    """Delete the selected objects, or a page of them; answers with them as a list."""
+    """Delete the selected objects, or a page of them; return them as a list."""
     options = read_options(call)
     page = page_of(state, call, snapshots)
     accepted = accept(call, LIST_FORMS)

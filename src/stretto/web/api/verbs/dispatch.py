@@ -1,4 +1,4 @@
-"""From a call to the function of its verb."""
+"""Dispatch of a call to the function of its verb."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _DEPRECATED: Final = {
     ),
     ("", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
 }
-"""Warnings of kinds that are deprecated."""
+"""Warnings of deprecated kinds."""
 
 
 def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:

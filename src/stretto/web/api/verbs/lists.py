@@ -17,7 +17,7 @@ from stretto.web.api.verbs.pages import ListPage, list_answer
 
 Json = dict[str, Any]
 Render = Callable[[Record], Json]
-"""The object of a record."""
+"""Returns the object of a record."""
 
 
 def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
@@ -27,7 +27,7 @@ def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
 
 
 def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
-    """The page that a request selects.
+    """Return the page that a request selects.
 
     Raises:
         ApiError: its version or its token is not valid.
@@ -57,7 +57,7 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
 
 
 def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequence[Record], int]:
-    """All objects of the kind at the version that the client requests."""
+    """Return all objects of the kind at the version that the client requests."""
     kind = call.resource.stored
     wanted = version_number(selection.version) if selection.version else 0
     listing = state.storage.listing(kind)
@@ -81,7 +81,7 @@ def _too_old() -> ApiError:
 def _page_records(
     state: ApiState, call: Call, snapshots: Snapshots, token: PageToken
 ) -> tuple[Sequence[Record], int, str]:
-    """The objects of a later page: those of the first page's version."""
+    """Return the objects of a later page, at the first page's version."""
     kind = call.resource.stored
     if token.rv < 0:
         listing = state.storage.listing(kind)
@@ -106,7 +106,7 @@ def _expired_page(token: PageToken) -> ApiError:
 
 
 def _renderer(call: Call, records: Sequence[Record], selection: Selection) -> Render:
-    """Objects for selection by labels and fields: in the version of the call, if converted."""
+    """Return a function from record to object, in the call's version if it is converted."""
     if call.resource.conversion is None or selection.is_everything:
         return rendered
     found = [each for each in records if selection.covers(each)]
@@ -118,9 +118,9 @@ def _renderer(call: Call, records: Sequence[Record], selection: Selection) -> Re
 def _select(
     records: Sequence[Record], selection: Selection, start: str, render: Render
 ) -> tuple[list[Record], str, int]:
-    """The records of a page, the key of the next page, and how many are left.
+    """Return the records of a page, the key of the next page, and the number of the rest.
 
-    A page of a selection has a next page as long as there are objects, selected or not.
+    A page of a selection has a next page as long as objects remain, selected or not.
     """
     found: list[Record] = []
     limit = 0 if selection.version == "0" else selection.limit
@@ -150,7 +150,7 @@ def _key(record: Record, selection: Selection) -> str:
 
 
 def in_key_order(records: Sequence[Record]) -> Sequence[Record]:
-    """Records in the order of their keys in etcd: ``a-b/x`` comes before ``a/x``."""
+    """Sort records by their keys in etcd: ``a-b/x`` comes before ``a/x``."""
     names = list(dict.fromkeys(each.namespace for each in records))
     ordered = sorted(names, key=lambda name: f"{name}/")
     if names == ordered:

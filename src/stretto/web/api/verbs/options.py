@@ -16,10 +16,10 @@ _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
 def read_options(call: Call) -> DeleteOptions:
-    """The options in the body or in the query.
+    """Read the options in the body or in the query.
 
     Raises:
-        ApiError: they are malformed.
+        ApiError: the options are malformed.
     """
     request = call.request
     options = DeleteOptions()
@@ -44,7 +44,7 @@ def read_options(call: Call) -> DeleteOptions:
 
 
 def _unread(value: Any) -> str:
-    """Why options cannot be read, in the words of Go's decoder; empty if they can."""
+    """Return why options cannot be read, in the words of Go's decoder; empty if they can."""
     try:
         decode(value, struct("meta/v1.DeleteOptions"), Decoding())
     except DecodeError as error:

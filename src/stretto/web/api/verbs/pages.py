@@ -1,6 +1,6 @@
 """A page of a list in the form that its client accepts.
 
-JSON is copied from the bodies of records: the fast way of long lists.
+JSON is copied from the bodies of records, which makes long lists fast.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,9 +23,9 @@ from stretto.web.api.verbs.answers import metadata_only
 Json = dict[str, Any]
 
 _LONG: Final = 2000
-"""Objects beyond which a list is sent in parts, between which other requests are answered."""
+"""Number of objects above which a list is sent in parts, with other requests in between."""
 _PART: Final = 250
-"""Objects of a part."""
+"""Number of objects per part."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ListPage:
 
 
 def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted) -> Answer:
-    """A page in the form that the client accepts."""
+    """Return a page in the form that the client accepts."""
     if accepted == PLAIN and is_canonical(call.resource):
         return _copied(call, page)
     found = shapes(call, [rendered(each) for each in page.records])
@@ -49,7 +49,7 @@ def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted)
 def items_answer(
     state: ApiState, call: Call, content: tuple[list[Json], Json], accepted: Accepted
 ) -> ApiResponse:
-    """Objects and the metadata of their list in the form that the client accepts."""
+    """Return objects and the metadata of their list in the form that the client accepts."""
     found, metadata = content
     if accepted.form == "Table":
         table = table_of(state, call, found, metadata, accepted)
@@ -78,7 +78,7 @@ def items_answer(
 
 
 def _copied(call: Call, page: ListPage) -> Answer:
-    """A list of a kind whose objects are stored as they are served; a long one in parts."""
+    """Return a list of objects that are stored as served; a long list is sent in parts."""
     kind = call.resource.kind
     name = call.resource.version.get("list_kind") or f"{kind.kind}List"
     head = {"kind": name, "apiVersion": kind.api_version, "metadata": page.metadata}
@@ -99,8 +99,8 @@ def _parts(start: bytes, records: Sequence[Record]) -> Iterator[list[bytes]]:
 
 
 def _no_news(_: Callable[[], None]) -> None:
-    """A list is complete: no event follows."""
+    """Do nothing: a list is complete, and no event follows."""
 
 
 def _no_end() -> None:
-    """Nothing to end."""
+    """Do nothing: there is nothing to stop."""

@@ -32,10 +32,10 @@ def patch(state: ApiState, call: Call) -> ApiResponse:
 
 
 def changed_item(call: Call, old: Json, media: str) -> Json:
-    """A stored object with the patch of a request.
+    """Return a stored object with the patch of a request.
 
     Raises:
-        ApiError: the patch does not apply, or the result is no object of the kind.
+        ApiError: the patch does not apply, or the result is not an object of the kind.
     """
     resource = call.resource
     result = patched(shape(call, old), call.request.body, media, resource.struct)

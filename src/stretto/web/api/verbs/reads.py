@@ -1,4 +1,4 @@
-"""The verbs that read: of stored objects, and of computed ones."""
+"""Verbs that read stored and computed objects."""
 
 from typing import Final
 
@@ -19,10 +19,10 @@ READS: Final = ("get", "list", "watch")
 
 
 def read(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
-    """Answer a call that reads.
+    """Answer a read call.
 
     Raises:
-        ApiError: an option is malformed, or there is no such object.
+        ApiError: an option is malformed, or the object does not exist.
     """
     if call.resource.computed is not None:
         return computed(state, call, call.resource.computed)
@@ -32,7 +32,7 @@ def read(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
 
 
 def _get(state: ApiState, call: Call) -> ApiResponse:
-    """Read an object; a resource version is the least one that the client accepts."""
+    """Read an object; a resource version in the request is the minimum version."""
     version = call.request.parameter("resourceVersion")
     number = integer(version) if version.isdecimal() else None
     if version and number is None:

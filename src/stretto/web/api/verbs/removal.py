@@ -21,17 +21,17 @@ Json = dict[str, Any]
 class DeleteOptions(msgspec.Struct, rename="camel"):
     """The body of a deletion."""
 
-    #: Kind as stated.
+    #: Kind in the body.
     kind: str = ""
-    #: Version as stated.
+    #: Version in the body.
     api_version: str = ""
-    #: Seconds before the end; ``None``: the object's own.
+    #: Grace period in seconds; ``None``: the object's own.
     grace_period_seconds: int | None = None
     #: Required uid and version.
     preconditions: dict[str, str] | None = None
     #: Old form of the policy.
     orphan_dependents: bool | None = None
-    #: The handling of dependents.
+    #: Propagation policy for dependents.
     propagation_policy: str | None = None
     #: ``All`` for a dry run.
     dry_run: list[str] | None = None
@@ -40,10 +40,10 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
 def remove(
     state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
 ) -> tuple[Json, bool]:
-    """Delete an object; returns its last state and whether it is removed.
+    """Delete an object; return its last state and whether it is removed.
 
     Raises:
-        ApiError: a precondition does not hold, or admission refuses it.
+        ApiError: a precondition fails, or admission refuses the deletion.
     """
     check_preconditions(call, found, options)
     admit_removal(state, call, found)
@@ -54,17 +54,17 @@ def admit_removal(state: ApiState, call: Call, found: StoredItem) -> None:
     """Run admission, which may refuse the deletion of an object.
 
     Raises:
-        ApiError: it does.
+        ApiError: admission refuses it.
     """
     admission = AdmittedWrite(call, "DELETE", None, found.item)
     state.admit(admission)
 
 
 def review_removals(state: ApiState, call: Call, present: list[StoredItem]) -> None:
-    """Have all webhooks answer about the deletion of some objects before the first is deleted.
+    """Call all webhooks about the deletion of objects before the first one is deleted.
 
     Raises:
-        PendingReviewsError: they have not answered yet.
+        PendingReviewsError: the webhooks have not answered yet.
     """
     pending: list[ReviewCall] = []
     for stored in present:
@@ -73,7 +73,7 @@ def review_removals(state: ApiState, call: Call, present: list[StoredItem]) -> N
         except PendingReviewsError as error:
             pending += error.calls
         except ApiError:
-            continue  # refused again when it is its turn
+            continue  # the deletion of this object is refused again later
     if pending:
         raise PendingReviewsError(pending)
 
@@ -81,10 +81,10 @@ def review_removals(state: ApiState, call: Call, present: list[StoredItem]) -> N
 def remove_admitted(
     state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
 ) -> tuple[Json, bool]:
-    """Delete an object after admission; returns its last state and whether it is removed.
+    """Delete an object after admission; return its last state and whether it is removed.
 
     Raises:
-        ApiError: it was changed meanwhile.
+        ApiError: the object was changed meanwhile.
     """
     resource = call.resource
     item, grace = _ending(state, call, found, options)
@@ -108,7 +108,7 @@ def remove_admitted(
 def _ending(
     state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
 ) -> tuple[Json | None, int]:
-    """An object as its deletion marks it, and its grace period; ``None`` if nothing changes."""
+    """Return an object marked for deletion, and its grace period; ``None`` if nothing changes."""
     resource = call.resource
     item = {**found.item, "metadata": dict(found.item["metadata"])}
     metadata = item["metadata"]
@@ -144,7 +144,7 @@ def _after(state: ApiState, call: Call, old: Json) -> None:
 
 
 def check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -> None:
-    """Refuse the deletion of another object or version than the options require."""
+    """Refuse the deletion if object or version differ from the options."""
     wanted = options.preconditions or {}
     resource, name = call.resource, found.record.name
     kind = resource.kind
@@ -174,7 +174,7 @@ def check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -
 
 
 def _finalizers(key: tuple[str, str], present: list[str], options: DeleteOptions) -> list[str]:
-    """Finalizers after the propagation policy."""
+    """Return the finalizers after the propagation policy is applied."""
     policy = options.propagation_policy
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
@@ -191,11 +191,11 @@ def _finalizers(key: tuple[str, str], present: list[str], options: DeleteOptions
 
 
 _ORPHANING: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
-"""Kinds whose dependents stay by default."""
+"""Kinds whose dependents are orphaned by default."""
 
 
 def _grace(key: tuple[str, str], item: Json, options: DeleteOptions) -> int:
-    """Seconds until a pod ends; 0 for other kinds and for pods that do not run."""
+    """Grace period of a pod in seconds; 0 for other kinds and for pods that do not run."""
     if key != ("", "Pod"):
         return 0
     spec = item.get("spec") or {}
@@ -209,7 +209,7 @@ def _grace(key: tuple[str, str], item: Json, options: DeleteOptions) -> int:
 
 
 def _is_held_namespace(old: Json, item: Json) -> bool:
-    """Return whether a namespace stays: it has its own finalizers, or its end only begins."""
+    """Return whether a namespace stays: it has its own finalizers, or its end has just begun."""
     if item.get("kind") != "Namespace" or item.get("apiVersion") != "v1":
         return False
     is_first = "deletionTimestamp" not in old["metadata"]

@@ -34,5 +34,5 @@ def watch(state: ApiState, call: Call) -> ApiStream:
 
 
 def _streamed(media: str) -> str:
-    """The media type of a stream: every one but JSON states that it is one."""
+    """Return the media type of a stream; all except JSON have the parameter ``stream``."""
     return media if media == JSON else f"{media};stream=watch"

@@ -1,4 +1,4 @@
-"""Where a webhook is: an URL, or the endpoints of a Service."""
+"""Address of a webhook: a URL, or the endpoints of a Service."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,31 +13,31 @@ Json = dict[str, Any]
 _SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 _PORT: Final = 443
 _GROWTH: Final = 4
-"""Bytes that an answer may have for each byte that is sent, besides those of any answer."""
+"""Maximum bytes of an answer per sent byte, in addition to a constant."""
 _OF_SERVICE: Final = "kubernetes.io/service-name"
 
 
 class AddressError(Exception):
-    """A webhook that cannot be reached; the message states the reason."""
+    """A webhook cannot be reached; the message contains the reason."""
 
 
 @dataclass(frozen=True)
 class HookAddress:
-    """Where a webhook is called."""
+    """Address of a webhook."""
 
     #: Address with the path.
     url: str
-    #: Name that its certificate must have; empty: the host of the address.
+    #: Required name in its certificate; empty: the host of the address.
     server_name: str = ""
-    #: Address as messages name it.
+    #: Address for messages.
     shown: str = ""
 
 
 def address_of(storage: ObjectStorage, client: Json) -> HookAddress:
-    """Where the webhook of a ``clientConfig`` is.
+    """Return the address of the webhook of a ``clientConfig``.
 
     Raises:
-        AddressError: its Service does not exist, or has no endpoint that is ready.
+        AddressError: its Service does not exist, or has no ready endpoint.
     """
     url = client.get("url")
     if url:
@@ -48,7 +48,7 @@ def address_of(storage: ObjectStorage, client: Json) -> HookAddress:
 
 
 def webhook_call(address: HookAddress, client: Json, body: bytes, seconds: int) -> WebhookCall:
-    """The call of a webhook: address, body, and the certificate that its server must have."""
+    """Return the call of a webhook: address, body, and the required certificate of its server."""
     tls = WebhookTLSConfig(
         server_name=address.server_name, ca_data=str(client.get("caBundle") or "")
     )
@@ -57,13 +57,13 @@ def webhook_call(address: HookAddress, client: Json, body: bytes, seconds: int) 
 
 
 def timed(url: str, seconds: int) -> str:
-    """An address with the timeout of its calls, as kube-apiserver states it."""
+    """Return an address with the timeout of its calls, as in kube-apiserver."""
     joint = "&" if "?" in url else "?"
     return f"{url}{joint}timeout={seconds}s"
 
 
 def service_url(reference: Json) -> str:
-    """The address of the Service of a webhook by its name, as messages show it."""
+    """Return the address of a webhook's Service by its name, for messages."""
     host = f"{reference.get('name', '')}.{reference.get('namespace', '')}.svc"
     path = str(reference.get("path") or "/")
     return f"https://{host}:{int(reference.get('port') or _PORT)}{path}"
@@ -90,7 +90,7 @@ def _of_service(storage: ObjectStorage, reference: Json) -> HookAddress:
 
 
 def _endpoint(storage: ObjectStorage, namespace: str, name: str, port: str) -> tuple[str, int]:
-    """Address and port of the first endpoint that is ready."""
+    """Return address and port of the first ready endpoint."""
     for each in storage.items(_SLICE, namespace):
         if (each["metadata"].get("labels") or {}).get(_OF_SERVICE) != name:
             continue

@@ -1,4 +1,4 @@
-"""Bodies of answers of webhooks: reviews of one kind, decoded as kube-apiserver decodes them."""
+"""Bodies of webhook answers: reviews of one kind, decoded as in kube-apiserver."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class BadAnswerError(Exception):
-    """An answer that is no review, or no usable one; the message states the reason."""
+    """An answer is not a review, or not a usable one; the message contains the reason."""
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,20 @@ class ReviewKind:
     group: str
     #: Kind.
     kind: str
-    #: Versions that are known.
+    #: Supported versions.
     versions: tuple[str, ...]
 
 
 def review_of(body: bytes, known: ReviewKind, version: str) -> Json:
-    """The review in the body of an answer; it may state no kind.
+    """Return the review in the body of an answer; its kind is optional.
 
     Args:
         body: the body.
         known: the kind of review.
-        version: the version that was sent.
+        version: the version of the sent review.
 
     Raises:
-        BadAnswerError: the body is no such review.
+        BadAnswerError: the body is not such a review.
     """
     try:
         review = msgspec.json.decode(body)
@@ -61,15 +61,15 @@ def review_of(body: bytes, known: ReviewKind, version: str) -> Json:
 
 
 def check_types(response: Any, field: str, members: Mapping[str, tuple[type, str]]) -> None:
-    """Refuse a response whose members have other types.
+    """Refuse a response whose members have wrong types.
 
     Args:
         response: the response.
         field: its field and type in Go, such as ``AdmissionReview.response of type v1.Response``.
-        members: the types of members here, and in Go.
+        members: the types of members in Python and in Go.
 
     Raises:
-        BadAnswerError: one has another type.
+        BadAnswerError: a member has a wrong type.
     """
     head = "json: cannot unmarshal"
     if not isinstance(response, dict):

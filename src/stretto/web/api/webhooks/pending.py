@@ -12,35 +12,35 @@ from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall, Re
 T = TypeVar("T")
 
 _MOST_ATTEMPTS: Final = 100
-"""Attempts of a write whose webhooks have answered."""
+"""Maximum attempts of a write whose webhooks have answered."""
 _MOST_MEMORIES: Final = 1024
-"""Limit of waiting writes; beyond it the webhooks of the oldest are called again."""
+"""Maximum number of waiting writes; beyond it, the oldest one's webhooks are called again."""
 
 StartReviews = Callable[[ReviewMemory, Sequence[ReviewCall]], None]
-"""Starts calls of webhooks whose answers a memory gets."""
+"""Starts calls of webhooks; a memory receives their answers."""
 
 
 def refuse_reviews(memory: ReviewMemory, calls: Sequence[ReviewCall]) -> None:
-    """Answer for webhooks that are not called."""
+    """Answer in place of webhooks that are not called."""
     memory.take(calls, NO_WEBHOOKS.send([each.call for each in calls]))
 
 
 class PendingWrites:
-    """Runs writes, and keeps the answers of their webhooks until they are repeated."""
+    """Runner of writes that keeps the answers of their webhooks until the writes are repeated."""
 
     def __init__(self, start: StartReviews) -> None:
-        """With a function that calls webhooks in the background."""
+        """Use a function that calls webhooks in the background."""
         self._start = start
         self._memories: dict[str, ReviewMemory] = {}
 
     def run(self, purpose: str, call: Call, write: Callable[[Call], T]) -> T:
-        """Do a write that webhooks may have to admit.
+        """Run a write that webhooks may have to admit.
 
-        If they have not answered yet, the write fails; repeated with the same purpose, it uses
-        their answers.
+        If the webhooks have not answered yet, the write fails. A repetition with the same purpose
+        uses their answers.
 
         Raises:
-            ApiError: it is refused, or waits for webhooks.
+            ApiError: the write is refused, or waits for webhooks.
         """
         memory = self._memories.get(purpose) or ReviewMemory()
         request = replace(call.request, memory=memory)
@@ -59,7 +59,7 @@ class PendingWrites:
                 raise
             self._memories.pop(purpose, None)
             return found
-        raise ApiError(503, "ServiceUnavailable", "webhooks change the object without an end")
+        raise ApiError(503, "ServiceUnavailable", "webhooks keep changing the object")
 
     def _remember(self, purpose: str, memory: ReviewMemory) -> None:
         self._memories[purpose] = memory

@@ -1,4 +1,4 @@
-"""Why the call of a webhook has no review, in the words of kube-apiserver's client."""
+"""Reasons why the call of a webhook has no review, in the words of kube-apiserver's client."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,11 +23,11 @@ _STATUSES: Final[Mapping[int, str]] = {
         "processing the request"
     ),
 }
-"""Failures by their HTTP status."""
+"""Messages of failures, by HTTP status."""
 
 
 def call_problem(call: WebhookCall, answer: WebhookAnswer) -> str:
-    """Why a call has no usable answer; empty if it has one."""
+    """Return why a call has no usable answer; empty if it has one."""
     if answer.status:
         return "" if 200 <= answer.status < 300 else _of_status(answer)
     if not answer.problem:
@@ -42,7 +42,7 @@ _UNKNOWN: Final = "unknown"
 
 
 def _of_connection(call: WebhookCall, answer: WebhookAnswer) -> str:
-    """Why no answer came."""
+    """Return why no answer was received."""
     parts = urlsplit(call.url)
     texts = {
         WebhookFault.TIMEOUT: "context deadline exceeded",
@@ -56,7 +56,7 @@ def _of_connection(call: WebhookCall, answer: WebhookAnswer) -> str:
 
 
 def _of_status(answer: WebhookAnswer) -> str:
-    """The message of an answer with the status of a failure."""
+    """Return the message of an answer with an error status."""
     stated = _status_message(answer.body)
     said = answer.body.decode("utf-8", "replace").strip() if answer.is_text else _UNKNOWN
     if stated:
@@ -73,7 +73,7 @@ def _of_status(answer: WebhookAnswer) -> str:
 
 
 def _status_message(body: bytes) -> str:
-    """The message of a ``Status``; empty for anything else."""
+    """Return the message of a ``Status``; empty for anything else."""
     try:
         found: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -1,8 +1,8 @@
 """Calls of webhooks that a request waits for.
 
-A request is answered by a function that never waits. Where it needs the answer of a webhook, it
-ends with ``PendingReviewsError``; once the answers are in its memory it is answered again from the
-start, with the objects as they are then.
+A request is answered by a function that never waits. If the function needs the answer of a webhook,
+it raises ``PendingReviewsError``. Once the answers are in the request's memory, the function runs
+again from the start, with the objects at that time.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ class ReviewCall(msgspec.Struct, frozen=True):
 
 @dataclass
 class ReviewMemory:
-    """Data that a request keeps between its attempts, so that they make the same calls."""
+    """Data that a request keeps between its attempts, so that all attempts make the same calls."""
 
     #: Answers by the key of their call.
     answers: dict[str, WebhookAnswer] = field(default_factory=dict)
-    #: Requests of conversions as they were sent, by the key of their call.
+    #: Sent requests of conversions, by the key of their call.
     requests: dict[str, Any] = field(default_factory=dict)
     #: Results of converters, by their input.
     converted: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -37,27 +37,27 @@ class ReviewMemory:
     drawn: dict[str, str] = field(default_factory=dict)
 
     def draw(self, purpose: str, make: Callable[[], str]) -> str:
-        """The text for a purpose: made once."""
+        """Return the text for a purpose; it is drawn once."""
         if purpose not in self.drawn:
             self.drawn[purpose] = make()
         return self.drawn[purpose]
 
     def take(self, calls: Sequence[ReviewCall], answers: Sequence[WebhookAnswer]) -> None:
-        """Keep the answers of some calls."""
+        """Store the answers of calls."""
         self.answers |= {call.key: answer for call, answer in zip(calls, answers, strict=True)}
 
     def forget(self) -> None:
-        """Clear the data: the next call belongs to another request."""
+        """Clear the data, because the next call belongs to another request."""
         for each in (self.answers, self.requests, self.converted, self.drawn):
             each.clear()
 
 
 class PendingReviewsError(Exception):
-    """A request that cannot be answered before some webhooks are."""
+    """A request cannot be answered before some webhooks have answered."""
 
     def __init__(self, calls: Sequence[ReviewCall]) -> None:
         super().__init__(f"{len(calls)} calls of webhooks")
-        #: What is to be called, all at the same time.
+        #: The calls to make, all at the same time.
         self.calls = tuple(calls)
 
 
@@ -65,5 +65,5 @@ class PendingReviewsError(Exception):
 class PendingReviews:
     """An attempt that waits for webhooks."""
 
-    #: What is to be called, all at the same time.
+    #: The calls to make, all at the same time.
     calls: tuple[ReviewCall, ...]

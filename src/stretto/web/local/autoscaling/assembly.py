@@ -22,15 +22,15 @@ def scaling_controllers(
     client: ApiClient,
     plane: PlaneConfig | None,
 ) -> list[Reconciler]:
-    """Serve the metrics of a cluster and scale its workloads.
+    """Serve the metrics of a cluster; return the controllers that scale its workloads.
 
     Args:
         cache: caches of the cluster's store.
         cluster: the same cluster, for the controllers of workloads.
         clock: wall time.
         client: a client of the API server that serves the metrics.
-        plane: configuration of the scheduler that tries switches of tidal pools first; without
-            one, no node switches.
+        plane: configuration of the scheduler that tries switches of tidal pools first; without it,
+            no node switches.
     """
     use = simulated_use(cluster)
     serve_metrics(client.state, use)

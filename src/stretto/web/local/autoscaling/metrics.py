@@ -30,30 +30,30 @@ _READERS: Final[dict[str, Any]] = {
     },
     "rules": [{"apiGroups": [_GROUP], "resources": ["pods", "nodes"], "verbs": list(_VERBS)}],
 }
-"""The role by which users who may view a namespace read the use of its pods."""
+"""Role that lets users with view rights on a namespace read the use of its pods."""
 
 
 @dataclass(frozen=True)
 class MeasuredObjects:
     """Measurements as objects of the API."""
 
-    #: The measurement of a namespace and a name; ``None`` if there is none.
+    #: Returns the measurement for a namespace and a name; ``None`` if there is none.
     one: Callable[[str, str], Measured | None]
-    #: The measurements of a namespace; an empty name means all.
+    #: Returns the measurements of a namespace; an empty name means all.
     some: Callable[[str], Sequence[Measured]]
 
     def get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """An object; ``None`` if nothing of the name is measured."""
+        """Return an object; ``None`` if there is no measurement with this name."""
         found = self.one(namespace, name)
         return None if found is None else _builtins(found)
 
     def list(self, namespace: str) -> list[Mapping[str, Any]]:
-        """The objects of a namespace, or of all."""
+        """Return the objects of a namespace, or of all if it is empty."""
         return [_builtins(each) for each in self.some(namespace)]
 
 
 def simulated_use(cluster: LocalCluster) -> SimulatedUse:
-    """The use of a cluster: stated use, otherwise the estimate of load-aware scheduling."""
+    """Return the use of a cluster: from annotations, otherwise the load-aware estimate."""
     return SimulatedUse(cluster, partial(estimate, factors=DEFAULT_FACTORS))
 
 

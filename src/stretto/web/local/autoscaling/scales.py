@@ -1,4 +1,4 @@
-"""Scales of workloads through the API: of every kind with the subresource, also of CRDs."""
+"""Scales of workloads through the API, for every kind with the subresource, including CRDs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,18 +15,18 @@ from stretto.web.api.subresources.scale.storing import with_replicas
 
 
 class ApiScales:
-    """Reads and writes scales as a client of the API."""
+    """Reader and writer of scales as a client of the API."""
 
     def __init__(self, client: ApiClient) -> None:
-        """For the workloads of a server, as a client whose name is that of a manager."""
+        """Access the workloads of a server; the client's name is the field manager."""
         self._client = client
         self._state = client.state
 
     def read(self, namespace: str, target: ScaleTargetRef) -> WorkloadScale:
-        """The scale of a workload.
+        """Return the scale of a workload.
 
         Raises:
-            NoScaleError: it does not exist, or its kind has no scale.
+            NoScaleError: the workload does not exist, or its kind has no scale.
         """
         with _failures():
             call = self._call(namespace, target)
@@ -40,7 +40,7 @@ class ApiScales:
         return WorkloadScale(found["spec"].get("replicas", 0), found["status"].get("selector", ""))
 
     def write(self, namespace: str, target: ScaleTargetRef, replicas: int) -> None:
-        """Scale a workload.
+        """Set the replicas of a workload.
 
         Raises:
             NoScaleError: the change is refused.
@@ -54,7 +54,7 @@ class ApiScales:
             )
 
     def _call(self, namespace: str, target: ScaleTargetRef) -> Call:
-        """A change of the scale of a workload.
+        """Return a call that changes the scale of a workload.
 
         Raises:
             NoScaleError: its kind is not served, or has no scale.
@@ -71,7 +71,7 @@ class ApiScales:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raise failures of the API as those of a scale."""
+    """Convert failures of the API to ``NoScaleError``."""
     try:
         yield
     except ApiError as error:

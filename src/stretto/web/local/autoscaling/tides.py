@@ -10,7 +10,7 @@ from stretto.reconcile.cache import StoreCache
 
 
 def tide_controller(cache: StoreCache, clock: Clock, plane: PlaneConfig) -> TideController:
-    """The controller of tidal pools; the scheduler tries each switch on a copy first.
+    """Return the controller of tidal pools; the scheduler tries each switch on a copy first.
 
     Args:
         cache: caches of the cluster's store.

@@ -12,7 +12,7 @@ from stretto.workloads.cluster import LocalCluster
 _ACCOUNT: Final = "default"
 _AUTHORITY: Final = "kube-root-ca.crt"
 _EXPECTED: Final = frozenset({"AlreadyExists", "NotFound", "Forbidden"})
-"""Reasons of a refusal: the object exists, or the namespace is deleted or terminating."""
+"""Expected reasons of a refusal: the object exists, or the namespace is gone or terminating."""
 _NOTE: Final = {
     "kubernetes.io/description": (
         "The certificate authority with which pods verify the API server of this cluster."
@@ -21,10 +21,10 @@ _NOTE: Final = {
 
 
 class AccountController:
-    """Creates both objects in each namespace, and again if they are deleted."""
+    """Controller that creates both objects in each namespace, also after their deletion."""
 
     def __init__(self, cluster: LocalCluster, client: ApiClient, authority: bytes) -> None:
-        """For the namespaces of a cluster.
+        """Control the namespaces of a cluster.
 
         Args:
             cluster: the cluster.
@@ -40,7 +40,7 @@ class AccountController:
         self._authority = authority.decode()
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The namespace, also that of a deleted object."""
+        """The changed namespace, or the namespace of a deleted object."""
         record = change.object.record
         if change.kind == NAMESPACE:
             yield record.name
@@ -48,7 +48,7 @@ class AccountController:
             yield record.namespace
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Complete one namespace."""
+        """Create the missing objects of one namespace."""
         name = str(key)
         found = self._namespaces.get("", name)
         if found is None or found.is_terminating:

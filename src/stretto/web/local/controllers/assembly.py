@@ -30,21 +30,21 @@ class SimulatedNodes(NamedTuple):
 
     #: Their names.
     names: Collection[str]
-    #: Seconds between two of their heartbeats.
+    #: Seconds between two heartbeats.
     interval: float
     #: True if nodes without heartbeats are marked here.
     monitors: bool
 
 
 def make_local_objects(client: ApiClient) -> None:
-    """Create the objects of a local cluster that a server alone does not create."""
+    """Create the objects of a local cluster that the API server does not create."""
     make_default_class(client)
 
 
 def node_controllers(
     cluster: LocalCluster, state: ApiState, client: ApiClient, nodes: SimulatedNodes
 ) -> list[Reconciler]:
-    """The kubelets of a cluster: nodes become ready and have leases; pods run and end."""
+    """Return the kubelets of a cluster: nodes become ready and have leases; pods run and end."""
     names, interval, monitors = nodes
     return [
         NodeReadyController(cluster, state),
@@ -61,7 +61,7 @@ def local_controllers(
     client: ApiClient,
     authority: bytes,
 ) -> list[Reconciler]:
-    """Controllers of workloads, namespaces, quotas and deletions."""
+    """Return the controllers of workloads, namespaces, quotas and deletions."""
     objects = objects_of_server(state, client)
     return [
         *owning_controllers(cluster),

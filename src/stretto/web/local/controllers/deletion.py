@@ -18,7 +18,7 @@ _RETRY_S: Final = 0.1
 
 
 def objects_of_server(state: ApiState, client: ApiClient) -> DeletableObjects:
-    """The objects of a server; an object that it refuses to delete stays until it changes.
+    """Return the objects of a server; an object whose deletion is refused stays until it changes.
 
     Args:
         state: the server.
@@ -46,7 +46,7 @@ def objects_of_server(state: ApiState, client: ApiClient) -> DeletableObjects:
 
 @contextmanager
 def conflicts_retried() -> Iterator[None]:
-    """Retry a write of an object that has changed meanwhile; other refusals end it.
+    """Retry a write of an object that has changed meanwhile; ignore other refusals.
 
     Raises:
         RetryError: the object has changed since it was read.

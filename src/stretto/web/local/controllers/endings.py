@@ -1,4 +1,4 @@
-"""Ends of pods that are being deleted, as kubelets complete them."""
+"""Removal of pods that are being deleted, as by kubelets."""
 
 from collections.abc import Hashable, Iterable
 from typing import Final
@@ -15,10 +15,10 @@ _SOON: Final = 0.5
 
 
 class PodEndController:
-    """Removes bound pods that are being deleted: the simulated containers stop at once."""
+    """Controller that removes bound pods being deleted; simulated containers stop at once."""
 
     def __init__(self, cluster: LocalCluster, client: ApiClient) -> None:
-        """For the pods of a cluster."""
+        """Control the pods of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/pod-end"
         self._cluster = cluster
@@ -26,7 +26,7 @@ class PodEndController:
         self._events = PodEvents(cluster)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The pod."""
+        """The changed pod."""
         if change.kind == POD and change.new is not None and change.new.is_terminating:
             yield change.object.name
 

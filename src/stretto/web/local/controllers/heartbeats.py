@@ -9,11 +9,11 @@ from stretto.reconcile.conditions import condition_of
 from stretto.workloads.cluster import LocalCluster
 
 HEARTBEAT: Final = "stretto.dev/heartbeat"
-"""Annotation of a node; ``stopped`` ends its heartbeats until it is removed."""
+"""Annotation of a node; ``stopped`` stops its heartbeats until the annotation is removed."""
 NAMESPACE: Final = "kube-node-lease"
 _STOPPED: Final = "stopped"
 _MISSED: Final = 4
-"""Heartbeats that a node misses before it counts as unreachable: 40 s, as in Kubernetes."""
+"""Number of missed heartbeats after which a node is unreachable: 40 s, as in Kubernetes."""
 _TAINT: Final = "node.kubernetes.io/unreachable"
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
@@ -24,19 +24,19 @@ def is_silent(node: StoredObject) -> bool:
 
 
 class HeartbeatController:
-    """Renews the leases of nodes; marks nodes without heartbeats as unreachable."""
+    """Controller that renews the leases of nodes, and marks silent nodes as unreachable."""
 
     def __init__(
         self, cluster: LocalCluster, nodes: Collection[str], interval: float, *, monitors: bool
     ) -> None:
-        """For some nodes of a cluster.
+        """Control the given nodes of a cluster.
 
         Args:
             cluster: the cluster.
             nodes: names of the simulated nodes.
             interval: seconds between two heartbeats.
-            monitors: whether silent nodes are marked here; otherwise a kube-controller-manager
-                does it.
+            monitors: whether silent nodes are marked here; otherwise a kube-controller-manager does
+                it.
         """
         #: Name in logs and messages.
         self.name = f"{cluster.name}/heartbeats"
@@ -47,12 +47,12 @@ class HeartbeatController:
         self._monitors = monitors
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The node."""
+        """The changed node."""
         if change.kind == NODE and change.object.record.name in self._nodes:
             yield change.object.record.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Renew the lease of one node, or look whether it is missed; seconds until the next."""
+        """Renew or check the lease of one node; return the seconds until the next time."""
         node = self._cluster.objects(NODE).get("", str(key))
         if node is None or node.is_terminating:
             return None
@@ -113,7 +113,7 @@ class HeartbeatController:
     def _report(
         self, node: StoredObject, status_of: Callable[[Any], str], reason: tuple[str, str]
     ) -> None:
-        """Write the conditions of a node with other statuses."""
+        """Write the conditions of a node with new statuses."""
         moment = self._cluster.now_text()
         conditions = [
             {
@@ -129,11 +129,11 @@ class HeartbeatController:
 
 
 def _status_of(node: StoredObject, kind: str) -> str:
-    """The status of a condition; empty without it."""
+    """Return the status of a condition; empty if it is missing."""
     found = condition_of(node.status.get("conditions") or (), kind)
     return "" if found is None else str(found.get("status"))
 
 
 def _others(node: StoredObject) -> list[Fields]:
-    """The taints of a node that other causes have."""
+    """Return the taints of a node that have other causes."""
     return [each for each in node.spec.get("taints") or () if each.get("key") != _TAINT]

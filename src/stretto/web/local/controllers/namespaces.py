@@ -1,4 +1,4 @@
-"""How the server ends namespaces: those with content have conditions, empty ones are removed."""
+"""End of namespaces: those with content get conditions, empty ones are removed."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from stretto.workloads.namespaces import NamespaceContent
 Json = dict[str, Any]
 
 _OWN: Final = "kubernetes"
-"""The entry of ``spec.finalizers`` for this controller."""
+"""The entry of ``spec.finalizers`` of this controller."""
 _WELL: Final = {
     "NamespaceDeletionDiscoveryFailure": (
         "ResourcesDiscovered",
@@ -33,11 +33,11 @@ _WELL: Final = {
         "All content-preserving finalizers finished",
     ),
 }
-"""Type of each condition to reason and message where it is False."""
+"""Maps each condition type to reason and message while the condition is False."""
 
 
 def _condition(name: str, bad: tuple[str, str] | None, old: Json | None, now: str) -> Json:
-    """A condition with reason and message; ``bad`` is ``None`` where all is well."""
+    """Return a condition with reason and message; ``bad`` is ``None`` if there is no problem."""
     reason, message = bad or _WELL[name]
     status = "True" if bad else "False"
     since = transition_time(old, status, now)
@@ -51,7 +51,7 @@ def _condition(name: str, bad: tuple[str, str] | None, old: Json | None, now: st
 
 
 def _unmet(content: NamespaceContent) -> dict[str, tuple[str, str]]:
-    """Reason and message of each condition that is True."""
+    """Return reason and message of each condition that is True."""
     found = {}
     if content.remaining:
         counts = (
@@ -69,10 +69,10 @@ def _unmet(content: NamespaceContent) -> dict[str, tuple[str, str]]:
 
 
 class NamespaceSettlement:
-    """Removes namespaces that are empty, and reports in their status why others are not."""
+    """Removes empty namespaces, and reports in the status of others why they still exist."""
 
     def __init__(self, state: ApiState) -> None:
-        """For the namespaces of a server."""
+        """Settle the namespaces of a server."""
         self._state = state
 
     def settle(self, name: str, content: NamespaceContent) -> None:
@@ -92,7 +92,7 @@ class NamespaceSettlement:
                 self._end(served, found)
 
     def _end(self, served: ServedResource, found: StoredItem) -> None:
-        """Remove an empty namespace, or our own finalizer where others hold it."""
+        """Remove an empty namespace; if it has other finalizers, remove only our own."""
         spec, storage = found.item.get("spec") or {}, self._state.storage
         finalizers = [each for each in spec.get("finalizers") or () if each != _OWN]
         if not finalizers and not found.item["metadata"].get("finalizers"):

@@ -14,17 +14,17 @@ _NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
 class NodeReadyController:
-    """Reports nodes as ready and removes the taint that they have until then."""
+    """Controller that reports nodes as ready and removes their not-ready taint."""
 
     def __init__(self, cluster: LocalCluster, state: ApiState) -> None:
-        """For the nodes of a cluster."""
+        """Control the nodes of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/node-ready"
         self._cluster = cluster
         self._state = state
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The node."""
+        """The changed node."""
         if change.kind == NODE and change.new is not None:
             yield change.object.record.name
 

@@ -1,4 +1,4 @@
-"""Protection of volumes in use: PVCs and PersistentVolumes go once nothing uses them."""
+"""Protection of volumes in use: PVCs and PersistentVolumes are removed once they are unused."""
 
 from collections.abc import Hashable, Iterable
 from typing import Final
@@ -15,10 +15,10 @@ _FINALIZERS: Final = {
 
 
 class VolumeProtectionController:
-    """Removes the finalizers of unused PVCs and PersistentVolumes that are being deleted."""
+    """Controller that removes the finalizers of unused PVCs and volumes being deleted."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the volumes of a cluster."""
+        """Control the volumes of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/volume-protection"
         self._cluster = cluster
@@ -26,7 +26,7 @@ class VolumeProtectionController:
             cluster.objects(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The volume, the PVCs of a pod, and the volume of a PVC."""
+        """The changed volume, the PVCs of a changed pod, and the volume of a changed PVC."""
         item = change.object
         if change.kind in _FINALIZERS:
             yield change.kind, *item.name
@@ -37,7 +37,7 @@ class VolumeProtectionController:
             yield PERSISTENT_VOLUME, "", item.spec["volumeName"]
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Remove the finalizer of one volume that is not in use."""
+        """Remove the finalizer of one unused volume."""
         assert isinstance(key, tuple)
         kind, namespace, name = key
         item = self._cluster.objects(kind).get(namespace, name)
@@ -59,7 +59,7 @@ class VolumeProtectionController:
         )
 
     def _is_bound(self, volume: StoredObject) -> bool:
-        """Return whether a PVC has a volume."""
+        """Return whether a PVC is bound to a volume."""
         claims = self._cluster.objects(PERSISTENT_VOLUME_CLAIM)
         return any(each.spec.get("volumeName") == volume.record.name for each in claims)
 

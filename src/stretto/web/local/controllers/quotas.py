@@ -1,4 +1,4 @@
-"""The status of ResourceQuotas: the use of the objects of a namespace, also after deletions."""
+"""The status of ResourceQuotas: the usage of the objects of a namespace, also after deletions."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
@@ -14,18 +14,18 @@ from stretto.workloads.cluster import LocalCluster
 Json = dict[str, Any]
 
 _SUMMED: Final = (POD, PERSISTENT_VOLUME_CLAIM)
-"""Kinds whose amounts quotas limit; others are followed once a quota counts them."""
+"""Kinds whose amounts quotas limit; other kinds are followed once a quota counts them."""
 
 
 class QuotaController:
-    """Counts the use of each quota."""
+    """Controller that computes the usage of each quota."""
 
     def __init__(self, cluster: LocalCluster, state: ApiState) -> None:
-        """For the quotas of a cluster.
+        """Control the quotas of a cluster.
 
         Args:
-            cluster: reports which objects have changed.
-            state: the server that holds them.
+            cluster: reports changed objects.
+            state: the server of the objects.
         """
         #: Name in logs and messages.
         self.name = f"{cluster.name}/quotas"
@@ -36,7 +36,7 @@ class QuotaController:
             cluster.objects(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The quota, or those of the namespace of an object that was added, deleted or ended."""
+        """The changed quota, or those of the namespace of an object that was added or has ended."""
         if change.source != self._cluster.name:
             return
         if change.kind == RESOURCE_QUOTA:
@@ -48,10 +48,10 @@ class QuotaController:
                 yield each.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Count one quota and write its status.
+        """Compute the usage of one quota and write its status.
 
         Raises:
-            ApiError: it has changed meanwhile.
+            ApiError: the quota has changed meanwhile.
         """
         assert isinstance(key, tuple)
         storage = self._state.storage
@@ -70,7 +70,7 @@ class QuotaController:
         return None
 
     def _kinds(self, quota: Json) -> Iterator[Kind]:
-        """The kinds that a quota counts, which are followed from now on."""
+        """Yield the kinds that a quota counts, and follow them from now on."""
         yield from _SUMMED
         for group, plural in sorted(counted_by(quota)):
             found = next(

@@ -1,4 +1,4 @@
-"""Evictions by taints: pods leave a node whose NoExecute taints they do not tolerate."""
+"""Evictions by taints: pods leave a node if they do not tolerate its NoExecute taints."""
 
 from collections.abc import Hashable, Iterable
 from math import inf
@@ -18,10 +18,10 @@ _BY_NODE: Final = "node"
 
 
 class TaintEvictionController:
-    """Deletes pods when the time is over for which they tolerate a taint of their node."""
+    """Controller that deletes pods once the toleration time of a taint of their node is over."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the nodes of a cluster."""
+        """Control the nodes of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/taint-eviction"
         self._cluster = cluster
@@ -31,7 +31,7 @@ class TaintEvictionController:
         self._seen: dict[str, dict[str, float]] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The node, or that of the pod."""
+        """The changed node, or the node of a changed pod."""
         if change.new is None:
             return
         if change.kind == NODE:
@@ -40,7 +40,7 @@ class TaintEvictionController:
             yield change.object.record.node
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Evict the pods of one node that are due; seconds until the next one."""
+        """Evict the due pods of one node; return the seconds until the next one is due."""
         name = str(key)
         node = self._cluster.objects(NODE).get("", name)
         taints = [] if node is None else _evicting(node)
@@ -54,7 +54,7 @@ class TaintEvictionController:
         return None if least == inf else least
 
     def _settle(self, pod: StoredObject, taints: list[Taint], now: float) -> float:
-        """Evict a pod that is due; seconds until it is, infinity if it never is."""
+        """Evict a pod if it is due; return the seconds until it is due, infinity if never."""
         if not is_active(pod):
             return inf
         tolerations = msgspec.convert(pod.spec.get("tolerations") or [], list[Toleration])
@@ -71,13 +71,13 @@ def _node_of(pod: StoredObject) -> Iterable[str]:
 
 
 def _evicting(node: StoredObject) -> list[Taint]:
-    """The taints of a node that evict."""
+    """Return the NoExecute taints of a node."""
     taints = msgspec.convert(node.spec.get("taints") or [], list[Taint])
     return [each for each in taints if each.effect == NO_EXECUTE]
 
 
 def _tolerated(taint: Taint, tolerations: list[Toleration]) -> float:
-    """Seconds for which tolerations allow a taint; 0 without one, infinity without a limit."""
+    """Seconds for which a taint is tolerated; 0: not tolerated, infinity: without limit."""
     matching = [each for each in tolerations if tolerates(each, taint)]
     limits = [each.toleration_seconds for each in matching if each.toleration_seconds is not None]
     if not matching:

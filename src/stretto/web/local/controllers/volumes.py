@@ -1,6 +1,6 @@
-"""Bindings of PVCs and PersistentVolumes, and volumes that their classes provision.
+"""Bindings of PVCs and PersistentVolumes, and provisioning of volumes by StorageClass.
 
-The rules are those of runs and plans of manifests. Simulated volumes hold no data.
+The rules are those of runs and plans of manifests. Simulated volumes store no data.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -22,7 +22,7 @@ DEFAULT_CLASS: Final[Fields] = {
     "provisioner": "stretto.dev/simulated",
     "volumeBindingMode": "WaitForFirstConsumer",
 }
-"""The StorageClass of PVCs that name none, as local clusters have it."""
+"""The default StorageClass, as in usual local clusters."""
 _PENDING: Final = "pending PVC"
 """Index of the PVCs without a volume."""
 
@@ -35,10 +35,10 @@ def make_default_class(client: ApiClient) -> None:
 
 
 class VolumeBindingController:
-    """Binds PVCs to volumes, and gives volumes their phase."""
+    """Controller that binds PVCs to volumes, and sets the phase of volumes."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """For the volumes of a cluster."""
+        """Control the volumes of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/volume-binding"
         self._cluster = cluster
@@ -48,7 +48,7 @@ class VolumeBindingController:
         self._claims.add_index(_PENDING, lambda each: () if _is_bound(each) else (_PENDING,))
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The PVC or the volume; of a new volume or class, also the PVCs that wait."""
+        """The changed PVC or volume; after a new volume or class, also the waiting PVCs."""
         if change.kind == PERSISTENT_VOLUME_CLAIM:
             yield PERSISTENT_VOLUME_CLAIM, *change.object.name
             if change.object.spec.get("volumeName"):
@@ -119,7 +119,7 @@ def _is_bound(claim: StoredObject) -> bool:
 
 
 class _CachedView:
-    """The objects of the caches of a cluster."""
+    """View of the objects in the caches of a cluster."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
@@ -135,6 +135,6 @@ class _CachedView:
 
 
 def _plain(item: StoredObject) -> Any:
-    """The fields of an object without null members and owners of fields."""
+    """Return the fields of an object without null members and managed fields."""
     kept = {key: each for key, each in item.metadata.items() if key != "managedFields"}
     return codec.without_nulls({**item.fields, "metadata": kept})

@@ -1,1 +1,1 @@
-"""Changes of objects through the dashboard: their effects, the rights for them, and the writes."""
+"""Changes of objects through the dashboard: their effects, the required rights, and the writes."""

@@ -1,4 +1,4 @@
-"""The user of a kubeconfig at its cluster: rights by access reviews, kinds by discovery."""
+"""The user of a kubeconfig at its cluster: rights from access reviews, kinds from discovery."""
 
 from functools import cached_property
 from threading import Lock
@@ -12,23 +12,23 @@ from stretto.stores.kube.store import KubeStore
 from stretto.stores.rights import ObjectRight
 
 _REVIEW_S: Final = 10.0
-"""Seconds for which the answer to a review counts: open pages are rendered once a second."""
+"""Seconds for which the result of a review is cached: open pages are rendered every second."""
 _NAMELESS: Final = "the user of the kubeconfig"
-"""The name of a user that the server does not return."""
+"""Name of a user if the server does not return one."""
 
 
 class ClusterUser:
-    """The user whose credentials a store has. Any thread may call it."""
+    """The user of a store's credentials. Any thread may call it."""
 
     def __init__(self, store: KubeStore, namespace: str, clock: Clock) -> None:
-        """A user that is reviewed when its rights are needed.
+        """Create a user, which is reviewed when its rights are needed.
 
         Args:
             store: the API server, with the credentials of the user.
-            namespace: namespace of objects that name none.
+            namespace: namespace of objects without a namespace.
             clock: monotonic time.
         """
-        #: Namespace of objects that name none.
+        #: Namespace of objects without a namespace.
         self.namespace = namespace
         self._store = store
         self._clock = clock
@@ -44,9 +44,9 @@ class ClusterUser:
             return _NAMELESS
 
     def refusal(self, right: ObjectRight) -> str:
-        """Why the cluster does not grant a right; empty if it does.
+        """Return why the cluster does not grant a right; empty if it does.
 
-        An answer is kept for some seconds; the server decides again about each write.
+        The result is cached for some seconds; the server decides again about each write.
         """
         now = self._clock.monotonic()
         with self._lock:
@@ -60,7 +60,7 @@ class ClusterUser:
         return found
 
     def served_kind(self, stated: Kind) -> Kind:
-        """The kind of the cluster that an object states by ``apiVersion`` and ``kind``.
+        """Return the cluster's kind of an object's ``apiVersion`` and ``kind``.
 
         Raises:
             NotFoundError: the cluster does not serve it.
@@ -77,7 +77,10 @@ class ClusterUser:
         raise NotFoundError(f"kind {' '.join(wanted)}", text, "create its definition first")
 
     def _reviewed(self, right: ObjectRight) -> str:
-        """Why the server does not grant a right, or does not answer; empty if it grants it."""
+        """Return why the server does not grant a right or does not answer.
+
+        Empty if it grants it.
+        """
         try:
             verdict = self._store.review(lambda reviews: reviews.own_access(right))
         except StrettoError as error:

@@ -1,4 +1,4 @@
-"""The effect of an action, before it runs."""
+"""Effects of an action, before it runs."""
 
 from typing import NamedTuple
 
@@ -15,18 +15,18 @@ from stretto.web.views.sight import Sight
 
 
 class Consequences(NamedTuple):
-    """The effect of an action."""
+    """Effects of an action."""
 
     #: The action as a heading.
     title: str
     #: Its effects, as sentences.
     effects: tuple[str, ...]
-    #: Why it would be refused; empty if nothing is known against it.
+    #: Reason of an expected refusal; empty if none is known.
     obstacle: str = ""
 
 
 def eviction_effects(sight: Sight, key: str) -> Consequences:
-    """The effect of the eviction of a pod, ``namespace/name``.
+    """Return the effects of the eviction of a pod, ``namespace/name``.
 
     Raises:
         NotFoundError: no such pod.
@@ -47,7 +47,7 @@ def eviction_effects(sight: Sight, key: str) -> Consequences:
 
 
 def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
-    """The effect of closing a node for new pods, or of opening it."""
+    """Return the effects of cordoning or uncordoning a node."""
     name, fitting = overview.node.name, format_count(len(overview.fitting), "pending pod")
     fits = "fits" if len(overview.fitting) == 1 else "fit"
     if not cordoned:
@@ -67,13 +67,13 @@ def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
 
 
 def pod_record(sight: Sight, key: str) -> Record | None:
-    """The stored pod ``namespace/name``; ``None`` if it does not exist."""
+    """Return the stored pod ``namespace/name``; ``None`` if it does not exist."""
     records = (each for each in sight.records(POD) if f"{each.namespace}/{each.name}" == key)
     return next(records, None)
 
 
 def _successor(sight: Sight, key: str) -> str:
-    """Return whether a controller creates the pod again."""
+    """Return a sentence about the controller that creates the pod again."""
     record = pod_record(sight, key)
     owner = decode_as(Pod, record.body).metadata.controller() if record is not None else None
     if owner is None:
@@ -82,7 +82,7 @@ def _successor(sight: Sight, key: str) -> str:
 
 
 def _gang(answer: Explanation) -> list[str]:
-    """The effect on the gang of a pod."""
+    """Return sentences about the effects on the gang of a pod."""
     unit = answer.unit
     if unit is None or not unit.is_gang or unit.min_member is None:
         return []
@@ -91,7 +91,7 @@ def _gang(answer: Explanation) -> list[str]:
 
 
 def _budgets(sight: Sight, key: str) -> tuple[list[str], str]:
-    """The PodDisruptionBudgets of a pod as sentences, and which of them forbids the eviction."""
+    """Return sentences about the PodDisruptionBudgets of a pod, and the one that forbids it."""
     ledger, row = BudgetLedger(sight.scene.cluster), sight.scene.row_of(key)
     ledger.sync()
     found, obstacle = [], ""

@@ -1,4 +1,4 @@
-"""The interface between pages and the cluster that their actions change."""
+"""Interface between the pages and the cluster that their actions change."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -21,7 +21,7 @@ class SubmittedObject(NamedTuple):
 
     #: Kind, namespace and name, for display.
     title: str
-    #: Why it is not created, or would not be; empty for an object that is.
+    #: Reason of the refusal; empty if the object is created.
     refusal: str = ""
 
 
@@ -30,20 +30,20 @@ class ActingUser(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name, for display."""
+        """Name of the user, for display."""
         ...
 
     @property
     def namespace(self) -> str:
-        """Namespace of objects that name none."""
+        """Namespace of objects without a namespace."""
         ...
 
     def refusal(self, right: ObjectRight) -> str:
-        """Why the cluster does not grant a right; empty if it does."""
+        """Return why the cluster does not grant a right; empty if it does."""
         ...
 
     def served_kind(self, stated: Kind) -> Kind:
-        """The kind of the cluster that an object states by ``apiVersion`` and ``kind``.
+        """Return the cluster's kind of an object's ``apiVersion`` and ``kind``.
 
         Raises:
             StrettoError: the cluster does not serve it.
@@ -60,19 +60,19 @@ class Actions(Protocol):
         ...
 
     def refusal(self, action: Action, subject: str) -> str:
-        """Why the user may not act on a node, or on a pod ``namespace/name``; empty if it may."""
+        """Return why the user may not act on a node or pod ``namespace/name``; empty if it may."""
         ...
 
     def act(self, action: Action, subject: str) -> None:
-        """Close or open a node for new pods, or evict a pod within its disruption budgets.
+        """Cordon or uncordon a node, or evict a pod within its disruption budgets.
 
         Raises:
-            StrettoError: there is no such object, or the cluster refused the action.
+            StrettoError: the object does not exist, or the cluster refused the action.
         """
         ...
 
     def check(self, text: str) -> Sequence[SubmittedObject]:
-        """The objects of pasted YAML, with the rights that are missing to create them.
+        """Return the objects of pasted YAML, with the missing rights to create them.
 
         Raises:
             InputError: the text is malformed.
@@ -80,7 +80,7 @@ class Actions(Protocol):
         ...
 
     def submit(self, text: str) -> Sequence[SubmittedObject]:
-        """Create the objects of pasted YAML in their order; one that is refused stops none.
+        """Create the objects of pasted YAML in order; a refused object does not stop the others.
 
         Raises:
             InputError: the text is malformed.

@@ -1,4 +1,4 @@
-"""The changes that the dashboard may make, as writes to the store of a cluster.
+"""The changes of the dashboard, as writes to the store of a cluster.
 
 The store is that of a local cluster or an API server; an ``ActingUser`` has the rights there.
 """
@@ -16,7 +16,7 @@ from stretto.stores.store import Eviction, Patch, Reply, Store, WriteOutcome
 from stretto.web.views.acting.contract import ActingUser, Action, SubmittedObject
 
 _CLOSED: Final[Mapping[Action, bool]] = {Action.CORDON: True, Action.UNCORDON: False}
-"""True if a node is closed after an action on it."""
+"""Maps an action to whether the node is cordoned afterwards."""
 _PASTED: Final = "pasted objects"
 """Name of submitted text in messages."""
 
@@ -24,27 +24,27 @@ _PASTED: Final = "pasted objects"
 class _Pasted(NamedTuple):
     """One object of a submitted text."""
 
-    #: Its kind; as stated if the cluster does not serve it.
+    #: Its kind; if the cluster does not serve it, the kind in the text.
     kind: Kind
-    #: Its namespace; empty for a kind without namespaces.
+    #: Its namespace; empty for cluster-scoped kinds.
     namespace: str
     #: Kind, namespace and name, for display.
     title: str
     #: Its JSON.
     body: bytes
-    #: Why the cluster does not serve its kind; empty if it does.
+    #: Reason why the cluster does not serve its kind; empty if it does.
     problem: str
 
 
 class StoreActions:
-    """Cordons nodes, evicts pods and creates objects."""
+    """Actions that cordon nodes, evict pods and create objects."""
 
     def __init__(self, store: Store, user: ActingUser) -> None:
         """Write to a store.
 
         Args:
             store: the store; it applies the admission of its cluster.
-            user: whose rights the writes have.
+            user: the user whose rights the writes have.
         """
         self._store = store
         self._user = user
@@ -55,18 +55,19 @@ class StoreActions:
         return self._user.name
 
     def refusal(self, action: Action, subject: str) -> str:
-        """Why the user may not act on a node, or on a pod ``namespace/name``; empty if it may."""
+        """Return why the user may not act on a node or pod ``namespace/name``; empty if it may."""
         if action in _CLOSED:
             return self._user.refusal(ObjectRight("patch", NODE, name=subject))
         namespace, _, name = subject.partition("/")
         return self._user.refusal(ObjectRight("create", POD, namespace, name, "eviction"))
 
     def act(self, action: Action, subject: str) -> None:
-        """Close or open a node for new pods, or evict a pod within its disruption budgets.
+        """Cordon or uncordon a node, or evict a pod within its disruption budgets.
 
         Raises:
             NotFoundError: no such pod.
-            NotAllowedError: the store refused it, for example for a disruption budget.
+            NotAllowedError: the store refused the action, for example because of a disruption
+                budget.
         """
         if action in _CLOSED:
             patch = Patch("", subject, {"spec": {"unschedulable": _CLOSED[action]}})
@@ -81,7 +82,7 @@ class StoreActions:
         _check(f"pod {subject}", reply)
 
     def check(self, text: str) -> Sequence[SubmittedObject]:
-        """The objects of pasted YAML, with the rights that are missing to create them.
+        """Return the objects of pasted YAML, with the missing rights to create them.
 
         Raises:
             InputError: the text is malformed.
@@ -89,7 +90,7 @@ class StoreActions:
         return [SubmittedObject(each.title, self._missing(each)) for each in self._pasted(text)]
 
     def submit(self, text: str) -> Sequence[SubmittedObject]:
-        """Create the objects of pasted YAML in their order; one that is refused stops none.
+        """Create the objects of pasted YAML in order; a refused object does not stop the others.
 
         Raises:
             InputError: the text is malformed.
@@ -97,19 +98,19 @@ class StoreActions:
         return [SubmittedObject(each.title, self._create(each)) for each in self._pasted(text)]
 
     def _missing(self, pasted: _Pasted) -> str:
-        """Why the user may not create an object; empty if it may."""
+        """Return why the user may not create an object; empty if it may."""
         right = ObjectRight("create", pasted.kind, pasted.namespace)
         return pasted.problem or self._user.refusal(right)
 
     def _create(self, pasted: _Pasted) -> str:
-        """Create an object; why it was refused, empty if it was not."""
+        """Create an object; return the reason of a refusal, empty if it was created."""
         if pasted.problem:
             return pasted.problem
         (reply,) = self._store.create(pasted.kind, [pasted.body])
         return "" if reply.outcome is WriteOutcome.OK else reply.message
 
     def _pasted(self, text: str) -> list[_Pasted]:
-        """The objects of a text.
+        """Decode the objects of a text.
 
         Raises:
             InputError: the text is malformed.
@@ -117,10 +118,10 @@ class StoreActions:
         return [self._read(*each) for each in load_manifests(text, _PASTED, any_kind=True)]
 
     def _read(self, stated: Kind, body: bytes) -> _Pasted:
-        """One object; one without a namespace gets that of the user.
+        """Decode one object; an object without a namespace gets the namespace of the user.
 
         Raises:
-            InputError: it is malformed.
+            InputError: the object is malformed.
         """
         try:
             kind, problem = self._user.served_kind(stated), ""

@@ -1,4 +1,7 @@
-"""Changes that a converter may make: all but identity, and of metadata labels and annotations."""
+"""Permitted changes by a converter: everything but identity and most metadata.
+
+Of the metadata, only labels and annotations may change.
+"""
 
 import copy
 from typing import Any, Final
@@ -10,13 +13,13 @@ from stretto.api.schema.golang import reflected_type
 Json = dict[str, Any]
 
 _IDENTITY: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
-"""Members of metadata that stay, and their names in messages."""
+"""Members of metadata that must not change, and their names in messages."""
 _CHANGED: Final = (("labels", "metadata.labels"), ("annotations", "metadata.annotation"))
 """Members of metadata that a converter may change, and their paths in messages."""
 
 
 def identity_problem(original: Json, converted: Json) -> str:
-    """Why a converted object is not the original one; empty if it is."""
+    """Return why a converted object is not the original one; empty if it is."""
     before, after = original["metadata"], converted.get("metadata")
     after = after if isinstance(after, dict) else {}
     for name, word in _IDENTITY:
@@ -27,7 +30,7 @@ def identity_problem(original: Json, converted: Json) -> str:
 
 
 def metadata_problem(original: Json, converted: Json) -> str:
-    """Why the metadata of a converted object cannot be used; empty if they can."""
+    """Return why the metadata of a converted object is invalid; empty if it is valid."""
     if "metadata" not in converted:
         return "missing metadata in converted object"
     metadata = converted["metadata"]
@@ -44,7 +47,7 @@ def metadata_problem(original: Json, converted: Json) -> str:
 
 
 def _problem_of(name: str, path: str, found: Any, before: Any) -> str:
-    """Why converted labels or annotations cannot be used."""
+    """Return why converted labels or annotations are invalid."""
     if not isinstance(found, dict):
         shown = reflected_type(found)
         return f"invalid metadata.{name} of type {shown} in converted object"
@@ -59,13 +62,13 @@ def _problem_of(name: str, path: str, found: Any, before: Any) -> str:
 
 
 def _aggregated(errors: Errors) -> str:
-    """Errors of fields as one text."""
+    """Join field errors into one text."""
     texts = list(dict.fromkeys(f"{each.field}: {each.message}" for each in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
 def restored(original: Json, converted: Json) -> Json:
-    """A converted object with the metadata of the original, except labels and annotations."""
+    """Return a converted object with the original metadata, except labels and annotations."""
     metadata = dict(original["metadata"])
     for name, _ in _CHANGED:
         metadata.pop(name, None)

@@ -13,26 +13,26 @@ from stretto.web.api.webhooks.bodies import BadAnswerError, ReviewKind, check_ty
 Json = dict[str, Any]
 
 REVIEW: Final = ReviewKind("apiextensions.k8s.io", "ConversionReview", ("v1", "v1beta1"))
-"""The kind of the reviews."""
+"""The review kind."""
 _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "uid": (str, "types.UID"),
     "convertedObjects": (list, "[]runtime.RawExtension"),
     "result": (dict, "v1.Status"),
 }
-"""Members of a response: their types here, and in Go."""
+"""Members of a response: their types in Python and in Go."""
 
 
 class ConversionError(Exception):
-    """A conversion that failed; the message is that of kube-apiserver."""
+    """A conversion failed; the message is that of kube-apiserver."""
 
 
 @dataclass(frozen=True)
 class ConversionRequest:
     """Objects to convert."""
 
-    #: The objects, in the versions in which they are.
+    #: The objects, in their current versions.
     items: Sequence[Json]
-    #: Group and version that they get.
+    #: Group and version of the result.
     api_version: str
     #: Identity of the request.
     uid: str
@@ -41,7 +41,7 @@ class ConversionRequest:
 
     @property
     def head(self) -> str:
-        """The beginning of messages about a failure."""
+        """The start of messages about a failure."""
         first = self.items[0]
         return f"conversion webhook for {first['apiVersion']}, Kind={first['kind']}"
 
@@ -58,13 +58,13 @@ class ConversionRequest:
 
 
 def _without_version(item: Json) -> Json:
-    """An object as a converter gets it: its resource version is not part of its state."""
+    """Return an object for a converter, without its resourceVersion, which is not its state."""
     metadata = {key: each for key, each in item["metadata"].items() if key != "resourceVersion"}
     return {**item, "metadata": metadata}
 
 
 def converted_objects(body: bytes, request: ConversionRequest) -> list[Json]:
-    """The objects of an answer, which are those of the request in its version.
+    """Return the objects of an answer; they must be those of the request in its version.
 
     Raises:
         ConversionError: they are not.
@@ -85,13 +85,13 @@ def converted_objects(body: bytes, request: ConversionRequest) -> list[Json]:
 
 
 def _objects(body: bytes, request: ConversionRequest) -> list[Any]:
-    """The converted objects of a review.
+    """Return the converted objects of a review.
 
     Raises:
-        BadAnswerError: it is no review, one of another request, or it reports a failure.
+        BadAnswerError: the answer is not a review of this request, or it reports a failure.
     """
     review = review_of(body, REVIEW, request.version)
-    is_checked = request.version != "v1beta1"  # whose answers kube-apiserver does not check
+    is_checked = request.version != "v1beta1"  # kube-apiserver does not check its answers
     wanted = f"{REVIEW.group}/{request.version}, Kind={REVIEW.kind}"
     if is_checked and not review.get("kind"):
         raise BadAnswerError(f"expected webhook response of {wanted}, got /, Kind=")
@@ -111,10 +111,10 @@ def _objects(body: bytes, request: ConversionRequest) -> list[Any]:
 
 
 def _check_object(converted: Any) -> None:
-    """Refuse values that are no object with a kind.
+    """Refuse values that are not objects with a kind.
 
     Raises:
-        ConversionError: it is none.
+        ConversionError: the value is not an object with a kind.
     """
     if converted is None:
         raise ConversionError("unexpected end of JSON input")
@@ -127,7 +127,7 @@ def _check_object(converted: Any) -> None:
 
 
 def _problem(request: ConversionRequest, original: Json, converted: Json, index: int) -> str:
-    """Why a converted object is not the original one in the version of the request."""
+    """Return why a converted object is not the original in the version of the request."""
     where = f"object at index {index}: "
     version, kind = converted.get("apiVersion") or "", converted["kind"]
     if version != request.api_version:

@@ -1,8 +1,8 @@
-"""The conversion of custom objects by a webhook.
+"""Conversion of custom objects by a webhook.
 
-A call is one review of all objects that a request needs in another version. The request is answered
-again once the converter has answered; its memory keeps the converted objects, so that states of one
-object before and after a write are converted once.
+A call is one review of all objects that a request needs in another version. After the converter has
+answered, the request is processed again. The request's memory keeps the converted objects, so that
+states of one object before and after a write are converted once.
 """
 
 import hashlib
@@ -33,20 +33,20 @@ from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall, Re
 Json = dict[str, Any]
 
 _SECONDS: Final = 30
-"""Seconds after which a call has failed, as in kube-apiserver."""
+"""Timeout of a call in seconds, as in kube-apiserver."""
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
-"""Metadata on which a converted object depends."""
+"""Metadata that may affect a converted object."""
 
 
 class WebhookConversion:
-    """Converts the objects of one definition."""
+    """Converter of the objects of one definition."""
 
     def __init__(self, storage: ObjectStorage, draw: Callable[[], str], definition: Json) -> None:
-        """A converter as a definition states it.
+        """Create the converter of a definition.
 
         Args:
             storage: the Services that a definition may reference.
-            draw: yields identities of requests.
+            draw: returns identities of requests.
             definition: the definition.
         """
         hook = definition["spec"]["conversion"].get("webhook") or {}
@@ -59,16 +59,16 @@ class WebhookConversion:
         self._version = next((each for each in stated if each in REVIEW.versions), "")
 
     def convert(self, items: Sequence[Json], api_version: str, memory: ReviewMemory) -> list[Json]:
-        """Objects in another version, with their own metadata except labels and annotations.
+        """Convert objects to another version; metadata stays, except labels and annotations.
 
         Args:
             items: objects in other versions.
-            api_version: group and version that they get.
+            api_version: group and version of the result.
             memory: the data that their request keeps between its attempts.
 
         Raises:
             PendingReviewsError: the converter has not answered yet.
-            ApiError: it fails, or its answer cannot be used.
+            ApiError: the converter fails, or its answer is invalid.
         """
         keys = [self._key(each, api_version) for each in items]
         new = [
@@ -84,7 +84,7 @@ class WebhookConversion:
         ]
 
     def _called(self, items: Sequence[Json], api_version: str, memory: ReviewMemory) -> list[Json]:
-        """Objects as the converter answers them."""
+        """Return objects as converted by the webhook."""
         if not self._version:
             raise internal("no supported conversion review versions")
         key = self._digest([self._key(each, api_version) for each in items])
@@ -97,11 +97,11 @@ class WebhookConversion:
             raise internal(str(error)) from error
 
     def _answer(self, request: ConversionRequest, key: str, memory: ReviewMemory) -> bytes:
-        """The body of the converter's answer.
+        """Return the body of the converter's answer.
 
         Raises:
-            PendingReviewsError: it has not answered yet.
-            ConversionError: it cannot be called.
+            PendingReviewsError: the converter has not answered yet.
+            ConversionError: the converter cannot be called.
         """
         try:
             address = address_of(self._storage, self._client)
@@ -118,7 +118,7 @@ class WebhookConversion:
         return found.body
 
     def _key(self, item: Json, api_version: str) -> str:
-        """The key of an object with its new version, without the fields that the server assigns."""
+        """Key of an object with its new version, without the fields that the server assigns."""
         metadata = {name: item["metadata"].get(name) for name in _KEPT}
         return self._digest([self._identity, api_version, {**item, "metadata": metadata}])
 

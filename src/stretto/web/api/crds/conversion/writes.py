@@ -1,7 +1,7 @@
-"""The conversion of a write before anything is stored.
+"""Conversion of a write before anything is stored.
 
-A request that waits for a converter is answered again from its start. Therefore it
-converts the stored and the answered object before its first write; afterwards its memory has both.
+A request that waits for a converter is processed again from its start. Therefore it converts the
+stored and the returned object before its first write; afterwards its memory contains both.
 """
 
 from typing import Any, Final
@@ -15,11 +15,11 @@ _UID: Final = "uid of a new object"
 
 
 def convert_write(state: ApiState, admission: AdmittedWrite) -> None:
-    """Have a converter answer about an object that is stored next.
+    """Convert the object that is stored next.
 
     Raises:
-        PendingReviewsError: it has not answered yet.
-        ApiError: it fails.
+        PendingReviewsError: the converter has not answered yet.
+        ApiError: the conversion fails.
     """
     call, item = admission.call, admission.item
     if item is None or call.resource.conversion is None:

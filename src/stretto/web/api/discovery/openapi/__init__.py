@@ -1,1 +1,1 @@
-"""OpenAPI documents of versions 2 and 3: schemas, paths and the messages of gnostic."""
+"""OpenAPI documents of versions 2 and 3: schemas, paths, and messages of gnostic."""

@@ -1,4 +1,4 @@
-"""Documents of the paths that list groups and describe the server."""
+"""Documents of paths that list groups and describe the server."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -21,19 +21,19 @@ _FIXED: Final = {
     ),
     "openid/v1/jwks": ("getServiceAccountIssuerOpenIDKeyset", "openid", ""),
 }
-"""Name of the operation, tag and type of the answer by path."""
+"""Operation name, tag and response type, by path."""
 _OBJECTS: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _KEYS: Final = "openid/v1/jwks"
 
 
 def address_names(resources: ResourceTable) -> Iterator[str]:
-    """The names of the documents: those of the server, and one for each group of Kubernetes."""
+    """Yield the names of the documents: those of the server, and one per group of Kubernetes."""
     yield from _FIXED
     yield from sorted({f"apis/{each.group}" for each in resources.built_in() if each.group})
 
 
 def address_type(name: str) -> str:
-    """The type of the answer; empty for text."""
+    """The type of the response; empty for text."""
     return _FIXED[name][2] if name in _FIXED else "meta/v1.APIGroup"
 
 
@@ -61,7 +61,7 @@ def version_path(group: str, version: str, dialect: SchemaDialect) -> Json:
 def _read(
     operation: str, tag: str, answer: tuple[str, tuple[str, ...]], dialect: SchemaDialect
 ) -> Json:
-    """A GET without parameters, whose answer has a type and media types."""
+    """Return a GET without parameters, with the type and media types of its response."""
     kind, media = answer
     schema = dialect.reference(schema_name(kind)) if kind else {"type": "string"}
     found: Json = {"tags": [tag], "operationId": operation}

@@ -1,7 +1,8 @@
 """Schemas of custom kinds in OpenAPI documents.
 
-Version 2 cannot express every structural schema. As in kube-apiserver, it omits what kubectl would
-misread: alternatives, nullable types, and fields next to unknown ones.
+Version 2 cannot express every structural schema. As in kube-apiserver, the version 2 document omits
+parts that kubectl would misinterpret: alternatives, nullable types, and fields next to unknown
+ones.
 """
 
 from typing import Any, Final
@@ -29,12 +30,12 @@ _METADATA: Final = f"Standard object's metadata. More info: {_CONVENTIONS}#metad
 _LIST_METADATA: Final = f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"
 _GVK: Final = "x-kubernetes-group-version-kind"
 _UNSAID: Final = ("allOf", "oneOf", "anyOf", "not", "default")
-"""Members of schemas that version 2 does not have."""
+"""Members of schemas that do not exist in version 2."""
 _MEMBERS: Final = ("items", "properties")
 
 
 def object_schema(each: ServedResource, meta: Json, *, is_v2: bool) -> Json:
-    """The schema of the objects of a kind.
+    """Return the schema of the objects of a kind.
 
     Args:
         each: the resource.
@@ -44,7 +45,7 @@ def object_schema(each: ServedResource, meta: Json, *, is_v2: bool) -> Json:
     kind = {"group": each.group, "version": each.kind.version, "kind": each.kind.kind}
     schema = each.version.get("schema")
     if not schema or (is_v2 and schema.get(PRESERVE)):
-        # With any property stated, kubectl would refuse all others.
+        # If any property were present, kubectl would refuse all others.
         return {"type": "object", _GVK: [kind]}
     found = _with_embedded(_for_v2(schema) if is_v2 else schema, meta, is_v2=is_v2)
     properties = {**(found.get("properties") or {}), **_head(meta, _METADATA)}
@@ -52,7 +53,7 @@ def object_schema(each: ServedResource, meta: Json, *, is_v2: bool) -> Json:
 
 
 def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
-    """The schema of a list of a kind.
+    """Return the schema of a list of a kind.
 
     Args:
         each: the resource.
@@ -75,13 +76,13 @@ def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
 
 
 def _head(meta: Json, description: str) -> Json:
-    """Fields of every object: version, kind and metadata."""
+    """Return the fields of every object: version, kind and metadata."""
     metadata = {**meta, "description": description}
     return {"apiVersion": _VERSION, "kind": _KIND, "metadata": metadata}
 
 
 def _for_v2(schema: Json) -> Json:
-    """A schema without the parts that version 2 cannot express."""
+    """Return a schema without the parts that version 2 cannot express."""
     found = {key: value for key, value in schema.items() if key not in _UNSAID}
     if found.pop("nullable", False):
         found.pop("type", None)
@@ -109,7 +110,7 @@ def _drop_members(schema: Json) -> None:
 
 
 def _over_members(schema: Json, change: Any) -> Json:
-    """A schema with a function applied to the schemas of its members."""
+    """Return a schema with a function applied to the schemas of its members."""
     found = dict(schema)
     if isinstance(found.get("properties"), dict):
         found["properties"] = {key: change(each) for key, each in found["properties"].items()}
@@ -120,7 +121,7 @@ def _over_members(schema: Json, change: Any) -> Json:
 
 
 def _with_embedded(schema: Json, meta: Json, *, is_v2: bool) -> Json:
-    """A schema in which embedded objects state version, kind and metadata."""
+    """Return a schema in which embedded objects have version, kind and metadata."""
     found = _over_members(schema, lambda each: _with_embedded(each, meta, is_v2=is_v2))
     if not found.get(EMBEDDED) or (is_v2 and found.get(PRESERVE)):
         return found

@@ -1,4 +1,4 @@
-"""The versions of OpenAPI and how their schemas refer to others."""
+"""The versions of OpenAPI, and the references between their schemas."""
 
 from enum import Enum
 from typing import Any
@@ -7,7 +7,7 @@ Json = dict[str, Any]
 
 
 class SchemaDialect(Enum):
-    """A version of OpenAPI; the value is the place of its schemas."""
+    """A version of OpenAPI; the value is the prefix of references to its schemas."""
 
     #: Version 2.
     V2 = "#/definitions/"
@@ -15,10 +15,10 @@ class SchemaDialect(Enum):
     V3 = "#/components/schemas/"
 
     def reference(self, name: str) -> Json:
-        """A reference to a schema."""
+        """Return a reference to a schema."""
         return {"$ref": self.value + name}
 
     def member(self, name: str) -> Json:
-        """A reference that other words may stand next to."""
+        """Return a reference next to which other keywords are allowed."""
         found = self.reference(name)
         return {"allOf": [found]} if self is SchemaDialect.V3 else found

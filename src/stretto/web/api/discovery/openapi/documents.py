@@ -49,14 +49,14 @@ _EVERYWHERE: Final = (
     "APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions", "Status",
     "WatchEvent",
 )  # fmt: skip
-"""Types of the machinery that are kinds."""
+"""Types of the API machinery that are kinds."""
 _FIRST: Final = ("", "v1")
 _OF_ALL_VERSIONS: Final = frozenset({"DeleteOptions", "WatchEvent"})
-"""Those that are kinds of every version."""
+"""Machinery types that are kinds of every version."""
 
 
 def v3_document(state: ApiState, name: str) -> Json:
-    """The document of one group and version, or of a path that lists them."""
+    """Return the document of one group and version, or of a path that lists them."""
     dialect = SchemaDialect.V3
     if name in address_names(state.resources):
         kind = address_type(name)
@@ -84,7 +84,7 @@ def _v3(paths: Json, schemas: Json) -> Json:
 
 
 def _custom_document(found: list[ServedResource], name: str) -> Json:
-    """The document of a version of definitions."""
+    """Return the document of a version of custom resources."""
     return {
         "openapi": "3.0.0",
         "info": _CUSTOM_INFO,
@@ -94,7 +94,7 @@ def _custom_document(found: list[ServedResource], name: str) -> Json:
 
 
 def v2_document(state: ApiState) -> Json:
-    """The document of all groups."""
+    """Return the document of all groups."""
     dialect = SchemaDialect.V2
     paths: Json = {}
     types = []
@@ -124,7 +124,7 @@ def _paths(found: list[ServedResource], base: str, dialect: SchemaDialect) -> Js
 
 
 def _schemas(found: list[ServedResource], types: list[str], dialect: SchemaDialect) -> Json:
-    """The schemas of some resources and types, and of all that they contain."""
+    """Return the schemas of resources and types, and of all types that they contain."""
     schemas: Json = {}
     waiting = list(types)
     for each in found:
@@ -151,7 +151,7 @@ def _schemas(found: list[ServedResource], types: list[str], dialect: SchemaDiale
 
 
 def _types(each: ServedResource) -> Iterator[str]:
-    """The types of the objects of a resource and of its subresources."""
+    """Yield the types of the objects of a resource and of its subresources."""
     subresources = each.facts.subresources.items()
     others = (kind_of(each, facts) for word, facts in subresources if word not in CONNECT)
     for key in ((each.group, each.kind.version, each.kind.kind), *others):
@@ -161,7 +161,7 @@ def _types(each: ServedResource) -> Iterator[str]:
 
 
 def _state_kinds(schemas: Json, found: list[ServedResource]) -> None:
-    """Name the kinds of types of the machinery, of which each version has some."""
+    """Add the kinds to machinery types; each version contains some of these kinds."""
     versions = {(each.group, each.kind.version) for each in found}
     known: Iterable[tuple[str, str]] = sorted(versions | {_FIRST})
     if len(versions) > 1:
@@ -177,7 +177,7 @@ def _state_kinds(schemas: Json, found: list[ServedResource]) -> None:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """The names of the schemas that a value refers to."""
+    """Yield the names of the schemas that a value references."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key == "$ref" and isinstance(each, str):
@@ -190,7 +190,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _custom(each: ServedResource, dialect: SchemaDialect) -> Json:
-    """The schemas of a custom kind and of its lists, by name."""
+    """Return the schemas of a custom kind and of its lists, by name."""
     meta = dialect.member(schema_name("meta/v1.ObjectMeta"))
     list_meta = dialect.member(schema_name("meta/v1.ListMeta"))
     name, is_v2 = object_name(each), dialect is SchemaDialect.V2

@@ -21,11 +21,11 @@ _PATCHES: Final = (
 )
 _TEXTS: Final = {200: "OK", 201: "Created", 202: "Accepted", 401: "Unauthorized"}
 STATUS: Final = schema_name("meta/v1.Status")
-"""Schema of the answers to deletions."""
+"""Schema of responses to deletions."""
 EVENT: Final = schema_name("meta/v1.WatchEvent")
-"""Schema of the events of a watch."""
+"""Schema of events of a watch."""
 OPTIONS: Final = schema_name("meta/v1.DeleteOptions")
-"""Schema of the bodies of deletions."""
+"""Schema of bodies of deletions."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class PathSubject:
     gvk: Json
     #: Name of its schema; empty for text.
     schema: str
-    #: End of the names of operations: ``AppsV1NamespacedDeployment``.
+    #: Suffix of operation names: ``AppsV1NamespacedDeployment``.
     name: str
-    #: True if it is a kind of a definition, which has neither protobuf nor strategic patches.
+    #: True if the kind is a custom resource, which has neither protobuf nor strategic patches.
     is_custom: bool = False
 
 
 @dataclass(frozen=True)
 class PathOperation:
-    """One method."""
+    """One operation of a path."""
 
     #: HTTP method.
     method: str
@@ -54,25 +54,25 @@ class PathOperation:
     word: str
     #: Name of the operation.
     id: str
-    #: Parameters of the query.
+    #: Query parameters.
     query: Sequence[str]
-    #: Schema of the answer by status.
+    #: Schema of the response, by status.
     answers: Mapping[int, str]
     #: Schema of the body; empty for none.
     body: str = ""
-    #: Further media types of the answer; those of an object come first.
+    #: Further media types of the response, after those of an object.
     media: Sequence[str] = field(default=())
 
 
 def object_actions(
     subject: PathSubject, verbs: Sequence[str], deleted: str
 ) -> Iterator[PathOperation]:
-    """The operations on one object.
+    """Yield the operations on one object.
 
     Args:
         subject: the object.
-        verbs: those that are served.
-        deleted: schema of the answer to a deletion.
+        verbs: the served verbs.
+        deleted: schema of the response to a deletion.
     """
     name, one = subject.name, subject.schema
     if "get" in verbs:
@@ -95,7 +95,7 @@ def object_actions(
 def list_actions(
     subject: PathSubject, verbs: Sequence[str], listed: str
 ) -> Iterator[PathOperation]:
-    """The operations on a collection; ``listed`` is the schema of a list."""
+    """Yield the operations on a collection; ``listed`` is the schema of a list."""
     name = subject.name
     if "list" in verbs:
         media = () if subject.is_custom else _STREAMED
@@ -110,21 +110,21 @@ def list_actions(
 
 
 def _collection(name: str, kind: str) -> str:
-    """The name of the deletion of a collection."""
+    """Return the operation name of the deletion of a collection."""
     head = name.removesuffix(kind)
     scope = "Namespaced" if head.endswith("Namespaced") else ""
     return f"delete{head.removesuffix(scope)}Collection{scope}{kind}"
 
 
 def creation(subject: PathSubject) -> PathOperation:
-    """The creation of an object."""
+    """Return the operation that creates an object."""
     one = subject.schema
     answers = {200: one, 201: one, 202: one}
     return PathOperation("post", "post", f"create{subject.name}", parameters.WRITE, answers, one)
 
 
 def watch_action(word: str, name: str) -> PathOperation:
-    """A watch by its path of its own."""
+    """Return the operation of a watch at a separate path."""
     return PathOperation("get", word, name, parameters.LIST, {200: EVENT}, "", _STREAMED)
 
 
@@ -134,7 +134,7 @@ def path_item(
     place: Sequence[str],
     dialect: SchemaDialect,
 ) -> Json:
-    """The operations of a path, with the parameters that all of them have."""
+    """Return the operations of a path, with their common parameters."""
     common = parameters.shared([each.query for each in actions])
     found: Json = {each.method: _operation(subject, each, common, dialect) for each in actions}
     listed = [(name, "path") for name in place] + [(name, "query") for name in common]

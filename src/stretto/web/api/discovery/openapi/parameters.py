@@ -1,4 +1,4 @@
-"""Parameters of operations, and which of them the operations of a path share."""
+"""Parameters of operations, and the common parameters of the operations of a path."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -44,11 +44,11 @@ CONNECT: Final[Mapping[str, Sequence[str]]] = {
     "portforward": ("ports",),
     "proxy": ("path",),
 }  # fmt: skip
-"""Parameters of subresources that are no objects."""
+"""Parameters of subresources that are not objects."""
 
 
 def parameter(name: str, place: str, dialect: SchemaDialect) -> Json:
-    """A parameter of the query or of the path."""
+    """Return a parameter of the query or of the path."""
     kind = "integer" if name in _NUMBERS else "boolean" if name in _FLAGS else "string"
     schema = {"type": kind, "uniqueItems": True}
     found: Json = {"name": name, "in": place}
@@ -58,5 +58,5 @@ def parameter(name: str, place: str, dialect: SchemaDialect) -> Json:
 
 
 def shared(queries: Sequence[Sequence[str]]) -> set[str]:
-    """The parameters of the query that all operations of a path have."""
+    """Return the query parameters that all operations of a path have."""
     return set.intersection(*(set(each) for each in queries))

@@ -21,44 +21,44 @@ _METHODS: Final = {
     "delete": ("delete",),
     "patch": ("patch", "options", "head"),
 }
-"""Methods of a proxy by verb."""
+"""HTTP methods of a proxy, by verb."""
 
 
 def version_name(group: str, version: str) -> str:
-    """A version in the names of operations: ``RbacAuthorizationV1``."""
+    """Format a version for names of operations: ``RbacAuthorizationV1``."""
     word = (group or "core").removesuffix(".k8s.io")
     return "".join(part[:1].upper() + part[1:] for part in (*word.split("."), version))
 
 
 def version_tag(group: str, version: str) -> str:
-    """The tag of a version: ``rbacAuthorization_v1``."""
+    """Return the tag of a version: ``rbacAuthorization_v1``."""
     word = version_name(group, "")
     return f"{word[:1].lower()}{word[1:]}_{version}"
 
 
 def custom_name(each: ServedResource) -> str:
-    """The name of a custom kind in the documents: its group reversed, version and kind."""
+    """Return the name of a custom kind in documents: reversed group, version and kind."""
     group = ".".join(reversed(each.group.split(".")))
     return f"{group}.{each.kind.version}.{each.kind.kind}"
 
 
 def object_name(each: ServedResource) -> str:
-    """The name of the schema of the objects of a resource."""
+    """Return the schema name of the objects of a resource."""
     return custom_name(each) if each.definition is not None else schema_name(each.struct.name)
 
 
 def list_kind(each: ServedResource) -> str:
-    """The kind of the lists of a resource."""
+    """Return the kind of the lists of a resource."""
     return str(each.version.get("list_kind") or f"{each.kind.kind}List")
 
 
 def list_name(each: ServedResource) -> str:
-    """The name of the schema of the lists of a resource."""
+    """Return the schema name of the lists of a resource."""
     return object_name(each).removesuffix(each.kind.kind) + list_kind(each)
 
 
 def subject_of(each: ServedResource) -> PathSubject:
-    """The objects of a resource."""
+    """Return the path subject of the objects of a resource."""
     group, version, kind = each.group, each.kind.version, each.kind.kind
     scope = "Namespaced" if each.kind.namespaced else ""
     return PathSubject(
@@ -73,7 +73,7 @@ def subject_of(each: ServedResource) -> PathSubject:
 def resource_paths(
     each: ServedResource, base: str, dialect: SchemaDialect
 ) -> Iterator[tuple[str, Json]]:
-    """The paths of a resource with their operations."""
+    """Yield the paths of a resource with their operations."""
     subject, verbs, listed = subject_of(each), each.facts.verbs, list_name(each)
     spaces = ["namespace"] if each.kind.namespaced else []
     space = "/namespaces/{namespace}" if spaces else ""
@@ -103,7 +103,7 @@ def _lists(subject: PathSubject, listed: str) -> Iterator[PathOperation]:
 def _watches(
     each: ServedResource, subject: PathSubject, paths: tuple[str, str]
 ) -> Iterator[tuple[str, list[PathOperation], list[str]]]:
-    """The paths of watches, which clients no longer use."""
+    """Yield the paths of watches, which clients no longer use."""
     spaces = ["namespace"] if each.kind.namespaced else []
     name = subject.name
     many = operations.watch_action("watchlist", f"watch{name}List")
@@ -119,7 +119,7 @@ def _watches(
 def _subresource(
     each: ServedResource, word: str, facts: SubresourceFacts, where: tuple[str, SchemaDialect]
 ) -> Iterator[tuple[str, Json]]:
-    """The paths of a subresource; a proxy has one for all paths behind it too."""
+    """Yield the paths of a subresource; a proxy also has one for all paths behind it."""
     path, dialect = where
     parent = subject_of(each)
     kind = kind_of(each, facts)
@@ -148,7 +148,7 @@ def _subresource(
 def _connections(
     named: str, parent: PathSubject, verbs: Sequence[str], word: str
 ) -> Iterator[PathOperation]:
-    """The methods of a connection."""
+    """Yield the methods of a connection."""
     split = version_name(parent.gvk["group"], parent.gvk["version"])
     rest = named.removeprefix(split)
     for verb in verbs:
@@ -158,13 +158,13 @@ def _connections(
 
 
 def kind_of(each: ServedResource, facts: SubresourceFacts) -> tuple[str, str, str]:
-    """Group, version and kind of the objects of a subresource."""
+    """Return group, version and kind of the objects of a subresource."""
     group, version, kind = facts.kind
     return (group, version, kind) if version else (each.group, each.kind.version, kind)
 
 
 def _schema_of(each: ServedResource, kind: tuple[str, str, str]) -> str:
-    """The name of the schema of a subresource; empty for one that is no object."""
+    """Return the schema name of a subresource; empty if it is not an object."""
     if kind == (each.group, each.kind.version, each.kind.kind):
         return object_name(each)
     found = struct_of_kind(*kind)

@@ -1,7 +1,7 @@
 """Schemas of the types of Kubernetes, in the dialects of OpenAPI v2 and v3.
 
-The first dialect has no defaults and no alternatives. In the second, only ``allOf`` allows
-anything next to a reference.
+Version 2 has no defaults and no alternatives. In version 3, only ``allOf`` allows keywords next to
+a reference.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from stretto.web.api.discovery.openapi.words import with_words
 Json = dict[str, Any]
 
 GVK: Final = "x-kubernetes-group-version-kind"
-"""Member that names the kinds of a schema or of an operation."""
+"""Member that contains the kinds of a schema or of an operation."""
 
 
 _MACHINERY: Final = "io.k8s.apimachinery.pkg."
@@ -50,7 +50,7 @@ _ZERO: Final[dict[Form, Any]] = {
     Form.INT64: 0,
     Form.DOUBLE: 0,
 }
-"""The default that version 3 states for a required value."""
+"""Default of a required value in version 3."""
 _TIME: Final = {"type": "string", "format": "date-time"}
 _NAMED: Final = {
     Form.TIME: f"{_MACHINERY}apis.meta.v1.Time",
@@ -91,7 +91,7 @@ _UNIONS: Final = {
 
 
 def schema_name(name: str) -> str:
-    """The name of a type in the documents: ``io.k8s.api.core.v1.Pod``."""
+    """Return the name of a type in the documents: ``io.k8s.api.core.v1.Pod``."""
     prefix = next(
         (each for start, each in _PREFIXES.items() if name.startswith(start)), "io.k8s.api."
     )
@@ -99,10 +99,10 @@ def schema_name(name: str) -> str:
 
 
 def add_schemas(found: Json, types: Iterable[str], dialect: SchemaDialect) -> None:
-    """Add the schemas of some types and of all that they contain.
+    """Add the schemas of types and of all types that they contain.
 
     Args:
-        found: schemas by name; those that are there stay as they are.
+        found: schemas by name; existing ones do not change.
         types: names of types, such as ``core/v1.Pod``.
         dialect: the version of OpenAPI.
     """
@@ -117,7 +117,7 @@ def add_schemas(found: Json, types: Iterable[str], dialect: SchemaDialect) -> No
 
 
 def add_fixed(found: Json, names: Iterable[str], dialect: SchemaDialect) -> None:
-    """Add the schemas without fields that are named."""
+    """Add the schemas without fields with these names."""
     for name in names:
         if name in _FIXED and name not in found:
             found[name] = with_words(_FIXED[name][dialect is SchemaDialect.V3], name, dialect)
@@ -125,7 +125,7 @@ def add_fixed(found: Json, names: Iterable[str], dialect: SchemaDialect) -> None
 
 @cache
 def _inner(name: str) -> tuple[str, ...]:
-    """The types of the fields of a type."""
+    """Return the types of the fields of a type."""
     return tuple(inner for each in struct(name).fields.values() for inner in _structs(each.type))
 
 
@@ -138,7 +138,7 @@ def _structs(kind: ValueType) -> Iterator[str]:
 
 @cache
 def type_schema(name: str, dialect: SchemaDialect) -> Json:
-    """The schema of a type; it must not be changed."""
+    """Return the schema of a type; callers must not change it."""
     kind = struct(name)
     fields = {each.name: _field_schema(each, dialect) for each in kind.fields.values()}
     schema: Json = {"type": "object"}
@@ -157,7 +157,7 @@ def type_schema(name: str, dialect: SchemaDialect) -> Json:
 
 @cache
 def _kinds() -> dict[str, tuple[str, str, str]]:
-    """Group, version and kind by the name of the type of its objects."""
+    """Map each type name to group, version and kind of its objects."""
     return {name: key for key, name in kind_versions().items()}
 
 
@@ -179,7 +179,7 @@ def _field_schema(field: FieldType, dialect: SchemaDialect) -> Json:
 
 
 def _merging(kind: ValueType) -> Json:
-    """How server-side apply merges the values of a field."""
+    """Return the extension for the merge of a field's values by server-side apply."""
     if kind.form is Form.LIST:
         keys = {"x-kubernetes-list-map-keys": list(kind.keys)} if kind.keys else {}
         return {"x-kubernetes-list-type": kind.merge.value, **keys}
@@ -189,7 +189,7 @@ def _merging(kind: ValueType) -> Json:
 
 
 def _default(field: FieldType) -> Any:
-    """The default that version 3 states."""
+    """Return the default in version 3."""
     if field.default is not None:
         return field.default
     is_always_there = field.type.form is Form.STRUCT or not field.omits_empty
@@ -197,7 +197,7 @@ def _default(field: FieldType) -> Any:
 
 
 def _value_schema(kind: ValueType, name: str, dialect: SchemaDialect) -> Json:
-    """The schema of the values of a field."""
+    """Return the schema of the values of a field."""
     if kind.item is not None:
         item = _item_schema(kind.item, name, dialect)
         if kind.form is Form.LIST:
@@ -213,7 +213,7 @@ def _value_schema(kind: ValueType, name: str, dialect: SchemaDialect) -> Json:
 
 
 def _item_schema(kind: ValueType, name: str, dialect: SchemaDialect) -> Json:
-    """The schema of the items of a list or of the values of a map."""
+    """Return the schema of the items of a list or of the values of a map."""
     found = _value_schema(kind, name, dialect)
     if dialect is SchemaDialect.V2 or kind.form not in _ZERO:
         return found
@@ -222,7 +222,7 @@ def _item_schema(kind: ValueType, name: str, dialect: SchemaDialect) -> Json:
 
 
 def list_schema(item: str, gvk: Json, dialect: SchemaDialect) -> Json:
-    """The schema of a list.
+    """Return the schema of a list.
 
     Args:
         item: name of the schema of its items.

@@ -1,4 +1,4 @@
-"""Answers with OpenAPI documents, which are made and encoded once until the resources change."""
+"""Responses with OpenAPI documents, which are encoded once until the resources change."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
-    """A document, or the index of the documents of v3."""
+    """Return a document, or the index of the documents of v3."""
     accepted = request.header("accept")
     if accepted.partition(";")[0].strip() == "application/yaml" and parts != ["v3"]:
         return ApiResponse(406, b"", "", {**NO_CACHE, "Vary": _vary(request)})
@@ -53,7 +53,7 @@ class _Made:
 
 
 def _made(state: ApiState, key: str, make: Callable[[ApiState], Json | bytes]) -> _Made:
-    """A document, encoded once until the resources change."""
+    """Return a document, encoded once until the resources change."""
 
     def encode() -> _Made:
         found = make(state)
@@ -70,7 +70,7 @@ def _third(state: ApiState, name: str) -> _Made:
 
 
 def _third_message(state: ApiState, name: str) -> _Made:
-    """A document of version 3 as a message, which has the hash of the document."""
+    """Return a document of version 3 as a message, with the hash of the document."""
     made = _third(state, name)
 
     def encode() -> _Made:
@@ -82,7 +82,7 @@ def _third_message(state: ApiState, name: str) -> _Made:
 
 
 def _index(state: ApiState) -> Json:
-    """The index of v3."""
+    """Return the index of v3."""
     links = {name: f"/openapi/v3/{name}?hash={_third(state, name).tag}" for name in _names(state)}
     return {"paths": {name: {"serverRelativeURL": link} for name, link in links.items()}}
 
@@ -99,7 +99,7 @@ def _names(state: ApiState) -> list[str]:
 
 
 def _moved(request: ApiRequest, name: str, made: _Made) -> ApiResponse:
-    """The answer to a link with the hash of an older document."""
+    """Return the response to a link with the hash of an older document."""
     place = f"/openapi/v3/{name}?hash={made.tag}"
     headers = {**NO_CACHE, "Etag": f'"{made.tag}"', "Location": place, "Vary": _vary(request)}
     return ApiResponse(301, b"", "application/json", headers)

@@ -1,6 +1,6 @@
-"""Versions of the groups of Kubernetes, served or not.
+"""Versions of the API groups of Kubernetes, served or not.
 
-Each of them has a kind DeleteOptions.
+Each version has a kind DeleteOptions.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ ALL_VERSIONS: Final = tuple(
     }.items()
     for version in versions.split()
 )
-"""Group and version, in the order of documents."""
+"""(group, version), in the order of documents."""
 
 MERGED_VERSIONS: Final = tuple(
     sorted(
@@ -46,4 +46,4 @@ MERGED_VERSIONS: Final = tuple(
         )
     )
 )
-"""The same for the document of version 2, which all parts of a server contribute to."""
+"""The same for the document of version 2, to which all parts of a server contribute."""

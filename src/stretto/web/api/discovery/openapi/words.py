@@ -1,6 +1,6 @@
 """Parts of Kubernetes' schemas besides their types: descriptions of metadata, and marks.
 
-``data/words.json`` holds merge patches of schemas by name, in the dialect of version 3.
+``data/words.json`` contains merge patches of schemas by name, in the dialect of version 3.
 ``kubectl explain`` prints the descriptions of metadata.
 """
 
@@ -18,11 +18,11 @@ Json = dict[str, Any]
 
 _DATA: Final = "data/words.json"
 _NEW: Final = frozenset({"default", "allOf", "$ref"})
-"""Members that schemas of version 2 have otherwise or not at all."""
+"""Members that differ in schemas of version 2, or do not exist there."""
 
 
 def with_words(schema: Json, name: str, dialect: SchemaDialect) -> Json:
-    """A schema with the words of its name."""
+    """Return a schema with the additional parts for its name."""
     found: Json = merge_patch(schema, _words(dialect).get(name, {}))
     return found
 
@@ -37,7 +37,7 @@ def _words(dialect: SchemaDialect) -> Mapping[str, Json]:
 
 
 def _older(words: Json) -> Json:
-    """Words for version 2."""
+    """Convert the parts to version 2."""
     return {
         key: _older(each) if isinstance(each, dict) else each
         for key, each in words.items()

@@ -34,6 +34,6 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
 
 
 def _answer(state: ApiState, call: Call, item: Json) -> ApiResponse:
-    """The scale of an object in the form that the client accepts."""
+    """Return the scale of an object in the form that the client accepts."""
     columns = format_of((SCALE.group, SCALE.kind))
     return answer(state, call, scale_of(call, item), columns=columns)

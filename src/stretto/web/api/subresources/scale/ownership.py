@@ -1,4 +1,4 @@
-"""Owners of a scale, which are those of the replicas of its workload."""
+"""Owners of a scale, which are the owners of its workload's replicas."""
 
 from typing import Any, Final
 
@@ -26,11 +26,11 @@ from stretto.web.api.subresources.scale.replicas import (
 Json = dict[str, Any]
 
 _STATED: Final = ("uid", "resourceVersion")
-"""Metadata of a scale that a change of it may name."""
+"""Metadata of a scale that a change may contain."""
 
 
 def owned_scale(call: Call, item: Json) -> Json:
-    """The scale of an object with the owners of its replicas."""
+    """Return the scale of an object with the owners of its replicas."""
     found = scale_of(call, item)
     managers = decode_managers(item["metadata"].get("managedFields"))
     owners = scale_managers(managers, _replicas_field(call))
@@ -40,13 +40,13 @@ def owned_scale(call: Call, item: Json) -> Json:
 
 
 def scale_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
-    """A write of a scale, ``Update`` or ``Apply``."""
+    """Return the write frame of a scale for ``Update`` or ``Apply``."""
     key = ManagerKey(call.manager, operation, SCALE.api_version, "scale")
     return WriteFrame(scale_struct(), key, state.now, {})
 
 
 def own_scale(state: ApiState, call: Call, old: Json, wanted: Json) -> Managers:
-    """The owners of a scale after an update; none if its replicas have none."""
+    """Return the owners of a scale after an update; none if its replicas have none."""
     managers = decode_managers(old["metadata"].get("managedFields"))
     if not managers:
         return {}
@@ -54,7 +54,7 @@ def own_scale(state: ApiState, call: Call, old: Json, wanted: Json) -> Managers:
 
 
 def _replicas_field(call: Call) -> ReplicasField:
-    """The field of the workload with the desired replicas, by version."""
+    """Return a function from version to the workload's field of desired replicas."""
     definition = call.resource.definition
     if definition is None:
         field = _field_at(replica_paths(call)[0])
@@ -68,13 +68,13 @@ def _replicas_field(call: Call) -> ReplicasField:
 
 
 def _replicas_path(version: Json) -> str:
-    """Path of the desired replicas in a version of a custom kind; empty if it has none."""
+    """Return the path of the desired replicas in a custom kind's version; empty for none."""
     scale = (version.get("subresources") or {}).get("scale") or {}
     return str(scale.get("specReplicasPath") or "")
 
 
 def _field_at(path: str) -> FieldSet:
-    """The field at a path; empty for an empty one."""
+    """Return the field at a path; empty for an empty path."""
     found: FieldSet = {}
     for part in reversed(parts_of(path) if path else []):
         found = {fieldset.field(part): found}
@@ -82,7 +82,7 @@ def _field_at(path: str) -> FieldSet:
 
 
 def rescaled_metadata(call: Call, item: Json, wanted: Json, owners: Managers) -> Json:
-    """The metadata of an object after a change of its scale."""
+    """Return the metadata of an object after a change of its scale."""
     metadata = {key: each for key, each in item["metadata"].items() if key not in _STATED}
     stated = wanted.get("metadata") or {}
     metadata |= {name: stated[name] for name in _STATED if stated.get(name)}

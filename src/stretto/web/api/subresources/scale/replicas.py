@@ -1,4 +1,4 @@
-"""The replicas of a workload as an object of autoscaling/v1, and where the workload has them."""
+"""The replicas of a workload as an object of autoscaling/v1, and their paths in the workload."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ def scale_struct() -> StructType:
 
 
 def decoded_scale(value: Json) -> tuple[Json, list[str]]:
-    """A scale from a value, and messages of strict decoding about unknown members.
+    """Decode a scale; return it with messages about unknown members.
 
     Raises:
         DecodeError: the value has members of the wrong type.
@@ -56,10 +56,10 @@ def scale_of(call: Call, item: Json) -> Json:
 
 
 def check_replicas(call: Call, item: Json) -> None:
-    """Refuse the scale of a custom object that states no replicas.
+    """Refuse the scale of a custom object without replicas.
 
     Raises:
-        ApiError: it states none.
+        ApiError: the object has no replicas.
     """
     path = replica_paths(call)[0]
     if call.resource.definition is not None and _at(item, path) is None:
@@ -73,7 +73,7 @@ def check_replicas(call: Call, item: Json) -> None:
 
 
 def replica_paths(call: Call) -> tuple[str, str, str]:
-    """Paths of the desired replicas, of the present ones and of the selector."""
+    """Return the paths of the desired replicas, of the current replicas and of the selector."""
     custom = call.resource.version.get("scale")
     if custom:
         return (
@@ -101,7 +101,7 @@ def _at(item: Json, path: str) -> Any:
 
 
 def with_value(item: Json, path: list[str], value: Any) -> Json:
-    """A copy of an object with another value at a path."""
+    """Return a copy of an object with another value at a path."""
     if not path:
         raise ApiError(500, "InternalError", "the definition has no path of replicas")
     inner = item.get(path[0])
@@ -112,5 +112,5 @@ def with_value(item: Json, path: list[str], value: Any) -> Json:
 
 
 def parts_of(path: str) -> list[str]:
-    """The members on the way to a value."""
+    """Split the path of a value into members."""
     return path.strip(".").split(".")

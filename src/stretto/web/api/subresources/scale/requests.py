@@ -1,4 +1,4 @@
-"""Requests that change a scale, as functions from the present scale to the desired one."""
+"""Requests that change a scale, as functions from the current scale to the desired one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,18 +18,18 @@ from stretto.web.api.subresources.typed import read_typed
 Json = dict[str, Any]
 
 ScaleChange = Callable[[Json], tuple[Json, Managers]]
-"""From a scale with its owners to the desired scale and the new owners."""
+"""Maps a scale with its owners to the desired scale and the new owners."""
 
 
 def read_update(state: ApiState, call: Call) -> ScaleChange:
-    """The change of a PUT."""
+    """Return the change of a PUT."""
     wanted = read_typed(call, SCALE, scale_struct())
     _check_name(call, wanted)
     return lambda before: (wanted, own_scale(state, call, before, wanted))
 
 
 def read_patch(state: ApiState, call: Call) -> ScaleChange:
-    """The change of a PATCH."""
+    """Return the change of a PATCH."""
     media = patch_type(call)
     if media == APPLY_PATCH:
         return lambda before: _applied(state, call, before)

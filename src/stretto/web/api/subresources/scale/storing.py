@@ -1,4 +1,4 @@
-"""A changed scale on its way to the store: the replicas of the workload and their owners."""
+"""Storage of a changed scale: the replicas of the workload and their owners."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def with_replicas(state: ApiState, call: Call, old: StoredItem, replicas: int) -
     """Store an object with other replicas, owned by the manager of the call.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     old = served(call, old)
     before = owned_scale(call, old.item)
@@ -39,10 +39,10 @@ def with_replicas(state: ApiState, call: Call, old: StoredItem, replicas: int) -
 
 
 def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners: Managers) -> Json:
-    """Store an object with the replicas of a scale and its owners; returns it as stored.
+    """Store an object with the replicas of a scale and its owners; return it as stored.
 
     Raises:
-        ApiError: it is refused.
+        ApiError: the write is refused.
     """
     old = served(call, old)
     replicas = (wanted.get("spec") or {}).get("replicas") or 0
@@ -63,7 +63,7 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners:
 
 
 def _negative(call: Call, name: str, replicas: int) -> failures.ApiError:
-    """422 about a negative number of replicas; custom kinds name the path in their objects."""
+    """422 about negative replicas; for custom kinds it contains the path in their objects."""
     kind, path, detail = SCALE, "spec.replicas", "must be greater than or equal to 0"
     if call.resource.definition is not None:
         kind, path = call.resource.kind, replica_paths(call)[0]

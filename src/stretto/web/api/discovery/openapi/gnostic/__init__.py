@@ -1,1 +1,1 @@
-"""OpenAPI documents as protobuf messages of gnostic, in which clients read them."""
+"""OpenAPI documents as protobuf messages of gnostic, which clients read."""

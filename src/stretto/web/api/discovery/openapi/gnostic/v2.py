@@ -1,6 +1,6 @@
-"""The OpenAPI v2 document as a protobuf message of gnostic, the form in which kubectl reads it.
+"""The OpenAPI v2 document as a protobuf message of gnostic, the form that kubectl reads.
 
-Only the fields that documents of this server have are encoded, by their numbers in gnostic's
+Only the fields in documents of this server are encoded, by their numbers in gnostic's
 ``OpenAPIv2.proto``.
 """
 
@@ -12,9 +12,9 @@ from stretto.web.api.discovery.openapi.gnostic.wire import any_value, extensions
 Json = dict[str, Any]
 
 ACCEPTED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-"""Media type that clients accept."""
+"""Media type in Accept headers of clients."""
 MEDIA: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Media type of the answer."""
+"""Media type of the response."""
 
 _METHODS: Final = {
     "get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8,
@@ -22,7 +22,7 @@ _METHODS: Final = {
 
 
 def document(value: Json) -> bytes:
-    """A document."""
+    """Encode a document."""
     paths = b"".join(
         bytes_field(2, named(name, _path(each))) for name, each in value["paths"].items()
     )
@@ -80,7 +80,7 @@ def _response(value: Json) -> bytes:
 
 
 def _parameter(value: Json) -> bytes:
-    """A parameter: nested messages that state its location."""
+    """Encode a parameter: nested messages define its location."""
     place = value["in"]
     required = varint_field(4 if place == "body" else 1, 1) if value.get("required") else b""
     if place == "body":

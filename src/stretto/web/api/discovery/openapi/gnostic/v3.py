@@ -1,6 +1,6 @@
 """The OpenAPI v3 documents as protobuf messages of gnostic.
 
-Only the fields that documents of this server have are encoded, by their numbers in gnostic's
+Only the fields in documents of this server are encoded, by their numbers in gnostic's
 ``OpenAPIv3.proto``.
 """
 
@@ -15,9 +15,9 @@ from stretto.web.api.discovery.openapi.gnostic.wire import any_value, extensions
 Json = dict[str, Any]
 
 ACCEPTED: Final = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
-"""Media type that clients accept."""
+"""Media type in Accept headers of clients."""
 MEDIA: Final = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
-"""Media type of the answer."""
+"""Media type of the response."""
 
 _METHODS: Final = {
     "get": 4, "put": 5, "post": 6, "delete": 7, "options": 8, "head": 9, "patch": 10,
@@ -25,7 +25,7 @@ _METHODS: Final = {
 
 
 def document(body: bytes) -> bytes:
-    """The message of a document in JSON."""
+    """Encode a JSON document as a message."""
     value = msgspec.json.decode(body)
     info = text(1, value["info"]["title"]) + text(6, value["info"]["version"])
     return b"".join(
@@ -39,7 +39,7 @@ def document(body: bytes) -> bytes:
 
 
 def _pairs(number: int, values: Json, encode: Callable[[Json], bytes]) -> bytes:
-    """A map as pairs of names and messages."""
+    """Encode a map as pairs of names and messages."""
     return b"".join(bytes_field(number, named(name, encode(each))) for name, each in values.items())
 
 
@@ -115,7 +115,7 @@ _ALTERNATIVES: Final = {"allOf": 26, "oneOf": 27, "anyOf": 28}
 
 
 def _schema(value: Json) -> bytes:
-    """A schema, or a reference to one."""
+    """Encode a schema, or a reference to one."""
     if "$ref" in value:
         return bytes_field(2, text(1, value["$ref"]))
     return bytes_field(1, _plain_schema(value))
@@ -151,7 +151,7 @@ def _plain_schema(value: Json) -> bytes:
 
 
 def _default(value: Any) -> bytes:
-    """A default: only numbers, booleans and texts have a form."""
+    """Encode a default; only numbers, booleans and texts can be encoded."""
     if isinstance(value, bool):
         return bytes_field(33, varint_field(2, int(value)))
     if isinstance(value, int | float):

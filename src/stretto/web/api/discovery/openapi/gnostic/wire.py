@@ -1,4 +1,4 @@
-"""Parts of messages that both versions have."""
+"""Parts of messages that both versions have in common."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,22 +11,22 @@ Json = dict[str, Any]
 
 
 def text(number: int, value: str) -> bytes:
-    """A field with a text."""
+    """Encode a field with a text."""
     return bytes_field(number, value.encode())
 
 
 def named(name: str, content: bytes) -> bytes:
-    """A pair of a name and a message."""
+    """Encode a pair of a name and a message."""
     return text(1, name) + bytes_field(2, content)
 
 
 def any_value(value: Any) -> bytes:
-    """A value as YAML, of which JSON is a part."""
+    """Encode a value as YAML, of which JSON is a subset."""
     return bytes_field(2, msgspec.json.encode(value))
 
 
 def extensions(number: int, value: Json) -> Iterator[bytes]:
-    """The members of an object whose names begin with ``x-``."""
+    """Encode the members of an object whose names begin with ``x-``."""
     for name, each in value.items():
         if name.startswith("x-"):
             yield bytes_field(number, named(name, any_value(each)))
