@@ -1,4 +1,4 @@
-"""Create the placement engine of each shard, whichever rules it uses.
+"""Creates the placement engine of each shard, for any rules.
 
 ``engine.runtime.Runtime`` decides by class, with cached scores; ``parity.runtime.ParityRuntime``
 decides by pod, with kube-scheduler's own rules. A shard has one of the two.
@@ -57,7 +57,7 @@ class Placer(Protocol):
         ...
 
     def capacity(self, class_id: int) -> int:
-        """An upper bound of the number of pods of a class that fit at present; 0 means none."""
+        """Upper bound of the number of pods of a class that fit at present; 0 means none."""
         ...
 
 
@@ -97,13 +97,13 @@ class PlacerFactory:
         ]
 
     def law(self) -> ParityRuntime | None:
-        """The validator of claims where resources do not suffice; ``None`` where they do."""
+        """Validator of claims if resources do not suffice for validation; ``None`` if they do."""
         if not self._engine.profile.exact:
             return None
         return ParityRuntime(self._engine.cluster, self._fact_cache)
 
     def volumes(self) -> VolumeRules | None:
-        """The validator of volumes where resources decide the rest; ``None`` for no volumes."""
+        """Validator of volumes if resources decide the rest; ``None`` for no volumes."""
         profile = self._engine.profile
         if profile.exact or not profile.needs_volumes:
             return None

@@ -2,7 +2,7 @@
 
 Pods of one template share one manifest in embedded stores, so a decoded manifest is cached by its
 bytes. Values of the row (name, uid, resolved priority) override those of the manifest. A pod on a
-node whose manifest cannot be decoded still uses what the ledger charges for it.
+node whose manifest cannot be decoded still uses the amounts that the ledger charges for it.
 """
 
 from typing import Final, NamedTuple, Protocol
@@ -19,7 +19,7 @@ from stretto.framework.model.pod_facts import FactsCompiler, SchedulingFacts
 from stretto.state.cluster.cluster import Cluster
 
 BODIES_KEPT: Final = 4096
-"""Decoded manifests cached; beyond it all are dropped and decoded again on demand."""
+"""Maximum number of cached manifests; beyond it all are dropped and decoded again on demand."""
 
 
 class RowRecord(Protocol):
@@ -43,7 +43,7 @@ class PodFactsEntry(NamedTuple):
     record: RowRecord | None
     #: The resolved priority at that time.
     priority: int
-    #: The pod; a placeholder where it cannot be decoded.
+    #: The pod; a placeholder if it cannot be decoded.
     facts: SchedulingFacts
     #: The decoding error; empty for none.
     fault: str
@@ -104,7 +104,7 @@ class PodFactsCache:
         return PodFactsEntry(record, priority, facts, fault)
 
     def _pod(self, body: bytes) -> Pod | str:
-        """A pod of a manifest without its managed fields, or why it cannot be decoded."""
+        """Decode a manifest without its managed fields; if that fails, return the error."""
         found = self._bodies.get(body)
         if found is None:
             if len(self._bodies) >= BODIES_KEPT:
@@ -120,15 +120,15 @@ class PodFactsCache:
         return found
 
     def _read_body(self, body: bytes) -> Pod:
-        """A pod of a manifest.
+        """Decode the pod of a manifest.
 
         Raises:
-            InputError: it cannot be decoded; names the field.
+            InputError: it cannot be decoded; the message contains the field.
         """
         return codec.decode_as(Pod, body, "pod")
 
     def _placeholder(self, row: int) -> Pod:
-        """A pod that requests what the ledger charges."""
+        """A pod with the requests that the ledger charges."""
         cluster = self._cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         names = cluster.ledger.resources.names
@@ -141,7 +141,7 @@ class PodFactsCache:
 
 
 def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:
-    """Whether two records differ at most in the fields that a bind writes."""
+    """Return whether two records differ at most in the fields that a bind writes."""
     if one is other:
         return True
     if one is None or other is None:
@@ -150,7 +150,7 @@ def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:
 
 
 def _equal(one: SchedulingFacts, other: SchedulingFacts) -> bool:
-    """Whether plugins read the same values in both."""
+    """Return whether plugins read the same values in both."""
     return (
         one.shape is other.shape
         and one.labels == other.labels

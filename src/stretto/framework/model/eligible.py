@@ -35,8 +35,8 @@ def untolerated(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
 def meets_any(terms: Iterable[NodeSelectorTerm], nodes: NodeColumns, *, names: bool) -> BoolArray:
     """bool[n]: nodes that match one of the terms.
 
-    No node matches an empty or malformed term. ``names`` sets whether ``matchFields`` counts; if it
-    does not, every node matches a term with no other content.
+    No node matches an empty or malformed term. If ``names`` is false, ``matchFields`` is ignored,
+    and every node matches a term with no other content.
     """
     mask = np.zeros(nodes.count, np.bool_)
     for term in terms:
@@ -65,7 +65,7 @@ def _required(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
 
 
 def _untolerated(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
-    """Ignore Gt and Lt: kube-scheduler disables them by default."""
+    """Number of untolerated hard taints; Gt and Lt are ignored, as by default in kube-scheduler."""
     tolerations = pod.pod.spec.tolerations
 
     def refused(taint: Taint) -> bool:

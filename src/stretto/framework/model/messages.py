@@ -13,7 +13,7 @@ NO_NODES: Final = "no nodes available to schedule pods"
 def fit_error(
     count: int, statuses: Iterable[tuple[PluginStatus, int]], absent: PluginStatus
 ) -> str:
-    """Reasons counted over nodes; nodes without an own status get ``absent``."""
+    """Message with reasons counted over nodes; nodes without an own status get ``absent``."""
     reasons: Counter[str] = Counter()
     counted = 0
     for status, nodes in statuses:
@@ -29,10 +29,10 @@ def fit_error(
 
 
 def head(count: int) -> str:
-    """The beginning of every such message."""
+    """Beginning of every such message."""
     return f"0/{count} nodes are available:"
 
 
 def with_preemption(sentence: str, outcome: str) -> str:
-    """The message with preemption's message appended."""
+    """Append the message of preemption to a message."""
     return f"{sentence} {outcome}" if outcome else sentence

@@ -19,24 +19,24 @@ from stretto.state.nodes.labels import LabelColumns
 from stretto.state.nodes.table import NodeFacts
 
 KEPT: Final = 4096
-"""Masks cached; beyond it all are dropped and computed again on demand."""
+"""Maximum number of cached masks; beyond it all are dropped and computed again on demand."""
 
 _T = TypeVar("_T")
 _NO_NODE: Final = Node(metadata=ObjectMeta())
 
 
 class LabelDomain(NamedTuple):
-    """The value of a label on each node, as a small number."""
+    """Values of a label on the nodes, as small numbers."""
 
     #: intp[n]: the number; 0 where the node lacks the label.
     codes: npt.NDArray[np.intp]
-    #: Numbers in use, 0 included.
+    #: Number of numbers in use, including 0.
     size: int
-    #: The number of the empty value; 0 where no node has it.
+    #: Number of the empty value; 0 if no node has it.
     empty: int
 
     def sums(self, counts: IntArray, within: BoolArray | None = None) -> IntArray:
-        """int64[size]: counts added up by value; entry 0 is always 0."""
+        """int64[size]: sums of the counts by value; entry 0 is always 0."""
         if within is not None:
             counts = counts * within
         sums = np.bincount(self.codes, counts, self.size).astype(np.int64)
@@ -92,7 +92,7 @@ class NodeColumns:
         return self._everywhere
 
     def put(self, nodes: Iterable[Node]) -> None:
-        """Add nodes; one with a known name replaces the node of that name."""
+        """Add nodes; a node with a known name replaces the old node."""
         batch = {each.metadata.name: each for each in nodes}
         self._kept.clear()
         first = self.count
@@ -103,7 +103,7 @@ class NodeColumns:
             self._write(positions[name], node)
 
     def kept(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """A value that depends on nodes alone: computed once, until a node changes."""
+        """Return a value that depends on nodes alone; it is computed once, until a node changes."""
         found = self._kept.get(key)
         if found is None:
             if len(self._kept) >= KEPT:
@@ -112,7 +112,7 @@ class NodeColumns:
         return cast("_T", found)
 
     def domain(self, key: str) -> LabelDomain:
-        """The values of a label."""
+        """Return the values of a label."""
         return self.kept(("domain", key), lambda: self._domain(key))
 
     def holds(self, rules: tuple[SelectorRule, ...]) -> BoolArray:

@@ -16,7 +16,10 @@ def at(column: IntArray, nodes: IntArray) -> IntArray:
 
 
 def by_maximum(raw: IntArray, *, reverse: bool = False) -> IntArray:
-    """Integer shares of the maximum; reversed, the maximum gets 0 and all get 100 if it is 0."""
+    """Integer shares of the maximum.
+
+    With ``reverse``, the maximum gets 0, and all get 100 if it is 0.
+    """
     largest = int(raw.max(initial=0))
     if largest == 0:
         return np.full(len(raw), TOP, np.int64) if reverse else raw

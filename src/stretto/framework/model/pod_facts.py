@@ -21,15 +21,15 @@ from stretto.framework.model.terms import NO_TERMS, AffinityTerms, terms_of
 from stretto.state.classes.table import PodClass
 
 NEVER_STARTED: Final = 2**63 - 1
-"""Start of a pod that has not started: after all others, where upstream uses the current time."""
+"""Start of a pod that has not started: later than all others; upstream uses the current time."""
 SHAPES_KEPT: Final = 1 << 14
-"""Compiled specs cached; beyond it all are dropped and compiled again on demand."""
+"""Maximum number of cached specs; beyond it all are dropped and compiled again on demand."""
 
 TemplateKey = tuple[object, ...]
-"""Equal for pods that every plugin treats the same."""
+"""Key that is equal for pods with equal results of every plugin."""
 
 PodKey = tuple[str, str, str]
-"""Namespace, name and uid: a new pod with the same name is another pod."""
+"""Namespace, name and uid: a new pod with the same name is a different pod."""
 
 
 class SpecFacts:
@@ -80,12 +80,12 @@ class SpecFacts:
 
     @cached_property
     def terms(self) -> AffinityTerms:
-        """Terms of pod affinity; none where one is malformed."""
+        """Terms of pod affinity; none if one is malformed."""
         return NO_TERMS if self.malformed else terms_of(self._pod)
 
     @cached_property
     def malformed(self) -> str:
-        """The error in the terms of pod affinity; empty for none."""
+        """Error in the terms of pod affinity; empty for none."""
         try:
             terms_of(self._pod)
         except InputError as error:
@@ -94,7 +94,7 @@ class SpecFacts:
 
     @cached_property
     def pvcs(self) -> tuple[tuple[str, bool], ...]:
-        """Names of the PVCs, and whether each is ephemeral (the name is a suffix then)."""
+        """Names of the PVCs, each with true if it is ephemeral (then the name is a suffix)."""
         found: list[tuple[str, bool]] = []
         for volume in self._pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
@@ -105,7 +105,7 @@ class SpecFacts:
 
     @cached_property
     def node_key(self) -> bytes:
-        """Equal for pods whose node selector and required node affinity are the same."""
+        """Key that is equal for pods with the same node selector and required node affinity."""
         affinity = self._pod.spec.affinity
         nodes = affinity.node_affinity if affinity is not None else None
         return msgspec.json.encode(
@@ -114,7 +114,7 @@ class SpecFacts:
 
     @cached_property
     def preferred_key(self) -> bytes:
-        """Equal for pods whose preferred node affinity is the same; empty without any."""
+        """Key that is equal for pods with the same preferred node affinity; empty without any."""
         affinity = self._pod.spec.affinity
         if affinity is None or affinity.node_affinity is None:
             return b""
@@ -123,7 +123,7 @@ class SpecFacts:
 
     @cached_property
     def toleration_key(self) -> bytes:
-        """Equal for pods with the same tolerations."""
+        """Key that is equal for pods with the same tolerations."""
         tolerations = self._pod.spec.tolerations
         return msgspec.json.encode(tolerations) if tolerations else b""
 
@@ -164,43 +164,49 @@ class SchedulingFacts:
         self.key = key_of(pod)
         #: Its labels.
         self.labels = meta.labels
-        #: Its priority; 0 when none was resolved.
+        #: Priority of the pod; 0 if none was resolved.
         self.priority = pod.spec.priority or 0
         #: Start time in microseconds; ``NEVER_STARTED`` for none.
         self.start = started(pod.status.start_time)
-        #: Whether it is terminating.
+        #: True if the pod is terminating.
         self.terminating = meta.deletion_timestamp is not None
 
     @property
     def as_class(self) -> PodClass:
-        """The pod as shared rules read it; pods of one spec share it unless they name a node."""
+        """The pod in the form of the shared rules.
+
+        Pods of one spec share it unless they name a node.
+        """
         found, spec = self.shape.as_class, self.pod.spec
         if found.spec.node_name == spec.node_name:
             return found
         return msgspec.structs.replace(found, spec=spec)
 
     def template_key(self) -> TemplateKey | None:
-        """Equal for pods that every plugin treats the same; ``None`` for a unique pod."""
+        """Key that is equal for pods with equal results of every plugin.
+
+        ``None`` for a unique pod.
+        """
         if any(own for _, own in self.shape.pvcs):
             return None
         owner = self.pod.metadata.controller()
         return self.shape, tuple(sorted(self.labels.items())), self.priority, owner
 
     def pvc_names(self) -> list[tuple[str, bool]]:
-        """PVCs of the pod, and whether each is ephemeral."""
+        """PVCs of the pod, each with true if it is ephemeral."""
         _, name, _ = self.key
         return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.pvcs]
 
 
 class FactsCompiler:
-    """Makes facts of pods; equal specs are compiled once."""
+    """Creates facts of pods; equal specs are compiled once."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._shapes: dict[tuple[str, bytes], SpecFacts] = {}
 
     def facts(self, pod: Pod) -> SchedulingFacts:
-        """The facts of a pod that the plugins read."""
+        """Return the facts of a pod that the plugins read."""
         status = pod.status
         if status.container_statuses or status.init_container_statuses or status.resources:
             return SchedulingFacts(pod, SpecFacts(pod))
@@ -217,7 +223,7 @@ class FactsCompiler:
 
 
 def started(time: str | None) -> int:
-    """An RFC 3339 time in microseconds."""
+    """Convert an RFC 3339 time to microseconds."""
     if time is None:
         return NEVER_STARTED
     return round(datetime.fromisoformat(time).timestamp() * 1e6)

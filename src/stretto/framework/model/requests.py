@@ -1,9 +1,9 @@
 """The requests of a pod, summed in the four ways of kube-scheduler.
 
 The filter counts pod-level requests. The least-allocated score of a pending pod does not; it
-assumes a default for each container without requests. During a resize, running pods count with the
-resources that are in effect. The sums are upstream's ``PodRequests`` with its options, in
-thousandths, rounded once at the end.
+assumes a default for each container without requests. During a resize, the resources in effect
+count for running pods. The sums are upstream's ``PodRequests`` with its options, in thousandths,
+rounded once at the end.
 """
 
 from collections.abc import Mapping
@@ -28,16 +28,16 @@ STORAGE: Final = "ephemeral-storage"
 class RequestCounting(NamedTuple):
     """Options of the sum."""
 
-    #: Whether resources in effect count (pods under resize).
+    #: True if resources in effect count (pods under resize).
     status: bool = True
-    #: Whether pod-level requests replace the containers'.
+    #: True if pod-level requests replace the containers'.
     pod_level: bool = True
-    #: Amounts for a container that does not name a resource, in thousandths.
+    #: Default amounts for a container that does not name a resource, in thousandths.
     missing: Mapping[str, int] = {}
 
 
 def is_scalar(name: str) -> bool:
-    """Whether nodes count a resource, besides cpu, memory and ephemeral storage."""
+    """Return whether nodes count a resource other than cpu, memory and ephemeral storage."""
     if name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name:
         return True
     return "/" in name and not name.startswith("requests.")
@@ -61,7 +61,7 @@ def balance_requests(pod: Pod) -> tuple[int, int]:
 
 
 def running(pod: Pod) -> tuple[Amounts, int, int]:
-    """Amounts of a pod on a node; and cpu and memory as the least-allocated score counts them."""
+    """Amounts of a pod on a node, and cpu and memory as the least-allocated score counts them."""
     plain = total(pod, RequestCounting())
     missing = DEFAULTS
     if has_pod_level_requests(pod):
@@ -71,13 +71,13 @@ def running(pod: Pod) -> tuple[Amounts, int, int]:
 
 
 def has_pod_level_requests(pod: Pod) -> bool:
-    """Whether a pod has pod-level requests."""
+    """Return whether a pod has pod-level requests."""
     whole = pod.spec.resources
     return whole is not None and any(map(effective_requests.is_pod_level, whole.requests))
 
 
 def rounded(sums: Mapping[str, int]) -> Amounts:
-    """Thousandths in the units of nodes: cpu unchanged, the rest in whole units, rounded up."""
+    """Convert thousandths to units of nodes: cpu unchanged, the rest in whole units, rounded up."""
     return {name: each if name == CPU else -(-each // 1000) for name, each in sums.items()}
 
 

@@ -1,7 +1,7 @@
-"""A cluster in the form that kube-parity reads: nodes in columns, pods on them, all other objects.
+"""A cluster in the form that kube-parity reads: node columns, pods by node, and all other objects.
 
-It is updated change by change. ``assume`` adds a decided pod to its node at once, so that the next
-decision counts it; ``forget`` removes it again.
+It is updated change by change. ``assume`` immediately adds a decided pod to its node, so that the
+next decision counts it; ``forget`` removes it again.
 """
 
 from collections.abc import Collection, Iterable
@@ -61,9 +61,9 @@ class ParitySnapshot:
         self.seen_cpu: IntArray = np.zeros(0, np.int64)
         #: int64[n]: memory that pods request, with the defaults of scores.
         self.seen_memory: IntArray = np.zeros(0, np.int64)
-        #: int64[n]: pods.
+        #: int64[n]: number of pods.
         self.pod_count: IntArray = np.zeros(0, np.int64)
-        #: int64[n]: zeros, for a count of no pods.
+        #: int64[n]: zeros, as the count of no pods.
         self.no_pods: IntArray = np.zeros(0, np.int64)
         #: Pods by PVC.
         self.pvc_users: dict[tuple[str, str], int] = {}
@@ -73,7 +73,7 @@ class ParitySnapshot:
         self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
 
     def put_nodes(self, nodes: Iterable[Node]) -> None:
-        """Add nodes; one with a known name replaces the node of that name and keeps its pods."""
+        """Add nodes; a node with a known name replaces the old node and keeps its pods."""
         self.nodes.put(nodes)
         more = self.nodes.count - len(self.pods_on)
         if not more:
@@ -106,7 +106,7 @@ class ParitySnapshot:
                 self._place(each, at, 1)
 
     def add_pod(self, pod: Pod) -> None:
-        """Add a running pod to the node that it names; it replaces the pod of the same key.
+        """Add a running pod to the node that it names; it replaces the pod with the same key.
 
         A finished pod is removed.
         """
@@ -124,7 +124,7 @@ class ParitySnapshot:
         self._place(pod, self.nodes.index[node], 1)
 
     def reorder(self, node: str, pods: Iterable[SchedulingFacts]) -> None:
-        """Restore the order of the pods on a node, which decides ties between victims."""
+        """Restore the order of the pods on a node, which breaks ties between victims."""
         self.pods_on[self.nodes.index[node]] = list(pods)
 
     def leave(self, pod: SchedulingFacts) -> None:
@@ -140,7 +140,7 @@ class ParitySnapshot:
         self._place(facts, node, -1)
 
     def nominate(self, pod: SchedulingFacts, node: str) -> None:
-        """Nominate a node for a pod: pods of its priority or less must fit in addition to it."""
+        """Nominate a node for a pod: pods of equal or lower priority must fit in addition to it."""
         self.nominated.setdefault(node, []).append(pod)
 
     def unnominate(self, pod: SchedulingFacts, node: str) -> None:
@@ -150,7 +150,7 @@ class ParitySnapshot:
             self.nominated[node] = left
 
     def ahead_of(self, pod: SchedulingFacts) -> dict[int, list[SchedulingFacts]]:
-        """Nominated pods that count for a pod, by node: of its priority or more."""
+        """Nominated pods that count for a pod, by node: pods of equal or higher priority."""
         found: dict[int, list[SchedulingFacts]] = {}
         for name, pods in self.nominated.items():
             position = self.nodes.index.get(name)
@@ -206,7 +206,7 @@ class ParitySnapshot:
 
 
 def _count(counts: dict[_K, int], key: _K, by: int) -> None:
-    """Count up or down; drop entries of zero."""
+    """Add to a count; entries of zero are dropped."""
     left = counts.get(key, 0) + by
     if left:
         counts[key] = left

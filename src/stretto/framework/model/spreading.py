@@ -1,8 +1,8 @@
 """Spread constraints of a pod, compiled: its own, or the cluster's defaults.
 
-The filter and the score read the same constraints. A pod without any gets upstream's soft defaults
-(a skew of 3 over hosts and of 5 over zones), for the pods that its services and its controller
-select.
+The filter and the score read the same constraints. A pod without constraints gets upstream's soft
+defaults (a skew of 3 over hosts and of 5 over zones), for the pods that its services and its
+controller select.
 """
 
 from typing import Final, NamedTuple
@@ -33,17 +33,17 @@ CONTROLLERS: Final = {
 class ParitySpreadConstraint(NamedTuple):
     """One constraint."""
 
-    #: The largest allowed difference of pods between two values.
+    #: Largest allowed difference of the number of pods between two values.
     skew: int
     #: The node label.
     key: str
     #: The pods that it counts.
     selector: Selector
-    #: With fewer values than this, the minimum count is 0.
+    #: Minimum number of values; with fewer values, the minimum count is 0.
     min_domains: int
-    #: Whether only nodes that match the pod's node affinity count.
+    #: True if only nodes that match the pod's node affinity count.
     honour_affinity: bool
-    #: Whether only nodes whose taints the pod tolerates count.
+    #: True if only nodes whose taints the pod tolerates count.
     honour_taints: bool
 
     def eligible(

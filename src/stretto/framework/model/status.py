@@ -14,7 +14,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class StatusCode(StrEnum):
-    """The code of a status, spelled as in upstream."""
+    """Code of a status, with upstream's spelling."""
 
     SUCCESS = "Success"
     #: Infeasible now; evicting pods may help.
@@ -60,11 +60,11 @@ class NodeStatuses(NamedTuple):
 
     #: bool[n]: the nodes that it rejects.
     refused: BoolArray
-    #: int64[n]: number of each rejected node's status, for ``status_of``.
+    #: int64[n]: number of the status of each rejected node, for ``status_of``.
     which: IntArray
-    #: The status of a number.
+    #: Returns the status of a number.
     status_of: Callable[[int], PluginStatus]
-    #: Whether one of the statuses is an error.
+    #: True if one of the statuses is an error.
     broken: bool = False
 
     def status(self, node: int) -> PluginStatus:
@@ -75,7 +75,7 @@ class NodeStatuses(NamedTuple):
 
 
 def refuse(mask: BoolArray, status: PluginStatus) -> NodeStatuses | None:
-    """One status for all nodes of a mask; ``None`` where it is empty."""
+    """One status for all nodes of a mask; ``None`` if the mask is empty."""
     if not mask.any():
         return None
     broken = status.code is StatusCode.ERROR
@@ -83,7 +83,7 @@ def refuse(mask: BoolArray, status: PluginStatus) -> NodeStatuses | None:
 
 
 def refuse_nodes(size: int, statuses: Iterable[tuple[int, PluginStatus]]) -> NodeStatuses | None:
-    """Statuses for single nodes; ``None`` where all succeed."""
+    """Statuses for single nodes; ``None`` if all succeed."""
     numbers: dict[PluginStatus, int] = {}
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
@@ -102,7 +102,7 @@ def refuse_nodes(size: int, statuses: Iterable[tuple[int, PluginStatus]]) -> Nod
 def refuse_groups(
     statuses: Sequence[PluginStatus], numbers: npt.NDArray[np.intp]
 ) -> NodeStatuses | None:
-    """A status per group of nodes; ``numbers`` has the group of each node."""
+    """One status per group of nodes; ``numbers`` contains the group of each node."""
     refused = np.array([each.code is not StatusCode.SUCCESS for each in statuses])
     if not refused.any():
         return None
@@ -113,7 +113,7 @@ def refuse_groups(
 def refuse_each(
     size: int, statuses: Sequence[tuple[BoolArray, PluginStatus]]
 ) -> NodeStatuses | None:
-    """The first of several statuses whose mask is set; ``None`` where all are empty."""
+    """First of several statuses whose mask is set; ``None`` if all masks are empty."""
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
     for number, (mask, _) in enumerate(statuses):

@@ -1,8 +1,9 @@
-"""Pods counted per node: the pods that a selector matches, and the pods that declare a term.
+"""Pod counts per node: the pods that match a selector, and the pods that declare a term.
 
-Topology spread and affinity need the number of matching pods per node. A count is made on first use
-and then follows every added or removed pod, so a decision costs a few sums over nodes and never a
-loop over pods. Pods with equal labels form one group; a selector is evaluated per group.
+Topology spread and affinity need the number of matching pods per node. A count is computed on first
+use and then follows every added or removed pod. Therefore a decision costs a few sums over nodes
+and never a loop over pods. Pods with equal labels form one group; a selector is evaluated per
+group.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -15,10 +16,10 @@ from stretto.framework.model.status import IntArray
 from stretto.framework.model.terms import AffinityTerm
 
 TALLIES_KEPT: Final = 4096
-"""Counts cached; beyond it the least recently used one is dropped."""
+"""Maximum number of cached counts; beyond it the least recently used one is dropped."""
 
 Means = Callable[[str, Mapping[str, str]], bool]
-"""Whether a namespace and labels match."""
+"""Predicate on a namespace and labels."""
 GroupKey = tuple[str, frozenset[tuple[str, str]], bool]
 
 
@@ -28,37 +29,37 @@ class PodTally:
     __slots__ = ("counts", "key", "means", "terminating_too")
 
     def __init__(self, key: Hashable, means: Means, size: int, *, terminating_too: bool) -> None:
-        """Count pods that ``means`` selects."""
+        """Count the pods for which ``means`` is true."""
         #: Name of the count.
         self.key = key
-        #: The pods.
+        #: Predicate on the counted pods.
         self.means = means
-        #: Whether terminating pods count.
+        #: True if terminating pods count.
         self.terminating_too = terminating_too
-        #: int64[n]: pods.
+        #: int64[n]: number of pods.
         self.counts: IntArray = np.zeros(size, np.int64)
 
 
 class LabelGroup:
-    """Pods with equal namespace and labels that are all terminating, or all not."""
+    """Pods with equal namespace and labels, either all terminating or none."""
 
     __slots__ = ("labels", "namespace", "tallies", "terminating", "where")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> None:
         """Start without pods."""
-        #: Their namespace.
+        #: Namespace of the pods.
         self.namespace = namespace
-        #: Their labels.
+        #: Labels of the pods.
         self.labels = labels
-        #: Whether they are terminating.
+        #: True if they are terminating.
         self.terminating = terminating
-        #: Pods by node.
+        #: Number of pods by node.
         self.where: dict[int, int] = {}
-        #: Counts that include them.
+        #: Counts that include these pods.
         self.tallies: list[PodTally] = []
 
     def is_selected(self, tally: PodTally) -> bool:
-        """Whether a count includes them."""
+        """Return whether a count includes these pods."""
         if self.terminating and not tally.terminating_too:
             return False
         return tally.means(self.namespace, self.labels)
@@ -73,11 +74,11 @@ class TermGroup:
         """Start without pods."""
         #: The term.
         self.term = term
-        #: int64[n]: pods.
+        #: int64[n]: number of pods.
         self.counts: IntArray = np.zeros(size, np.int64)
         #: Total number of pods.
         self.total = 0
-        #: Whether it selects the pods of a group; cached.
+        #: By group: true if the term selects its pods; cached.
         self.meant: dict[Hashable, bool] = {}
 
 
@@ -132,7 +133,7 @@ class RunningPods:
                     self._count_term(table, term, node, by)
 
     def tally(self, key: Hashable, means: Means, *, terminating_too: bool) -> IntArray:
-        """int64[n]: matching pods; cached under ``key`` and updated from then on."""
+        """int64[n]: number of matching pods; cached under ``key`` and updated from then on."""
         found = self._tallies.pop(key, None)
         if found is None:
             found = self._make(key, means, terminating_too)
@@ -160,7 +161,7 @@ class RunningPods:
                 yield group
 
     def _tables(self) -> tuple[TermTable, ...]:
-        """In the order of ``AffinityTerms``."""
+        """Tables in the order of ``AffinityTerms``."""
         return (self.affinity, self.anti, self.preferred, self.anti_preferred)
 
     def _count_term(self, table: TermTable, term: AffinityTerm, node: int, by: int) -> None:

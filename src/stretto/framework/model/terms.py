@@ -1,9 +1,9 @@
-"""Terms of pod affinity, compiled: the pods they select, their namespaces and the node label.
+"""Compiled terms of pod affinity: the selected pods, their namespaces and the node label.
 
 A term of a running pod is evaluated on the labels of the pending pod's namespace. The namespace
 selector of a term of the pending pod is expanded into names. Upstream does not drop the selector
-afterwards, so one that an empty label set matches (``DoesNotExist``, ``NotIn``) selects every
-namespace.
+afterwards. Therefore a selector that matches an empty label set (``DoesNotExist``, ``NotIn``)
+selects every namespace.
 """
 
 from collections.abc import Mapping
@@ -15,23 +15,23 @@ from stretto.api.wire.selectors import Selector
 
 
 class AffinityTerm(NamedTuple):
-    """One term as its pod declares it."""
+    """One term, as its pod declares it."""
 
     #: The node label whose values are the domains.
     key: str
-    #: Namespaces named.
+    #: Namespaces that the term names.
     namespaces: frozenset[str]
     #: Labels of the pods.
     selector: Selector
     #: Labels of additional namespaces.
     namespace_selector: Selector
-    #: Its weight; 1 for required terms.
+    #: Weight of the term; 1 for required terms.
     weight: int = 1
 
     def means(
         self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
     ) -> bool:
-        """Whether a running pod's term selects a pod."""
+        """Return whether a running pod's term selects a pod."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(
             namespace_labels
         ):
@@ -48,7 +48,7 @@ class TermTarget(NamedTuple):
     selector: Selector
 
     def means(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether it selects a pod."""
+        """Return whether it selects a pod."""
         if self.namespaces is not None and namespace not in self.namespaces:
             return False
         return self.selector.matches(labels)

@@ -25,11 +25,11 @@ _PLUGINS: Final = {plugin.NAME: plugin for plugin in PARITY_FILTERS}
 class PreemptionCandidate(NamedTuple):
     """A node that would be feasible after some evictions."""
 
-    #: The node's name.
+    #: Name of the node.
     node: str
     #: Pods to evict, the most important first.
     victims: tuple[SchedulingFacts, ...]
-    #: How many of them violate a disruption budget.
+    #: Number of these pods whose eviction violates a disruption budget.
     violations: int
 
 
@@ -40,16 +40,16 @@ class PostFilterResult(NamedTuple):
     status: PluginStatus
     #: Candidates, by node name.
     candidates: tuple[PreemptionCandidate, ...] = ()
-    #: Nodes that stay infeasible, and why.
+    #: Nodes that stay infeasible, and the reasons.
     rejected: Mapping[str, PluginStatus] = {}
-    #: The best candidate: the first by name among equal ones.
+    #: Best candidate: of equal candidates, the first by name.
     chosen: PreemptionCandidate | None = None
     #: Nodes of equal rank, by name.
     tied: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
-        """The text that preemption appends to the pod's message; empty where it succeeds."""
+        """Text that preemption appends to the pod's message; empty if it succeeds."""
         return self.status.message
 
 
@@ -60,7 +60,7 @@ class FilterResult(NamedTuple):
     prefilter: Mapping[str, PluginStatus]
     #: Results of the plugins that evaluated nodes, in order.
     checks: Mapping[str, NodeCheck]
-    #: Their statuses for every node.
+    #: Statuses of these plugins for every node.
     verdicts: Mapping[str, NodeStatuses]
     #: The plugin that ended the cycle before the evaluation of nodes; empty for none.
     ended_by: str
@@ -70,7 +70,7 @@ class FilterResult(NamedTuple):
     narrowed_by: tuple[str, ...]
     #: bool[n]: nodes that every plugin allows.
     feasible: BoolArray
-    #: Nodes that are rejected with their nominated pods counted: the plugin and its status.
+    #: Nodes that are rejected if their nominated pods are counted: the plugin and its status.
     crowded: Mapping[int, tuple[str, PluginStatus]] = {}
 
     def refusals(self) -> Iterator[tuple[str, PluginStatus, IntArray]]:
@@ -87,7 +87,7 @@ class FilterResult(NamedTuple):
                 yield name, verdict.status_of(number), nodes[which == number]
 
     def error(self) -> str:
-        """The error of a plugin that could not evaluate a node; empty for none."""
+        """Error of a plugin that could not evaluate a node; empty for none."""
         if self.ended_by:
             status = self.prefilter[self.ended_by]
             where = f'running PreFilter plugin "{self.ended_by}"'
@@ -107,7 +107,7 @@ class Decision(NamedTuple):
     pod: SchedulingFacts
     #: Names of all nodes.
     names: Sequence[str]
-    #: Whether the pod may be scheduled at all.
+    #: Status before the cycle: whether the pod may be scheduled at all.
     preenqueue: PluginStatus
     #: The filters' result; ``None`` for a pod that was not considered.
     filtered: FilterResult | None
@@ -119,9 +119,9 @@ class Decision(NamedTuple):
     skipped_scores: tuple[str, ...]
     #: int64[k]: the weighted sum.
     total: IntArray
-    #: The message of the FailedScheduling event; empty where a node is feasible.
+    #: Message of the FailedScheduling event; empty if a node is feasible.
     message: str
-    #: The result of preemption; ``None`` where it was not tried.
+    #: Result of preemption; ``None`` if it was not tried.
     preemption: PostFilterResult | None
 
     @property
@@ -141,8 +141,8 @@ class Decision(NamedTuple):
         """Events that may make a rejected pod feasible.
 
         The pod waits for the events of the first plugin that rejected each node: while these
-        plugins reject, events of other plugins cannot help. Where a plugin ended the cycle, its
-        events alone count.
+        plugins reject, events of other plugins cannot help. If a plugin ended the cycle, only its
+        events count.
         """
         filtered = self.filtered
         if self.preenqueue.code is not StatusCode.SUCCESS:
@@ -164,13 +164,13 @@ class Decision(NamedTuple):
 
 
 def equally_good(candidates: Sequence[PreemptionCandidate]) -> list[PreemptionCandidate]:
-    """The best of some candidates: all of equal rank, in their order."""
+    """Return all of the best candidates, which have equal rank, in their order."""
     best = min(map(_rank, candidates))
     return [each for each in candidates if _rank(each) == best]
 
 
 def _rank(candidate: PreemptionCandidate) -> tuple[int, int, int, int, int]:
-    """Smaller for better nodes."""
+    """Sort key that is smaller for better nodes."""
     victims = candidate.victims
     top = max(each.priority for each in victims)
     return (

@@ -64,7 +64,7 @@ class ParityRules:
         return filters, _scores(decision, at)
 
     def verdict_key(self, row: int) -> Hashable:
-        """Equal for pods that every plugin treats the same."""
+        """Key that is equal for pods with equal results of every plugin."""
         found = self._runtime.fact_cache.facts(row).template_key()
         return found if found is not None else self._cluster.pods.uid[row]
 
@@ -76,7 +76,7 @@ class FilterAdapter(FilterRule):
     SCOPE = Scope.DOMAIN
 
     def __init__(self, said: FilterResult, at: SlotArray, decision: Decision) -> None:
-        """Adapt a result; ``at`` is the node's position by slot, -1 for none."""
+        """Adapt a result; ``at`` is the position of the node by slot, -1 for none."""
         super().__init__({})
         self._said = said
         self._at = at
@@ -93,7 +93,7 @@ class FilterAdapter(FilterRule):
         return Restrict(np.array(sorted(found), np.int64))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the plugin allows the pod."""
+        """bool[k]: true where the plugin allows the pod."""
         mask = np.ones(len(slots), np.bool_)
         for refusal in self.refusals(pod, view, slots):
             mask &= ~refusal.mask
@@ -158,7 +158,7 @@ class ScoreAdapter(ScoreRule):
 
 
 def _adapter(base: type[Any], plugin: Declaration) -> type[Any]:
-    """The adapter's type with a plugin's declarations."""
+    """Return the adapter's type with a plugin's declarations."""
     return type(plugin.NAME, (base,), {}, declares=type(plugin))
 
 

@@ -25,7 +25,7 @@ def run_filters(
     prefilter: dict[str, PluginStatus] = {}
     checks: dict[str, NodeCheck] = {}
     ended_by = ""
-    # Plugins without a PreFilter step run only if no plugin ends the cycle; they come first.
+    # Plugins without a PreFilter step run only if no plugin ends the cycle; they are first.
     for plugin in PARITY_FILTERS:
         if ended_by and not thorough and plugin.PREFILTERS:
             break
@@ -59,7 +59,7 @@ def run_filters(
 def _crowded(
     pod: SchedulingFacts, snapshot: ParitySnapshot, found: FilterResult
 ) -> Iterator[tuple[int, tuple[str, PluginStatus]]]:
-    """Nodes that are rejected once their nominated pods are counted.
+    """Nodes that are rejected if their nominated pods are counted.
 
     A node must be feasible with and without them: no affinity may depend on pods that may never
     arrive.

@@ -3,7 +3,7 @@
 Objects and nodes follow the object log of the cluster, pods follow the log of the ledger: on every
 changed slot, the pods of the rows replace those of the snapshot. The snapshot is therefore correct
 after any change (an observed bind, an accepted or rejected claim, a finished pod, new labels). It
-first undoes its own assumptions: the cluster contains those that were confirmed.
+first reverts its own assumptions; the cluster contains the confirmed ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ class NominatedPod(NamedTuple):
     node: str
     #: The pod.
     facts: SchedulingFacts
-    #: Whether it counts as running for all nodes, not only for its own node.
+    #: True if it counts as running for all nodes, not only for its own node.
     is_there: bool = False
 
 
@@ -48,9 +48,9 @@ class ClusterFollower:
         """Start empty; the first ``sync`` reads everything."""
         #: The snapshot.
         self.snapshot = ParitySnapshot()
-        #: Decides on it.
+        #: Scheduler that decides on this snapshot.
         self.scheduler = ExactScheduler(self.snapshot)
-        #: The versions that it reflects.
+        #: Versions of the cluster that the snapshot reflects.
         self.basis = SnapshotBasis(-1, -1)
         self._cluster = cluster
         self._fact_cache = fact_cache
@@ -81,7 +81,7 @@ class ClusterFollower:
         return found
 
     def forget(self, row: int, slot: int, found: VolumeDecision) -> None:
-        """Undo an ``assume``; call in reverse order."""
+        """Revert an ``assume``; call it in reverse order."""
         self.snapshot.leave(self._residents[slot].pop(row))
         for volume, _ in found.taken:
             self.snapshot.objects.put(volume)
@@ -112,7 +112,7 @@ class ClusterFollower:
 
     @contextmanager
     def without(self, rows: Iterable[int]) -> Iterator[None]:
-        """The snapshot without some pods, running or nominated; then with them as before."""
+        """Context manager: the snapshot without some pods, running or nominated."""
         slots, index = self._cluster.pods.slot, self.snapshot.nodes.index
         gone: list[tuple[SchedulingFacts, str, tuple[SchedulingFacts, ...] | None]] = []
         for row in rows:

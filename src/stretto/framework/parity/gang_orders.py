@@ -1,4 +1,4 @@
-"""The attempts by which kube-parity places a gang with members of different sizes."""
+"""The attempts with which kube-parity places a gang with members of different sizes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ SlotArray = npt.NDArray[np.int64]
 class UnitAttempt(NamedTuple):
     """One attempt to place a unit."""
 
-    #: Members that must be placed.
+    #: Number of members that must be placed.
     goal: int
     #: Index of each member, in the order of placement.
     order: Sequence[int]
@@ -34,7 +34,7 @@ class UnitAttempt(NamedTuple):
 
 
 class GangOrders:
-    """Makes the attempts of one unit, on a snapshot of the amounts."""
+    """Creates the attempts of one unit, on a snapshot of the amounts."""
 
     def __init__(self, cluster: Cluster, feasible: Callable[[int], SlotArray]) -> None:
         """Use a cluster; ``feasible`` returns the slots that accept the pod of a row now."""
@@ -50,8 +50,8 @@ class GangOrders:
 
         Args:
             request: the batch.
-            unit: number of the unit in it.
-            slots: int32[pod]: answers for the units before it.
+            unit: number of the unit in the batch.
+            slots: int32[pod]: results for the earlier units.
         """
         start, stop = int(request.starts[unit]), int(request.starts[unit + 1])
         at_least, count = int(request.at_least[unit]), stop - start

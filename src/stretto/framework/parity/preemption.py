@@ -1,4 +1,4 @@
-"""DefaultPreemption: the node on which evicting pods of lower priority makes a pod feasible.
+"""DefaultPreemption: finds the node on which evicting pods of lower priority makes a pod feasible.
 
 This is exactly upstream's search. It considers the nodes whose first rejection is resolvable,
 removes all pods of lower priority and adds them back one by one: first those that a
@@ -112,7 +112,7 @@ class NodeVictimSelection:
         self._ahead = ahead
 
     def victims(self, budgets: Sequence[Budget]) -> PreemptionCandidate | PluginStatus:
-        """The victims of upstream's greedy search, or why evictions do not help."""
+        """Victims of upstream's greedy search, or the reason why evictions do not help."""
         if not self.lower:
             return NO_VICTIMS
         for each in self.lower:
@@ -169,7 +169,7 @@ class NodeVictimSelection:
 def split_by_budget(
     pods: Iterable[SchedulingFacts], budgets: Sequence[Budget]
 ) -> tuple[list[SchedulingFacts], list[SchedulingFacts]]:
-    """Pods whose eviction violates a budget, and the others; each one consumes its budgets."""
+    """Pods whose eviction violates a budget, and the others; each pod consumes its budgets."""
     left = [allowed for _, _, allowed in budgets]
     protected: list[SchedulingFacts] = []
     free: list[SchedulingFacts] = []
@@ -202,7 +202,7 @@ def _budgets(snapshot: ParitySnapshot, allowed: Mapping[Key, int]) -> list[Budge
 
 
 def _importance(pod: SchedulingFacts) -> tuple[int, int]:
-    """Smaller for pods of higher priority, then for those that started earlier."""
+    """Sort key that is smaller for pods of higher priority, then for pods that started earlier."""
     return (-pod.priority, pod.start)
 
 

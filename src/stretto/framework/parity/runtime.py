@@ -1,7 +1,7 @@
 """The runtime of ``kube-parity``: places pods one by one, by kube-scheduler's own rules.
 
-Each pod is decided by a full scan over a snapshot that follows the cluster, and assumed there
-before the next is decided; an incomplete gang is undone completely. Rejected pods of one template
+For each pod, the runtime scans a snapshot that follows the cluster, and assumes the pod there
+before the next decision. An incomplete gang is removed completely. Rejected pods of one template
 share the result until the next assumption, because nothing else can change it.
 """
 
@@ -25,17 +25,17 @@ from stretto.state.work.claims import PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure
 
 MANY: Final = 1 << 30
-"""Capacity for a class: unknown, because pods of one class may differ."""
+"""Capacity for a class; the value is unknown, because pods of one class may differ."""
 
 
 class _ParityPlacement(NamedTuple):
     """A pod on the snapshot, with its volumes."""
 
-    #: Its row.
+    #: Row of the pod.
     row: int
-    #: Its slot.
+    #: Slot of the pod.
     slot: int
-    #: Its volumes.
+    #: Volumes of the pod.
     found: VolumeDecision
 
 
@@ -43,7 +43,7 @@ class ParityRuntime:
     """Places pods by kube-scheduler's rules on one snapshot."""
 
     def __init__(self, cluster: Cluster, fact_cache: PodFactsCache) -> None:
-        """A runtime with its own snapshot; the cache of pod facts is shared."""
+        """Create a runtime with its own snapshot; the cache of pod facts is shared."""
         #: uint8[block]: blocks of the shard's own partition; they win ties.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: Pods in the form that the rules read.
@@ -63,7 +63,7 @@ class ParityRuntime:
             self._refused.clear()
 
     def capacity(self, class_id: int) -> int:
-        """Unknown: pods of one class may differ."""
+        """Return ``MANY``: the capacity is unknown, because pods of one class may differ."""
         return MANY
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
@@ -81,10 +81,10 @@ class ParityRuntime:
         return BatchPlacement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
-        """Whether every filter allows pods on slots, after the eviction of some pods.
+        """Return whether every filter allows pods on slots, after the eviction of some pods.
 
         Args:
-            claims: (row, slot) of each; those before it count as placed.
+            claims: (row, slot) of each; earlier ones count as placed.
             going: rows of the evicted pods.
         """
         self.sync()
@@ -93,20 +93,20 @@ class ParityRuntime:
     def hold_after_eviction(
         self, claims: Sequence[tuple[int, int]], evicted: Collection[int]
     ) -> bool:
-        """Whether every filter allows claims once their victims are gone, on the last ``sync``.
+        """True if every filter allows claims once their victims are gone, on the last ``sync``.
 
-        The search for victims and the binder's judge both decide by this method. Pods that are
-        being evicted already leave the slots of the claims too. Promises count.
+        The search for victims and the binder's judge use this method. Pods whose eviction from the
+        slots of the claims is already in progress also count as gone. Promises count.
 
         Args:
-            claims: (row, slot) of each; those before it count as placed.
+            claims: (row, slot) of each; earlier ones count as placed.
             evicted: rows of the victims and of the claims that they displace.
         """
         on_slot = self._cluster.evictions.on_slot
         return self._hold(claims, {*evicted, *(r for _, slot in claims for r in on_slot(slot))})
 
     def _hold(self, claims: Sequence[tuple[int, int]], going: Collection[int]) -> bool:
-        """``hold`` on the last ``sync``, with the promises made since."""
+        """Evaluate ``hold`` on the last ``sync``, with the promises made since."""
         mark = self.follower.promises
         with self.follower.without({*going, *(row for row, _ in claims)}):
             try:
@@ -120,7 +120,7 @@ class ParityRuntime:
         return True
 
     def _is_allowed(self, row: int, slot: int) -> bool:
-        """Whether every filter allows a pod on a slot of the snapshot."""
+        """Return whether every filter allows a pod on a slot of the snapshot."""
         decision = self._decide(self.fact_cache.facts(row))
         at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
         return at is not None and at in decision.feasible
@@ -166,7 +166,7 @@ class ParityRuntime:
     def _try(
         self, request: PlacementRequest, run: "_ParityRun", unit: int, attempt: UnitAttempt
     ) -> bool:
-        """Place a unit as an attempt states, or undo all."""
+        """Place a unit with one attempt, or revert everything; returns whether it was placed."""
         start, stop = request.starts[unit], request.starts[unit + 1]
         placed: list[_ParityPlacement] = []
         for at, member in enumerate(attempt.order):

@@ -36,7 +36,7 @@ class ExactScheduler:
     """Decides one pod after the other."""
 
     def __init__(self, snapshot: ParitySnapshot) -> None:
-        """Decide over this cluster."""
+        """Decide over the cluster of a snapshot."""
         self.snapshot = snapshot
         self._limits = NO_LIMITS
 
@@ -51,8 +51,8 @@ class ExactScheduler:
 
         Args:
             pod: the pod.
-            thorough: run the plugins after one that ended the cycle too.
-            may_preempt: try preemption where no node is feasible.
+            thorough: also run the plugins after one that ended the cycle.
+            may_preempt: try preemption if no node is feasible.
         """
         facts = self.snapshot.compiler.facts(pod)
         return self.decide_facts(facts, thorough=thorough, may_preempt=may_preempt)
@@ -114,7 +114,7 @@ class ExactScheduler:
     def _failed(
         self, pod: SchedulingFacts, filtered: FilterResult, *, may_preempt: bool
     ) -> Decision:
-        """No feasible node: the message, and the result of preemption."""
+        """Decision without a feasible node: the message, and the result of preemption."""
         sentence = self._sentence(filtered)
         if not may_preempt:
             return self._nowhere(pod, SUCCESS, filtered, sentence)
@@ -157,6 +157,6 @@ class ExactScheduler:
 
 
 def _precedes_resources(name: str) -> bool:
-    """Whether a plugin runs before DynamicResources."""
+    """Return whether a plugin runs before DynamicResources."""
     order = [plugin.NAME for plugin in PARITY_FILTERS]
     return order.index(name) < order.index(dynamic_resources.DynamicResourcesPlugin.NAME)

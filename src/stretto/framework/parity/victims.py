@@ -1,12 +1,12 @@
-"""Find victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
+"""Finds victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
 
 Every node with a resolvable rejection gets a dry run, for any rejecting rule. As in upstream,
-victims are deleted directly where budgets are best effort, with the fewest violations; where
-budgets are hard, nodes that would violate one are excluded. A node is promised to one preemptor per
-cycle and nominated for it from then on.
+victims are deleted directly, with the fewest violations, if budgets are best effort. If budgets are
+hard, nodes that would violate one are excluded. A node is promised to one preemptor per cycle and
+nominated for it from then on.
 
-Upstream's dry run admits some pods that the filters then refuse, for example where two pods hold
-one host port. Therefore the check of the binder's judge confirms each result.
+Upstream's dry run admits some pods that the filters then refuse, for example if two pods use one
+host port. Therefore the check of the binder's judge confirms each result.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,7 +43,7 @@ class ParityVictimFinder:
         clock: Clock,
     ) -> None:
         """Search the snapshot of a runtime; the clock identifies recently started pods."""
-        #: Which pods a preemptor may evict.
+        #: Terms that determine the pods that a preemptor may evict.
         self.terms = terms
         #: The rules.
         self.rules = terms.rules
@@ -56,12 +56,12 @@ class ParityVictimFinder:
         self._taken: list[tuple[int, VictimCandidate]] = []
         self._lost: dict[TemplateKey, VictimSearchResult] = {}
         self._kept: set[int] = set()
-        #: What guarantees leave of the current search, and the rows that they keep on each slot.
+        #: Protection by guarantees in the current search, with the protected rows by slot.
         self._protection: NodeProtection | None = None
         self._protected: dict[int, Collection[int]] = {}
         self._now = 0.0
         self._protection_ends = inf
-        #: Whether the current unit is a gang, and the number of promises before it.
+        #: True if the current unit is a gang, and the number of promises before it.
         self._is_gang, self._unit_starts = False, 0
 
     def begin(self, plan: Plan) -> None:
@@ -83,24 +83,24 @@ class ParityVictimFinder:
         self._protection_ends = inf
 
     def expect(self, rows: Sequence[int]) -> None:
-        """No preparation: each pod has its own search."""
+        """Do nothing: each pod has its own search."""
 
     def domains(self, unit: object, rows: Sequence[int], needed: int) -> Sequence[None]:
-        """One domain: kube-parity places units anywhere."""
+        """Return one domain: kube-parity places units anywhere."""
         del unit, rows
         self.confine(None, needed)
         return (None,)
 
     def restrict_to(self, unit: object, row: int, domain: object, promised: Sequence[int]) -> None:
-        """No restriction: kube-parity has no caps by domain."""
+        """Do nothing: kube-parity has no caps by domain."""
 
     def confine(self, allowed: object, needed: int) -> None:
-        """Begin a unit that needs so many pods together; kube-parity places units anywhere."""
+        """Begin a unit that needs ``needed`` pods together; kube-parity places units anywhere."""
         del allowed
         self._is_gang, self._unit_starts = needed > 1, len(self._taken)
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, with its victims."""
+        """Return the best node for a pod, with its victims."""
         if self._runtime.fact_cache.fault(row):
             return VictimSearchResult(None)
         self._protection, self._protected = self.terms.protection(row), {}
@@ -122,9 +122,9 @@ class ParityVictimFinder:
         return SchedulingFacts(msgspec.structs.replace(facts.pod, spec=spec), facts.shape)
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """Record that a preemptor is promised a node.
+        """Record that a node is promised to a preemptor.
 
-        Upstream counts it on that node alone; pods that are bound together count one another.
+        Upstream counts the pod only on that node; pods that are bound together count one another.
         """
         self._busy.append(candidate.slot)
         self._runtime.follower.promise(row, candidate.slot, is_there=self._is_gang)
@@ -134,22 +134,22 @@ class ParityVictimFinder:
         self._lost.clear()
 
     def may_evict(self, row: int, victims: Sequence[int]) -> bool:
-        """Whether a pod may evict all of these: protections, guarantees and hard budgets."""
+        """Return whether a pod may evict all of these: protections, guarantees and hard budgets."""
         return self._has_budget(victims) and self.terms.allows(row, victims, self._now)
 
     def _has_budget(self, rows: Sequence[int]) -> bool:
-        """Whether hard disruption budgets allow these evictions together."""
+        """Return whether hard disruption budgets allow these evictions together."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Whether every rule admits a pod to a node once the victims are gone."""
+        """Return whether every rule admits a pod to a node once the victims are gone."""
         mates = self._taken[self._unit_starts :] if self._is_gang else []
         evicted = {each for _, mate in mates for each in mate.evicted_pods}
         evicted.update(candidate.evicted_pods)
         return self._runtime.hold_after_eviction([(row, candidate.slot)], evicted)
 
     def stand(self, mark: int) -> bool:
-        """Whether every rule admits the claims since a mark once all their victims are gone."""
+        """True if every rule admits the claims since a mark once all their victims are gone."""
         follower, taken = self._runtime.follower, self._taken[mark:]
         claims = [(row, each.slot) for row, each in taken]
         evicted = {row for _, each in taken for row in each.evicted_pods}
@@ -165,19 +165,19 @@ class ParityVictimFinder:
         self._lost.clear()
 
     def chance(self, class_id: int, priority: int) -> int:
-        """Always 1: pods of one class may differ."""
+        """Return 1: pods of one class may differ."""
         return 1
 
     def is_guarding(self) -> bool:
-        """Whether guarantees of queues may protect pods."""
+        """Return whether guarantees of queues may protect pods."""
         return self.terms.is_guarding()
 
     def protection_ends(self) -> float:
-        """Clock time at which the next pod that a search spared becomes evictable."""
+        """Clock time at which the next pod that a search excluded becomes evictable."""
         return self._protection_ends
 
     def mark(self) -> int:
-        """A mark for ``back_to``."""
+        """Current position of the promises, for ``back_to``."""
         return self._runtime.follower.promises
 
     def back_to(self, mark: int) -> None:
@@ -227,7 +227,7 @@ class ParityVictimFinder:
         return VictimSearchResult(VictimCandidate(slot, (), frozenset(), (), 0))
 
     def _candidate(self, facts: SchedulingFacts, chosen: Choice) -> VictimCandidate:
-        """A choice by rows."""
+        """Convert a choice to rows."""
         pods = self._cluster.pods
         slot = self._cluster.nodes.by_name[chosen.node]
         evicted = self._evicted_rows(chosen)
@@ -240,7 +240,7 @@ class ParityVictimFinder:
         return VictimCandidate(slot, evicted, beyond, displaced, 0)
 
     def _evicted_rows(self, chosen: Choice) -> tuple[int, ...]:
-        """Rows of a choice's victims, without pods that are already evicted or promised."""
+        """Rows of a choice's victims, without pods that are already being evicted or promised."""
         pods, going = self._cluster.pods, {r for _, e in self._taken for r in e.victims}
         rows = [row for each in chosen.victims if (row := self._row(each)) is not None]
         return tuple(
@@ -248,7 +248,7 @@ class ParityVictimFinder:
         )
 
     def _is_reprieved(self, facts: SchedulingFacts) -> bool:
-        """Whether a pod must not be evicted: protected, not running yet, or stuck."""
+        """Return whether a pod must not be evicted: protected, not running yet, or stuck."""
         row = self._row(facts)
         if (
             row is None

@@ -1,5 +1,5 @@
-"""The scheduling rules, one file each, and one literal table of them all.
+"""The scheduling rules, one file each, and one literal table of all rules.
 
 Rules do not import one another. Each has a test and a line in ``docs/guides/plugins.md``. A slot
-rule without a compiled form works too: the engine calls it in Python.
+rule may have no compiled form: then the engine calls it in Python.
 """

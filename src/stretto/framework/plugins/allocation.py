@@ -1,7 +1,7 @@
 """NodeResourcesBalancedAllocation: prefers nodes whose resources would be used evenly.
 
 100 minus the standard deviation of the used shares, in percent; for CPU and memory that is half
-their difference. The score rates the node with the pod on it. (kube-scheduler 1.36 also compares
+their difference. The score rates the node including the pod. (kube-scheduler 1.36 also compares
 with the balance before; see ``docs/parity/kube-scheduler.md``.)
 """
 
@@ -29,7 +29,7 @@ class NodeResourcesBalancedAllocationRule(ScoreRule):
         """Read ``resources: [{name}]``; weights are allowed and, as in Kubernetes, ignored."""
         super().__init__(args)
         given = read.arguments(args, ("resources",), NAME)
-        #: The resources that are balanced.
+        #: Resources whose use is balanced.
         self.resources = read.resource_weights(given.get("resources"), f"args of {NAME}: resources")
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
@@ -38,6 +38,6 @@ class NodeResourcesBalancedAllocationRule(ScoreRule):
         return amount_score(self.compiled(view.columns.ledger.resources), amounts)
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore:
-        """The balance over its columns."""
+        """Compiled balance over its columns."""
         columns = tuple(resources.column(name) for name, _ in self.resources)
         return CompiledScore(ScoreCode.BALANCED, columns, (1.0,) * len(columns))

@@ -1,9 +1,9 @@
 """AdaptiveCpuToMemRatio: prefers nodes whose free CPU and memory have the ratio of the request.
 
-A memory-heavy pod on a node with much free CPU strands one of the two. The score compares the ratio
-of CPU to memory that is free on the node with the requested one: the smaller over the larger, 50 to
-100 where the node's ratio is at most the pod's (memory is in excess, as Gödel prefers it), 0 to 50
-where it is above.
+A memory-heavy pod on a node with much free CPU leaves CPU that no later pod can use. The score
+compares the ratio of CPU to memory that is free on the node with the requested one: the smaller
+over the larger, 50 to 100 where the node's ratio is at most the pod's (memory is in excess, as
+Gödel prefers it), 0 to 50 where it is above.
 """
 
 from collections.abc import Hashable, Mapping
@@ -27,7 +27,7 @@ class AdaptiveCpuToMemRatioRule(ScoreRule):
     SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         read.arguments(args, (), NAME)
 
@@ -43,5 +43,5 @@ class AdaptiveCpuToMemRatioRule(ScoreRule):
         return ratio_match(free[CPU, slots], free[MEMORY, slots], pair)
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore:
-        """Its code, over CPU and memory."""
+        """Compiled score over CPU and memory."""
         return CompiledScore(ScoreCode.RATIO_MATCH, (CPU, MEMORY), (1.0, 1.0))

@@ -1,7 +1,7 @@
 """Devices: enough GPUs (or other devices) of an allowed model, each with the requested milli.
 
-Where a node lacks devices the reason is Kubernetes' own, so that tools which read it keep working;
-where it has devices of other models only, the reason names the requested models.
+If a node lacks devices, the reason is Kubernetes' own, so that tools which read it continue to
+work. If it only has devices of other models, the reason names the requested models.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -41,7 +41,7 @@ class DevicesRule(FilterRule):
     FUSED: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         read.arguments(args, (), NAME)
 
@@ -50,11 +50,11 @@ class DevicesRule(FilterRule):
         return pod.devices or None
 
     def prepare(self, pod: PodClass, view: View) -> Fail | None:
-        """Refuse a class that requests more kinds of devices than the kernels hold."""
+        """Refuse a class that requests more kinds of devices than the kernels support."""
         return Fail(TOO_MANY_KINDS) if len(pod.devices) > DEVICE_REQUESTS else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every request finds its devices."""
+        """bool[k]: true where every request has its devices."""
         passes = np.full(len(slots), len(pod.devices) <= DEVICE_REQUESTS, np.bool_)
         devices = devices_of(view, slots) if pod.devices else None
         for number, request in enumerate(pod.devices):
@@ -64,7 +64,10 @@ class DevicesRule(FilterRule):
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Per request: no device of the models, never enough of them, or not enough free now."""
+        """Reasons per request.
+
+        No device of the models, never enough of them, or not enough free now.
+        """
         if len(pod.devices) > DEVICE_REQUESTS:
             everywhere = np.ones(len(slots), np.bool_)
             return [Refusal(TOO_MANY_KINDS, everywhere, resolvable=False)]
@@ -74,7 +77,7 @@ class DevicesRule(FilterRule):
         return [each for each in found if each.mask.any()]
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
-        """(kind, requested, free) in devices for each request that a slot cannot serve."""
+        """(kind, requested, free) in devices for each request that a slot cannot satisfy."""
         here = np.array([slot], np.int64)
         found = []
         for number, request in enumerate(pod.devices):

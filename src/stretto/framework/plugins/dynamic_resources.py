@@ -1,8 +1,8 @@
 """DynamicResources: refuses pods with resource claims, because no allocator of devices exists here.
 
 A kubelet never starts a pod of ``spec.resourceClaims`` that is bound while its claims are not
-allocated. So the pod is refused, with kube-scheduler's reason, until it changes. No profile can
-disable this filter.
+allocated. Therefore the pod is refused, with kube-scheduler's reason, until it changes. No profile
+can disable this filter.
 """
 
 from collections.abc import Hashable, Mapping
@@ -39,14 +39,14 @@ class DynamicResourcesRule(FilterRule):
     REASON: ClassVar[str] = REASON
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take kube-scheduler's arguments, which have no effect here."""
+        """Accept kube-scheduler's arguments, which have no effect here."""
         super().__init__(args)
         arguments(args, ("filterTimeout", "bindingTimeout"), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The same for all pods with claims; ``None`` for the others."""
+        """Equal for all pods with claims; ``None`` for other pods."""
         return NAME if pod.spec.resource_claims else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: False everywhere for a pod with claims."""
+        """bool[k]: false everywhere for a pod with claims."""
         return np.full(len(slots), not pod.spec.resource_claims)

@@ -1,6 +1,6 @@
 """NodeResourcesFit: enough of every resource, and a score by how full the node would be.
 
-The filter checks each amount and one pod place. The score follows ``scoringStrategy``, as in
+The filter checks each amount and one pod slot. The score follows ``scoringStrategy``, as in
 kube-scheduler: LeastAllocated spreads, MostAllocated packs, RequestedToCapacityRatio follows a
 shape over the used share. Formulas: ``framework.compiled.amounts``.
 """
@@ -66,7 +66,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
         keys = ("type", "resources", _RATIO)
         strategy = read.mapping(given.get("scoringStrategy"), keys, _STRATEGY)
         kind = read.one_of(strategy.get("type", "LeastAllocated"), STRATEGIES, f"{_STRATEGY}.type")
-        #: The formula.
+        #: Formula of the score.
         self.code = STRATEGIES[kind]
         #: Resources with their weights.
         self.resources = read.resource_weights(strategy.get("resources"), f"{_STRATEGY}.resources")
@@ -80,11 +80,11 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
             raise InputError(f"{_STRATEGY}.{_RATIO}", ratio, expected)
 
     def prepare(self, pod: PodClass, view: View) -> Fail | None:
-        """Refuse a class that requests more resources than the kernels hold."""
+        """Refuse a class that requests more resources than the kernels support."""
         return Fail(TOO_MANY_RESOURCES) if _too_many(pod) else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every amount and a pod place are free."""
+        """bool[k]: true where every amount and a pod slot are free."""
         columns = view.columns
         passes = np.full(len(slots), not _too_many(pod), np.bool_)
         for column, amount in scaled_requests(pod, view).items():
@@ -95,7 +95,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """One reason per resource; unresolvable where even the empty node has too little."""
+        """One reason per resource; unresolvable if even the empty node has too little."""
         columns, found = view.columns, []
         if _too_many(pod):
             everywhere = np.ones(len(slots), np.bool_)
@@ -139,12 +139,12 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
 
 
 def _too_many(pod: PodClass) -> bool:
-    """Whether a class requests more resources than the kernels hold, its pod place included."""
+    """True if a class requests more resources than the kernels support, with its pod slot."""
     return len(pod.requests) + 1 > REQUESTS
 
 
 def _pods_first(entry: tuple[int, int]) -> tuple[bool, int]:
-    """kube-scheduler names the pod places first, then the resources."""
+    """Sort key: kube-scheduler names the pod slots first, then the resources."""
     return entry[0] != PODS, entry[0]
 
 

@@ -1,9 +1,10 @@
 """The six GPU policies of the openb study (Weng et al., FGD, ATC 2023), as score rules.
 
-Random takes any node; DotProd aligns free with requested amounts; BestFit leaves little over;
-GpuPacking uses GPUs in use first; GpuClustering keeps pods of one form together; FGD lets the least
-GPU milli become useless for the typical pods. Formulas: ``framework.compiled.devices``. Which node
-wins a tie and which GPU a pod gets belong to the policy too, and are set by the profile.
+Random selects any node; DotProd aligns free with requested amounts; BestFit leaves the least free
+amounts; GpuPacking uses GPUs in use first; GpuClustering places pods of one form together; FGD
+minimizes the GPU milli that become useless for the typical pods. Formulas:
+``framework.compiled.devices``. A policy also includes a tie rule and a device pick; the profile
+sets both.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceColumns
 from stretto.state.rows.resources import CPU, SCAN_LIMIT, ResourceColumns
 
 LEARN: Final = "learn"
-"""Value of ``typicalPods`` that takes them from what is running and pending."""
+"""Value of ``typicalPods`` that derives them from running and pending pods."""
 
 
 class _GpuPolicyRule(ScoreRule):
@@ -33,12 +34,12 @@ class _GpuPolicyRule(ScoreRule):
     CODE: ClassVar[ScoreCode]
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         read.arguments(args, (), self.NAME)
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore:
-        """The policy's code."""
+        """Compiled score of the policy."""
         return CompiledScore(self.CODE)
 
 
@@ -52,7 +53,7 @@ class RandomRule(_GpuPolicyRule):
         return np.zeros(len(slots), np.int32)
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore:
-        """Nothing to compute."""
+        """Compiled score that is 0 everywhere."""
         return NOTHING
 
 
@@ -128,7 +129,7 @@ class FgdRule(_GpuPolicyRule):
         )
 
     def fixed(self, devices: DeviceColumns) -> TypicalPodTable | None:
-        """The typical pods that the profile gives; ``None`` when they are to be learnt."""
+        """Typical pods that the profile gives; ``None`` if they are learned."""
         return None if self.kinds is None else weighted_pods(self.kinds, devices)
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
@@ -140,7 +141,7 @@ class FgdRule(_GpuPolicyRule):
 
 
 def _kinds(value: Any) -> tuple[tuple[TypicalPod, float], ...] | None:
-    """The typical kinds of the arguments."""
+    """Read the typical kinds of the arguments."""
     where = f"args of {FgdRule.NAME}: typicalPods"
     if isinstance(value, str):
         read.one_of(value, (LEARN,), where)
@@ -150,7 +151,7 @@ def _kinds(value: Any) -> tuple[tuple[TypicalPod, float], ...] | None:
 
 
 def _kind(value: Any, where: str) -> tuple[TypicalPod, float]:
-    """One typical kind with its frequency."""
+    """Read one typical kind with its frequency."""
     item = read.mapping(value, ("cpu", "count", "milli", "models", "frequency"), where)
     cpu = read.whole(item.get("cpu", 0), 0, SCAN_LIMIT, f"{where}.cpu")
     count = read.whole(item.get("count", 0), 0, MAX_DEVICES, f"{where}.count")

@@ -1,11 +1,11 @@
 """InterPodAffinity: terms of the pending pod, and terms of running pods that select it.
 
-Required affinity needs a pod that meets all terms in each of their neighbourhoods; one that meets
-its own terms may be the first, while no pod does. Refusals are exactly kube-scheduler's. The
-score is absolute (``docs/parity/kube-scheduler.md``): by key, hosts score ``50 ± 100·s / (2·s +
-W)``, s being the sum of weights there and W the largest single weight, other keys ``200·e / (2·e +
-W)``, e being the sum above the least domain's; keys count by their W. Required affinity of running
-pods counts 1, or what ``hardPodAffinityWeight`` says.
+Required affinity needs a pod that matches all terms in each of their domains; a pod that matches
+its own terms may be the first, while no pod does. Refusals are exactly kube-scheduler's. The score
+is absolute (``docs/parity/kube-scheduler.md``). For a host key, it is ``50 ± 100·s / (2·s + W)``,
+where s is the sum of weights on the host and W is the largest single weight. For other keys it is
+``200·e / (2·e + W)``, where e is the excess of the sum over the smallest domain. Keys are weighted
+by their W. Required affinity of running pods counts 1, or the value of ``hardPodAffinityWeight``.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -42,9 +42,9 @@ NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 UNWANTED: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 WEIGHT: Final = "hardPodAffinityWeight"
-"""Argument: weight of required affinity of running pods in the score."""
+"""Argument with the weight of required affinity of running pods in the score."""
 MUTUAL: Final = "ignorePreferredTermsOfExistingPods"
-"""Argument: whether terms of running pods count only for pods with preferred terms."""
+"""Argument; if true, terms of running pods count only for pods with preferred terms."""
 HEAVIEST: Final = 100
 """Largest weight, as in Kubernetes."""
 
@@ -66,14 +66,14 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         """Read kube-scheduler's ``InterPodAffinityArgs``."""
         super().__init__(args)
         given, where = arguments(args, (WEIGHT, MUTUAL), NAME), f"args of {NAME}"
-        #: How terms of running pods count in the score.
+        #: Scoring of the terms of running pods.
         self.running_term_scoring = RunningTermScoring(
             whole(given.get(WEIGHT, 1), 0, HEAVIEST, f"{where}: {WEIGHT}"),
             flag(given.get(MUTUAL, False), f"{where}: {MUTUAL}"),
         )
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The terms, those of running pods included; ``None`` without any."""
+        """The terms, including those of running pods; ``None`` without any."""
         wants = pod.terms
         all_terms = (
             wants.affinity_keys,
@@ -85,7 +85,10 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         return (wants.epoch, wants.affinity_population, *all_terms) if any(all_terms) else None
 
     def cures(self, pod: PodClass) -> Cure:
-        """New pods help required affinity only; a removed node removes its pods."""
+        """Events that may help: new pods help only required affinity.
+
+        A removed node removes its pods.
+        """
         wants = pod.terms
         if wants.malformed:
             return Cure.POD_CHANGED
@@ -95,13 +98,13 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         return found | Cure.POD_PLACED if wants.affinity_keys else found
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """Malformed terms refuse the pod everywhere."""
+        """Refuse the pod everywhere if its terms are malformed."""
         if pod.terms.malformed:
             return Fail(f"parsing pod: {pod.terms.malformed}")
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where all required terms are met."""
+        """bool[k]: true where all required terms are satisfied."""
         if pod.terms.malformed:
             return np.zeros(len(slots), np.bool_)
         if view.look is None:
@@ -112,7 +115,10 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         return np.asarray(~refused[slots])
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """First affinity, then anti-affinity, then that of running pods; each node once."""
+        """Reasons: first affinity, then anti-affinity, then that of running pods.
+
+        Each node once.
+        """
         look, wants = view.look, pod.terms
         if look is None or wants.malformed:
             return []
@@ -146,13 +152,13 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
 
 
 def running_term_scoring_of(scores: Iterable[tuple[Rule, int]]) -> RunningTermScoring:
-    """How terms of running pods count in the scores of a profile."""
+    """Scoring of the terms of running pods in the scores of a profile."""
     found = [rule for rule, weight in scores if weight and isinstance(rule, InterPodAffinityRule)]
     return found[0].running_term_scoring if found else RunningTermScoring()
 
 
 def _lacking(wants: ClassTerms, look: Neighbours) -> BoolArray:
-    """bool[slot]: where required affinity is not met."""
+    """bool[slot]: true where required affinity is not satisfied."""
     bare = np.zeros(look.size, np.bool_)
     lacking = np.zeros(look.size, np.bool_)
     any_match = False
@@ -167,7 +173,7 @@ def _lacking(wants: ClassTerms, look: Neighbours) -> BoolArray:
 
 
 def _has(look: Neighbours, key: str, population: int) -> BoolArray:
-    """bool[slot]: True where a pod of a population is in the same domain."""
+    """bool[slot]: true where a pod of a population is in the same domain."""
     return np.asarray((look.sums(population, key) > 0)[look.domain(key)])
 
 

@@ -1,13 +1,13 @@
 """LoadAware: filters and scores nodes by the load that their agents measure.
 
 The filter refuses nodes whose expected load exceeds a threshold; the score prefers low expected
-load. The expected load is the measured load without the part of pods that left since, plus the
-scaled requests of pods that came since, plus those of the pod itself: a measurement is up to a
-minute old. Pods that came since include the claims of the current cycle, so the answer depends on
-the slot and not on the node object alone. A node without measurement passes with a score of 0; a
-measurement much older than the newest one counts as none (or refuses, with
-``filterExpiredNodeMetrics``). ``aggregated`` judges by a percentile of the last quarter of an hour
-instead of the last measurement. Percentages are those of the real amounts, before overcommit.
+load. The expected load is the measured load without the pods that left since, plus the scaled
+requests of pods that were added since and of the pod itself: a measurement is up to a minute old.
+Added pods include the claims of the current cycle, so the result depends on the slot and not on the
+node object alone. A node without measurement passes with a score of 0; a measurement much older
+than the newest one counts as none (or refuses, with ``filterExpiredNodeMetrics``). ``aggregated``
+judges by a percentile of the last quarter of an hour instead of the last measurement. Percentages
+refer to the real amounts, before overcommit.
 """
 
 from collections.abc import Hashable, Mapping
@@ -46,11 +46,11 @@ NAME: Final = "LoadAware"
 COLUMNS: Final[Mapping[str, int]] = {"cpu": CPU, "memory": MEMORY}
 """Measured resources."""
 MAY_USE: Final[Mapping[str, str]] = {name: f"stretto.dev/may-use-{name}" for name in COLUMNS}
-"""Names of the columns of what may still be used below the threshold."""
+"""Names of the columns of the amounts that may still be used below the threshold."""
 LEFT: Final[Mapping[str, str]] = {name: f"stretto.dev/left-{name}" for name in COLUMNS}
-"""Names of the columns of what is expected to be left."""
+"""Names of the columns of the amounts that are expected to stay free."""
 HUNDRED: Final = 100
-"""Derived amounts are in hundredths of a scan step, so that factors in percent are exact."""
+"""Parts of a scan step: derived amounts are in hundredths, so that percent factors are exact."""
 THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Default thresholds: percent of a node that may be in use."""
 FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
@@ -77,15 +77,15 @@ LONGEST_S: Final = 900
 
 
 class SlotAmounts(NamedTuple):
-    """What some slots promise of a measured resource, in scan steps."""
+    """Promised amounts of a measured resource on some slots, in scan steps."""
 
-    #: The resource.
+    #: Name of the resource.
     name: str
     #: int64[k]: the slots.
     slots: SlotArray
-    #: int64[k]: what they promise.
+    #: int64[k]: promised amounts.
     promised: IntAmounts
-    #: int32[k]: what of it is free.
+    #: int32[k]: free part of the promised amounts.
     free: IntArray
 
 
@@ -100,14 +100,14 @@ class LoadAwareRule(FilterRule, ScoreRule):
     )
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read weights, thresholds and factors by resource, and how to treat old measurements."""
+        """Read weights, thresholds, factors, and the treatment of old measurements."""
         super().__init__(args)
         given = read.arguments(args, _KEYS, NAME)
         where = f"args of {NAME}"
         weights = read.resource_weights(given.get("resources"), f"{where}: resources")
         #: Weights by resource.
         self.weights = {read.one_of(n, COLUMNS, f"{where}: resources"): w for n, w in weights}
-        #: Percent that may be used, by resource; 0 for any.
+        #: Percent that may be used, by resource; 0 for no limit.
         self.thresholds = _percents(given, "usageThresholds", THRESHOLDS)
         #: Percent of requests that are expected to be used, by resource.
         self.factors = _percents(given, "estimatedScalingFactors", FACTORS)
@@ -118,21 +118,21 @@ class LoadAwareRule(FilterRule, ScoreRule):
         expired = given.get("filterExpiredNodeMetrics", False)
         if not isinstance(expired, bool):
             raise InputError(f"{where}: filterExpiredNodeMetrics", expired, "true or false")
-        #: Whether old measurements refuse.
+        #: True if old measurements refuse a node.
         self.refuses_old = expired
         aggregated = read.mapping(given.get("aggregated"), _AGGREGATED, f"{where}: aggregated")
-        #: The percentile by which the filter judges; 0 for the last measurement.
+        #: Percentile by which the filter judges; 0 for the last measurement.
         self.filter_percentile = _percentile(aggregated, "usageAggregationType", where)
-        #: The percentile by which nodes are scored; 0 for the last measurement.
+        #: Percentile by which nodes are scored; 0 for the last measurement.
         self.score_percentile = _percentile(aggregated, "scoreAggregationType", where)
-        #: Seconds of measurements that a percentile covers.
+        #: Seconds of measurements that a percentile includes.
         self.duration = read.whole(
             aggregated.get("durationSeconds", LONGEST_S),
             1,
             LONGEST_S,
             f"{where}: aggregated.durationSeconds",
         )
-        #: Speed of the CPUs of a node by a label; ``None`` where all are equally fast.
+        #: Speed of the CPUs of a node by a label; ``None`` if all are equally fast.
         self.speeds = read_speeds(given.get("cpuSpeeds"), f"{where}: cpuSpeeds")
         read.one_of(
             given.get("estimator", "nodeMetric"), ("nodeMetric", "default"), f"{where}: estimator"
@@ -144,17 +144,17 @@ class LoadAwareRule(FilterRule, ScoreRule):
         return tuple(requested.get(column, 0) for column in COLUMNS.values())
 
     def derived(self, nodes: NodeFacts, ledger: Ledger) -> "ExpectedUse | None":
-        """Columns of what may still be used, and of what is left, by resource.
+        """Columns of the usable and of the remaining amounts, by resource.
 
-        ``None`` where the score may prefer a slot that the columns would refuse: with a threshold
-        of none or all of a resource, or with different measurements for filter and score.
+        ``None`` if the score may prefer a slot that the columns would refuse: without a threshold,
+        with a threshold of 100 %, or with different measurements for filter and score.
         """
         bounded = all(1 <= self.thresholds.get(name, 0) < TOP_SCORE for name in self.weights)
         same = self.filter_percentile == self.score_percentile
         return ExpectedUse(self, nodes, ledger) if bounded and same else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where no threshold would be exceeded."""
+        """bool[k]: true where no threshold would be exceeded."""
         passes = np.ones(len(slots), np.bool_)
         for each in self._refused(pod, view, slots).values():
             passes &= ~each
@@ -180,22 +180,22 @@ class LoadAwareRule(FilterRule, ScoreRule):
         return amount_score(self._mean((NEVER,) * len(amounts)), amounts)
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore:
-        """The mean over the columns of what is left, which ``derived`` has registered."""
+        """Compiled mean over the columns of remaining amounts that ``derived`` registered."""
         return self._mean(tuple(resources.column(LEFT[name]) for name in self.weights))
 
     def _mean(self, columns: tuple[int, ...]) -> CompiledScore:
-        """The weighted mean of what is left, of resources in these columns."""
+        """Weighted mean of the remaining amounts in these columns."""
         weights = tuple(float(weight) for weight in self.weights.values())
         return CompiledScore(ScoreCode.LEAST, columns, weights)
 
     def taken(self, pod: PodClass, name: str, resources: ResourceColumns) -> int:
-        """What a pod is expected to use of a resource, in hundredths of a scan step."""
+        """Expected use of a resource by a pod, in hundredths of a scan step."""
         column = COLUMNS[name]
         steps = resources.scaled_request(column, dict(pod.requests).get(column, 0))
         return min(self.factors.get(name, HUNDRED) * steps, NEVER)
 
     def known(self, nodes: NodeFacts, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where a recent measurement exists."""
+        """bool[k]: true where a recent measurement exists."""
         return nodes.reports.fresh_on(slots, self.expiration)
 
     def spent(
@@ -204,14 +204,14 @@ class LoadAwareRule(FilterRule, ScoreRule):
         """Expected use of some slots without a further pod, and the real amounts.
 
         Args:
-            nodes: has the reports.
-            ledger: has the real amounts.
-            of: the slots, and what they promise.
-            percent: the percentile that is the measurement; 0 for the last one.
+            nodes: contains the reports.
+            ledger: contains the real amounts.
+            of: the slots, and their promised amounts.
+            percent: the percentile to use as the measurement; 0 for the last measurement.
 
         Returns:
             int64[k] in hundredths of a scan step, and int64[k] in scan steps. CPU is in cores of
-            the speed 1, which is what pods request.
+            speed 1, the unit of requests.
         """
         name, slots, promised, free = of
         column = COLUMNS[name]
@@ -265,10 +265,10 @@ class LoadAwareRule(FilterRule, ScoreRule):
 
 
 class ExpectedUse:
-    """The columns by which the kernels apply ``LoadAware``; see ``DerivedRule``."""
+    """The columns through which the kernels apply ``LoadAware``; see ``DerivedRule``."""
 
     def __init__(self, rule: LoadAwareRule, nodes: NodeFacts, ledger: Ledger) -> None:
-        """Derive by the settings of a rule."""
+        """Derive with the settings of a rule."""
         self._rule, self._nodes, self._ledger = rule, nodes, ledger
         self._limits = [(name, percent) for name, percent in rule.thresholds.items() if percent]
         names = [MAY_USE[name] for name, _ in self._limits] + [LEFT[name] for name in rule.weights]
@@ -277,22 +277,25 @@ class ExpectedUse:
 
     @property
     def columns(self) -> IntAmounts:
-        """int64[column]: what may be used by resource, then what is left by resource."""
+        """int64[column]: usable amounts by resource, then remaining amounts by resource."""
         return self._columns
 
     @property
     def scored(self) -> int:
-        """The columns of what is left: a threshold below 100 % refuses before nothing is left."""
+        """Number of columns of remaining amounts.
+
+        A threshold below 100 % refuses before they reach 0.
+        """
         return len(self._rule.weights)
 
     def amounts(self, pod: PodClass) -> list[tuple[int, int]]:
-        """What a class is expected to use, of both columns of each resource."""
+        """Expected use of a class, for both columns of each resource."""
         of = [name for name, _ in self._limits] + list(self._rule.weights)
         taken = [self._rule.taken(pod, name, self._ledger.resources) for name in of]
         return list(zip(self._columns.tolist(), taken, strict=True))
 
     def phase(self, size: int) -> BoolArray:
-        """bool[slot]: whether the measurement is recent; only another report makes it old."""
+        """bool[slot]: true where the measurement is recent; only another report makes it old."""
         version, phase = self._phase
         if version != self._nodes.reports.version or len(phase) != size:
             phase = self._rule.known(self._nodes, np.arange(size))
@@ -300,7 +303,10 @@ class ExpectedUse:
         return phase
 
     def derive(self, slots: SlotArray, free: IntArray) -> DerivedAmounts:
-        """Amounts in hundredths of a scan step; a slot without a recent measurement has plenty."""
+        """Amounts in hundredths of a scan step.
+
+        Unlimited on a slot without a recent measurement.
+        """
         rule, known = self._rule, self._rule.known(self._nodes, slots)
         blank = np.full(len(slots), SCAN_LIMIT, np.int64)
         if rule.refuses_old:
@@ -336,7 +342,7 @@ def _percents(given: Mapping[str, Any], key: str, usual: Mapping[str, int]) -> d
 
 
 def _percentile(aggregated: Mapping[str, Any], key: str, where: str) -> float:
-    """A percentile by its name; 0 where none is given."""
+    """Read a percentile by its name; 0 if none is given."""
     if key not in aggregated:
         return 0.0
     return PERCENTILES[read.one_of(aggregated[key], PERCENTILES, f"{where}: aggregated.{key}")]

@@ -1,12 +1,12 @@
-"""NodeAffinity: the nodes that a pod must, and would like to, run on.
+"""NodeAffinity: required and preferred node labels of a pod.
 
-A node passes when it has every label of ``nodeSelector`` and meets any one required term, and any
-one required term of the profile's ``addedAffinity`` where that is set. The score is absolute: of
-the weights of all preferred terms, the percentage whose terms the node meets. (kube-scheduler
-relates the sum to the best node found for this pod.)
+A node passes if it has every label of ``nodeSelector`` and matches one of the required terms, and
+one of the required terms of the profile's ``addedAffinity`` if that is set. The score is absolute:
+the weights of the matching preferred terms, in percent of the weights of all of them.
+(kube-scheduler relates the sum to the best node found for this pod.)
 
-As in Kubernetes, no node meets a term without rules, and Gt and Lt need an integer label. No node
-meets a malformed term; a pod with malformed required terms only is refused with the error.
+As in Kubernetes, no node matches a term without rules, and Gt and Lt need an integer label. No node
+matches a malformed term. A pod whose required terms are all malformed is refused with the error.
 """
 
 from collections.abc import Hashable, Mapping
@@ -44,9 +44,9 @@ REASON: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ADDED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
 ADDED: Final = "addedAffinity"
-"""The one argument: an affinity that applies to every pod of the profile."""
+"""Name of the only argument: an affinity that applies to every pod of the profile."""
 COMPILED_LIMIT: Final = 4096
-"""Compiled specs cached, one per class in use; all are dropped when full."""
+"""Maximum number of cached specs, one per class in use; all are dropped when the cache is full."""
 
 Terms = tuple[NodeTerm, ...]
 
@@ -56,11 +56,11 @@ class _CompiledAffinity(NamedTuple):
 
     #: Required labels, as sorted pairs.
     selector: tuple[tuple[str, str], ...]
-    #: Required alternatives; ``None`` when nothing is required.
+    #: Required alternatives; ``None`` if nothing is required.
     required: Terms | None
     #: Preferred terms with their weights.
     preferred: tuple[tuple[NodeTerm, int], ...]
-    #: The error in the required terms, when all of them are malformed.
+    #: Error in the required terms, if all of them are malformed.
     complaint: str = ""
 
 
@@ -80,7 +80,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         self._compiled: dict[int, tuple[PodSpec, _CompiledAffinity]] = {}
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """Selector, required and preferred terms; ``None`` without requirements for."""
+        """Selector, required and preferred terms; ``None`` without any."""
         halves = (self.filter_signature(pod), self.score_signature(pod))
         return None if halves == (None, None) else halves
 
@@ -100,7 +100,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return tuple(sorted(compiled.preferred, key=repr))
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """The named nodes, when every required term names some (DaemonSets' pods do)."""
+        """Restrict to the named nodes if every required term names some (as for DaemonSet pods)."""
         compiled = self._compiled_of(pod)
         if compiled.complaint:
             return Fail(compiled.complaint)
@@ -117,7 +117,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return Restrict(view.nodes.slots_named(frozenset(names)))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the affinities of profile and pod are both met."""
+        """bool[k]: true where the node matches the affinities of profile and pod."""
         return self._passes_added(view, slots) & self._passes_own(pod, view, slots)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
@@ -128,12 +128,12 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return [Refusal(reason, mask, resolvable=False) for reason, mask in masks if mask.any()]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: percentage of the preferred weights that the node meets."""
+        """int32[k]: matching preferred weights in percent."""
         total = max(1, sum(weight for _, weight in self._preferred(pod)))
         return (TOP_SCORE * self.weights_met(pod, view, slots) // total).astype(np.int32)
 
     def weights_met(self, pod: PodClass, view: View, slots: SlotArray) -> npt.NDArray[np.int64]:
-        """int64[k]: the sum of the weights of the preferred terms that the node meets."""
+        """int64[k]: sum of the weights of the preferred terms that the node matches."""
         met = np.zeros(len(slots), np.int64)
         for term, weight in self._preferred(pod):
             met += weight * view.nodes.matches_term(term, slots)
@@ -170,7 +170,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
 
 def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _CompiledAffinity:
-    """A pod's affinity and selector; no node meets a malformed term."""
+    """Compile a pod's affinity and selector; no node matches a malformed term."""
     where = "spec.affinity.nodeAffinity"
     required, complaints = None, []
     if affinity.required is not None:
@@ -190,7 +190,7 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Compil
 
 
 def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
-    """One term compiled, or the error in it."""
+    """Compile one term, or return its error."""
     try:
         return node_term(term.match_expressions, term.match_fields, where)
     except StrettoError as error:
@@ -198,7 +198,7 @@ def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
 
 
 def _read_added(value: object) -> _CompiledAffinity:
-    """The profile's affinity; a malformed term is an error."""
+    """Read the profile's affinity; a malformed term is an error."""
     if value is None:
         return _compile(NodeAffinitySpec(), {})
     where = f"args of {NAME}: {ADDED}"

@@ -1,8 +1,8 @@
 """NodeLabel: filters and scores nodes by the presence of labels, regardless of their values.
 
-A profile names labels that must be present or absent, and labels that should be. The arguments are
-kube-scheduler's and Gödel's. The score is absolute: of the preferences, the percentage that the
-node meets.
+A profile names labels that must be present or absent, and labels that should be present or absent.
+The arguments are kube-scheduler's and Gödel's. The score is absolute: the percentage of the
+preferences that the node satisfies.
 """
 
 from collections.abc import Hashable, Mapping
@@ -57,12 +57,12 @@ class NodeLabelRule(FilterRule, ScoreRule):
         )
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The same for every pod; ``None`` where the profile names no label."""
+        """Equal for every pod; ``None`` if the profile names no label."""
         lists = (self.present, self.absent, self.wanted, self.unwanted)
         return NAME if any(lists) else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every required label is present and every forbidden one absent."""
+        """bool[k]: true where every required label is present and every forbidden one absent."""
         passes = np.ones(len(slots), np.bool_)
         for key in self.present:
             passes &= _has(view, key, slots)
@@ -71,7 +71,7 @@ class NodeLabelRule(FilterRule, ScoreRule):
         return passes
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: the percentage of preferences that a node meets."""
+        """int32[k]: percentage of the preferences that a node satisfies."""
         met, count = np.zeros(len(slots), np.int32), len(self.wanted) + len(self.unwanted)
         for key in self.wanted:
             met += _has(view, key, slots)
@@ -88,6 +88,6 @@ def _labels(value: Any, key: str) -> tuple[str, ...]:
 
 
 def _has(view: View, key: str, slots: SlotArray) -> BoolArray:
-    """bool[k]: where a node has a label."""
+    """bool[k]: true where a node has a label."""
     has: BoolArray = view.nodes.labels.column(key)[slots] > 0
     return has

@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node goes there or nowhere."""
+"""NodeName: a pod that names its node is placed there or nowhere."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
@@ -34,7 +34,7 @@ class NodeNameRule(FilterRule):
     PREFILTERS: ClassVar[bool] = False
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         arguments(args, (), NAME)
 
@@ -43,13 +43,13 @@ class NodeNameRule(FilterRule):
         return pod.spec.node_name or None
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | None:
-        """The named node's slot, or none while there is no such node."""
+        """Restrict to the named node's slot; to no slot while there is no such node."""
         if not pod.spec.node_name:
             return None
         return Restrict(view.nodes.slots_named((pod.spec.node_name,)))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True on the named node."""
+        """bool[k]: true on the named node."""
         if not pod.spec.node_name:
             return np.ones(len(slots), np.bool_)
         passes: BoolArray = slots == view.nodes.by_name.get(pod.spec.node_name, -1)

@@ -1,9 +1,9 @@
-"""NodeOvercommitment: pods with exclusive cores on nodes that promise more than they have.
+"""NodeOvercommitment: pods with exclusive cores on overcommitted nodes.
 
-An exclusive core is promised once: it takes its ratio out of the promised amount, because the
-shared part shrinks by it. Amounts of other pods are compared by NodeResourcesFit. A snapshot lowers
-what a node promises with each such claim of its cycle (``Runtime.hold``). A profile with the
-section ``overcommit`` has this rule; the formula is Katalyst's.
+An exclusive core is promised once: it reduces the promised amount by the ratio, because the shared
+part becomes smaller by one core. NodeResourcesFit compares the amounts of other pods. A snapshot
+lowers the promised amount of a node with each such claim of its cycle (``Runtime.hold``). A profile
+with the section ``overcommit`` has this rule; the formula is Katalyst's.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -28,16 +28,16 @@ class NodeOvercommitmentRule(FilterRule):
     CURES: ClassVar[Cure] = Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_GREW | Cure.POD_CHANGED
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         read.arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The class itself, where its amounts are exclusive."""
+        """The class itself if its amounts are exclusive, otherwise ``None``."""
         return pod.id if pod.annotations.is_exclusive else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every amount times the ratio is free."""
+        """bool[k]: true where every amount times the ratio is free."""
         passes = np.ones(len(slots), np.bool_)
         for _, short in _short(pod, view, slots):
             passes &= ~short

@@ -1,8 +1,8 @@
 """NodeUnschedulable: no new pods on cordoned nodes.
 
 A cordon counts as a taint ``node.kubernetes.io/unschedulable`` with effect ``NoSchedule``: pods
-that tolerate that taint (DaemonSets' do) may go there. It concerns the kubelet: pods that Gödel's
-node manager starts ignore it, as in Gödel.
+that tolerate this taint (such as DaemonSet pods) may use the node. It concerns the kubelet: pods
+that Gödel's node manager starts ignore it, as in Gödel.
 """
 
 from collections.abc import Hashable, Mapping
@@ -21,7 +21,7 @@ from stretto.state.work.units import Cure
 NAME: Final = "NodeUnschedulable"
 REASON: Final = "node(s) were unschedulable"
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
-"""The taint that a cordon counts as."""
+"""Taint that is equivalent to a cordon."""
 
 
 class NodeUnschedulableRule(FilterRule):
@@ -35,16 +35,19 @@ class NodeUnschedulableRule(FilterRule):
     PREFILTERS: ClassVar[bool] = False
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The same for all pods that do not tolerate a cordon; ``None`` for the others."""
+        """Equal for all pods that do not tolerate a cordon; ``None`` for other pods."""
         return None if _tolerates_cordon(pod) else NAME
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the node is not cordoned, or everywhere."""
+        """bool[k]: true where the node is not cordoned.
+
+        True everywhere if the pod tolerates cordons.
+        """
         if _tolerates_cordon(pod):
             return np.ones(len(slots), np.bool_)
         passes: BoolArray = view.nodes.unschedulable[slots] == 0

@@ -1,7 +1,7 @@
-"""NonNativeTopology: the NUMA nodes of a node must hold a pod that is bound to some (Gödel's name).
+"""NonNativeTopology: the NUMA nodes of a node must fit a pod that requests NUMA nodes.
 
-``state.numa.choice`` chooses the NUMA nodes. This rule answers explanations; shards place such pods
-by kernels of their own.
+``state.numa.choice`` chooses the NUMA nodes. Explanations use this rule; shards place such pods
+with separate kernels.
 """
 
 from collections.abc import Hashable, Mapping
@@ -25,7 +25,7 @@ REASONS: Final[Mapping[NumaBinding, str]] = {
     NumaBinding.SOCKET: "no socket of the node(s) satisfies the pod's requests",
     NumaBinding.WHOLE: "node topology not satisfy exclusive dedicated cores pod requests",
 }
-"""Gödel's reasons where it has one, so that tools which read them keep working."""
+"""Gödel's reasons if it has one, so that tools which read them continue to work."""
 
 
 class NonNativeTopologyRule(FilterRule):
@@ -39,23 +39,23 @@ class NonNativeTopologyRule(FilterRule):
     FUSED: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         read.arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The class itself, where it is bound to NUMA nodes."""
+        """The class itself if it is bound to NUMA nodes, otherwise ``None``."""
         return pod.id if pod.annotations.numa is not None else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the NUMA nodes hold the pod."""
+        """bool[k]: true where the NUMA nodes fit the pod."""
         topology = view.nodes.topology
         if pod.annotations.numa is None or topology is None:
             return np.full(len(slots), pod.annotations.numa is None, np.bool_)
         return np.array([topology.choose(int(s), pod) != 0 for s in slots.tolist()], np.bool_)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes without NUMA topology, whose NUMA nodes are too small, or too full now."""
+        """Reasons: no NUMA topology, NUMA nodes that are too small, or too full now."""
         refused = ~self.filter(pod, view, slots)
         topology = view.nodes.topology
         if pod.annotations.numa is None or topology is None or not refused.any():
@@ -75,7 +75,7 @@ class NonNativeTopologyRule(FilterRule):
 
 
 def empty_machine(topology: NumaTopology, view: View, slot: int, pod: PodClass) -> NumaMachine:
-    """The machine of a slot as if no pod ran on it, with a pod's requests."""
+    """The machine of a slot as if no pods ran on it, with a pod's requests."""
     machine = topology.machine(slot, pod)
     devices, ledger = view.columns.ledger.devices, view.columns.ledger
     needs = []

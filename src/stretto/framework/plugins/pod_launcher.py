@@ -25,16 +25,16 @@ class PodLauncherRule(FilterRule):
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The pod's agent; never ``None``: a node may have either agent alone."""
+        """Agent of the pod; never ``None``: a node may have either agent alone."""
         return pod.annotations.launcher
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the agent runs."""
+        """bool[k]: true where the agent runs."""
         passes: BoolArray = (view.nodes.managers[slots] & MANAGED_BY[pod.annotations.launcher]) != 0
         return passes
 

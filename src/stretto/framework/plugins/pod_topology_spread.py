@@ -1,10 +1,10 @@
-"""PodTopologySpread: pods that match are spread over the values of a node label.
+"""PodTopologySpread: matching pods are spread over the values of a node label.
 
-Hard constraints refuse exactly as kube-scheduler does: nodes that lack one of the labels, or
-that the pod's policies leave out, count for none; terminating pods are not counted. The score of
-the soft ones is absolute (``docs/parity/kube-scheduler.md``): ``100·k / (k + e)``, k being the max
-skew and e the pods above the emptiest domain (on hosts: there), 0 without the label; the mean over
-them all.
+Hard constraints refuse exactly as in kube-scheduler: nodes that lack one of the labels, or that the
+pod's policies exclude, count for no constraint; terminating pods are not counted. The score of the
+soft constraints is absolute (``docs/parity/kube-scheduler.md``): the mean of ``100·k / (k + e)``,
+where k is maxSkew and e is the number of pods above the emptiest domain (on a host key: the number
+on the host); 0 without the label.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -49,14 +49,14 @@ UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 NO_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
 
 MAX_SKEW: Final = (1 << 31) - 1
-"""Largest max skew, as in Kubernetes."""
+"""Largest maxSkew, as in Kubernetes."""
 
 _PODS: Final = Cure.POD_LEFT | Cure.POD_PLACED | Cure.POD_LABELS | Cure.POD_CHANGED
 _NODES: Final = Cure.NODE_ADDED | Cure.NODE_LEFT | Cure.NODE_LABELS
 
 
 class PodTopologySpreadRule(FilterRule, ScoreRule):
-    """Refuses values that have too many pods, prefers those that have few."""
+    """Refuses values with too many pods, and prefers values with few."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
@@ -68,7 +68,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read ``defaultingType`` and ``defaultConstraints`` in kube-scheduler's form."""
         super().__init__(args)
-        #: Constraints of pods that state none.
+        #: Constraints of pods without constraints of their own.
         self.defaults: tuple[DefaultSpread, ...] = _read_defaults(args)
 
     def signature(self, pod: PodClass) -> Hashable | None:
@@ -79,7 +79,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
         return (wants.epoch, wants.hard, wants.soft, wants.from_defaults, wants.malformed)
 
     def cures(self, pod: PodClass) -> Cure:
-        """Events that change a count or the smallest count; taints where a policy honours them."""
+        """Events that change a count or the smallest count; taints if a policy honours them."""
         wants = pod.terms
         if wants.malformed:
             return Cure.POD_CHANGED
@@ -89,13 +89,13 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
         return _PODS | _NODES | (Cure.NODE_TAINTS if by_taints else Cure.NONE)
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """Malformed constraints refuse the pod everywhere."""
+        """Refuse the pod everywhere if its constraints are malformed."""
         if pod.terms.malformed:
             return Fail(f"get constraints from pod: {pod.terms.malformed}")
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where no hard constraint is broken."""
+        """bool[k]: true where no hard constraint is violated."""
         if pod.terms.malformed:
             return np.zeros(len(slots), np.bool_)
         passes = np.ones(len(slots), np.bool_)
@@ -104,7 +104,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Each node under the first constraint that it breaks."""
+        """Refusals: each node under the first constraint that it violates."""
         look, wants = view.look, pod.terms
         if look is None or wants.malformed:
             return []
@@ -130,7 +130,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
 def default_spread(
     filters: Iterable[Rule], scores: Iterable[tuple[Rule, int]]
 ) -> tuple[DefaultSpread, ...]:
-    """The default constraints of a profile's rules, where they have an effect."""
+    """Default constraints of a profile's rules, if they have an effect."""
     weighed = [
         rule for rule, weight in scores if weight and isinstance(rule, PodTopologySpreadRule)
     ]
@@ -139,7 +139,7 @@ def default_spread(
 
 
 def _read_defaults(args: Mapping[str, Any]) -> tuple[DefaultSpread, ...]:
-    """The constraints for pods without any: Kubernetes' own, or a list."""
+    """Read the constraints for pods without any: Kubernetes' own, or a list."""
     given = arguments(args, ("defaultingType", "defaultConstraints"), NAME)
     where = f"args of {NAME}"
     kinds = ("System", "List")
@@ -163,23 +163,23 @@ def _read_defaults(args: Mapping[str, Any]) -> tuple[DefaultSpread, ...]:
 
 
 class DomainCounts(NamedTuple):
-    """What one hard constraint counts."""
+    """Counts of one hard constraint."""
 
-    #: int64[domain]: matching pods by value.
+    #: int64[domain]: number of matching pods by value.
     sums: Ints
     #: bool[domain]: values that count.
     present: BoolArray
-    #: Matching pods up to which a domain may take one more.
+    #: Number of matching pods up to which a domain accepts one more.
     limit: int
 
     @property
     def too_many(self) -> BoolArray:
-        """bool[domain]: values that may take no more pods."""
+        """bool[domain]: values that accept no further pods."""
         return np.asarray(self.sums > self.limit)
 
 
 def domain_counts(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> DomainCounts:
-    """The pods that a hard constraint counts, and how many a domain may have."""
+    """Pods that a hard constraint counts, and the maximum of a domain."""
     counting = look.counting(pod, each, pod.terms.hard)
     sums, present = look.sums(each.population, each.key, counting), look.present(each.key, counting)
     enough = int(present.sum()) >= max(each.least, 1)
@@ -188,7 +188,7 @@ def domain_counts(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> Do
 
 
 def _too_many(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> BoolArray:
-    """bool[slot]: where one more pod would break a hard constraint."""
+    """bool[slot]: true where one more pod would violate a hard constraint."""
     return np.asarray(domain_counts(pod, look, each).too_many[look.domain(each.key)])
 
 

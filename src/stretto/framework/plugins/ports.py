@@ -28,7 +28,7 @@ class NodePortsRule(FilterRule):
     FUSED: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         read.arguments(args, (), NAME)
 
@@ -37,7 +37,7 @@ class NodePortsRule(FilterRule):
         return pod.ports or None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every port is free."""
+        """bool[k]: true where every port is free."""
         if not pod.ports:
             return np.ones(len(slots), np.bool_)
         used = view.columns.ports

@@ -33,7 +33,7 @@ class NodeResourcesAffinityRule(ScoreRule):
     SCOPE: ClassVar[Scope] = Scope.STATIC
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read ``resources``: the names of the scarce ones."""
+        """Read ``resources``: the names of the scarce resources."""
         super().__init__(args)
         given = read.arguments(args, ("resources",), NAME).get("resources")
         where = f"args of {NAME}: resources"
@@ -64,7 +64,7 @@ class NodeResourcesAffinityRule(ScoreRule):
 
 
 def _has(view: View, name: str, slots: SlotArray) -> BoolArray:
-    """bool[k]: whether nodes have any of a resource, as devices or as an amount."""
+    """bool[k]: true where nodes have any of a resource, as devices or as an amount."""
     ledger = view.columns.ledger
     kind = ledger.devices.kind_number(name)
     has: BoolArray = (ledger.devices.kind[slots] == kind).any(axis=1)

@@ -1,8 +1,8 @@
 """SubCluster: restricts pods to the nodes of the sub-cluster that they name.
 
-``key`` is the node label, and the key of a pod's node selector, that hold the sub-cluster's name.
-A pod that names none may use every node, as in Gödel; with ``isolated: true`` it may use only nodes
-outside all sub-clusters. Each sub-cluster has a scheduling loop of its own, which ends after
+``key`` is the node label, and the key of a pod's node selector, with the sub-cluster's name. A pod
+that names no sub-cluster may use every node, as in Gödel; with ``isolated: true`` it may use only
+nodes outside all sub-clusters. Each sub-cluster has a scheduling loop of its own, which ends after
 ``recycleAfter`` idle seconds.
 """
 
@@ -20,9 +20,9 @@ from stretto.state.work.units import Cure
 NAME: Final = "SubCluster"
 REASON: Final = "node(s) belonged to another sub-cluster"
 RECYCLE_AFTER: Final = 30 * 86_400.0
-"""Seconds without work after which a sub-cluster's loop ends; Gödel's."""
+"""Default seconds without work after which a sub-cluster's loop ends, as in Gödel."""
 LONGEST_IDLE: Final = 3650 * 86_400.0
-"""Largest allowed value."""
+"""Largest allowed value of ``recycleAfter`` in seconds."""
 
 
 class SubClusterRule(FilterRule):
@@ -38,12 +38,12 @@ class SubClusterRule(FilterRule):
         """Read ``key``, ``isolated`` and ``recycleAfter``."""
         super().__init__(args)
         given = read.arguments(args, ("key", "isolated", "recycleAfter"), NAME)
-        #: The label; empty where there are no sub-clusters.
+        #: Node label; empty if there are no sub-clusters.
         self.key = read.text(given["key"], f"args of {NAME}: key") if "key" in given else ""
         isolated = given.get("isolated", False)
         if not isinstance(isolated, bool):
             raise InputError(f"args of {NAME}: isolated", isolated, "true or false")
-        #: Whether pods that name no sub-cluster are excluded from all of them.
+        #: True if pods that name no sub-cluster are excluded from all of them.
         self.isolated = isolated
         idle, where = given.get("recycleAfter", RECYCLE_AFTER), f"args of {NAME}: recycleAfter"
         #: Seconds without work after which the loop of a sub-cluster ends.
@@ -54,14 +54,14 @@ class SubClusterRule(FilterRule):
         return pod.spec.node_selector.get(self.key, "") if self.key else ""
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The sub-cluster that a pod names; ``None`` where it may go anywhere."""
+        """The sub-cluster that a pod names; ``None`` if it may use any node."""
         if not self.key:
             return None
         named = self.named(pod)
         return (self.key, named) if named or self.isolated else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True on the nodes of the pod's sub-cluster."""
+        """bool[k]: true on the nodes of the pod's sub-cluster."""
         if self.signature(pod) is None:
             return np.ones(len(slots), np.bool_)
         named = self.named(pod)

@@ -1,7 +1,7 @@
-"""The one table of rules, in kube-scheduler's order: both forms of each, and what profiles enable.
+"""The table of rules, in kube-scheduler's order: both forms of each, and the default profile.
 
-A new rule is one line here: in ``DEFAULT`` if profiles have it by default, in
-``OPTIONAL`` where profiles have to name it.
+A new rule is one line: in ``DEFAULT`` if profiles have it by default, in ``OPTIONAL`` if profiles
+must name it.
 """
 
 from collections.abc import Mapping
@@ -107,7 +107,7 @@ OPTIONAL: Final[tuple[type[Rule], ...]] = (
     BestFitRule,
     FgdRule,
 )
-"""Rules that a profile has to name."""
+"""Rules that a profile must name."""
 
 _BY_DEFAULT: Final = tuple(forms.rule for forms in DEFAULT if forms.rule is not None)
 _PARITY: Final = tuple(forms.parity() for forms in DEFAULT if forms.parity is not None)

@@ -1,12 +1,13 @@
-"""TaintToleration: pods keep off nodes whose taints they do not tolerate.
+"""TaintToleration: pods avoid nodes whose taints they do not tolerate.
 
 ``NoSchedule`` and ``NoExecute`` refuse; ``PreferNoSchedule`` lowers the score. The score is
 absolute: 100 / (1 + n) for n untolerated taints, rounded down. The first such taint costs half the
 scale and each further one less, so that several can be distinguished and a node's score does not
 depend on other nodes. (kube-scheduler scales the counts between 0 and 100 for each pod.)
 
-Distinct lists of taints are few: each is evaluated once and the answer gathered by slot. Pods that
-Gödel's node manager starts see the taints of the NMNode instead of those of the Node.
+There are few distinct lists of taints: each is evaluated once, and the results are assigned to the
+slots. For pods that Gödel's node manager starts, the taints of the NMNode apply instead of those of
+the Node.
 """
 
 from collections.abc import Hashable, Mapping
@@ -55,11 +56,11 @@ class TaintTolerationRule(FilterRule, ScoreRule):
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
     PREFILTERS: ClassVar[bool] = False
     WEIGHT: ClassVar[int] = 3
-    #: Whether tolerations may compare (``Gt``, ``Lt``), which kube-scheduler has off by default.
+    #: True if tolerations may compare (``Gt``, ``Lt``); kube-scheduler disables this by default.
     COMPARES: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Accept no arguments."""
         super().__init__(args)
         arguments(args, (), NAME)
 
@@ -76,7 +77,7 @@ class TaintTolerationRule(FilterRule, ScoreRule):
         return _signature(pod, SOFT)
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the pod tolerates every taint that refuses."""
+        """bool[k]: true where the pod tolerates every taint that refuses."""
         passes: BoolArray = self.untolerated(pod, view, slots, HARD) == 0
         return passes
 
@@ -88,7 +89,7 @@ class TaintTolerationRule(FilterRule, ScoreRule):
     def untolerated(
         self, pod: PodClass, view: View, slots: SlotArray, effects: tuple[str, ...]
     ) -> IntArray:
-        """int32[k]: taints with these effects that the pod does not tolerate."""
+        """int32[k]: number of taints with these effects that the pod does not tolerate."""
         nodes, tolerations = view.nodes, pod.spec.tolerations
 
         def is_untolerated(taint: Taint) -> bool:

@@ -1,9 +1,9 @@
-"""VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: PVCs and disks of a pod.
+"""VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: rules about PVCs and disks.
 
-A pod's PVCs are its own and no part of its class, so a class is never refused because of them. For
-each pod with volumes, ``framework.volumes`` calls kube-parity's forms of these rules and places the
-class within the nodes that are left. The rules here let profiles name them and disable them, and
-declare their cures.
+A pod's PVCs belong to the pod and not to its class, so a class is never refused because of them.
+For each pod with volumes, ``framework.volumes`` calls kube-parity's forms of these rules and places
+the class on the remaining nodes. With the rules of this module, profiles can name and disable them;
+the rules also declare their cures.
 """
 
 from collections.abc import Hashable, Mapping
@@ -24,16 +24,16 @@ from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
 BIND_TIMEOUT: Final = 600.0
-"""Seconds that a pod waits for its volumes by default, as in kube-scheduler."""
+"""Default seconds for which a pod waits for its volumes, as in kube-scheduler."""
 LONGEST_TIMEOUT: Final = 86_400.0
-"""Longest allowed wait: a day."""
+"""Longest allowed wait in seconds: a day."""
 _NODES = Cure.NODE_ADDED | Cure.NODE_LABELS
 
 
 class VolumeRule(FilterRule):
     """A rule about a pod's volumes: evaluated pod by pod, never by class.
 
-    It ends the cycle because of a PVC, volume or storage class, for any nodes.
+    It ends the cycle because of a PVC, volume or storage class, independent of nodes.
     """
 
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
@@ -47,15 +47,15 @@ class VolumeRule(FilterRule):
         given = arguments(args, ("bindTimeoutSeconds", "shape"), self.NAME)
         seconds = given.get("bindTimeoutSeconds", BIND_TIMEOUT)
         where = f"args of {self.NAME}.bindTimeoutSeconds"
-        #: Seconds that a pod waits for its volumes once it has a node.
+        #: Seconds for which a pod with a node waits for its volumes.
         self.bind_timeout = number(seconds, 0, LONGEST_TIMEOUT, where)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """``None``: PVCs belong to the pod and not to its class."""
+        """Return ``None``: PVCs belong to the pod and not to its class."""
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True everywhere: the class does not decide."""
+        """bool[k]: true everywhere, because the class does not decide."""
         return np.ones(len(slots), np.bool_)
 
 

@@ -1,4 +1,4 @@
 """kube-parity's forms of rules that it does not share with the default engine, one file each.
 
-A form imports its own rule, whose declarations it takes over, and no other.
+A form imports only its own rule and copies the declarations of that rule.
 """

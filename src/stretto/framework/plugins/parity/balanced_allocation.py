@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: prefers nodes whose cpu and memory shares the pod evens out."""
+"""NodeResourcesBalancedAllocation: prefers nodes whose cpu and memory shares become more equal."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ class NodeResourcesBalancedAllocationPlugin(
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
-        """75 where nothing changes, more where the pod improves the balance."""
+        """Scores: 75 if the balance is unchanged, more if the pod improves it."""
         requested = pod.shape.balance
         if requested == (0, 0):
             return None

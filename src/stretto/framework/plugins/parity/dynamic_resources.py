@@ -20,10 +20,10 @@ NO_STATE: Final = "not found"
 
 
 class DynamicResourcesPlugin(SharedFilter, ScorePlugin, rule=DynamicResourcesRule):
-    """Shares the filter; scores every node alike."""
+    """Shares the filter; gives every node the same score."""
 
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
-        """0 for every node."""
+        """Scores: 0 for every node."""
         return np.zeros(len(feasible), np.int64)

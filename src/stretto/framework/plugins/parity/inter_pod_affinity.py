@@ -1,8 +1,8 @@
 """InterPodAffinity: terms of the pending pod, and terms of running pods that select it.
 
 Required affinity needs one pod that matches all terms; a pod that matches its own terms may be the
-first, where no node with one of the labels has such a pod. Required affinity of running pods counts
-1 in the score, regardless of the pod's own preferences.
+first if no node with one of the labels has such a pod. Required affinity of running pods counts 1
+in the score, regardless of the pod's own preferences.
 """
 
 from collections.abc import Iterable
@@ -40,14 +40,17 @@ BY_DEFAULT: Final = RunningTermScoring()
 """Required affinity of running pods counts 1, for every pod."""
 
 Sums = dict[str, IntArray]
-"""Matching pods by label and value."""
+"""Number of matching pods by label and value."""
 
 
 class InterPodAffinityPlugin(FilterPlugin, ScorePlugin, declares=rule.InterPodAffinityRule):
     """Refuses by required terms, prefers by preferred ones."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The pod's terms and those of running pods that select it; skipped without either."""
+        """Evaluate the pod's terms and those of running pods that select it.
+
+        Skipped without either.
+        """
         if pod.shape.malformed:
             return unresolvable(f"parsing pod: {pod.shape.malformed}")
         check = AffinityCheck(pod, snapshot)
@@ -56,7 +59,7 @@ class InterPodAffinityPlugin(FilterPlugin, ScorePlugin, declares=rule.InterPodAf
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
-        """The weights of all preferred terms, scaled between the smallest and the largest."""
+        """Scores: weights of all preferred terms, scaled between the smallest and the largest."""
         raw = raw_scores(pod, snapshot)
         if raw is None:
             return None
@@ -78,7 +81,7 @@ def target_of(term: AffinityTerm, objects: ClusterObjects) -> TermTarget:
 
 
 def count_targets(snapshot: ParitySnapshot, reaches: tuple[TermTarget, ...]) -> IntArray:
-    """int64[n]: pods that all of these select."""
+    """int64[n]: number of pods that all of these terms select."""
     return snapshot.population.tally(
         ("near", reaches),
         lambda namespace, labels: all(each.means(namespace, labels) for each in reaches),
@@ -91,10 +94,10 @@ def raw_scores(
     snapshot: ParitySnapshot,
     running_term_scoring: RunningTermScoring = BY_DEFAULT,
 ) -> IntArray | None:
-    """int64[n]: weights before normalising; ``None`` where no term applies to any node.
+    """int64[n]: weights before normalising; ``None`` if no term applies to any node.
 
-    ``running_term_scoring`` gives the weight of terms of running pods, as ``InterPodAffinityArgs``
-    does.
+    ``running_term_scoring`` contains the weight of terms of running pods, as in
+    ``InterPodAffinityArgs``.
     """
     nodes, population = snapshot.nodes, snapshot.population
     counts: dict[str, IntArray] = {}
@@ -137,21 +140,21 @@ class AffinityCheck(NodeCheck):
     def __init__(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> None:
         """Count matching pods by value."""
         terms, objects = pod.shape.terms, snapshot.objects
-        #: The pending pod.
+        #: Pending pod.
         self.pod = pod
-        #: Labels of its namespace.
+        #: Labels of the pod's namespace.
         self.namespace_labels = objects.namespace_labels(pod.namespace)
-        #: The nodes.
+        #: All nodes.
         self.nodes: NodeColumns = snapshot.nodes
-        #: Its required affinity, as selected pods.
+        #: Required affinity, as selected pods.
         self.wanted = tuple((each.key, target_of(each, objects)) for each in terms.affinity)
-        #: Its required anti-affinity, likewise.
+        #: Required anti-affinity, as selected pods.
         self.unwanted = tuple((each.key, target_of(each, objects)) for each in terms.anti)
-        #: Pods that meet all required affinity terms.
+        #: Number of pods that match all required affinity terms, by label and value.
         self.near: Sums = {}
-        #: Pods that meet a required anti-affinity term.
+        #: Number of pods that match a required anti-affinity term, by label and value.
         self.far: Sums = {}
-        #: Running pods whose anti-affinity selects the pod.
+        #: Number of running pods whose anti-affinity selects the pod, by label and value.
         self.shut: Sums = self._forbidden(snapshot, snapshot.population.anti)
         if self.wanted:
             counts = count_targets(snapshot, tuple(each for _, each in self.wanted))
@@ -159,13 +162,13 @@ class AffinityCheck(NodeCheck):
         self._add(
             self.far, [(key, count_targets(snapshot, (each,))) for key, each in self.unwanted]
         )
-        #: Whether any term applies.
+        #: True if any term applies.
         self.matters = bool(terms.affinity or terms.anti or _pairs(self.shut))
-        #: Whether the pod meets its own terms.
+        #: True if the pod matches its own terms.
         self.selects_itself = bool(self.wanted) and self.has_required_affinity(pod)
 
     def verdict(self) -> NodeStatuses | None:
-        """First affinity, then anti-affinity, then that of running pods."""
+        """Statuses: first affinity, then anti-affinity, then that of running pods."""
         count = self.nodes.count
         lacking, bare = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         for key, _ in self.wanted:
@@ -186,7 +189,7 @@ class AffinityCheck(NodeCheck):
         return AffinityDryRun(self, node)
 
     def has_required_affinity(self, pod: SchedulingFacts) -> bool:
-        """Whether a pod meets all required affinity terms."""
+        """Return whether a pod matches all required affinity terms."""
         return all(each.means(pod.namespace, pod.labels) for _, each in self.wanted)
 
     def _forbidden(self, snapshot: ParitySnapshot, kind: TermTable) -> Sums:
@@ -228,7 +231,7 @@ class AffinityDryRun(NodeDryRun):
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """The first refusal of the node as it is now."""
+        """First refusal of the current node."""
         wanted = [(key, self._value(key)) for key, _ in self._check.wanted]
         if any(value == 0 for _, value in wanted):
             return NOT_NEAR
@@ -260,12 +263,12 @@ class AffinityDryRun(NodeDryRun):
 
     def _change(self, sums: Sums, key: str, by: int) -> None:
         value = self._value(key)
-        if value and key not in sums:  # a term that no running pod states
+        if value and key not in sums:  # a term that no running pod has
             sums[key] = np.zeros(self._check.nodes.domain(key).size, np.int64)
         if value:
             sums[key][value] += by
 
 
 def _pairs(sums: Sums) -> bool:
-    """Whether any label value has a pod."""
+    """Return whether any label value has a pod."""
     return any(by_value.any() for by_value in sums.values())

@@ -18,13 +18,13 @@ from stretto.state.classes.table import PodClass
 
 
 class UpstreamAffinity(NodeAffinityRule):
-    """The rule with upstream's PreFilter, which reads the names of malformed terms too.
+    """The rule with upstream's PreFilter, which also reads the names of malformed terms.
 
-    Upstream reports no malformed term: no node meets it.
+    Upstream reports no malformed term: no node matches it.
     """
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """The named nodes, where every required term names some."""
+        """Restrict to the named nodes if every required term names some."""
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
         required = affinity.required if affinity is not None else None
         only = None if required is None else named(required.node_selector_terms)
@@ -41,7 +41,7 @@ class NodeAffinityPlugin(SharedFilter, ScorePlugin, rule=UpstreamAffinity):
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
-        """The sum of the weights of the preferred terms that a node meets."""
+        """Scores: sum of the weights of the preferred terms that a node matches."""
         if not pod.shape.preferred_key:
             return None
         pod_class, nodes = pod.as_class, snapshot.nodes
@@ -53,7 +53,7 @@ class NodeAffinityPlugin(SharedFilter, ScorePlugin, rule=UpstreamAffinity):
 
 
 def named(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
-    """Nodes that the terms name; ``None`` where one of them names none."""
+    """Nodes that the terms name; ``None`` if one of the terms names none."""
     names: frozenset[str] = frozenset()
     for term in terms:
         mine: frozenset[str] | None = None

@@ -1,7 +1,7 @@
 """NodeDeclaredFeatures: refuses nodes whose kubelet lacks a feature that the pod's spec needs.
 
-Upstream infers from the spec which features the kubelet must have; nodes declare theirs in their
-status, so that an older kubelet does not get a pod that it would misread.
+Upstream derives the required features of the kubelet from the spec. Nodes declare their features in
+their status, so that an older kubelet does not get a pod that it would misread.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ RESTART_ALL: Final = "RestartAllContainers"
 
 
 class NodeDeclaredFeaturesPlugin(FilterPlugin):
-    """Refuses nodes that do not declare what the pod needs."""
+    """Refuses nodes that do not declare the features of the pod."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.ANY
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes that lack a feature; skipped where none is needed."""
+        """Statuses of nodes that lack a feature; skipped if no feature is needed."""
         needed = frozenset(needed_features(pod.pod.spec))
         if not needed:
             return SKIP

@@ -23,10 +23,10 @@ REFUSED: Final = unschedulable(REASON)
 
 
 class NodePortsPlugin(FilterPlugin, declares=NodePortsRule):
-    """Refuses nodes where a port is taken."""
+    """Refuses nodes on which a port is used."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes where a port is taken; skipped without ports."""
+        """Statuses of nodes on which a port is used; skipped without ports."""
         return PortCheck(pod.shape.ports, snapshot) if pod.shape.ports else SKIP
 
 
@@ -39,7 +39,7 @@ class PortCheck(NodeCheck):
         self._snapshot = snapshot
 
     def verdict(self) -> NodeStatuses | None:
-        """Nodes where one is taken."""
+        """Statuses of nodes on which a port is used."""
         taken = np.zeros(self._snapshot.nodes.count, np.bool_)
         for port in self._ports:
             taken |= self._snapshot.port_taken(port)
@@ -51,9 +51,9 @@ class PortCheck(NodeCheck):
 
 
 class PortDryRun(NodeDryRun):
-    """Which ports of the pods on a node conflict.
+    """The ports of the pods on a node that conflict.
 
-    Upstream stores per node that a port is taken, not how often: of two pods that hold the same
+    Upstream stores for each node that a port is used, not how often: of two pods with the same
     port, removing either one frees it.
     """
 
@@ -71,7 +71,7 @@ class PortDryRun(NodeDryRun):
         self._conflicts.update(self._conflicting_ports(pod))
 
     def status(self) -> PluginStatus:
-        """Refused while a port is taken."""
+        """Status of the node: refused while a port is used."""
         return REFUSED if self._conflicts else SUCCESS
 
     def _conflicting_ports(self, pod: SchedulingFacts) -> list[HostPort]:

@@ -30,13 +30,13 @@ class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin, declares=NodeResourcesFi
     """Refuses full nodes, prefers empty ones."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes that lack something."""
+        """Statuses of nodes that lack a resource."""
         return FitCheck(pod, snapshot)
 
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
-        """The mean of the free shares of cpu and memory, rounded down twice."""
+        """Scores: mean of the free shares of cpu and memory, rounded down twice."""
         cpu, memory = pod.shape.fit_score
         pairs = (
             (snapshot.nodes.amount(CPU), snapshot.seen_cpu, cpu),
@@ -65,7 +65,7 @@ class FitCheck(NodeCheck):
         self._snapshot = snapshot
 
     def verdict(self) -> NodeStatuses | None:
-        """Each shortage of a node as a bit, and whether one of them is unresolvable."""
+        """Statuses; each shortage of a node is a bit, and so is unresolvability."""
         nodes, snapshot = self._snapshot.nodes, self._snapshot
         full = snapshot.pod_count + 1 > nodes.pods_allowed
         lacks: list[tuple[int, BoolArray]] = []
@@ -88,7 +88,7 @@ class FitCheck(NodeCheck):
         return FitDryRun(self, self._snapshot, node)
 
     def status_of(self, full: bool, short: list[bool], for_good: bool) -> PluginStatus:
-        """The status of a node with these shortages."""
+        """Status of a node with these shortages."""
         reasons = [TOO_MANY_PODS] if full else []
         reasons += [
             INSUFFICIENT.format(name)
@@ -127,7 +127,7 @@ class FitDryRun(NodeDryRun):
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """The status for the amounts as they are now."""
+        """Status for the current amounts."""
         requested = [amount for _, amount in self._check.requested]
         rows = list(zip(requested, self._has, self._used, strict=True))
         short = [amount > has - used for amount, has, used in rows]

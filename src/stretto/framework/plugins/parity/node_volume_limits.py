@@ -54,12 +54,15 @@ _ZONED_DISK: Final = re.compile("aws://[^/]*/+(vol-[^/]*)/*")
 
 
 class NodeVolumeLimitsPlugin(FilterPlugin, declares=NodeVolumeLimitsRule):
-    """Refuses nodes that would take too many volumes of a driver."""
+    """Refuses nodes that would exceed the volume limit of a driver."""
 
     SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Full nodes; skipped without PVCs and without inline disks of the two clouds."""
+        """Statuses of full nodes.
+
+        Skipped without PVCs and without inline disks of the two clouds.
+        """
         disks = [each for each in pod.pod.spec.volumes if migrated(each) is not None]
         if not pod.shape.pvcs and not disks:
             return SKIP
@@ -70,7 +73,7 @@ class NodeVolumeLimitsPlugin(FilterPlugin, declares=NodeVolumeLimitsRule):
 
 
 def migrated(volume: Volume) -> tuple[str, str] | None:
-    """Driver and name of an inline disk that a CSI driver serves now."""
+    """Driver and name of an inline disk that is now served by a CSI driver."""
     if volume.gce_persistent_disk is not None:
         return GCE, volume.gce_persistent_disk.pd_name
     if volume.aws_elastic_block_store is not None:
@@ -81,7 +84,7 @@ def migrated(volume: Volume) -> tuple[str, str] | None:
 
 
 def pvcs_status(pod: SchedulingFacts, snapshot: ParitySnapshot) -> PluginStatus:
-    """Whether the PVCs of a new pod can be counted."""
+    """Status of the PVCs of a new pod: an error if they cannot be counted."""
     for name, own in pod.pvc_names():
         pvc = snapshot.objects.pvcs.get((pod.namespace, name))
         if pvc is None:
@@ -134,7 +137,7 @@ class LimitCheck(NodeCheck):
         self._new, _ = volumes_of(pod, snapshot)
 
     def verdict(self) -> NodeStatuses | None:
-        """Nodes that would take too many."""
+        """Statuses of nodes that would exceed a limit."""
         if not self._new:
             return None
         usage, count = usage_of(self._snapshot, COUNTED), self._snapshot.nodes.count
@@ -160,7 +163,7 @@ class LimitCheck(NodeCheck):
         return LimitDryRun(self, node, list(self._snapshot.pods_on[node]))
 
     def judge(self, node: int, pods: list[SchedulingFacts]) -> PluginStatus:
-        """Whether a node with these pods has capacity for the new volumes."""
+        """Status of a node with these pods: whether it has capacity for the new volumes."""
         limits = limits_of(self._snapshot, node)
         if not limits or not self._new:
             return SUCCESS
@@ -208,7 +211,7 @@ COUNTED: Final = NodeVolumeReaders(limits_of, attached_to, volumes_of)
 
 
 def pods_within_limits(pod: SchedulingFacts, snapshot: ParitySnapshot) -> IntArray | None:
-    """int64[n]: how many pods with volumes like these a node takes; ``None`` for any number."""
+    """int64[n]: number of pods with these volumes that a node fits; ``None`` for no limit."""
     new, _ = volumes_of(pod, snapshot)
     return capacity_within_limits(usage_of(snapshot, COUNTED), Counter(new.values()))
 
@@ -231,5 +234,5 @@ class LimitDryRun(NodeDryRun):
         self._pods.append(pod)
 
     def status(self) -> PluginStatus:
-        """The status for the volumes as they are now."""
+        """Status for the current volumes."""
         return self._check.judge(self._node, self._pods)

@@ -1,7 +1,7 @@
-"""PodTopologySpread: pods that match are spread over the values of a node label.
+"""PodTopologySpread: matching pods are spread over the values of a node label.
 
-Nodes that lack one of the keys count for none. Terminating pods are not counted, and an empty
-selector counts none at all; yet in a dry run removing a matching pod lowers the count.
+Nodes that lack one of the keys count for no constraint. Terminating pods are not counted, and an
+empty selector counts no pods. But in a dry run, removing a matching pod lowers the count.
 """
 
 import math
@@ -39,10 +39,10 @@ NO_LABEL: Final = unresolvable(REASON_NO_LABEL)
 
 
 class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin, declares=PodTopologySpreadRule):
-    """Refuses values that have too many pods, prefers those that have few."""
+    """Refuses values with too many pods, and prefers values with few."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The hard constraints; the defaults have none."""
+        """Evaluate the hard constraints; the defaults have none."""
         try:
             constraints = spreading.own(pod, spreading.HARD)
             spreading.own(pod, spreading.SOFT)
@@ -53,7 +53,7 @@ class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin, declares=PodTopologySpr
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
-        """The soft constraints, the defaults where the pod has none of its own."""
+        """Scores by the soft constraints; by the defaults if the pod has none of its own."""
         has_own = bool(pod.pod.spec.topology_spread_constraints)
         if has_own:
             constraints = spreading.own(pod, spreading.SOFT)
@@ -65,7 +65,7 @@ class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin, declares=PodTopologySpr
 
 
 class CountedConstraint(NamedTuple):
-    """A hard constraint with the pods of every value."""
+    """A hard constraint with the pod counts of every value."""
 
     #: The constraint.
     constraint: ParitySpreadConstraint
@@ -73,11 +73,11 @@ class CountedConstraint(NamedTuple):
     domain: LabelDomain
     #: bool[n]: nodes that count.
     eligible: BoolArray
-    #: int64[values]: pods that match.
+    #: int64[values]: number of matching pods.
     sums: IntArray
     #: bool[values]: values that count.
     present: BoolArray
-    #: 1 where the pod itself matches.
+    #: 1 if the pod itself matches, otherwise 0.
     own: int
 
     def least(self, sums: IntArray) -> int:
@@ -114,7 +114,7 @@ class SpreadCheck(NodeCheck):
         self._counted = [self._count(each, among) for each in constraints]
 
     def verdict(self) -> NodeStatuses | None:
-        """Each node under the first constraint that it breaks."""
+        """Statuses: each node under the first constraint that it violates."""
         statuses: list[tuple[BoolArray, PluginStatus]] = []
         for each in self._counted:
             codes = each.domain.codes
@@ -155,7 +155,7 @@ class SpreadDryRun(NodeDryRun):
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """The first constraint that the node breaks now."""
+        """First constraint that the node violates now."""
         for each, sums in zip(self._counted, self._sums, strict=True):
             value = each.domain.codes[self._node]
             if value == 0:
@@ -183,7 +183,7 @@ class SpreadScore:
         *,
         strict: bool,
     ) -> None:
-        """Score by these; ``strict`` ignores nodes that lack one of the labels."""
+        """Score with these constraints; ``strict`` ignores nodes that lack one of the labels."""
         self._pod = pod
         self._snapshot = snapshot
         self._constraints = constraints
@@ -191,7 +191,10 @@ class SpreadScore:
         self._among = nodes_with_keys(constraints, snapshot) if strict else everywhere
 
     def normalised(self, feasible: IntArray) -> IntArray:
-        """Fewest pods score best; 0 for ignored nodes, 100 for all where no pod counts."""
+        """Normalised scores: the fewest pods score best.
+
+        0 for ignored nodes, 100 if no pod counts.
+        """
         scored = self._among[feasible]
         total = np.zeros(len(feasible), np.float64)
         for each in self._constraints:
@@ -209,7 +212,7 @@ class SpreadScore:
     def _raw(
         self, constraint: ParitySpreadConstraint, feasible: IntArray, scored: BoolArray
     ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Pods of each node's value, weighted by the number of values."""
+        """Number of pods of each node's value, weighted by the number of values."""
         domain = self._snapshot.nodes.domain(constraint.key)
         counts = constraint.counts(self._pod, self._snapshot)
         has = domain.codes[feasible] != 0

@@ -9,7 +9,7 @@ NAME: Final = "SchedulingGates"
 
 
 def preenqueue(pod: SchedulingFacts) -> PluginStatus:
-    """Refused while a gate remains."""
+    """Status of the pod: refused while a gate remains."""
     gates = pod.pod.spec.scheduling_gates
     if not gates:
         return SUCCESS

@@ -15,7 +15,7 @@ from stretto.state.classes.table import PodClass
 
 
 class UpstreamTaints(TaintTolerationRule):
-    """The rule without comparisons, which kube-scheduler has off by default."""
+    """The rule without comparisons, which are off by default in kube-scheduler."""
 
     COMPARES: ClassVar[bool] = False
 
@@ -28,13 +28,13 @@ class TaintTolerationPlugin(SharedFilter, ScorePlugin, rule=UpstreamTaints):
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
-        """The fewer soft taints the pod does not tolerate, the better."""
+        """Number of soft taints that the pod does not tolerate; fewer score higher."""
         pod_class, nodes = pod.as_class, snapshot.nodes
         key = (self.NAME, "score", self.rule.score_signature(pod_class))
         counts = nodes.kept(key, lambda: self._untolerated(pod_class, nodes))
         return by_maximum(at(counts, feasible), reverse=True)
 
     def _untolerated(self, pod: PodClass, nodes: NodeColumns) -> NodeScores:
-        """int64[n]: soft taints that the pod does not tolerate."""
+        """int64[n]: number of soft taints that the pod does not tolerate."""
         counts = self.rule.untolerated(pod, view_of(nodes), nodes.everywhere, SOFT)
         return counts.astype(np.int64)

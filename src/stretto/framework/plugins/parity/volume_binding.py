@@ -1,7 +1,7 @@
-"""VolumeBinding: every PVC of the pod has, finds or gets a volume that the node reaches.
+"""VolumeBinding: every PVC of the pod has, finds or gets a volume that the node can access.
 
-A PVC that is missing, lost, terminating or another pod's ends the cycle; so does one of immediate
-binding that is unbound. The score is off by default and always skipped.
+A PVC that is missing, lost, terminating or owned by another pod ends the cycle; so does an unbound
+PVC with immediate binding. The score is off by default and always skipped.
 """
 
 from typing import Final
@@ -27,10 +27,10 @@ UNBOUND: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule):
-    """Refuses nodes where a PVC gets no volume."""
+    """Refuses nodes on which a PVC gets no volume."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes where a PVC gets no volume; skipped without PVCs."""
+        """Statuses of nodes on which a PVC gets no volume; skipped without PVCs."""
         binder = binder_of(pod, snapshot)
         if isinstance(binder, PluginStatus):
             return binder
@@ -40,7 +40,7 @@ class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule)
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
-        """Skipped: storage capacity scoring is off."""
+        """Return ``None``: storage capacity scoring is off."""
         return None
 
 
@@ -57,7 +57,7 @@ def binder_of(
 
 
 def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:
-    """Why a PVC of the pod cannot be used; empty where all can."""
+    """Reason why a PVC of the pod cannot be used; empty if all can."""
     for name, own in pod.pvc_names():
         pvc = snapshot.objects.pvcs.get((pod.namespace, name))
         if pvc is None and own:
@@ -77,7 +77,7 @@ def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:
 
 
 def _status(found: volumes.VolumeDecision) -> PluginStatus:
-    """The binder's answer for one node."""
+    """Convert the binder's decision for one node to a status."""
     if found.error:
         return PluginStatus(StatusCode.ERROR, (found.error,))
     return PluginStatus(StatusCode.UNRESOLVABLE, found.reasons) if found.reasons else SUCCESS

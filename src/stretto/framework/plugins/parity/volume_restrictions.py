@@ -1,7 +1,7 @@
 """VolumeRestrictions: inline disks with a single writer, and PVCs for one pod only.
 
-A ReadWriteOncePod PVC in use anywhere refuses every node; in a dry run upstream counts a removed
-pod's PVCs by name, without the namespace.
+A ReadWriteOncePod PVC that is in use on any node refuses every node. In a dry run, upstream counts
+a removed pod's PVCs by name, without the namespace.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,14 +32,14 @@ IN_USE: Final = unschedulable(
 ONE_POD: Final = "ReadWriteOncePod"
 
 Disk: TypeAlias = GceDisk | IscsiDisk | RbdDisk
-"""Disks that several pods may read."""
+"""Disk types that several pods may read."""
 
 
 class VolumeRestrictionsPlugin(FilterPlugin, declares=VolumeRestrictionsRule):
-    """Refuses nodes where a disk is taken."""
+    """Refuses nodes on which a disk is used."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The pod's disks and its ReadWriteOncePod PVCs; skipped where neither conflicts."""
+        """Evaluate the pod's disks and its ReadWriteOncePod PVCs; skipped if neither conflicts."""
         disks = [each for each in pod.pod.spec.volumes if is_disk(each)]
         alone: set[str] = set()
         for name, own in pod.shape.pvcs:
@@ -57,7 +57,7 @@ class VolumeRestrictionsPlugin(FilterPlugin, declares=VolumeRestrictionsRule):
 
 
 def is_disk(volume: Volume) -> bool:
-    """Whether a volume names a disk that conflicts."""
+    """Return whether a volume names a disk that can conflict."""
     disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd)
     return any(each is not None for each in disks)
 
@@ -68,17 +68,17 @@ class RestrictionCheck(NodeCheck):
     def __init__(
         self, disks: list[Volume], alone: frozenset[str], uses: int, snapshot: ParitySnapshot
     ) -> None:
-        """Check these."""
+        """Check these disks and PVCs."""
         #: Disks that the pod names.
         self.disks = disks
         #: Names of its ReadWriteOncePod PVCs.
         self.alone = alone
-        #: How many of them are in use.
+        #: Number of these PVCs that are in use.
         self.uses = uses
         self._snapshot = snapshot
 
     def verdict(self) -> NodeStatuses | None:
-        """Nodes where a disk is taken; all of them where a PVC is in use."""
+        """Statuses of nodes on which a disk is used; of all nodes if a PVC is in use."""
         count = self._snapshot.nodes.count
         taken = np.zeros(count, np.bool_)
         if self.disks:
@@ -94,10 +94,10 @@ class RestrictionCheck(NodeCheck):
     def allows_without(
         self, node: int, pod: SchedulingFacts, evicted: Sequence[SchedulingFacts]
     ) -> bool:
-        """Whether the pods that stay leave the disks and PVCs free.
+        """Return whether the pods that stay leave the disks and PVCs free.
 
-        Upstream's dry run counts users by the PVC's name alone, and two users of one PVC as one:
-        by it, pods would be evicted without effect.
+        Upstream's dry run counts users by the PVC's name alone, and two users of one PVC as one.
+        With its result, pods would be evicted without effect.
         """
         snapshot, gone = self._snapshot, set(map(id, evicted))
         staying = (each for each in snapshot.pods_on[node] if id(each) not in gone)
@@ -108,7 +108,7 @@ class RestrictionCheck(NodeCheck):
         return all(freed.count(n) >= snapshot.pvc_users.get((space, n), 0) for n in self.alone)
 
     def in_the_way(self, pod: SchedulingFacts) -> bool:
-        """Whether a pod has one of the disks."""
+        """Return whether a pod uses one of the disks."""
         theirs = pod.pod.spec.volumes
         return any(disks_conflict(mine, each) for mine in self.disks for each in theirs)
 
@@ -131,7 +131,7 @@ class RestrictionDryRun(NodeDryRun):
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """The status as it is now."""
+        """Current status."""
         if self._conflicts:
             return DISK
         return IN_USE if self._uses > 0 else SUCCESS
@@ -143,7 +143,7 @@ class RestrictionDryRun(NodeDryRun):
 
 
 def disks_conflict(one: Volume, other: Volume) -> bool:
-    """Whether two volumes name a disk that they cannot share on a node."""
+    """Return whether two volumes name a disk that they cannot share on a node."""
     gce, gce_too = one.gce_persistent_disk, other.gce_persistent_disk
     same = gce is not None and gce_too is not None and gce.pd_name == gce_too.pd_name
     if same and not _both_read(gce, gce_too):
@@ -160,7 +160,7 @@ def disks_conflict(one: Volume, other: Volume) -> bool:
 
 
 def _both_read(one: Disk | None, other: Disk | None) -> bool:
-    """Whether both disks are read-only."""
+    """Return whether both disks are read-only."""
     return one is not None and other is not None and one.read_only and other.read_only
 
 

@@ -1,6 +1,6 @@
-"""VolumeZone: bound volumes with zone or region labels are reached from those zones only.
+"""VolumeZone: bound volumes with zone or region labels are accessible only from those zones.
 
-A volume's label may hold several values (``a__b``). Nodes without any such label pass. Ephemeral
+A volume's label may contain several values (``a__b``). Nodes without any such label pass. Ephemeral
 PVCs are ignored.
 """
 
@@ -28,14 +28,14 @@ NEW: Final = {
 LABELS: Final = (*NEW, *NEW.values())
 
 Zones = tuple[str, frozenset[str]]
-"""A label and the values it may have."""
+"""A label and its allowed values."""
 
 
 class VolumeZonePlugin(FilterPlugin, declares=VolumeZoneRule):
-    """Refuses nodes in other zones than the pod's volumes."""
+    """Refuses nodes in zones other than those of the pod's volumes."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes in other zones; skipped where no bound volume has a zone."""
+        """Statuses of nodes in other zones; skipped if no bound volume has a zone."""
         zones: list[Zones] = []
         for name, own in pod.shape.pvcs:
             if not own:
@@ -67,7 +67,7 @@ def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] |
 
 
 def zones_of(volume: PersistentVolume) -> list[Zones]:
-    """The zone and region labels of a volume; one with an empty value among several is ignored."""
+    """Zone and region labels of a volume; one with an empty value among several is ignored."""
     labels = volume.metadata.labels
     zones = []
     for key in LABELS:
