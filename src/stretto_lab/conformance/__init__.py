@@ -1,1 +1,1 @@
-"""CaseComparison of decisions with recorded decisions of other schedulers."""
+"""Comparison of decisions with recorded decisions of other schedulers."""

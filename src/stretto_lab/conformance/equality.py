@@ -1,4 +1,4 @@
-"""When a computed result equals a recorded one: exactly, or as far as floats allow."""
+"""Equality of a computed and a recorded result: exact, or within the precision of floats."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -7,31 +7,31 @@ from enum import Enum
 from typing import Any, Final
 
 RELATIVE: Final = 1e-6
-"""Relative difference of two floats that count as equal: sums run in another order."""
+"""Relative difference up to which two floats are equal, because sums run in another order."""
 ERROR: Final = "error"
-"""The member that holds the text of an error; its presence is compared, not its wording."""
+"""The member with the text of an error; only its presence is compared."""
 
 
 class Numbers(Enum):
-    """How numbers and errors of a family are compared."""
+    """Comparison of numbers and errors of a family."""
 
-    #: Every value exactly, texts of errors included.
+    #: Every value exactly, including texts of errors.
     EXACT = "exact"
     #: Floats within :data:`RELATIVE`, everything else exactly, errors by presence.
     FLOATS = "floats"
-    #: As ``FLOATS``; integers too, because they end a chain of floats.
+    #: Like ``FLOATS``, and integers with the same tolerance, because they result from floats.
     ALL = "all"
 
 
 @dataclass(frozen=True)
 class Family:
-    """A recorded function and how its results are compared."""
+    """A recorded function and the comparison of its results."""
 
-    #: From the arguments to the fields of the result.
+    #: Function from the arguments to the fields of the result.
     compute: Callable[[dict[str, Any]], dict[str, Any]]
-    #: How numbers are compared.
+    #: Comparison of numbers.
     numbers: Numbers = Numbers.EXACT
-    #: Values that are not recorded are null: any result agrees with them.
+    #: True if values that are not recorded are null, which agrees with any result.
     gaps: bool = False
 
 

@@ -1,6 +1,6 @@
-"""Recorded results of single functions: each line names its family, its arguments, its result.
+"""Recorded results of single functions: each line contains family, arguments and result.
 
-The families of the federation and of capacity have one form and one comparison.
+The families of the federation and of capacity have the same form and comparison.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     **{name: Family(compute) for name, compute in FEDERATION.items()},
     **CAPACITY,
 }
-"""Every family: how its result is computed again and compared."""
+"""Every family, with the function that recomputes its result and the comparison."""
 
 
 class FamilyCase(msgspec.Struct, frozen=True):
@@ -35,14 +35,14 @@ class FamilyCase(msgspec.Struct, frozen=True):
     input: dict[str, Any]
     #: The recorded result.
     expect: dict[str, Any]
-    #: The seed of the generated input; 0 for an input written by hand.
+    #: The seed of the generated input; 0 for a handwritten input.
     seed: int = 0
     #: File and line, for error messages.
     origin: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The family: reports count agreement by it."""
+        """The family, by which reports count agreement."""
         return (self.family,)
 
 
@@ -63,7 +63,7 @@ def read(path: Path) -> Iterator[FamilyCase]:
     """Read the cases of a file, plain or gzip.
 
     Raises:
-        InputError: the file cannot be read, or a line is not a case; the message names the line.
+        InputError: the file cannot be read, or a line is not a case; the message contains the line.
         UnknownNameError: no such family.
     """
     for number, line in lines.numbered(path):
@@ -75,10 +75,10 @@ def read(path: Path) -> Iterator[FamilyCase]:
 
 
 def compare(case: FamilyCase) -> list[Disagreement]:
-    """Compute one case again; return the fields that differ.
+    """Recompute one case; return the differing fields.
 
     Raises:
-        InputError: its input lacks a member, or a member has the wrong type.
+        InputError: a member of its input is missing or has the wrong type.
     """
     family = FAMILIES[case.family]
     try:

@@ -69,7 +69,7 @@ class ConformanceCase(msgspec.Struct, frozen=True):
 def run(
     cases: Iterable[ConformanceCase], on_case: Callable[[int], None] = lambda _: None
 ) -> ConformanceReport:
-    """Decide and compare every case; ``on_case`` is called with the number of cases done."""
+    """Decide and compare every case; ``on_case`` receives the number of finished cases."""
     return compare_all(cases, lambda case: CaseComparison(compare(case)), on_case)
 
 
@@ -77,7 +77,7 @@ def read(path: Path) -> Iterator[ConformanceCase]:
     """Read the cases of a file, plain or gzip.
 
     Raises:
-        InputError: the file cannot be read, or a line is not a case; the message names the line.
+        InputError: the file cannot be read, or a line is not a case; the message contains the line.
     """
     for number, line in lines.numbered(path):
         where = f"{path}:{number}"
@@ -104,12 +104,12 @@ def _check_nodes(case: ConformanceCase, where: str) -> None:
         name = node.metadata.name
         if name in seen:
             field = f"{where}: nodes[{index}].metadata.name"
-            raise InputError(field, name, "a unique name (an earlier node has it)")
+            raise InputError(field, name, "a unique name (an earlier node has the same)")
         seen.add(name)
 
 
 def compare(case: ConformanceCase) -> list[Disagreement]:
-    """Compare one case; return the fields that differ.
+    """Compare one case; return the differing fields.
 
     Raises:
         InputError: one of its objects, or a recorded step, is malformed.
@@ -140,7 +140,7 @@ def _steps(case: ConformanceCase, where: str) -> list[Fields]:
 
 
 def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
-    """Decode an object of any kind; ``where`` names it in errors."""
+    """Decode an object of any kind; ``where`` is its name in errors."""
     head = codec.decode_as(_ObjectHead, bytes(body), where)
     try:
         kind = TABLE.of(head.api_version, head.kind)
@@ -153,7 +153,7 @@ def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
 
 
 def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
-    """Decide one pod of a sequence and assume it on the first best node by name."""
+    """Decide about one pod of a sequence, and assume it on the first best node by name."""
     decision = scheduler.decide(pod, may_preempt=False)
     found: Fields = {"pod": pod.metadata.name, "feasible": decision.feasible_names}
     if decision.filtered is not None and decision.filtered.ended_by:

@@ -41,7 +41,7 @@ def count(path: Path) -> int:
     """
     found = sum(1 for _ in numbered(path))
     if not found:
-        hint = "the file was cut off, or is the wrong one"
+        hint = "the file is truncated, or is the wrong one"
         raise InputError(str(path), None, "at least one recorded case", hint)
     return found
 

@@ -1,4 +1,4 @@
-"""Recorded cases of any system: the file names the system."""
+"""Recorded cases of any system; the content of the file determines the system."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def read(path: Path) -> Iterator[AnyCase]:
     """Read the cases of a file, plain or gzip.
 
     Raises:
-        InputError: the file cannot be read, or a line is not a case; the message names the line.
+        InputError: the file cannot be read, or a line is not a case; the message contains the line.
     """
     if is_mesos(path):
         return mesos_cases.read(path)
@@ -47,7 +47,7 @@ def read_all(paths: Sequence[Path], *, real: bool) -> Iterator[AnyCase]:
     """Read the cases of files; ``real`` replays recorded wire traffic on API servers.
 
     Raises:
-        InputError: a file cannot be read, or is no wire traffic that can run on API servers.
+        InputError: a file cannot be read, or is not wire traffic that can run on API servers.
     """
     if real:
         from stretto.base.clock import WallClock
@@ -58,7 +58,7 @@ def read_all(paths: Sequence[Path], *, real: bool) -> Iterator[AnyCase]:
 
 
 def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> ConformanceReport:
-    """Decide and compare every case; ``on_case`` is called with the number of cases done."""
+    """Decide and compare every case; ``on_case`` receives the number of finished cases."""
     return compare_all(cases, _compare, on_case)
 
 

@@ -1,4 +1,4 @@
-"""The report of a conformance run: cases, agreement by feature, fields that differ."""
+"""The report of a conformance run: cases, agreement by feature, differing fields."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar
@@ -22,7 +22,7 @@ CaseT = TypeVar("CaseT", bound=RecordedCase)
 
 
 class Disagreement(msgspec.Struct, frozen=True):
-    """A field that differs."""
+    """A differing field."""
 
     #: The case.
     id: str
@@ -35,11 +35,11 @@ class Disagreement(msgspec.Struct, frozen=True):
 
 
 class CaseComparison(msgspec.Struct, frozen=True):
-    """The result of the comparison of one case."""
+    """Result of the comparison of one case."""
 
-    #: Fields that differ without a reason.
+    #: Differing fields without a reason.
     disagreed: list[Disagreement]
-    #: Named rules by which other fields differ on purpose.
+    #: Named rules of intended differences in other fields.
     deviations: set[str] = set()
 
 
@@ -48,7 +48,7 @@ class FeatureTally(msgspec.Struct):
 
     #: Cases.
     cases: int = 0
-    #: Cases that agree in every field.
+    #: Number of cases that agree in every field.
     agreed: int = 0
 
 
@@ -57,26 +57,26 @@ class ConformanceReport(msgspec.Struct):
 
     #: Cases.
     cases: int = 0
-    #: Cases that agree in every field.
+    #: Number of cases that agree in every field.
     agreed: int = 0
-    #: Cases that differ on purpose only; unset if there are none.
+    #: Number of cases with only intended differences; unset without such cases.
     deviating: int | UnsetType = UNSET
-    #: Cases by the rule by which they differ on purpose; unset if there are none.
+    #: Cases by the rule of their intended difference; unset without such cases.
     deviations: dict[str, int] | UnsetType = UNSET
     #: Agreement by feature.
     features: dict[str, FeatureTally] = {}
-    #: All fields that differ.
+    #: All differing fields.
     disagreed: list[Disagreement] = []
     #: True if the run was interrupted; unset if it was not.
     partial: bool | UnsetType = UNSET
 
     @property
     def wrong(self) -> int:
-        """Cases that differ without a reason."""
+        """Number of cases that differ without a reason."""
         return self.cases - self.agreed - (self.deviating or 0)
 
     def add(self, case: RecordedCase, compared: CaseComparison) -> None:
-        """Count a case."""
+        """Add a case."""
         found = compared.disagreed
         agrees = not found and not compared.deviations
         self.cases += 1
@@ -93,7 +93,7 @@ class ConformanceReport(msgspec.Struct):
         self.disagreed += found
 
     def interrupt(self) -> None:
-        """Mark the report as one of a run that was interrupted."""
+        """Mark the report as interrupted."""
         self.partial = True
 
 
@@ -102,9 +102,9 @@ def compare_all(
     compare: Callable[[CaseT], CaseComparison],
     on_case: Callable[[int], None] = lambda _: None,
 ) -> ConformanceReport:
-    """Compare every case; ``on_case`` is called with the number of cases done.
+    """Compare every case; ``on_case`` receives the number of finished cases.
 
-    Ctrl-C ends the run early: the report then holds the cases that are done, and is partial.
+    Ctrl-C ends the run early; the report then contains the finished cases and is partial.
     """
     report = ConformanceReport()
     try:
@@ -119,7 +119,7 @@ def compare_all(
 def differences(
     case: str, prefix: str, want: Mapping[str, Any], got: Mapping[str, Any]
 ) -> Iterator[Disagreement]:
-    """The fields in which ``want`` and ``got`` differ; ``prefix`` precedes their names."""
+    """The differing fields of ``want`` and ``got``; ``prefix`` precedes their names."""
     for field in sorted(want.keys() | got.keys()):
         if want.get(field) != got.get(field):
             yield Disagreement(case, prefix + field, want.get(field), got.get(field))

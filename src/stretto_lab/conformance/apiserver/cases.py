@@ -1,6 +1,6 @@
 """The conformance runner of recorded sessions: one case for each exchange.
 
-An exchange that differs agrees all the same if named rules explain every difference.
+An exchange with differences agrees nevertheless if named rules explain all of them.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _FAMILY_KUBECTL: Final = "kubectl"
 
 
 class ExchangeCase(msgspec.Struct, frozen=True):
-    """One recorded exchange and where the replay differs."""
+    """One recorded exchange, and the differences of the replay."""
 
     #: The line.
     line: RecordedLine
@@ -30,12 +30,12 @@ class ExchangeCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Family and session: reports count agreement by them."""
+        """Family and session, by which reports count agreement."""
         return (self.line.family, self.line.session)
 
 
 def read(path: Path) -> Iterator[ExchangeCase]:
-    """Replay the sessions of a file; yields each exchange.
+    """Replay the sessions of a file; yield each exchange.
 
     Raises:
         InputError: the file cannot be read.
@@ -61,7 +61,7 @@ def _close(replay: SessionReplay | CommandReplay | None) -> None:
 
 
 def compare(case: ExchangeCase) -> CaseComparison:
-    """The fields that differ, and the rules of those that differ on purpose."""
+    """The differing fields, and the rules of intended differences."""
     disagreed, rules = [], set()
     for path, want, got in case.found:
         rule = deviation_of(case.line, path, want, got)

@@ -22,14 +22,14 @@ _SECONDS: Final = 20.0
 _ATTEMPTS: Final = 40
 _TIMED_OUT: Final = 124
 _GAP: Final = re.compile(r"(?<=\S) {2,}")
-"""The space between columns, whose width depends on values that vary."""
+"""The gap between columns, whose width depends on variable values."""
 _TEMPLATE: Final = re.compile(r"(?<=[-=])[bcdfghjklmnpqrstvwxz2456789]{7,10}(?=[-\s]|$)")
-"""The hash of a pod template in names and labels: Kubernetes hashes the memory of a Go program."""
+"""The hash of a pod template in names and labels, which Kubernetes computes from Go's memory."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class CommandReplay:
-    """One session of kubectl: a server of its own, a folder of files, and the commands."""
+    """One session of kubectl: its own server, a folder of files, and the commands."""
 
     def __init__(self, setup: SessionSetup) -> None:
         """Start the server.
@@ -59,7 +59,7 @@ class CommandReplay:
         self._folder.cleanup()
 
     def differences(self, line: RecordedLine) -> Iterator[Difference]:
-        """Where the exit status and the printed output of a command differ."""
+        """Differences in the exit status and the printed output of a command."""
         action = line.action or {}
         if "kubectl" not in action:
             self._wait(action)
@@ -95,7 +95,7 @@ class CommandReplay:
             return subprocess.CompletedProcess(command, _TIMED_OUT, "", "timed out")
 
     def _write_files(self, line: RecordedLine, action: dict[str, Any]) -> None:
-        """Write the files of a command; those of its predecessors stay."""
+        """Write the files of a command; files of earlier commands stay."""
         folder = Path(self._folder.name)
         files: dict[str, str] = action.get("files") or {}
         for name, text in files.items():
@@ -110,7 +110,7 @@ class CommandReplay:
                 (folder / name).write_text(applied)
 
     def _word(self, word: str) -> str:
-        """A word of a command; one that varies is the node of the pod without an owner."""
+        """A word of a command; a variable word is the node of the pod without an owner."""
         if word != "${VARIES}":
             return str(self._bindings.filled(word))
         self._node = self._node or self._node_of_bare_pod()
@@ -127,7 +127,7 @@ class CommandReplay:
         return next(bare, "")
 
     def _lines(self, text: str) -> list[str]:
-        """Printed lines with the port and the folder as in the recording."""
+        """Printed lines with the port and the folder of the recording."""
         shown = text.replace(f":{self._served.port}", ":${PORT}").replace(
             f"{self._folder.name}/LIVE", "LIVE"
         )
@@ -148,7 +148,7 @@ class CommandReplay:
 
 
 def _applied(line: RecordedLine) -> Iterator[str]:
-    """The objects of a file that a recording does not contain, from the requests of its command."""
+    """The objects of a file that is not in the recording, from the requests of its command."""
     for request in line.requests:
         body = request.get("json") or {}
         notes = (body.get("metadata") or {}).get("annotations") or {}
@@ -157,7 +157,7 @@ def _applied(line: RecordedLine) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Printed lines with columns that are two spaces apart, and without hashes of templates."""
+    """Printed lines with two spaces between columns, and without hashes of templates."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):

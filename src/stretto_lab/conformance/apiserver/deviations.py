@@ -1,6 +1,6 @@
 """Intended differences of the API server from kube-apiserver, each with its reason.
 
-A rule looks at one differing part of an exchange and never at the name of a session.
+A rule reads one differing part of an exchange and never the name of a session.
 """
 
 import re
@@ -26,9 +26,10 @@ class WireDeviation:
 
     #: Name in reports.
     name: str
-    #: Why the answer differs.
+    #: Reason of the difference.
     reason: str
-    #: True if it explains a difference: (line, path, recorded value, value of the replay).
+    #: Predicate of a difference (line, path, recorded value, value of the replay); true if the rule
+    #: explains it.
     explains: Callable[[RecordedLine, str, Any, Any], bool]
 
 
@@ -40,7 +41,7 @@ def _describes(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
 
 
 def _quotes_internals(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
-    """True if only a quoted value differs, because the recorded one has Go's names of members."""
+    """True if only a quoted value differs, because the recorded one contains Go's field names."""
     heads, tails = zip(*(_around_value(str(each)) for each in (want, got)), strict=True)
     return heads[0] == heads[1] and tails[0] == tails[1] and '"Volumes":' in str(want)
 
@@ -59,14 +60,14 @@ def _has_metrics(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
 
 
 def _adds_diff(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
-    """True if only the text difference that follows a message is missing."""
+    """True if only the textual difference after a message is missing."""
     one, _, rest = str(want).partition("\n")
     is_diff = rest.startswith("@@ -") and "Forbidden: " in one
     return is_diff and one == str(got).partition("\n")[0]
 
 
 def _remembers_token(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """True if only the recorded server still accepts a token that has ended."""
+    """True if only the recorded server still accepts an expired token."""
     if line.request is None:
         return False
     if line.request.headers.get("Authorization", "").startswith("Bearer ${JWT"):
@@ -80,7 +81,7 @@ def _follows_gap(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
 
 
 def _changes_second(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """True if only the recorded server gave a version to a write that changes nothing else."""
+    """True if only the recorded server assigned a version to a write without other changes."""
     is_write = line.request is not None and line.request.method in ("PATCH", "PUT")
     is_version = path == "metadata.resourceVersion" and str(want).startswith("${RV")
     return is_write and is_version and str(got).isdigit()
@@ -106,7 +107,7 @@ def _prints_version(_line: RecordedLine, path: str, want: Any, got: Any) -> bool
 
 
 def _shows_addresses(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """True if rows of pods differ in their addresses alone; unordered rows have no counterpart."""
+    """True if only the addresses differ in rows of pods; unordered rows have no counterpart."""
     words = _words(line)
     if not path.startswith("stdout") or words[:2] != ["get", "pods"] or "wide" not in words:
         return False
@@ -117,7 +118,7 @@ def _shows_addresses(line: RecordedLine, path: str, want: Any, got: Any) -> bool
 
 
 def _names_templates(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """True if rows of ReplicaSets of one Deployment differ: their order is that of the hashes."""
+    """True if rows of ReplicaSets of one Deployment differ; they are sorted by hash."""
     if not path.startswith("stdout") or _words(line)[:2] != ["get", "rs"]:
         return False
     rows = [_HASHED.match(str(each)) for each in (want, got) if each != _ABSENT]

@@ -1,7 +1,7 @@
 """Comparison of recorded values with those of a replay, by placeholders.
 
-A recorded text may contain placeholders such as ``${UID1}``. The first match binds a placeholder
-to the value of the replay; later ones must be equal. Identities and versions are bound one to one.
+A recorded text may contain placeholders such as ``${UID1}``. The first match binds a placeholder to
+the value of the replay; later values must be equal. Identities and versions are bound one to one.
 """
 
 import re
@@ -30,14 +30,14 @@ _PATTERNS: Final = {
     "VARIES": r"(?s:.*)",
 }
 _LOOSE: Final = frozenset({"TIME", "MICROTIME", "AGE", "NUM", "HASH", "TEXT", "VARIES", "RAND"})
-"""Placeholders that bind nothing."""
+"""Placeholders that are never bound."""
 _UNIQUE: Final = frozenset({"UID", "RV"})
-"""Placeholders of which two never have the same value."""
+"""Placeholders that never have the same value twice."""
 _UNORDERED: Final = "${UNORDERED}"
 _ENDS: Final = "${ENDS_WITH}"
 _ABSENT: Final = "(absent)"
 _VARIES: Final = "${VARIES}"
-"""A value that differed between two recordings, or that only one of them has."""
+"""A value that differed between two recordings, or that only one of them contains."""
 _MANAGED: Final = "managedFields"
 
 Difference = tuple[str, Any, Any]
@@ -48,14 +48,14 @@ class Bindings:
     """Values of placeholders in one session."""
 
     def __init__(self, tokens: dict[str, str], now: str) -> None:
-        """Start with the tokens of users and the time that requests state."""
+        """Start with the tokens of users and the time that requests contain."""
         self._tokens = tokens
         self._now = now
         self._values: dict[str, str] = {}
         self._owners: dict[tuple[str, str], str] = {}
 
     def filled(self, value: Any) -> Any:
-        """A recorded value with the placeholders that are bound."""
+        """A recorded value in which bound placeholders are replaced."""
         if isinstance(value, dict):
             return {self.filled(key): self.filled(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -71,7 +71,7 @@ class Bindings:
         return self._values.get(word + number, match[0])
 
     def accepts(self, want: str, got: str) -> bool:
-        """True if a text matches; binds the placeholders in it."""
+        """True if a text matches; binds its placeholders."""
         pattern, names = "", []
         end = 0
         for place in _PLACE.finditer(want):
@@ -105,7 +105,7 @@ class Bindings:
 
 
 def differences(want: Any, got: Any, bindings: Bindings, path: str = "") -> Iterator[Difference]:
-    """Where a value differs from the recorded one."""
+    """Differences between a value and the recorded value."""
     if isinstance(want, str):
         if want == "${VARIES}":
             return
@@ -157,7 +157,7 @@ def _in_object(
 
 
 def _by_owner(entries: Any) -> Any:
-    """Managed fields by owner: their order depends on the second in which each was written."""
+    """Managed fields by owner, because their order depends on the second of each write."""
     if not isinstance(entries, list):
         return entries
     words = ("operation", "manager", "apiVersion", "subresource")
@@ -179,7 +179,7 @@ def _in_list(want: list[Any], got: Any, bindings: Bindings, path: str) -> Iterat
 
 
 def _unordered(want: list[Any], got: Any, bindings: Bindings, path: str) -> Iterator[Difference]:
-    """The same items in any order."""
+    """Differences of lists whose items may be in any order."""
     if not isinstance(got, list):
         yield path, want, got
         return

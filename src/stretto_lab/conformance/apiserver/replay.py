@@ -23,9 +23,9 @@ from stretto_lab.conformance.apiserver.sessions import (
 )
 
 _START: Final = 1_795_575_600.0
-"""When the replay begins, in seconds since the epoch: the hour in which sessions were recorded."""
+"""Start of the replay in seconds since the epoch: the hour in which sessions were recorded."""
 _POLLS: Final = 4
-"""Attempts of an action that waits for an answer."""
+"""Number of attempts of an action that waits for an answer."""
 _USERS: Final = ("admin", "alice", "bob", "carol")
 _GROUPS: Final = {"admin": ("system:masters",), "alice": ("dev",), "bob": ("dev", "ops")}
 
@@ -34,7 +34,7 @@ class SessionReplay:
     """One session: a fresh server, its placeholders and its open watches."""
 
     def __init__(self, setup: SessionSetup) -> None:
-        """Start the server that a session needs."""
+        """Start the server of a session."""
         self._clock = ManualClock(_START)
         self._uncached = "--watch-cache=false" in setup.flags
         users = {f"token-{name}": _user(name) for name in _USERS}
@@ -56,14 +56,14 @@ class SessionReplay:
         self._streams: dict[str, ApiStream] = {}
 
     def differences(self, line: RecordedLine) -> Iterator[Difference]:
-        """Where the answers of a line differ from the recorded ones."""
+        """Differences between the answers of a line and the recorded ones."""
         if line.request is not None:
             answer = self._server.handle(self._request(line.request))
             yield from self._compared(line, answer)
         elif line.action is not None:
             self._act(line.action)
         if line.events:
-            self._server.tick()  # the recorder has waited for what the server does by itself
+            self._server.tick()  # the recorder waited for asynchronous work of the server
         for name, events in line.events.items():
             stream = self._streams.get(name)
             got = [] if stream is None else _events(stream)
@@ -153,19 +153,19 @@ class SessionReplay:
             self._pass(1.0)
 
     def _pass(self, seconds: float) -> None:
-        """Advance the time; the wall clock stays, so that all recorded times are one value."""
+        """Advance the monotonic time; the wall clock stays, so that recorded times are equal."""
         self._clock.advance(seconds)
         self._clock.jump_wall(-seconds)
         self._server.tick()
 
 
 def _yaml(text: str) -> Any:
-    """The value of a YAML text, in which the order of keys has no meaning."""
+    """The value of a YAML text, independent of the order of keys."""
     return [each for _, each in load_documents(text, "body")]
 
 
 def _is_awaited(answer: Answer, action: dict[str, Any]) -> bool:
-    """True if an answer is the one that an action waits for: a status, and a member."""
+    """True if an answer has the status and the member that an action waits for."""
     if answer.status != action.get("status", answer.status):
         return False
     value = _decoded(answer.body) if "has" in action and isinstance(answer, ApiResponse) else None
@@ -175,7 +175,7 @@ def _is_awaited(answer: Answer, action: dict[str, Any]) -> bool:
 
 
 def digest(want: Any, answer: ApiResponse) -> Any:
-    """The parts of a large body that a recorded digest has."""
+    """The parts of a large body that are in a recorded digest."""
     got = _decoded(answer.body)
     if not isinstance(want, dict):
         return got
@@ -239,7 +239,7 @@ def _facts(want: dict[str, Any], answer: ApiResponse, *, is_json: bool) -> dict[
 
 
 def _service(item: dict[str, Any]) -> dict[str, Any]:
-    """An APIService as a digest has it."""
+    """An APIService in the form of a digest."""
     words = ("type", "status", "reason", "message")
     conditions = (item.get("status") or {}).get("conditions") or ()
     return {
@@ -270,7 +270,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _events(stream: ApiStream) -> list[Any]:
-    """The events that a stream has now."""
+    """The events that a stream has at present."""
     found: list[Any] = []
     while True:
         chunks = stream.poll()

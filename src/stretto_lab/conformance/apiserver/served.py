@@ -31,8 +31,9 @@ class ServedCluster:
 
         Args:
             kubeconfig: the file to write, with the token ``token``.
-            settings: of the server; ``None``: every request is that of an administrator.
-            full: whether controllers and a scheduler run.
+            settings: settings of the server; with ``None`` every request is that of an
+                administrator.
+            full: true to run controllers and a scheduler.
         """
         clock = WallClock()
         store = MemoryStore(clock, Rng(1))

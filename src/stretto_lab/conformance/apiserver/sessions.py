@@ -13,7 +13,7 @@ from stretto_lab.conformance import lines
 class SessionSetup(msgspec.Struct, frozen=True):
     """The server of a session."""
 
-    #: Its flavour: ``bare``, ``sa`` (with accounts) or ``full`` (with controllers and nodes).
+    #: Its variant: ``bare``, ``sa`` (with accounts) or ``full`` (with controllers and nodes).
     server: str = "bare"
     #: Further flags.
     flags: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class RecordedRequest(msgspec.Struct, frozen=True):
     body: str = ""
     #: Body as base64.
     body_base64: str = ""
-    #: Body made from a template: the text ``at`` is replaced by many of ``fill``.
+    #: Body made from a template: the text ``at`` is replaced by copies of ``fill``.
     body_made: dict[str, Any] | None = None
 
 
@@ -55,7 +55,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
     request: RecordedRequest | None = None
     #: HTTP status.
     status: int = 0
-    #: Headers that matter.
+    #: Compared headers.
     headers: dict[str, Any] = {}
     #: Body as JSON.
     json: Any = msgspec.UNSET
@@ -69,9 +69,9 @@ class RecordedLine(msgspec.Struct, frozen=True):
     stream_json: Any = None
     #: Events of open watches after this line.
     events: dict[str, Any] = {}
-    #: Something other than a request.
+    #: An action other than a request.
     action: dict[str, Any] | None = None
-    #: True if the request came in one of two recordings only.
+    #: True if only one of two recordings contains the request.
     sometimes: bool = False
     #: Exit status of a command.
     exit: int = 0
@@ -94,7 +94,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
 
 
 class _FirstLine(msgspec.Struct, frozen=True):
-    """Key that only these files have in their first line."""
+    """Members that only these files have in their first line."""
 
     #: Name of the session.
     session: str = ""
@@ -109,7 +109,7 @@ def is_sessions(path: Path) -> bool:
 
 
 def read(path: Path) -> Iterator[RecordedLine]:
-    """The lines of a file; those after a missing number of their session follow a gap.
+    """The lines of a file; lines after a missing number of their session follow a gap.
 
     Raises:
         InputError: the file cannot be read, or a line is malformed.

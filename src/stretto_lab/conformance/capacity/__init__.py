@@ -1,4 +1,5 @@
 """Recorded results of Kubernetes, Koordinator, Katalyst and Volcano, for the capacity models.
 
-Here belong the form of the recordings and one adapter per model. Models do not.
+This package contains the form of the recordings and one adapter per model. It does not contain the
+models.
 """

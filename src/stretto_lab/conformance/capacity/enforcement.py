@@ -1,4 +1,4 @@
-"""Recorded inputs of Koordinator's node agent as values of the enforcement functions."""
+"""Adapter from recorded inputs of Koordinator's node agent to the enforcement functions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -80,7 +80,7 @@ class SuppressInput(msgspec.Struct, frozen=True):
     system_qos_not_exclusive: bool = False
 
     def use(self) -> CpuUse:
-        """Use of the node."""
+        """Usage of the node."""
         kept, _ = reserved(
             {"cpu_milli": self.capacity_cpu_milli},
             {"cpu_milli": self.allocatable_cpu_milli},
@@ -96,7 +96,7 @@ class SuppressInput(msgspec.Struct, frozen=True):
         )
 
     def eligible(self) -> EligibleCpus:
-        """CPUs for best-effort pods; of several owners of a CPU, the last one counts."""
+        """CPUs for best-effort pods; if a CPU has several owners, the last one counts."""
         owners = {
             cpu: each.qos for each in self.pods if not each.unlisted for cpu in listed(each.cpuset)
         }
@@ -151,7 +151,7 @@ class EvictedPod(msgspec.Struct, frozen=True):
     memory_used: float | None = None
 
     def pod(self) -> EvictablePod:
-        """The pod as the model takes it."""
+        """The pod as input of the model."""
         kube = KubeQos.BURSTABLE if self.requests.get("memory") else KubeQos.BEST_EFFORT
         qos = classes.qos_of(self.qos, kube)
         return EvictablePod(
@@ -239,7 +239,7 @@ def _number(text: str) -> int | None:
 
 
 class AllocatedCpu(msgspec.Struct, frozen=True):
-    """A CPU that pods have."""
+    """A CPU that is allocated to pods."""
 
     cpu: int
     ref: int

@@ -1,4 +1,4 @@
-"""The families of recorded capacity results, each with the function that computes it again."""
+"""The families of recorded capacity results, each with the function that recomputes it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -36,4 +36,4 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "vo_proportion": Family(queues.proportional, Numbers.FLOATS),
     "vo_usage": Family(scores.usage, Numbers.FLOATS),
 }
-"""How each family is computed and compared."""
+"""Computation and comparison of each family."""

@@ -52,7 +52,7 @@ class EstimatedContainer(msgspec.Struct, frozen=True):
     metrics: Mapping[str, float] = {}
     #: Assigned CPUs per NUMA node.
     numa_cpus: Mapping[int, int] = {}
-    #: True if the agent does not have it.
+    #: True if the agent does not know the container.
     unknown: bool = False
 
     def cpu(self, lends: bool, region: frozenset[int]) -> CpuContainer:
@@ -68,7 +68,7 @@ class EstimatedContainer(msgspec.Struct, frozen=True):
 class CpuInput(msgspec.Struct, frozen=True):
     """The input of ``kc_headroom_cpu``."""
 
-    #: True if containers lend at all.
+    #: True if containers may lend resources.
     enable_reclaim: bool
     #: Cores of the region.
     upper_bound: float
@@ -80,7 +80,7 @@ class CpuInput(msgspec.Struct, frozen=True):
     containers: tuple[EstimatedContainer, ...]
     #: NUMA nodes of the region.
     binding_numas: frozenset[int] = frozenset()
-    #: Pods that do not lend.
+    #: Pods that do not lend resources.
     poor_pods: frozenset[str] = frozenset()
 
 
@@ -99,7 +99,7 @@ def cpu(given: Fields) -> Fields:
 
 
 def utilisation(given: Fields) -> Fields:
-    """``kc_headroom_util``: headrooms by utilisation; each starts from the one before."""
+    """``kc_headroom_util``: headrooms by utilisation; each starts from the previous one."""
     targets = UtilisationTargets(
         given["target_utilization"],
         given["max_utilization"],
@@ -158,15 +158,15 @@ class RecordedContainer(msgspec.Struct, frozen=True):
     numa_memory: dict[int, float] = {}
     #: NUMA node of the binding.
     numa_bind_result: int | None = None
-    #: True if it has its NUMA nodes for itself.
+    #: True if it has exclusive NUMA nodes.
     numa_exclusive: bool = False
-    #: True if it starts.
+    #: True if it is starting.
     ramp_up: bool = False
-    #: True if it is next to the main container.
+    #: True if it is a sidecar.
     sidecar: bool = False
 
     def reading(self) -> MemoryContainer:
-        """The container as the models take it."""
+        """The container as input of the models."""
         return MemoryContainer(
             name=f"{self.pod}/{self.name}",
             level=self.qos,
@@ -291,5 +291,5 @@ def _numa_aware(node: MemoryInput) -> tuple[float, dict[int, float]]:
 
 
 def _bytes(amount: float) -> int | str:
-    """Whole bytes; recordings write "nan" where Katalyst divides by zero."""
+    """Whole bytes; recordings contain "nan" if Katalyst divides by zero."""
     return "nan" if isnan(amount) else int(amount)

@@ -1,4 +1,4 @@
-"""Recorded inputs of peak prediction and vertical recommendation as values of the models."""
+"""Adapter from recorded inputs of peak prediction and vertical recommendation to the models."""
 
 from typing import Any, Final
 

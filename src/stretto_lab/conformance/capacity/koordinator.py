@@ -1,4 +1,4 @@
-"""The families of results of Koordinator, each with the function that computes it again."""
+"""The families of results of Koordinator, each with the function that recomputes it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,4 +17,4 @@ KOORDINATOR: Final[Mapping[str, Family]] = {
     "ko_predictor": Family(histograms.predict, Numbers.FLOATS, gaps=True),
     "ko_suppress": Family(enforcement.suppress, Numbers.FLOATS),
 }
-"""How each family is computed and compared."""
+"""Computation and comparison of each family."""

@@ -1,4 +1,4 @@
-"""Recorded inputs of Koordinator's load-aware placement as values of the load models."""
+"""Adapter from recorded inputs of Koordinator's load-aware placement to the load models."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class BareNode(msgspec.Struct, frozen=True):
 
     #: Allocatable amounts.
     allocatable: Amounts = {}
-    #: Amounts before amplification, where they are given.
+    #: Amounts before amplification, if given.
     raw_allocatable: Amounts = {}
 
 
@@ -84,9 +84,9 @@ class LoadArgs(msgspec.Struct, frozen=True):
     weights: Amounts | None = None
     #: Weight of the scarcest resource.
     dominant_weight: int = 0
-    #: True if online pods are scored by online use.
+    #: True if online pods are scored by online usage.
     score_by_prod_usage: bool = False
-    #: True if online use includes the system's.
+    #: True if online usage includes the system's.
     prod_usage_includes_system: bool = False
     #: Seconds until a report expires.
     expiration_s: float = 180
@@ -100,7 +100,7 @@ class LoadArgs(msgspec.Struct, frozen=True):
     allow_custom_estimation: bool = False
     #: Seconds in which estimates count.
     estimate_s_after_scheduled: float | None = None
-    #: The same after initialization.
+    #: Seconds in which estimates count after initialization.
     estimate_s_after_initialized: float | None = None
 
 
@@ -131,18 +131,18 @@ class PercentilesInput(msgspec.Struct, frozen=True):
 
     #: Seconds.
     duration_s: float
-    #: Use by percentile.
+    #: Usage by percentile.
     usage: dict[str, Amounts] = {}
 
 
 class ReportedPodInput(msgspec.Struct, frozen=True):
-    """Measured use of a pod."""
+    """Measured usage of a pod."""
 
     #: Name.
     name: str
-    #: Use; ``None`` where the report has none.
+    #: Usage; ``None`` if the report has none.
     usage: Amounts = {}
-    #: Band by the report.
+    #: Band in the report.
     priority: str = ""
 
 
@@ -151,9 +151,9 @@ class ReportInput(msgspec.Struct, frozen=True):
 
     #: Seconds since the report; ``None`` for a report without time.
     age_s: float | None = None
-    #: Use of the node.
+    #: Usage of the node.
     usage: Amounts = {}
-    #: Use outside pods.
+    #: Usage outside pods.
     system_usage: Amounts = {}
     #: Percentiles.
     aggregated: tuple[PercentilesInput, ...] = ()
@@ -161,11 +161,11 @@ class ReportInput(msgspec.Struct, frozen=True):
     pods: tuple[ReportedPodInput, ...] = ()
     #: Seconds between reports.
     report_interval_s: float = REPORT_INTERVAL
-    #: True if the report has no use of the node.
+    #: True if the report has no usage of the node.
     no_node_metric: bool = False
 
     def report(self) -> NodeReport:
-        """The report as the models take it."""
+        """The report as input of the models."""
         return NodeReport(
             None if self.no_node_metric else self.usage,
             self.system_usage,
@@ -186,7 +186,7 @@ class LoadNodeInput(msgspec.Struct, frozen=True):
     name: str
     #: Allocatable amounts.
     allocatable: Amounts = {}
-    #: Amounts before amplification, where they are given.
+    #: Amounts before amplification, if given.
     raw_allocatable: Amounts = {}
     #: Pods on the node.
     assigned: tuple[AssignedInput, ...] = ()
@@ -208,7 +208,7 @@ class LoadInput(msgspec.Struct, frozen=True):
 
 
 def estimator(given: Fields) -> Fields:
-    """``ko_estimator``: the expected use of a pod, and the amounts of a node."""
+    """``ko_estimator``: the expected usage of a pod, and the amounts of a node."""
     fields = msgspec.convert(given, EstimatorInput)
     factors = estimates.factors_with_defaults(fields.estimate_factors)
     pod = _estimate(fields.pod, factors, custom=fields.allow_custom_estimation)
@@ -256,16 +256,16 @@ def _expired(args: LoadArgs) -> Expired:
 
 
 def _weights(args: LoadArgs) -> Amounts:
-    """The default weights apply only without a weight of the scarcest resource."""
+    """Weights; the defaults apply only if the scarcest resource has no weight."""
     if args.weights is None and not args.dominant_weight:
         return dict(DEFAULT_WEIGHTS)
     return args.weights or {}
 
 
 def _limits(args: LoadArgs, base: Thresholds) -> Thresholds:
-    """``base``, with each group that ``args`` gives replaced as a whole.
+    """``base``, with each group in ``args`` replaced as a whole.
 
-    A group of percentiles without thresholds or without a percentile does not count.
+    A group of percentiles without thresholds or without a percentile is ignored.
     """
     latest = base.latest if args.thresholds is None else args.thresholds
     prod = base.prod if args.prod_thresholds is None else args.prod_thresholds
@@ -319,7 +319,7 @@ def _estimated(pod: PodInput, args: LoadArgs) -> Amounts:
 
 
 def _estimate(pod: PodInput, factors: Amounts, *, custom: bool) -> Amounts:
-    """The expected use of a pod, with its own factors where ``custom``."""
+    """The expected usage of a pod, with its own factors if ``custom``."""
     if custom:
         factors = estimates.factors_with_defaults(pod.custom_factors, factors)
     return estimates.estimate(pod.requests(), pod.limits(), factors, pod.band())

@@ -26,7 +26,7 @@ _STATUS: Final = {
 
 
 class RecordedPod(msgspec.Struct, frozen=True):
-    """A pod as the recordings list it."""
+    """A pod in the form of the recordings."""
 
     #: Its name.
     name: str
@@ -34,17 +34,17 @@ class RecordedPod(msgspec.Struct, frozen=True):
     containers: tuple[NumaContainer, ...]
     #: Its init containers.
     init_containers: tuple[NumaContainer, ...] = ()
-    #: QoS level, perhaps an unknown one.
+    #: QoS level, perhaps unknown.
     qos: str = ""
     #: True if it requests alignment.
     numa_binding: bool = False
-    #: True if it uses NUMA nodes alone.
+    #: True if it uses its NUMA nodes exclusively.
     numa_exclusive: bool = False
     #: The aligned container.
     main_container: str = ""
 
     def pod(self) -> NumaPod:
-        """The pod as the models take it."""
+        """The pod as input of the models."""
         return NumaPod(
             self.name,
             self.containers,
@@ -66,7 +66,7 @@ class RecordedAllocation(msgspec.Struct, frozen=True):
 
 
 class RecordedZone(msgspec.Struct, frozen=True):
-    """A NUMA node as the recordings list it."""
+    """A NUMA node in the form of the recordings."""
 
     #: Its number.
     id: int
@@ -80,17 +80,17 @@ class RecordedZone(msgspec.Struct, frozen=True):
     allocations: tuple[RecordedAllocation, ...] = ()
 
     def zone(self) -> NumaZone:
-        """The NUMA node as the models take it."""
+        """The NUMA node as input of the models."""
         used = tuple((each.pod, each.requests) for each in self.allocations)
         return NumaZone(self.socket, self.capacity, self.allocatable, used)
 
 
 class RecordedMachine(msgspec.Struct, frozen=True):
-    """A node as the recordings list it."""
+    """A node in the form of the recordings."""
 
     #: Its name.
     name: str
-    #: How it aligns.
+    #: Its alignment policy.
     topology_policy: str
     #: NUMA nodes.
     numas: tuple[RecordedZone, ...] = ()
@@ -102,7 +102,7 @@ class RecordedMachine(msgspec.Struct, frozen=True):
     no_topology: bool = False
 
     def machine(self) -> AlignedMachine:
-        """The node as the models take it."""
+        """The node as input of the models."""
         zones = sorted(self.numas, key=lambda zone: zone.id)
         return AlignedMachine(
             () if self.no_topology else tuple(zone.zone() for zone in zones),
@@ -115,7 +115,7 @@ class RecordedMachine(msgspec.Struct, frozen=True):
 class NumaInput(msgspec.Struct, frozen=True):
     """The input of ``kc_numa``."""
 
-    #: Which pods are aligned.
+    #: The pods that are aligned.
     plugin_policy: AlignmentPolicy
     #: The preference of the score.
     strategy: NumaStrategy
@@ -151,7 +151,7 @@ def numa(given: Fields) -> Fields:
 
 
 def _score(machine: AlignedMachine, pod: NumaPod, rules: NumaScoring) -> float | str:
-    """A score; recordings name a division by zero."""
+    """A score; recordings contain a text for a division by zero."""
     try:
         found = scoring.score(machine, pod, rules)
     except UndefinedScoreError:

@@ -31,7 +31,7 @@ Fields = dict[str, Any]
 """The members of an input or of a result."""
 
 STATIC: Final = "static"
-"""The CPU manager that gives exclusive cores; the memory manager is spelled with a capital."""
+"""The CPU manager with exclusive cores; the memory manager is spelled with a capital."""
 PLACES: Final = 9
 """Decimal places of recorded ratios."""
 
@@ -84,9 +84,9 @@ class OvercommitRatioInput(msgspec.Struct, frozen=True):
     target_cpu_load: float
     #: Target load of the node.
     target_memory_load: float
-    #: Least load of a pod.
+    #: Minimum load of a pod.
     pod_cpu_load: float
-    #: Least load of a pod.
+    #: Minimum load of a pod.
     pod_memory_load: float
     #: Pods.
     pods: tuple[MeasuredPod, ...]
@@ -134,7 +134,7 @@ class OvercommitNodeInput(msgspec.Struct, frozen=True):
     node_annotations: Mapping[str, str] = {}
     #: Configured ratios by resource.
     config_ratio: Mapping[str, str] = {}
-    #: Values of the CNR; without a CNR, the annotations of the node stay.
+    #: Values of the CNR; without a CNR, the annotations of the node are kept.
     cnr: Mapping[str, str] | None = None
 
 
@@ -156,13 +156,13 @@ def node_values(given: Fields) -> Fields:
 
 
 def _guaranteed_milli(cnr: Mapping[str, str]) -> int:
-    """Exclusive milli-CPU; an unreadable number counts as none."""
+    """Exclusive milli-CPU; 0 for an unreadable number."""
     text = cnr.get("guaranteed_cpus", "")
     return 1000 * int(text) if cnr.get("cpu_manager") == STATIC and text.isdigit() else 0
 
 
 def _amplified(had: Mapping[str, str], resource: str, guaranteed: int, effective: float) -> Fields:
-    """Allocatable and capacity after overcommit; nothing if one of them is unreadable."""
+    """Allocatable amount and capacity after overcommit; empty if one of them is unreadable."""
     try:
         shown = {}
         for field in ("allocatable", "capacity"):
@@ -176,7 +176,7 @@ def _amplified(had: Mapping[str, str], resource: str, guaranteed: int, effective
 
 
 def _printed(resource: str, amount: int, like: str) -> str:
-    """An amount in the form of the text that it comes from."""
+    """An amount in the notation of the original text."""
     if resource == "cpu":
         return quantity.format_milli(amount)
     return quantity.format_bytes(amount) if "i" in like else quantity.format_value(amount)
@@ -194,7 +194,7 @@ class FilterContainer(msgspec.Struct, frozen=True):
 
     @property
     def cpu(self) -> ContainerCpu:
-        """Its CPU; guaranteed if it requests CPU and memory and limits both to that."""
+        """Its CPU; guaranteed if it requests CPU and memory and both limits equal the requests."""
         return ContainerCpu(
             self.cpu_milli, self.limits_equal and 0 not in (self.cpu_milli, self.memory)
         )
@@ -222,7 +222,7 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
 
     #: The pod.
     pod: FilterPod
-    #: Milli-CPU that the node shows.
+    #: Allocatable milli-CPU of the node.
     allocatable_cpu_milli: int
     #: Pods on the node.
     existing: tuple[FilterPod, ...] = ()
@@ -240,7 +240,7 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
     cpu_manager: str = ""
     #: Memory manager of the node.
     memory_manager: str = ""
-    #: True if the scheduler does not have the node.
+    #: True if the scheduler does not know the node.
     node_unknown: bool = False
 
     @property
@@ -270,7 +270,7 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
 
 
 def node_filter(given: Fields) -> Fields:
-    """``kc_overcommit_filter``: whether an overcommitted node admits a pod."""
+    """``kc_overcommit_filter``: admission of a pod to an overcommitted node."""
     wanted = msgspec.convert(given, OvercommitFilterInput)
     pod, present = wanted.pod.cpu, [each.cpu for each in wanted.existing]
     return {
@@ -282,7 +282,7 @@ def node_filter(given: Fields) -> Fields:
 
 
 def _filter(wanted: OvercommitFilterInput, pod: PodCpu, present: list[PodCpu]) -> str:
-    """The status of Katalyst's filter, which fails where it cannot read a value."""
+    """The status of Katalyst's filter, which is an error for an unreadable value."""
     needs = pod.guaranteed or pod.shared_milli
     if wanted.node_unknown or (needs and not wanted.is_readable):
         return "Error"

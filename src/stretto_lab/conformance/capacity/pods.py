@@ -1,4 +1,4 @@
-"""Pods as the recordings of Koordinator list them."""
+"""Pods in the form of Koordinator's recordings."""
 
 import msgspec
 
@@ -46,7 +46,7 @@ class PodInput(msgspec.Struct, frozen=True, kw_only=True):
         return demand.limits_with_overhead(amounts, self.overhead)
 
     def kube_qos(self) -> KubeQos:
-        """The class that Kubernetes derives."""
+        """The QoS class that Kubernetes derives."""
         return kube_qos((*self.containers, *self.init_containers))
 
     def service_qos(self) -> ServiceQos:
@@ -59,7 +59,7 @@ class PodInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kube_qos(containers: tuple[ContainerDemand, ...]) -> KubeQos:
-    """The class that Kubernetes derives from containers."""
+    """The QoS class that Kubernetes derives from containers."""
     if not any(_positive(each.requests) or _positive(each.limits) for each in containers):
         return KubeQos.BEST_EFFORT
     if all(_guaranteed(each) for each in containers):

@@ -27,7 +27,7 @@ Fields = dict[str, Any]
 SCALAR: Final = 1000.0
 """Volcano counts resources other than CPU, memory and pods in thousandths."""
 INT64_MAX: Final = float(2**63 - 1)
-"""How recordings write that a scalar resource is unlimited."""
+"""Value of an unlimited scalar resource in recordings."""
 
 
 class RecordedTasks(msgspec.Struct, frozen=True):
@@ -35,14 +35,14 @@ class RecordedTasks(msgspec.Struct, frozen=True):
 
     #: Their state.
     status: TaskStatus
-    #: Request of one.
+    #: Request of one task.
     requests: dict[str, int] = {}
-    #: Tasks.
+    #: Number of tasks.
     count: int = 1
 
 
 class RecordedJob(msgspec.Struct, frozen=True):
-    """A job as the recordings list it."""
+    """A job in the form of the recordings."""
 
     #: Its queue.
     queue: str
@@ -50,13 +50,13 @@ class RecordedJob(msgspec.Struct, frozen=True):
     phase: JobPhase
     #: Tasks.
     tasks: tuple[RecordedTasks, ...]
-    #: Tasks that it needs.
+    #: Minimum number of its tasks.
     min_member: int = 0
-    #: Amounts that it needs.
+    #: Minimum amounts of the job.
     min_resources: dict[str, int] = {}
 
     def job(self) -> QueuedJob:
-        """The job as the models take it."""
+        """The job as input of the models."""
         tasks = tuple(
             QueuedTasks(each.status, _counted(each.requests), each.count) for each in self.tasks
         )
@@ -65,7 +65,7 @@ class RecordedJob(msgspec.Struct, frozen=True):
 
 
 class RecordedProbe(msgspec.Struct, frozen=True):
-    """A task that needs a queue."""
+    """A task that is tested on a queue."""
 
     #: The queue.
     queue: str
@@ -82,7 +82,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
     queues: tuple[ShareQueue, ...]
     #: Jobs in them.
     jobs: tuple[RecordedJob, ...]
-    #: Tasks that need a queue.
+    #: Tasks that are tested on queues.
     probes: tuple[RecordedProbe, ...] = ()
     #: Jobs that are due to start, in order.
     enqueue: tuple[RecordedJob, ...] = ()
@@ -90,7 +90,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
     hierarchy: bool = False
 
     def specs(self) -> list[ShareQueue]:
-        """The queues with amounts as Volcano counts them."""
+        """The queues, with amounts in Volcano's units."""
         return [
             msgspec.structs.replace(
                 each,
@@ -102,7 +102,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
         ]
 
     def accounts(self) -> dict[str, QueueAccount]:
-        """The accounts of queues that have jobs and exist."""
+        """The accounts of existing queues with jobs."""
         names = {each.name for each in self.queues}
         found = accounts_by_queue(each.job() for each in self.jobs)
         return {queue: account for queue, account in found.items() if queue in names}
@@ -113,7 +113,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
 
 
 def proportional(given: Fields) -> Fields:
-    """``vo_proportion``: deserved amounts by water filling, and answers to probes."""
+    """``vo_proportion``: deserved amounts by water filling, and results of probes."""
     wanted = msgspec.convert(given, QueuesInput)
     found = proportion.proportional(
         wanted.specs(), wanted.accounts(), _counted(wanted.total), CapacityProfile.VOLCANO
@@ -137,7 +137,7 @@ def proportional(given: Fields) -> Fields:
 
 
 def configured(given: Fields) -> Fields:
-    """``vo_capacity``: deserved amounts as configured, and answers to probes."""
+    """``vo_capacity``: configured deserved amounts, and results of probes."""
     wanted = msgspec.convert(given, QueuesInput)
     method = capacities.tree if wanted.hierarchy else capacities.flat
     try:
@@ -181,7 +181,7 @@ def _refused(wanted: QueuesInput) -> Fields:
 
 
 def _lists(**answers: list[bool | None]) -> Fields:
-    """The answers; recordings omit empty lists."""
+    """The results; recordings omit empty lists."""
     return {name: found for name, found in answers.items() if found}
 
 
@@ -209,7 +209,7 @@ def _queue(
 
 
 def _inherited(state: ShareState, by_name: Mapping[str, ShareState]) -> set[str]:
-    """Resources of which the parent has none; recordings omit them unless guaranteed."""
+    """Resources that the parent does not have; recordings omit them unless they are guaranteed."""
     if len(state.path) < 2:
         return set()
     above = by_name[state.path[1]].capability
@@ -217,7 +217,7 @@ def _inherited(state: ShareState, by_name: Mapping[str, ShareState]) -> set[str]
 
 
 def _shown(amounts: Amounts, whole: AbstractSet[str] = frozenset()) -> Fields:
-    """Amounts as recordings write them: zero only for CPU, memory and resources of ``whole``."""
+    """Amounts in the form of recordings: zero only for CPU, memory and resources in ``whole``."""
     named = {CPU, MEMORY, *(whole & amounts.keys())}
     found = {
         name: amounts.get(name, 0.0)
@@ -232,6 +232,6 @@ def _unlimited(name: str) -> float | str:
 
 
 def _counted(amounts: Mapping[str, float]) -> Amounts:
-    """Amounts as Volcano counts them."""
+    """Amounts in Volcano's units."""
     plain = (CPU, MEMORY, PODS)
     return {name: n if name in plain else n * SCALAR for name, n in amounts.items()}

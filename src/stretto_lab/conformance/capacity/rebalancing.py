@@ -1,4 +1,4 @@
-"""Recorded inputs of Koordinator's descheduler as values of the rebalancing."""
+"""Adapter from recorded inputs of Koordinator's descheduler to the rebalancing models."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _ENDED = ("Failed", "Succeeded")
 
 
 class AnomalyInput(msgspec.Struct, frozen=True):
-    """When a loaded node acts."""
+    """Conditions under which a loaded node acts."""
 
     consecutive_abnormal: int = 1
     consecutive_normal: int = 0
@@ -77,7 +77,7 @@ class LoadedPodInput(msgspec.Struct, frozen=True):
     eviction_fails: bool = False
 
     def pod(self, node: str) -> MovablePod:
-        """The pod as the model takes it."""
+        """The pod as input of the model."""
         kube = kube_qos((ContainerDemand(self.requests, self.limits),))
         qos = classes.qos_of(self.qos, kube)
         return MovablePod(
@@ -109,7 +109,7 @@ class LoadedNodeInput(msgspec.Struct, frozen=True):
     unschedulable: bool = False
 
     def member(self, resources: list[str]) -> LoadedMember:
-        """The node as the model takes it; use is measured in ``resources``."""
+        """The node as input of the model; usage is measured in ``resources``."""
         present = [each for each in self.pods if each.phase not in _ENDED]
         measured = [each.usage or {} for each in self.pods]
         online = [each for each in present if each.pod(self.name).band is Band.PROD]

@@ -1,4 +1,4 @@
-"""Recorded inputs of Koordinator's batch and mid resources as values of the estimators."""
+"""Adapter from recorded inputs of Koordinator's batch and mid resources to the estimators."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class ReclaimPodInput(msgspec.Struct, frozen=True):
     init_request: UseInput = UseInput()
     #: Overhead of the runtime.
     overhead: UseInput = UseInput()
-    #: NUMA nodes that the pod was given.
+    #: NUMA nodes of the pod.
     numa: tuple[int, ...] = ()
 
     def requested(self) -> tuple[int, int]:
@@ -87,13 +87,13 @@ class ReclaimPodInput(msgspec.Struct, frozen=True):
 
 
 class MeasuredUse(msgspec.Struct, frozen=True):
-    """Measured use of a pod or of an application of the host."""
+    """Measured usage of a pod or of an application of the host."""
 
     #: Name.
     name: str
-    #: Use.
+    #: Usage.
     usage: UseInput
-    #: Band by the report.
+    #: Band in the report.
     priority: str = ""
 
 
@@ -102,19 +102,19 @@ class NodeMetricInput(msgspec.Struct, frozen=True):
 
     #: Seconds since the report; ``None`` for a report without time.
     age_s: float | None = None
-    #: Use of the node.
+    #: Usage of the node.
     node_usage: UseInput = UseInput()
-    #: Use outside pods.
+    #: Usage outside pods.
     system_usage: UseInput = UseInput()
     #: Pods.
     pods: tuple[MeasuredUse, ...] = ()
     #: Applications outside pods.
     host_apps: tuple[MeasuredUse, ...] = ()
-    #: Requested amounts that the peak prediction shows as unused.
+    #: Requested amounts that the peak prediction reports as unused.
     prod_reclaimable: UseInput = UseInput()
 
     def system(self, counted: set[Band]) -> Amounts:
-        """Use of the system and of the host applications of the bands."""
+        """Usage of the system, and of the host applications in the bands."""
         apps = [each.usage.row() for each in self.host_apps if _app_band(each) in counted]
         total: Amounts = np.sum([self.system_usage.row(), *apps], axis=0)
         return total
@@ -138,7 +138,7 @@ class StrategyInput(msgspec.Struct, frozen=True):
     mid_static_memory_percent: int = 0
 
     def batch(self) -> BatchStrategy:
-        """Parameters of the batch estimator; ``request`` is no policy for CPU."""
+        """Parameters of the batch estimator; ``request`` is not a policy for CPU."""
         cpu, memory = BatchPolicy(self.cpu_policy), BatchPolicy(self.memory_policy)
         return BatchStrategy(
             (self.cpu_reclaim_percent, self.memory_reclaim_percent),
@@ -173,22 +173,22 @@ class NodeInput(msgspec.Struct, frozen=True):
     cpu_normalization_ratio: str = ""
 
     def stale(self) -> bool:
-        """True if the report is too old to count."""
+        """True if the report is too old to be used."""
         age = self.metric.age_s
         return age is None or age > self.strategy.degrade_minutes * 60
 
     def supply(self, apps: set[Band]) -> NodeSupply:
-        """The node as one row; ``apps`` are the bands of host applications that count."""
+        """The node as one row; ``apps`` are the bands of the counted host applications."""
         kept = reserved(self.capacity, self.allocatable, self.reserved_annotation)
         capacity = [[self.capacity.get("cpu_milli", 0), self.capacity.get("memory", 0)]]
         return NodeSupply(np.array(capacity), np.array([kept]), self.metric.system(apps))
 
     def holding(self) -> list[ReclaimPodInput]:
-        """Pods above batch that run or will run."""
+        """Pods above batch that run or are expected to run."""
         return [p for p in self.pods if p.phase in _ACTIVE and p.band() not in _NOT_HELD]
 
     def gone(self) -> list[UseInput]:
-        """Use of pods that are measured but not running, above batch by the report."""
+        """Usage of pods that are measured but not running, above batch in the report."""
         names = {each.name for each in self.pods if each.phase in _ACTIVE}
         return [
             each.usage
@@ -198,7 +198,7 @@ class NodeInput(msgspec.Struct, frozen=True):
 
 
 def batch(given: Fields) -> Fields:
-    """``ko_batch``: batch amounts of the node, of its zones, and as they are published."""
+    """``ko_batch``: batch amounts of the node and its zones, and their published form."""
     node = msgspec.convert(given, NodeInput)
     if node.stale():
         return {"reset": True, "on_node": {}}
@@ -265,7 +265,7 @@ def _zones(node: NodeInput, supply: NodeSupply, strategy: BatchStrategy) -> Fiel
 
 
 def _normalized(cpu: int, node: NodeInput) -> int:
-    """Milli-CPU of a node whose cores count for more than one; other ratios change nothing."""
+    """Milli-CPU of a node whose cores are normalized to more than one; other ratios are ignored."""
     try:
         ratio = float(node.cpu_normalization_ratio)
     except ValueError:

@@ -33,7 +33,7 @@ PERCENT: Final = 0.01
 class QueryRun(msgspec.Struct, frozen=True):
     """One query of metrics."""
 
-    #: Seconds after the one before.
+    #: Seconds after the previous query.
     dt_s: float
     #: Age in seconds and value of each sample.
     samples: tuple[tuple[float, float], ...]
@@ -42,7 +42,7 @@ class QueryRun(msgspec.Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """The text that recordings have for a query without samples."""
+        """The recorded text for a query without samples; empty with samples."""
         if self.query_fails:
             return "query failed"
         return "" if self.samples else "the sample found is empty"
@@ -64,11 +64,11 @@ class RecommendTask(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """How recordings name it."""
+        """Its key in recordings."""
         return f"{self.container}/{self.resource.value}"
 
     def history(self) -> tuple[UseHistory, float]:
-        """The use after all queries, and the clock time of the last one."""
+        """The usage after all queries, and the clock time of the last one."""
         half_life_s = self.half_life_h * HOUR_S
         found, now = UseHistory(self.resource, half_life_s, CapacityProfile.KATALYST), START_S
         for run in self.runs:
@@ -93,7 +93,7 @@ class RecordedKill(msgspec.Struct, frozen=True):
     ago_s: float
 
     def record(self, now_s: float) -> OomRecord:
-        """The kill as the models take it."""
+        """The kill as input of the models."""
         return OomRecord(self.namespace, self.pod, self.container, self.memory, now_s - self.ago_s)
 
 
@@ -104,7 +104,7 @@ class RecommendInput(msgspec.Struct, frozen=True):
     workload: str
     #: Containers and resources.
     tasks: tuple[RecommendTask, ...]
-    #: Percentiles that are shown too.
+    #: Additional percentiles.
     extra_percentiles: tuple[float, ...] = ()
     #: Kills.
     oom: tuple[RecordedKill, ...] = ()

@@ -1,4 +1,4 @@
-"""Recorded inputs of Kubernetes' horizontal autoscaler as values of the scaling models."""
+"""Adapter from recorded inputs of Kubernetes' horizontal autoscaler to the scaling models."""
 
 from typing import Any
 
@@ -102,7 +102,7 @@ class MetricsInput(msgspec.Struct, frozen=True):
     behavior: TolerancesInput = TolerancesInput()
 
     def tolerances(self) -> Tolerance:
-        """The tolerances that apply."""
+        """The tolerances in effect."""
         up, down = self.behavior.up.tolerance, self.behavior.down.tolerance
         return Tolerance(
             self.tolerance if up is None else up,
@@ -243,7 +243,7 @@ def _propose(
     counts: tuple[int, int],
     tolerance: Tolerance,
 ) -> Proposal:
-    """Replicas that a metric requires; ``counts`` are the replicas of spec and status."""
+    """Replicas that a metric requires; ``counts`` contains the replicas of spec and status."""
     if metric.metrics_error:
         raise InputError("metrics", None, "values from the metrics API")
     spec, status = counts
@@ -288,7 +288,7 @@ def _sum_until_full(values: tuple[int, ...]) -> int:
 
 
 def _sum_unless_negative(values: tuple[int, ...]) -> int | None:
-    """The sum; ``None`` once a partial sum is negative or too large."""
+    """The sum; ``None`` if a partial sum is negative or too large."""
     total = 0
     for each in values:
         total += each

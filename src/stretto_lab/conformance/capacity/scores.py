@@ -29,7 +29,7 @@ Fields = dict[str, Any]
 """The members of an input or of a result."""
 
 CHARGED: Final = frozenset(("Allocated", "Binding", "Bound"))
-"""States of tasks that will start."""
+"""States of tasks that have an allocation."""
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -51,7 +51,7 @@ def binpack(given: Fields) -> Fields:
 
 
 def _weight(arguments: Mapping[str, Any], name: str) -> float:
-    """A weight; negative ones count as 1."""
+    """A weight; negative weights count as 1."""
     weight: float = arguments.get(name, 1)
     return 1 if weight < 0 else weight
 
@@ -69,7 +69,7 @@ class UsageTask(msgspec.Struct, frozen=True):
     started_ago_s: float | None = None
 
     def task(self) -> ShadowTask:
-        """The task as the models take it."""
+        """The task as input of the models."""
         phase = TaskPhase.COMING if self.status in CHARGED else TaskPhase.STARTED
         return ShadowTask(_two(self.requests), _two(self.limits), phase, self.started_ago_s)
 
@@ -89,11 +89,11 @@ class UsageNode(msgspec.Struct, frozen=True):
     metrics_age_s: float
     #: Tasks on it.
     tasks: tuple[UsageTask, ...] = ()
-    #: Tasks that are placed on it, in order.
+    #: Tasks that are placed on the node, in order.
     allocate_now: tuple[UsageTask, ...] = ()
 
     def node(self) -> MeasuredNode:
-        """The node as the models take it."""
+        """The node as input of the models."""
         used = TwoResources(self.cpu_usage_percent / 100, self.memory_usage_percent / 100)
         return MeasuredNode(_two(self.capacity), used, self.metrics_age_s)
 
@@ -127,7 +127,7 @@ def _judged(recorded: UsageNode, rules: UsageRules) -> Fields:
 
 
 def _usage_rules(arguments: Fields, interval: str) -> UsageRules:
-    """The rules that plugin arguments give; values outside their range leave the default."""
+    """The rules of plugin arguments; values outside their range select the default."""
     estimator = arguments.get("estimator") or {}
     thresholds = arguments.get("thresholds") or {}
     plain, estimate = UsageRules(), ShadowEstimate()

@@ -1,4 +1,5 @@
-"""Recorded decisions of KubeAdmiral and Karmada, put to the planners of the federation.
+"""Recorded decisions of KubeAdmiral and Karmada, for the planners of the federation.
 
-Here belong the form of the recordings and one adapter per system. Planners do not.
+This package contains the form of the recordings and one adapter per system. It does not contain the
+planners.
 """

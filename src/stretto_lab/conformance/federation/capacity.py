@@ -1,4 +1,4 @@
-"""Recorded inputs of KubeAdmiral's dynamic weights as values of the planner."""
+"""Adapter from recorded inputs of KubeAdmiral's dynamic weights to the planner."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Fields = dict[str, Any]
 
 
 class SupplyInput(msgspec.Struct, frozen=True):
-    """A cluster as the recordings list it."""
+    """A cluster in the form of the recordings."""
 
     #: The cluster.
     name: str
@@ -24,7 +24,7 @@ class SupplyInput(msgspec.Struct, frozen=True):
     available: dict[str, str] = {}
 
     def supply(self) -> ClusterSupply:
-        """The cluster as the planner takes it: whole units, rounded up."""
+        """The cluster as input of the planner: whole units, rounded up."""
         return ClusterSupply(self.name, _units(self.allocatable), _units(self.available))
 
 
@@ -35,7 +35,7 @@ class WeightsInput(msgspec.Struct, frozen=True):
     clusters: tuple[SupplyInput, ...]
     #: The resource.
     resource: str
-    #: The limit of a weight over the share of the allocatable amount.
+    #: Maximum ratio of a weight to the share of the allocatable amount.
     supply_limit_ratio: float
 
 

@@ -1,4 +1,4 @@
-"""The families of recorded federation decisions, each with the function that computes it again."""
+"""The families of recorded federation decisions, each with the function that recomputes it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -19,4 +19,4 @@ FAMILIES: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "km_estimate": karmada.estimate_replicas,
     "km_schedule": karmada.schedule,
 }
-"""From a recorded input to the fields of the result, by family."""
+"""Functions from a recorded input to the fields of the result, by family."""

@@ -1,4 +1,4 @@
-"""Recorded inputs of Karmada's scheduler as values of the planners."""
+"""Adapter from recorded inputs of Karmada's scheduler to the planners."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class DivideInput(msgspec.Struct, frozen=True):
     replicas: int
     #: Votes.
     weights: dict[str, int]
-    #: Replicas before.
+    #: Present replicas.
     initial: dict[str, int] = {}
     #: Identifier.
     uid: str = ""
@@ -63,7 +63,7 @@ class RuleInput(msgspec.Struct, frozen=True):
     weight: int = 0
 
     def rule(self) -> ClusterRule:
-        """The rule as the scheduling takes it."""
+        """The rule as input of the scheduling."""
         return ClusterRule(self.names, self.labels, self.exclude, self.weight)
 
 
@@ -72,13 +72,13 @@ class SpreadInput(msgspec.Struct, frozen=True):
 
     #: Field whose values are the groups.
     by: SpreadField
-    #: Least groups.
+    #: Minimum number of groups.
     min: int = 0
-    #: Most groups.
+    #: Maximum number of groups.
     max: int = 0
 
     def constraint(self) -> ClusterSpread:
-        """The constraint as the selection takes it."""
+        """The constraint as input of the selection."""
         return ClusterSpread(self.by, self.min, self.max)
 
 
@@ -92,7 +92,7 @@ class ModelInput(msgspec.Struct, frozen=True):
 
 
 class ListedMember(msgspec.Struct, frozen=True):
-    """A cluster of any family; each family uses some of the members."""
+    """A cluster of any family; each family uses some of the fields."""
 
     #: Name.
     name: str
@@ -116,7 +116,7 @@ class ListedMember(msgspec.Struct, frozen=True):
     allocated: dict[str, str] = {}
     #: Quantities requested by waiting pods.
     allocating: dict[str, str] = {}
-    #: True if it reports nothing.
+    #: True if it has no report.
     no_summary: bool = False
     #: Grades.
     models: tuple[ModelInput, ...] = ()
@@ -147,7 +147,7 @@ class ListedMember(msgspec.Struct, frozen=True):
         )
 
     def cluster(self) -> KarmadaCluster:
-        """The cluster as the scheduling takes it."""
+        """The cluster as input of the scheduling."""
         return KarmadaCluster(
             self.name,
             self.labels,
@@ -162,7 +162,7 @@ class ListedMember(msgspec.Struct, frozen=True):
 class BindingInput(msgspec.Struct, frozen=True):
     """The input of the families ``km_assign``, ``km_select``, ``km_estimate``, ``km_schedule``."""
 
-    #: Strategy; empty duplicates.
+    #: Strategy; an empty one duplicates.
     strategy: str = ""
     #: Replicas.
     replicas: int = 0
@@ -174,15 +174,15 @@ class BindingInput(msgspec.Struct, frozen=True):
     previous: tuple[TargetInput, ...] = ()
     #: Requests.
     request: dict[str, str] = {}
-    #: True if it requests nothing, not even an empty list.
+    #: True if it has no request, not even an empty one.
     no_requirements: bool = False
     #: Identifier.
     uid: str = ""
-    #: True if replicas are divided afresh.
+    #: True if replicas are divided from scratch.
     fresh: bool = False
-    #: True if tiers count.
+    #: True if tiers are used.
     overflow: bool = False
-    #: Clusters of an eviction.
+    #: Clusters from which it is being evicted.
     evicting: frozenset[str] = frozenset()
     #: Conditions on clusters.
     cluster_affinity: RuleInput | None = None
@@ -202,7 +202,7 @@ class BindingInput(msgspec.Struct, frozen=True):
         return {each.name: each.replicas for each in self.previous}
 
     def rules(self) -> tuple[ClusterRule, ...] | None:
-        """Static weights; None if there are none."""
+        """Static weights; ``None`` without any."""
         return tuple(each.rule() for each in self.static_weights) or None
 
     def constraints(self) -> tuple[ClusterSpread, ...]:

@@ -1,4 +1,4 @@
-"""Recorded inputs of KubeAdmiral's cluster scheduling as values of the scheduling."""
+"""Adapter from recorded inputs of KubeAdmiral's cluster scheduling to the scheduling."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ class TermInput(msgspec.Struct, frozen=True):
     weight: int = 0
 
     def term(self) -> ClusterTerm:
-        """The term as the scheduling takes it."""
+        """The term as input of the scheduling."""
         return ClusterTerm(self.match_expressions, self.match_fields, self.weight)
 
 
@@ -78,7 +78,7 @@ class UnitInput(msgspec.Struct, frozen=True):
     request: RequestInput = RequestInput()
     #: Present replicas.
     current: dict[str, int | None] = {}
-    #: True if it stays.
+    #: True if it is never moved.
     sticky: bool = False
     #: Labels of clusters.
     cluster_selector: dict[str, str] = {}
@@ -92,31 +92,31 @@ class UnitInput(msgspec.Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     #: Clusters that a migration excludes.
     evicted: frozenset[str] = frozenset()
-    #: Most clusters.
+    #: Maximum number of clusters.
     max_clusters: int | None = None
     #: Priorities.
     priorities: dict[str, int] = {}
-    #: Least replicas.
+    #: Minimum replicas.
     min: dict[str, int] = {}
-    #: Most replicas.
+    #: Maximum replicas.
     max: dict[str, int] = {}
     #: Weights.
     weights: dict[str, int] = {}
     #: Hard limits.
     limited_capacity: dict[str, int] = {}
-    #: Estimates; negative ones do not count.
+    #: Estimates; negative ones are ignored.
     estimated_capacity: dict[str, int] = {}
     #: Running replicas.
     scheduled: dict[str, int] = {}
-    #: True if estimates count.
+    #: True if estimates are used.
     auto_migration: bool = False
-    #: True if rejected replicas stay.
+    #: True if rejected replicas are kept.
     keep_unschedulable: bool = False
-    #: True if replicas stay.
+    #: True if present replicas are kept.
     avoid_disruption: bool = False
 
     def workload(self) -> FederatedWorkload:
-        """The workload as the scheduling takes it."""
+        """The workload as input of the scheduling."""
         required = self.required_terms
         return FederatedWorkload(
             self.key,
@@ -169,11 +169,11 @@ class MemberInput(msgspec.Struct, frozen=True):
     deleting: bool = False
     #: True if it is not ready.
     not_ready: bool = False
-    #: True if it lacks the kind.
+    #: True if it does not serve the kind.
     api_missing: bool = False
 
     def member(self) -> MemberCluster:
-        """The cluster as the scheduling takes it."""
+        """The cluster as input of the scheduling."""
         return MemberCluster(
             self.name,
             self.labels,
@@ -199,12 +199,12 @@ class ScheduleInput(msgspec.Struct, frozen=True):
     scores: tuple[str, ...] = DEFAULT.scores
 
     def fleet(self) -> MemberFleet:
-        """The clusters as the scheduling takes them."""
+        """The clusters as input of the scheduling."""
         return MemberFleet(tuple(each.member() for each in self.clusters))
 
 
 def cluster_plugins(given: Fields) -> Fields:
-    """``ka_cluster_plugins``: every plugin alone."""
+    """``ka_cluster_plugins``: every plugin separately."""
     fields = msgspec.convert(given, ScheduleInput)
     workload, fleet = fields.unit.workload(), fields.fleet()
     rejected = {

@@ -1,4 +1,4 @@
-"""Recorded inputs of KubeAdmiral's replica planners as values of the planners."""
+"""Adapter from recorded inputs of KubeAdmiral's replica planners to the planners."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ Fields = dict[str, Any]
 
 
 class ListedCluster(msgspec.Struct, frozen=True):
-    """A cluster as the recordings list it."""
+    """A cluster in the form of the recordings."""
 
     #: The cluster.
     name: str = ""
     #: Its weight.
     weight: int = 0
-    #: Replicas that it gets first.
+    #: Minimum replicas.
     min: int = 0
-    #: Most replicas.
+    #: Maximum replicas.
     max: int | None = None
-    #: True if the policy does not name it, so that the wildcard applies.
+    #: True if the policy does not list it, so that the wildcard applies.
     no_preference: bool = False
 
 
@@ -41,19 +41,19 @@ class ReplicaInput(msgspec.Struct, frozen=True):
     estimated_capacity: dict[str, int] = {}
     #: Hard limits.
     limited_capacity: dict[str, int] = {}
-    #: Replicas that run.
+    #: Running replicas.
     scheduled: dict[str, int] = {}
-    #: The preference of clusters without one; without it they are left out.
+    #: The preference of clusters without one; without it they are omitted.
     wildcard: ListedCluster | None = None
-    #: True if replicas stay.
+    #: True if present replicas are kept.
     avoid_disruption: bool = False
-    #: True if rejected replicas stay.
+    #: True if rejected replicas are kept.
     keep_unschedulable: bool = False
     #: Changes of a sequence.
     steps: tuple[Fields, ...] = ()
 
     def demand(self) -> ReplicaDemand:
-        """The input as the planners take it."""
+        """The input as demand of the planners."""
         return ReplicaDemand(
             self.replicas,
             self._preferences(),
@@ -89,7 +89,7 @@ def spread_plan(given: Fields) -> Fields:
 
 
 def spread_sequence(given: Fields) -> Fields:
-    """``ka_spread_sequence``: divisions; each starts from the result before."""
+    """``ka_spread_sequence``: divisions, each from the previous result."""
     first = msgspec.convert(given, ReplicaInput)
     current: dict[str, int] = {}
     steps: list[Fields] = []

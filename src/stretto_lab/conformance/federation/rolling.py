@@ -1,4 +1,4 @@
-"""Recorded inputs of KubeAdmiral's rollout planner as values of the planner."""
+"""Adapter from recorded inputs of KubeAdmiral's rollout planner to the planner."""
 
 from typing import Any
 

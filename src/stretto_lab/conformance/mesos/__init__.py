@@ -1,4 +1,5 @@
 """Recorded traffic of a Mesos master, replayed against the master of this package.
 
-Here: sessions, their agents, bindings of placeholders, comparison. Not here: allocation scenarios.
+This package contains sessions, their agents, bindings of placeholders, and the comparison.
+Allocation scenarios are in ``offers``.
 """

@@ -1,7 +1,7 @@
 """The agents of a session, from its events and answers.
 
-A recording names an agent and its id. The resources of its registration are in the first complete
-offer, or in GET_AGENTS.
+A recording contains the name and the id of an agent. The resources of its registration are in the
+first complete offer, or in GET_AGENTS.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ CAPABILITIES: Final = (
     "AGENT_DRAINING",
     "TASK_RESOURCE_LIMITS",
 )
-"""Capabilities of the recorded agents; one called old has the first only."""
+"""Capabilities of the recorded agents; an agent called old has only the first."""
 _DEFAULT: Final = [{"name": "cpus", "type": "SCALAR", "scalar": {"value": 1.0}}]
 
 
@@ -42,7 +42,7 @@ def registration(session: WireSession, hostname: str, ids: tuple[str, str]) -> M
 
 
 def _largest(session: WireSession, ids: tuple[str, str]) -> Message:
-    """The offer of an agent that shows the most, in the newest format if there is one."""
+    """The offer of an agent with the most resources, in the newest format if there is one."""
     found = [each for each in _offers(session) if each["agent_id"]["value"] in ids]
 
     def weight(offer: Message) -> tuple[bool, float]:

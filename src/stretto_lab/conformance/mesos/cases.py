@@ -31,15 +31,15 @@ class SessionCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The session: reports count agreement by it."""
+        """The session, by which reports count agreement."""
         return (self.record.session,)
 
 
 def read(path: Path) -> Iterator[SessionCase]:
-    """Replay the sessions of a file; yields each record.
+    """Replay the sessions of a file; yield each record.
 
     Raises:
-        InputError: the file cannot be read, or a line is no record.
+        InputError: the file cannot be read, or a line is not a record.
     """
     for session in sessions.read(path):
         replay = MasterReplay(session)
@@ -48,7 +48,7 @@ def read(path: Path) -> Iterator[SessionCase]:
 
 
 def compare(case: SessionCase) -> tuple[list[Disagreement], set[str]]:
-    """The fields that differ, and the rules of those that differ on purpose."""
+    """The differing fields, and the rules of intended differences."""
     disagreed: list[Disagreement] = []
     rules: set[str] = set()
     name = f"{case.record.session}/{case.record.n}"
@@ -128,7 +128,7 @@ def _json(case: SessionCase, body: bytes) -> Iterator[Found]:
 
 
 def _metrics(document: Any, bound: MesosBindings) -> dict[str, Any] | None:
-    """The metrics of a document that holds metrics, by name."""
+    """The metrics of a document, by name; ``None`` for other documents."""
     if isinstance(document, dict) and document.get("type") == "GET_METRICS":
         return {each["name"]: each["value"] for each in document["get_metrics"]["metrics"]}
     if isinstance(document, dict) and any(key.startswith("master/") for key in document):
@@ -159,7 +159,10 @@ def _recorded(events: Any) -> Any:
 
 
 def _beat_second(events: list[Any]) -> list[Any]:
-    """Events with the first heartbeat after SUBSCRIBED: it may come before or after offers."""
+    """Events without a fixed place of the first heartbeat after SUBSCRIBED.
+
+    It may be before or after offers.
+    """
     if not events or events[0].get("type") != "SUBSCRIBED":
         return events
     beats = [each for each in events[1:] if each.get("type") == "HEARTBEAT"]
@@ -168,7 +171,7 @@ def _beat_second(events: list[Any]) -> list[Any]:
 
 
 def _timeless(message: Any) -> Any:
-    """A message in which times and values of the build may have any value."""
+    """A message in which times and values of the build match any value."""
     free = {
         "timestamp": "${TIME}",
         "nanoseconds": "${TIME}",

@@ -1,15 +1,15 @@
-"""Where the master differs from Mesos on purpose; docs/parity/mesos-wire.md has the reasons."""
+"""Intended differences of the master from Mesos; docs/parity/mesos-wire.md gives the reasons."""
 
 import re
 from typing import Final, NamedTuple
 
 
 class MesosDeviation(NamedTuple):
-    """A rule for fields that differ on purpose."""
+    """A rule for fields with intended differences."""
 
     #: Name, as in the documentation.
     name: str
-    #: Fields that differ by this rule.
+    #: Pattern of the fields.
     fields: re.Pattern[str]
 
 
@@ -26,5 +26,5 @@ DEVIATIONS: Final = (
 
 
 def deviation_of(field: str) -> str | None:
-    """The rule by which a field differs on purpose."""
+    """The rule that explains a differing field; ``None`` without one."""
     return next((each.name for each in DEVIATIONS if each.fields.match(field)), None)

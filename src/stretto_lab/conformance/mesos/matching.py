@@ -1,7 +1,7 @@
 """Recorded values with placeholders, compared with values of a replay.
 
-``${NAME}`` matches any value that each run chooses. Placeholders with an identity
-are bound at their first value and must keep it. Ids of offers are bound, too.
+``${NAME}`` matches any value of a run. Placeholders with an identity are bound to their first value
+and must keep it. Ids of offers are bound, too.
 """
 
 import re
@@ -12,9 +12,9 @@ _PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z0-9_:]+)\}")
 _OFFER: Final = re.compile(r"\$\{MASTER_ID\}-O(\d+)")
 _FREE: Final = frozenset({"TIME", "NUM", "LEN", "PATH", "BUILD", "VARIES", "UUID", "IP_INT"})
 UNORDERED: Final = "${UNORDERED}"
-"""Key of a list whose items may come in any order."""
+"""Key of a list whose items may be in any order."""
 MISSING: Final = "(missing)"
-"""Shown for a value that one side lacks."""
+"""Text for a value that one side does not have."""
 
 
 class MesosBindings:

@@ -1,7 +1,7 @@
 """The order in which the recorded master visited agents.
 
-Mesos shuffles agents; the ids of the offers of a step show how. Offers are numbered newest grant
-first, so the agents of the highest numbers were visited first.
+Mesos shuffles agents; the ids of the offers of a step reveal the order. Offers are numbered newest
+grant first, so the agents of the highest numbers were visited first.
 """
 
 import re
@@ -17,13 +17,13 @@ _NUMBER: Final = re.compile(r"-O(\d+)$")
 
 
 class VisitOrder:
-    """Visits agents in the recorded order; the others follow."""
+    """Visits agents in the recorded order, and then the others."""
 
     def __init__(self) -> None:
         self._expected: list[str] = []
 
     def expect(self, record: WireRecord, bound: MesosBindings) -> None:
-        """Take the order that the events of a record show."""
+        """Read the order from the events of a record."""
         offers = [
             (_number(offer["id"]["value"], place), bound.fill(offer["agent_id"]["value"]))
             for place, offer in enumerate(_offers(record))
@@ -31,7 +31,7 @@ class VisitOrder:
         self._expected = [agent for _, agent in sorted(offers, reverse=True)]
 
     def arrange(self, stage: CycleStage, agents: list[AgentState]) -> list[AgentState]:
-        """The agents of a stage in their order."""
+        """The agents of a stage in this order."""
         del stage
         places = {agent: place for place, agent in reversed(list(enumerate(self._expected)))}
         return sorted(agents, key=lambda agent: places.get(agent.info.id, len(places)))

@@ -32,7 +32,7 @@ _CLOSE: Final = re.compile(r"connection of (\S+) closed")
 class StepOutcome(msgspec.Struct):
     """Results of the master in one step."""
 
-    #: The answer; None without a request.
+    #: The answer; ``None`` without a request.
     answer: HttpAnswer | None
     #: Events by the name of the stream.
     events: dict[str, list[Any]]
@@ -55,9 +55,9 @@ class MasterReplay:
                 "AGENT_PORT": f"{identity.agent_port}",
             }
         )
-        #: True if the recording has the messages to agents.
+        #: True if the recording contains the messages to agents.
         self.notes_agents = not identity.is_named
-        #: Events on all streams so far.
+        #: Number of events on all streams so far.
         self.records = 0
         self._order = VisitOrder()
         self._clock = ManualClock(start.TIME)
@@ -96,7 +96,7 @@ class MasterReplay:
         )
 
     def _name_stream(self, record: WireRecord, answer: HttpAnswer | None) -> str:
-        """Remember the stream that a request opened, under its recorded name."""
+        """Record the stream that a request opened, under its recorded name."""
         if answer is None or answer.stream is None:
             return ""
         known = self._streams.keys()
@@ -108,7 +108,7 @@ class MasterReplay:
         return name
 
     def _collect(self, name: str, answer: HttpAnswer | None = None) -> StepOutcome:
-        """Sort the effects of a step."""
+        """Collect the effects of a step."""
         del name
         outcome = StepOutcome(answer, {}, [])
         names = {stream.id: each for each, stream in self._streams.items()}
@@ -128,7 +128,7 @@ class MasterReplay:
         return outcome
 
     def _happen(self, record: WireRecord) -> None:
-        """Something an agent or a client does without a request."""
+        """Apply an action of an agent or a client that is not a request."""
         if record.agent is not None:
             agent_id = self.bound.fill(record.agent["id"])
             self._register(record.agent["hostname"], record.agent["pid"], agent_id)
@@ -161,7 +161,7 @@ class MasterReplay:
         self._master.receive(address, "RegisterSlaveMessage", message)
 
     def _report(self, record: WireRecord, task_id: str) -> None:
-        """A status update as the framework received it."""
+        """Report a status update in the form in which the framework received it."""
         want = next(
             event["update"]["status"]
             for events in record.events.values()

@@ -29,7 +29,7 @@ class WireRequest(msgspec.Struct, frozen=True):
 
 
 class WireRecord(msgspec.Struct, frozen=True):
-    """One step of a session: a request, something an agent did, or time that passed."""
+    """One step of a session: a request, an action of an agent, or elapsed time."""
 
     #: Name of the session.
     session: str
@@ -53,7 +53,7 @@ class WireRecord(msgspec.Struct, frozen=True):
     events: dict[str, Any] = {}
     #: Messages to agents: address and name.
     agent_received: list[str] = []
-    #: Seconds that pass.
+    #: Elapsed seconds.
     advance_seconds: float = 0.0
     #: An agent that registers.
     agent: dict[str, str] | None = None
@@ -71,7 +71,7 @@ class WireSession(msgspec.Struct, frozen=True):
 
 
 def is_mesos(path: Path) -> bool:
-    """True if a file holds sessions; a file that cannot be read is none."""
+    """True if a file contains sessions; false for an unreadable file."""
     try:
         _, line = next(lines.numbered(path))
         found = msgspec.json.decode(line)
@@ -84,7 +84,8 @@ def read(path: Path) -> Iterator[WireSession]:
     """The sessions of a file.
 
     Raises:
-        InputError: the file cannot be read, or a line is no record; the message names the line.
+        InputError: the file cannot be read, or a line is not a record; the message contains the
+            line.
     """
     decoder = msgspec.json.Decoder(WireRecord)
     records: list[WireRecord] = []

@@ -1,4 +1,4 @@
-"""The master of a replay: the settings of the recorded one, and its ids."""
+"""The master of a replay: the settings of the recorded master, and its ids."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -35,7 +35,7 @@ class MasterIdentity(NamedTuple):
     port: int = 5050
     #: Port of the agents.
     agent_port: int = agents.PORT
-    #: True if the session shows them, instead of placeholders.
+    #: True if the session contains them instead of placeholders.
     is_named: bool = False
 
 
@@ -54,7 +54,7 @@ def recorded_master(identity: MasterIdentity, order: VisitOrder, clock: Clock) -
 
 
 def identity(session: WireSession) -> MasterIdentity:
-    """The ids that a session shows in its events, or else some."""
+    """The ids in the events of a session, or else defaults."""
     for record in session.records:
         for events in record.events.values():
             for event in events if isinstance(events, list) else ():

@@ -7,9 +7,9 @@ from stretto.sim.offers.master import VirtualMaster, VirtualOffer
 from stretto_lab.conformance.offers.scenario import RecordedFramework, reservation
 
 DEFAULT_REFUSE: Final = 5.0
-"""Seconds of a filter whose field is absent."""
+"""Lifetime of a filter without a value, in seconds."""
 MOST_PER_OFFER: Final = 400
-"""Largest number of tasks in one answer."""
+"""Maximum number of tasks in one answer."""
 DECLINED: Final = -1
 """An answer without a task."""
 
@@ -24,14 +24,14 @@ class Answerer:
         self._id = framework
         #: Its roles.
         self.roles = given.roles
-        #: How it answers.
+        #: Its answer strategy.
         self.strategy = strategy
         self._demand = TaskDemand.of(strategy.task)
         self._reserved: set[str] = set()
         self._refuse = DEFAULT_REFUSE if strategy.refuse is None else strategy.refuse
 
     def outstanding(self, registered: list[str]) -> list[VirtualOffer]:
-        """Its offers by order of registration of the agents, then by role."""
+        """Its offers in the order in which the agents registered, then by role."""
         mine = [o for o in self._master.offers.values() if o.holding.framework == self._id]
         return sorted(mine, key=lambda o: (registered.index(o.holding.agent), o.holding.role))
 

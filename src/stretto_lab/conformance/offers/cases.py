@@ -65,7 +65,7 @@ class OfferCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The family: reports count agreement by it."""
+        """The family, by which reports count agreement."""
         return (self.family,)
 
 
@@ -86,7 +86,7 @@ def read(path: Path) -> Iterator[OfferCase]:
     """Read the scenarios of a file, plain or gzip.
 
     Raises:
-        InputError: the file cannot be read, or a line is not a scenario; the message names the
+        InputError: the file cannot be read, or a line is not a scenario; the message contains the
             line.
         UnknownNameError: no such family.
     """
@@ -99,7 +99,7 @@ def read(path: Path) -> Iterator[OfferCase]:
 
 
 def compare(case: OfferCase) -> list[Disagreement]:
-    """ScenarioReplay one scenario; return the events and outcomes that differ.
+    """Replay one scenario; return the events and outcomes that differ.
 
     Raises:
         InputError: a step is malformed.

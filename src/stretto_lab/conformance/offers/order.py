@@ -8,7 +8,7 @@ from stretto_lab.conformance.offers.scenario import LogRecord
 
 
 class RecordedOrder:
-    """Agents in the order of the recorded grants; those without a grant come last.
+    """Agents in the order of the recorded grants; agents without a grant are last.
 
     A master shuffles the agents once for each stage of a cycle. Limits and headroom only shrink
     during a cycle, so an agent without a grant has none in the last place either.
@@ -19,7 +19,7 @@ class RecordedOrder:
         self._places: dict[tuple[int, str], int] = {}
 
     def expect(self, record: LogRecord) -> None:
-        """The next cycle is the one of this record."""
+        """Set the record of the next cycle."""
         grants = [grant.split()[:2] for grant in record.get("grants", ())]
         if not grants:
             stages = [stage.value for stage in CycleStage]

@@ -19,7 +19,7 @@ MISSING: Final = "null"
 def compare_outcomes(
     result: RecordedResult, replay: ScenarioReplay
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Name, recorded value and own value of every outcome that differs."""
+    """Name, recorded value and own value of every differing outcome."""
     got = outcomes(replay)
     for name, want in result.exact.items():
         if got.get(name) != want:
@@ -54,7 +54,7 @@ def outcomes(replay: ScenarioReplay) -> dict[str, Any]:
 
 
 def _tasks(replay: ScenarioReplay) -> Iterator[tuple[str, int]]:
-    """Running tasks, and whether offers came, by framework and role."""
+    """Running tasks, and True for any offers, by framework and role."""
     running = Counter(
         (replay.names[task.holding.framework], task.holding.role)
         for task in replay.master.tasks.values()
@@ -142,7 +142,7 @@ def _quota(role: RoleNode, own: Mapping[str, int]) -> Iterator[tuple[str, float]
 
 
 def _consumption(role: RoleNode) -> Iterator[tuple[str, float]]:
-    """Reservations and other resources of tasks, zeros omitted."""
+    """Reservations and other resources of tasks, without zeros."""
     for name in role.reserved.keys() | role.used.keys():
         amount = role.reserved.get(name, 0) + role.used.get(name, 0)
         if amount:

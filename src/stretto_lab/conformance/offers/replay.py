@@ -29,7 +29,7 @@ ACCEPTED: Final = 202
 
 
 class ScenarioReplay:
-    """A scenario in progress, with everything that it did."""
+    """A scenario in progress, with all its effects."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ScenarioReplay:
         #: Names of the frameworks by id.
         self.names: dict[str, str] = {}
         self._given = {framework.name: framework for framework in frameworks}
-        #: Frameworks by name, also removed ones.
+        #: Frameworks by name, including removed ones.
         self.answerers: dict[str, Answerer] = {}
         self._registered: list[str] = []
         self._lives: dict[int, int] = {}
@@ -66,13 +66,13 @@ class ScenarioReplay:
         self.offered: set[tuple[str, str]] = set()
         #: Offers of the first tick: framework and resources.
         self.first: list[tuple[str, Mapping[str, int]]] = []
-        #: Ticks with at least one offer.
+        #: Number of ticks with at least one offer.
         self.fruitful = 0
 
     # ------------------------------------------------------------ steps
 
     def step(self, number: int, step: list[Any]) -> None:
-        """Perform a step, and the cycle that it calls for."""
+        """Perform a step, and the cycle that it makes due."""
         verb, *arguments = step
         self._recorded = self._want.get(number, {})
         self._order.expect(self._recorded)
@@ -98,7 +98,7 @@ class ScenarioReplay:
             ]
 
     def _ends(self, task: VirtualTask) -> float:
-        """The tick before which a task ends."""
+        """Tick before which a task ends."""
         duration = self.answerers[self.names[task.holding.framework]].strategy.duration
         return inf if duration is None else task.started + duration + 1
 
@@ -154,9 +154,9 @@ class ScenarioReplay:
         self._note_rescinds(record, self.master.set_quotas(quotas, self._rescind_order))
 
     def _rescind_order(self, offer: VirtualOffer) -> tuple[int, int]:
-        """Offers that the recorded master rescinded come first, small ones before large ones.
+        """Sort key of offers: those that the recorded master rescinded first, small ones first.
 
-        Its own order is that of a hash table; it stops as soon as the rest fits.
+        The order of the recorded master is that of a hash table; it stops as soon as the rest fits.
         """
         holding = offer.holding
         named = [self.names[holding.framework], holding.agent, holding.role]
@@ -208,7 +208,7 @@ class ScenarioReplay:
             ]
 
     def differences(self) -> Iterator[tuple[int, str, Any, Any]]:
-        """Step, member, recorded value and own value of every record that differs."""
+        """Step, member, recorded value and own value of every differing record."""
         for number in sorted(self._want.keys() | self._got.keys()):
             want, got = self._want.get(number, {}), self._got.get(number, {})
             for name in sorted(want.keys() | got.keys()):

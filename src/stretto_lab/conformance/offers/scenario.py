@@ -59,15 +59,15 @@ class RecordedAgent(msgspec.Struct, frozen=True):
 
 
 class RecordedStrategy(msgspec.Struct, frozen=True):
-    """How a framework answers offers."""
+    """Answers of a framework to offers."""
 
     #: ``greedy``, ``one``, ``hold`` or ``decline``.
     mode: str
     #: Units of one task.
     task: dict[str, float]
-    #: Seconds of its filters; unset for the default.
+    #: Lifetime of its filters in seconds; unset for the default.
     refuse: float | None = None
-    #: Largest number of running tasks.
+    #: Maximum number of running tasks.
     max: int | None = None
     #: Ticks after which a task ends.
     duration: int | None = None
@@ -84,7 +84,7 @@ class RecordedFramework(msgspec.Struct, frozen=True):
     roles: list[str]
     #: Capabilities.
     capabilities: list[str]
-    #: How it answers.
+    #: Its answers.
     strategy: RecordedStrategy
     #: Roles that are suppressed at the start.
     suppressed: list[str] = []

@@ -1,6 +1,6 @@
 """The conformance runner of recorded wire traffic: one case for each recorded outcome.
 
-An outcome that differs is no disagreement if a named rule states the reason.
+A differing outcome is not a disagreement if a named rule gives the reason.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Fields = dict[str, Any]
 
 
 class OutcomeCase(msgspec.Struct, frozen=True):
-    """One recorded outcome, with what the replay has written by then."""
+    """One recorded outcome, with the writes of the replay up to its time."""
 
     #: Name of the scenario and number of the outcome.
     id: str
@@ -34,14 +34,14 @@ class OutcomeCase(msgspec.Struct, frozen=True):
     want: Fields
     #: The parts of the replay.
     got: Fields
-    #: Kinds by the name of their configuration, with which names of federated objects end.
+    #: Kinds by the name of their configuration, which is the suffix of federated objects' names.
     kinds: dict[str, str] = {}
-    #: What the replay knows.
+    #: Facts of the replay.
     facts: ReplayFacts = NO_FACTS
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The family: reports count agreement by it."""
+        """The family, by which reports count agreement."""
         return (self.family,)
 
 
@@ -59,10 +59,10 @@ def is_wire(path: Path) -> bool:
 
 
 def read(path: Path) -> Iterator[OutcomeCase]:
-    """Replay a scenario; yields each of its outcomes.
+    """Replay a scenario; yield each of its outcomes.
 
     Raises:
-        InputError: the file, or what its scenarios share, cannot be read.
+        InputError: the file, or the common file of its scenarios, cannot be read.
     """
     recorded = scenario.read(path)
     common = common_of(path, recorded.recording)
@@ -78,21 +78,21 @@ def read(path: Path) -> Iterator[OutcomeCase]:
 def case_of(
     head: tuple[str, str], want: Fields, got: Fields, common: Fields, facts: ReplayFacts
 ) -> OutcomeCase:
-    """A case.
+    """Create a case.
 
     Args:
         head: its name, and the family of the scenario.
         want: the recorded parts.
         got: the parts of the replay.
-        common: what the scenarios of the recording share.
-        facts: what the replay knows.
+        common: common data of the scenarios of the recording.
+        facts: facts of the replay.
     """
     kinds = {each["name"]: each["kind"] for each in common["typeConfigs"]}
     return OutcomeCase(*head, want, with_names(want, got), kinds, facts)
 
 
 def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
-    """The objects that differ, and the rules of those that differ on purpose."""
+    """The differing objects, and the rules of intended differences."""
     found: list[Disagreement] = []
     rules: set[str] = set()
     explained: dict[str, str] = {}
@@ -112,7 +112,9 @@ def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
 
 
 def common_of(path: Path, recording: int) -> Fields:
-    """What the scenarios of a recording share, from a file next to them; at best of that recording.
+    """Common data of the scenarios of a recording, from a file next to them.
+
+    The file of another recording is used if that of the recording is missing.
 
     Raises:
         InputError: there is no such file.

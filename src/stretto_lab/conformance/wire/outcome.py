@@ -1,4 +1,4 @@
-"""The state of a replay in the short form of the recorded outcomes."""
+"""The state of a replay in the abbreviated form of the recorded outcomes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -37,7 +37,7 @@ _REPORTED: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "
 
 
 class Lists(Protocol):
-    """Lists the objects of a server; every store does."""
+    """Protocol of the listing of a server's objects; every store implements it."""
 
     def list(self, kind: Kind) -> Listing:
         """The objects of a kind."""
@@ -55,7 +55,7 @@ def outcome(
     Args:
         host: the host.
         members: the members by name.
-        known: uids of the members' objects that were federated at some time; more are added.
+        known: uids of the members' objects that were ever federated; new ones are added.
         scope: the objects that belong to the scenario.
     """
     configs = host.list(FEDERATED_TYPE_CONFIG.kind).records
@@ -111,7 +111,7 @@ def _federated_object(each: Fields) -> Fields:
     conditions = {x["type"]: x for x in status.get("conditions") or ()}
     condition: Fields = conditions.get(PROPAGATED, {})
     made["propagated"] = [condition.get("status"), condition.get("reason") or None]
-    ends = bool(metadata.get("deletionTimestamp"))  # API servers count it as a generation
+    ends = bool(metadata.get("deletionTimestamp"))  # API servers count the deletion as a generation
     made["synced"] = status.get("syncedGeneration") == metadata.get("generation") and not ends
     if groups := pending.pending(notes):
         made["pending"] = [list(group) for group in groups]
@@ -166,8 +166,7 @@ def _members(
 def _status(status: Fields) -> Fields:
     """A status without the parts that outcomes omit.
 
-    The pods of the recorded members were run by kwok, which does not note that containers have
-    started.
+    The recorded members used kwok, which does not report that containers have started.
     """
     shown = {key: value for key, value in status.items() if key not in _HIDDEN}
     if containers := shown.get("containerStatuses"):

@@ -50,7 +50,7 @@ def filled(
 
 
 def equal(want: Any, got: Any) -> bool:
-    """True if a value is the recorded one; ``<time>`` equals any text."""
+    """True if a value equals the recorded one; ``<time>`` equals any text."""
     if want == ANY_TIME:
         return isinstance(got, str)
     if isinstance(want, dict) and isinstance(got, dict):
@@ -61,7 +61,7 @@ def equal(want: Any, got: Any) -> bool:
 
 
 def without_hashes(value: Any) -> Any:
-    """A status without the hashes in the names of its revisions, which differ from Go's."""
+    """A status without the hashes in the names of its revisions, which differ from those of Go."""
     if not isinstance(value, dict):
         return value
     return {
@@ -71,7 +71,7 @@ def without_hashes(value: Any) -> Any:
 
 
 def with_names(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
-    """The parts of a replay under the recorded names, in which ``<rand:N>`` is any suffix."""
+    """The parts of a replay with the recorded names, in which ``<rand:N>`` is any suffix."""
     named = {part: _renamed(want[part], value) for part, value in got.items()}
     members = {
         name: _renamed(want["members"].get(name) or {}, value)

@@ -28,14 +28,14 @@ class ProtectionController:
             cache.follow(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """A new object of a protected kind."""
+        """Key of a new object of a protected kind."""
         if change.source != self._cache.name or change.kind.kind not in _FINALIZERS:
             return
         if change.old is None:
             yield change.kind, *change.object.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Protect one object."""
+        """Add the finalizer to one object."""
         assert isinstance(key, tuple)
         kind, namespace, name = key
         assert isinstance(kind, Kind)
@@ -48,5 +48,5 @@ class ProtectionController:
 
 
 def _stays(item: StoredObject) -> bool:
-    """True if recordings show an object that waits for its finalizer: what others end is shown."""
+    """True if recordings show an object that waits for its finalizer, as other clients end it."""
     return item.record.kind.kind != "CustomResourceDefinition" or names.MANAGED in item.labels

@@ -1,4 +1,4 @@
-"""Connections that fail as recorded ones did."""
+"""Connections with recorded failures."""
 
 from collections.abc import Mapping
 
@@ -12,10 +12,10 @@ from stretto.federation.connection.protocol import (
 
 
 class RefusingConnector:
-    """A connector that fails for some clusters as the recorded servers did."""
+    """A connector that fails for some clusters like the recorded servers."""
 
     def __init__(self, inner: MemberConnector, faults: Mapping[str, str]) -> None:
-        """Fail for the clusters of ``faults`` with their message."""
+        """Initialize with the messages of failing clusters, by name."""
         self._inner = inner
         self._faults = faults
 

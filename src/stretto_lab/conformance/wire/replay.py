@@ -26,7 +26,7 @@ from stretto_lab.conformance.wire.webhooks import RecordedWebhooks
 EPOCH: Final = 1_790_000_000.0
 """Wall time at which every replay begins."""
 CALM_PERIODS: Final = 8.5
-"""Health checks before a scenario begins; its first steps fall between two of them."""
+"""Number of health checks before a scenario begins; its first steps are between two of them."""
 
 Fields = dict[str, Any]
 
@@ -35,11 +35,11 @@ class WireReplay:
     """A host, its members and the controllers, driven by the steps of a scenario."""
 
     def __init__(self, scenario: WireScenario, common: Fields) -> None:
-        """Set the clusters up as they were when the scenario began.
+        """Create the clusters in their state at the start of the scenario.
 
         Args:
             scenario: the scenario.
-            common: what all scenarios share: kinds, nodes and configurations.
+            common: common data of all scenarios: kinds, nodes and configurations.
         """
         self._scenario = scenario
         self._kinds = kinds_of(common)
@@ -56,7 +56,7 @@ class WireReplay:
         self._before = self._state()
 
     def outcomes(self) -> Iterator[tuple[RecordedOutcome, Fields]]:
-        """Each recorded outcome with the writes of the replay by then."""
+        """Each recorded outcome with the writes of the replay up to its time."""
         for step in self._scenario.steps:
             self.fleet.run_until(EPOCH + step.t)
             if isinstance(step, UserStep) and step.was_refused:
@@ -72,7 +72,7 @@ class WireReplay:
                 yield step, without(self._state(), self._before, step)
 
     def filled(self, value: Any) -> Any:
-        """A recorded value with its placeholders filled in."""
+        """A recorded value in which placeholders are replaced."""
         return filled(value, EPOCH)
 
     # ---------------------------------------------------------------- inside
@@ -101,7 +101,7 @@ class WireReplay:
 
 
 def without(state: Fields, before: Fields, recorded: RecordedOutcome) -> Fields:
-    """A state without what was there before the scenario, except where the recording shows it."""
+    """A state without the objects from before the scenario, except recorded ones."""
     members = {
         name: shown
         for name, found in state["members"].items()

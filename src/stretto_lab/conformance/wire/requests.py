@@ -20,7 +20,7 @@ def apply(store: Store, step: UserStep, kinds: Iterable[Kind] = ()) -> Reply:
     Args:
         store: the server.
         step: the request.
-        kinds: kinds that are known besides those of Kubernetes and of this project.
+        kinds: further known kinds, besides those of Kubernetes and of this project.
 
     Raises:
         InputError: the method or the path is not supported.
@@ -60,7 +60,7 @@ def place(path: str, body: Any, kinds: Iterable[Kind] = ()) -> tuple[Kind, str, 
 
 
 def _kind(group: str, version: str, plural: str, namespace: str, body: Any) -> Kind:
-    """The kind of an unknown plural, with the name in the body."""
+    """The kind of an unknown plural, with the kind name in the body."""
     stated = str((body or {}).get("kind", ""))
     name = plural[:-1].capitalize() if stated in ("", "DeleteOptions") else stated
     return Kind(group, version, name, plural, namespaced=bool(namespace))

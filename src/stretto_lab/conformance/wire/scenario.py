@@ -11,7 +11,7 @@ from stretto_lab.conformance import lines
 
 
 class RecordedCluster(msgspec.Struct, frozen=True, rename="camel"):
-    """A cluster as the host knew it when the scenario began."""
+    """A cluster in its state at the start of the scenario."""
 
     #: Name.
     name: str
@@ -52,20 +52,20 @@ class UserStep(msgspec.Struct, frozen=True):
 
 
 class NoteAction(Enum):
-    """An action of the user outside the API, by the words of its note."""
+    """Actions of the user outside the API, by the text of the note."""
 
     #: The controllers start.
     START = "controller manager started"
     #: The controllers stop.
     STOP = "controller manager stopped"
-    #: An API server does not answer any more; connections stay open.
+    #: An API server stops answering; connections stay open.
     SILENCE = "the API server is stopped"
     #: It answers again.
     RESUME = "the API server goes on"
 
 
 class RecordedNote(msgspec.Struct, frozen=True):
-    """Something that the user did outside the API."""
+    """An action of the user outside the API."""
 
     #: Seconds since the scenario began.
     t: float
@@ -80,7 +80,7 @@ class RecordedNote(msgspec.Struct, frozen=True):
 
     @property
     def server(self) -> str:
-        """The server that the note is about; empty for the controllers."""
+        """The server in the note; empty for the controllers."""
         server, colon, _ = self.text.partition(": ")
         return server if colon else ""
 
@@ -116,7 +116,7 @@ class RecordedOutcome(msgspec.Struct, frozen=True):
 
 
 Step = UserStep | RecordedNote | RecordedOutcome
-"""One line that the replay reads."""
+"""One line as input of the replay."""
 
 
 class WireScenario(msgspec.Struct, frozen=True):
@@ -134,19 +134,19 @@ class WireScenario(msgspec.Struct, frozen=True):
     calls: tuple[RecordedCall, ...] = ()
     #: Errors of the connection to a server, by the name of the cluster that could not join.
     faults: dict[str, str] = {}
-    #: Number of the recording, which names the objects that its scenarios share.
+    #: Number of the recording, whose scenarios share objects.
     recording: int = 1
 
     @property
     def begins_without_controllers(self) -> bool:
-        """Whether the user starts the controllers, which do not run before."""
+        """True if the user starts the controllers, which do not run before."""
         notes = (each for each in self.steps if isinstance(each, RecordedNote))
         first = next(notes, None)
         return first is not None and first.action is NoteAction.START
 
     @property
     def changes_servers(self) -> bool:
-        """True if servers stop or clusters join and leave, which others on the same servers see."""
+        """True if servers stop or clusters join and leave, which affects other scenarios."""
         return not self.clusters or any(map(_changes_servers, self.steps))
 
 
@@ -157,7 +157,7 @@ def _changes_servers(step: Step) -> bool:
 
 
 _REFUSALS = ("tls: ", "x509: ", "Unauthorized", "orbidden")
-"""Parts of messages about answers of a server; others are about objects of the scenario."""
+"""Parts of messages about answers of a server; other messages concern objects of the scenario."""
 
 
 def read(path: Path) -> WireScenario:
@@ -183,7 +183,7 @@ def read(path: Path) -> WireScenario:
 
 
 def _faults(decoded: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Answers of servers to clusters that could not join: an error of TLS, or a refusal."""
+    """Errors of servers for clusters that could not join: an error of TLS, or a refusal."""
     for each in decoded:
         parts = each.get("path", "").split("/")
         if each["type"] != "write" or parts[-3:-2] != ["federatedclusters"]:

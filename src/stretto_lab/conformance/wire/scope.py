@@ -1,4 +1,4 @@
-"""The objects that belong to a scenario: no others are part of its outcomes."""
+"""The objects that belong to a scenario; only these are part of its outcomes."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ from stretto_lab.conformance.wire.scenario import UserStep, WireScenario
 class ScenarioScope:
     """Namespaces and names that belong to a scenario."""
 
-    #: Namespaces, and names of objects without one; ``None`` for everything.
+    #: Namespaces, and names of cluster-scoped objects; ``None`` for all.
     own: frozenset[str] | None
 
     def shows(self, namespace: str, name: str) -> bool:
@@ -20,11 +20,11 @@ class ScenarioScope:
 
 
 EVERYTHING: Final = ScenarioScope(None)
-"""Every object: the scenario has the servers to itself."""
+"""Every object, for a scenario with exclusive servers."""
 
 
 def scope_of(scenario: WireScenario) -> ScenarioScope:
-    """The namespaces that the user of a scenario writes to, and the user's other objects."""
+    """The namespaces that the user of a scenario writes to, and its cluster-scoped objects."""
     own = set()
     for step in scenario.steps:
         if isinstance(step, UserStep):

@@ -1,6 +1,6 @@
-"""State before a scenario began: objects of the host, clusters that have joined, members.
+"""State before a scenario began: objects of the host, joined clusters, members.
 
-Everything is made by name from the recording; nothing depends on which scenario is replayed.
+Everything is created from the recording; nothing depends on the scenario.
 """
 
 import re
@@ -62,12 +62,12 @@ def settings_of(common: Fields) -> FederationSettings:
 
 
 def set_up(fleet: EmbeddedFleet, common: Fields, clusters: tuple[RecordedCluster, ...]) -> None:
-    """Create everything that was there.
+    """Create the state before the scenario.
 
     Args:
         fleet: an empty host.
-        common: what all scenarios share: kinds, nodes and configurations.
-        clusters: the clusters that had joined.
+        common: common data of all scenarios: kinds, nodes and configurations.
+        clusters: the joined clusters.
     """
     for kind, namespace, name in UNMARKED:
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
@@ -82,7 +82,7 @@ def set_up(fleet: EmbeddedFleet, common: Fields, clusters: tuple[RecordedCluster
 def _add_member(
     fleet: EmbeddedFleet, common: Fields, name: str, cluster: RecordedCluster | None
 ) -> None:
-    """A member with its nodes and kinds; if it has joined, with its FederatedCluster."""
+    """Create a member with its nodes and kinds; a joined one also with its FederatedCluster."""
     named = common["nodes"].get(name) or (equal_nodes(cluster.resources) if cluster else [])
     member = fleet.add_member(name, [node_body(each) for each in named])
     for body in definitions(common):
@@ -98,7 +98,7 @@ def _add_member(
 
 
 def _join(host: Store, common: Fields, cluster: RecordedCluster) -> str:
-    """The FederatedCluster of a cluster that has joined; its uid."""
+    """Create the FederatedCluster of a joined cluster; return its uid."""
     kind, space = FEDERATED_CLUSTER.kind, names.SYSTEM_NAMESPACE
     secret = f"{cluster.name}-secret"
     data = {key: secret_value(key) for key in _KEYS}

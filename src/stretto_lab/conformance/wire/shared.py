@@ -19,7 +19,7 @@ _POD_MEMORY: Final = 64 << 20
 
 
 def kinds_of(common: Fields) -> list[Kind]:
-    """The kinds that the federation of a recording carries."""
+    """The federated kinds of a recording."""
     return [
         Kind(x["group"], x["version"], x["kind"], x["plural"], namespaced=x["namespaced"])
         for x in common["typeConfigs"]
@@ -27,7 +27,7 @@ def kinds_of(common: Fields) -> list[Kind]:
 
 
 def type_config(config: Fields) -> Fields:
-    """A FederatedTypeConfig as the common file describes it."""
+    """A FederatedTypeConfig from its description in the common file."""
     source = {
         "group": config["group"],
         "version": config["version"],
@@ -51,7 +51,7 @@ def type_config(config: Fields) -> Fields:
 
 
 def node_body(node: Fields) -> bytes:
-    """A node as the common file describes it."""
+    """A node from its description in the common file."""
     amounts = node["allocatable"]
     body = {
         "metadata": {"name": node["name"], "labels": node["labels"]},
@@ -66,7 +66,7 @@ def node_body(node: Fields) -> bytes:
 
 
 def equal_nodes(resources: Fields) -> list[Fields]:
-    """Nodes that share the capacity of a cluster whose nodes are not known."""
+    """Nodes that share the capacity of a cluster whose nodes are unknown."""
     count = int(resources.get("schedulableNodes") or 0)
     allocatable = amounts(resources.get("allocatable") or {}, "allocatable")
     shares = {
@@ -85,9 +85,9 @@ def equal_nodes(resources: Fields) -> list[Fields]:
 
 
 def busy_pods(resources: Fields) -> list[Fields]:
-    """Pods that use what pods of other scenarios used in a cluster when a scenario began.
+    """Pods with the capacity that pods of other scenarios used at the start of a scenario.
 
-    Every recorded pod requested 64Mi of memory, so the used memory gives their number.
+    Every recorded pod requested 64Mi of memory, so the used memory determines their number.
     """
     total, free = (amounts(resources.get(x) or {}, x) for x in ("allocatable", "available"))
     used = {name: n - free.get(name, n) for name, n in total.items() if n > free.get(name, n)}
@@ -99,7 +99,7 @@ def busy_pods(resources: Fields) -> list[Fields]:
 
 def _busy_pod(number: int, requests: dict[str, int]) -> Fields:
     texts = {name: format_amount(name, amount) for name, amount in requests.items()}
-    # An API server wants limits of resources that nodes do not share, such as GPUs.
+    # An API server requires limits of exclusive resources, such as GPUs.
     limits = {name: text for name, text in texts.items() if "/" in name}
     resources = {"requests": texts, **({"limits": limits} if limits else {})}
     container = {"name": "main", "image": "none", "resources": resources}
@@ -128,7 +128,7 @@ def api_resource(text: str) -> Fields:
 
 
 def server_controllers(cache: StoreCache) -> list[Reconciler]:
-    """Effects of the recorded API servers of members besides storing objects."""
+    """Controllers for effects of the recorded API servers besides storing objects."""
     return [ProtectionController(cache)]
 
 

@@ -1,4 +1,4 @@
-"""The webhook server of a recording: it answers as the recorded one did."""
+"""The webhook server of a recording, which gives recorded answers."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,14 +11,14 @@ from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 from stretto_lab.conformance.wire.scenario import RecordedCall
 
 HANGS: Final = "hang"
-"""Status of an answer that came after the client had given up."""
+"""Status of an answer that arrived after the client's time limit."""
 
 
 class RecordedWebhooks:
-    """Answers each call as the most similar recorded call was answered."""
+    """Answers each call with the answer of the most similar recorded call."""
 
     def __init__(self, calls: Sequence[RecordedCall], clock: Clock, start: float) -> None:
-        """A server.
+        """Initialize with recorded calls.
 
         Args:
             calls: the recorded calls.
@@ -61,7 +61,7 @@ class ScenarioWebhooks:
     """The webhook servers of scenarios that run at the same time."""
 
     def __init__(self, clock: Clock) -> None:
-        """No scenario.
+        """Start without scenarios.
 
         Args:
             clock: time of the replays.
@@ -70,11 +70,11 @@ class ScenarioWebhooks:
         self._servers = [RecordedWebhooks((), clock, 0.0)]
 
     def add(self, calls: Sequence[RecordedCall], start: float) -> None:
-        """Answer the calls of a scenario that starts at ``start``, too."""
+        """Add the calls of a scenario that starts at ``start``."""
         self._servers.append(RecordedWebhooks(calls, self._clock, start))
 
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-        """The recorded answers; one server says what no server knows."""
+        """The recorded answers; a call that is not recorded gets an error."""
         return [self._server(each).send([each])[0] for each in calls]
 
     def _server(self, call: WebhookCall) -> RecordedWebhooks:
@@ -82,7 +82,7 @@ class ScenarioWebhooks:
 
 
 def _subject(request: Any) -> tuple[Any, ...]:
-    """The object and the cluster that a call is about."""
+    """The object and the cluster of a call."""
     unit = request["schedulingUnit"]
     cluster = (request.get("cluster") or {}).get("metadata", {}).get("name")
     return unit["kind"], unit.get("namespace"), unit["name"], cluster
@@ -93,5 +93,5 @@ def _replicas(request: Any) -> Any:
 
 
 def _text(answer: Any) -> bytes:
-    """The body of an answer; one that was no JSON was recorded as text."""
+    """The body of an answer; an answer that was not JSON was recorded as text."""
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)

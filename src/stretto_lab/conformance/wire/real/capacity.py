@@ -1,4 +1,4 @@
-"""Capacity that was in use when a scenario began: pods on real servers that use as much."""
+"""Capacity in use at the start of a scenario: pods on real servers with the same usage."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,12 +19,12 @@ from stretto_lab.conformance.wire.shared import busy_pods
 def occupied(
     servers: RealServers, clusters: Sequence[RecordedCluster], owner: str
 ) -> Iterator[None]:
-    """Servers with as much in use as the clusters of a scenario had, for the block.
+    """Occupy the recorded capacity of the clusters on servers, for the block.
 
     Args:
         servers: the servers, whose clusters have joined.
         clusters: the clusters as recorded.
-        owner: the scenario, which names the pods.
+        owner: the scenario, whose name the pods get.
 
     Raises:
         TimeoutExpiredError: the host does not report the recorded capacity in time.
@@ -44,7 +44,7 @@ def occupied(
 
 
 def _occupy(servers: RealServers, cluster: RecordedCluster, owner: str) -> Iterator[str]:
-    """Create the pods in one cluster; their paths."""
+    """Create the pods in one cluster; yield their paths."""
     for number, body in enumerate(busy_pods(cluster.resources)):
         metadata = {**body["metadata"], "name": f"{owner}-{number}"}
         create(servers.planes[cluster.name], POD, {**body, "metadata": metadata})

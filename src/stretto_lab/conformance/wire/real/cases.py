@@ -27,20 +27,20 @@ from stretto_lab.conformance.wire.scenario import RecordedOutcome, WireScenario
 from stretto_lab.conformance.wire.scope import scope_of
 
 ALONE: Final = ("bootstrap", "cluster", "restart", "automigration")
-"""Families that were recorded alone: each of their scenarios has the servers to itself."""
+"""Families that were recorded alone; each of their scenarios uses the servers exclusively."""
 AT_ONCE: Final = 6
-"""Scenarios that run at the same time on the same servers; they were recorded likewise."""
+"""Number of scenarios that run in parallel on the same servers, as in the recording."""
 _REFUSED: Final = "the scenario ends: {}"
 
 
 def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
-    """Replay scenarios of one recording on the same servers, several at the same time.
+    """Replay scenarios of one recording on the same servers, several in parallel.
 
-    Those that were recorded alone run alone, after the others, and begin with the capacity in use
-    that their clusters had. Those that change servers run last, each on servers of its own.
+    Scenarios that were recorded alone run alone, after the others, and start with the recorded
+    capacity in use. Scenarios that change servers run last, each on its own servers.
 
     Raises:
-        InputError: a file is no scenario.
+        InputError: a file is not a scenario.
     """
     together, alone, apart = list[Path](), list[Path](), list[Path]()
     for path in paths:
@@ -62,10 +62,10 @@ def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
 
 
 def read_apart(path: Path, clock: Clock) -> Iterator[OutcomeCase]:
-    """Replay a scenario on servers of its own, which it may stop, join and let leave.
+    """Replay a scenario on its own servers, which may stop, join and leave.
 
     Raises:
-        InputError: the file, or what its scenarios share, cannot be read.
+        InputError: the file, or the common file of its scenarios, cannot be read.
     """
     recorded = scenario.read(path)
     with real_servers(common_of(path, recorded.recording), clock) as servers:
@@ -77,10 +77,10 @@ def read_apart(path: Path, clock: Clock) -> Iterator[OutcomeCase]:
 
 
 def read(paths: Sequence[Path], servers: RealServers) -> Iterator[OutcomeCase]:
-    """Replay scenarios on running servers; yields each of their outcomes.
+    """Replay scenarios on running servers; yield each of their outcomes.
 
     Raises:
-        InputError: a file, or what its scenarios share, cannot be read.
+        InputError: a file, or the common file of its scenarios, cannot be read.
     """
     waiting, running = list(reversed(paths)), list[Iterator[OutcomeCase | None]]()
     while waiting or running:
@@ -138,7 +138,7 @@ def _outcomes(
 
 
 def _ended(recorded: WireScenario, number: int, common: Fields, problem: str) -> OutcomeCase:
-    """The case of an outcome that the scenario does not reach: nothing agrees with its problem."""
+    """The case of an outcome that the scenario does not reach, because of a problem."""
     want: Fields = {part: {} for part in PARTS}
     got: Fields = {**want, "source": {"problem": {"message": _REFUSED.format(problem)}}}
     return case_of((f"{recorded.id}-{number}", recorded.family), want, got, common, NO_FACTS)

@@ -20,13 +20,14 @@ _STRANGER: Final = CertificateUser("stranger")
 
 
 class RecordedSecrets:
-    """Values of the secrets of clusters, by the FederatedClusters that name them."""
+    """Values of the secrets of clusters, by the FederatedClusters that refer to them."""
 
     def __init__(self, scenario: WireScenario, planes: Mapping[str, ControlPlane]) -> None:
-        """For the clusters that join in a scenario, and those that have joined before.
+        """Initialize for the clusters that join in a scenario or have joined before.
 
         Args:
-            scenario: the scenario; its faults say which credentials the recorded server refused.
+            scenario: the scenario; its faults determine the credentials that the recorded server
+                refused.
             planes: the servers by name.
         """
         self._planes = planes
@@ -47,7 +48,7 @@ class RecordedSecrets:
         return lambda key: base64.b64encode(_value(key, plane, fault)).decode()
 
     def _note(self, cluster: Fields) -> None:
-        """A FederatedCluster that the user creates."""
+        """Record a FederatedCluster that the user creates."""
         name, spec = cluster["metadata"]["name"], cluster["spec"]
         endpoint = _ENDPOINT.search(spec.get("apiEndpoint", ""))
         if endpoint is not None and endpoint[1] in self._planes:
@@ -56,7 +57,7 @@ class RecordedSecrets:
 
 
 def _value(key: str, plane: ControlPlane, fault: str) -> bytes:
-    """The value of a key for a member; one that leads to the recorded fault."""
+    """The value of a key for a member; with a fault, a value that causes the recorded fault."""
     secrets = plane.credentials
     if key == keys.AUTHORITY:
         is_foreign = "certificate signed by unknown authority" in fault
@@ -68,7 +69,7 @@ def _value(key: str, plane: ControlPlane, fault: str) -> bytes:
 
 
 def _client(plane: ControlPlane, fault: str) -> KeyPair:
-    """A client certificate that the member accepts, unless it is refused in the recording."""
+    """A client certificate that the member accepts, unless the recording refused it."""
     if "Unauthorized" in fault:
         return plane.credentials.foreign_client(_ADMIN)
     return plane.credentials.client(_STRANGER if "orbidden" in fault else _ADMIN)

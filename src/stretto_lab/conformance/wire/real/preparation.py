@@ -1,4 +1,4 @@
-"""What real servers need before a replay: kinds, configurations, nodes, and clusters that join."""
+"""Preparation of real servers for a replay: kinds, configurations, nodes, joining clusters."""
 
 import base64
 from typing import Any, Final
@@ -24,12 +24,12 @@ _CREATED: Final = (201, 409)
 
 
 def prepare_host(plane: ControlPlane, store: Store, common: Fields) -> None:
-    """Create kinds and configurations; most of what the server has created itself stays on it.
+    """Create kinds and configurations; most objects of the server itself are marked to stay on it.
 
     Args:
         plane: the server.
         store: its objects.
-        common: what all scenarios share.
+        common: common data of all scenarios.
     """
     plane.install([*(entry.kind for entry in FEDERATION), *_custom(common)])
     create(plane, NAMESPACE, {"metadata": {"name": names.SYSTEM_NAMESPACE}})
@@ -51,7 +51,8 @@ def prepare_member(plane: ControlPlane, name: str, common: Fields) -> None:
         create(plane, NODE, body)
         path = object_path(NODE, "", body["metadata"]["name"])
         plane.send("PATCH", f"{path}/status", msgspec.json.encode({"status": body["status"]}))
-        # The server taints a new node as not ready; the controller that ends this does not run.
+        # The server taints a new node as not ready; the controller that removes the taint does not
+        # run.
         taints = msgspec.json.encode({"spec": {"taints": body["spec"]["taints"]}})
         plane.send("PATCH", path, taints)
 
@@ -80,7 +81,7 @@ def create(plane: ControlPlane, kind: Kind, body: Fields) -> None:
     """Create an object unless it exists.
 
     Raises:
-        UnreachableError: the server refuses it.
+        UnreachableError: the server refuses the object.
     """
     whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
     path = collection_path(kind, body["metadata"].get("namespace", ""))
@@ -90,7 +91,7 @@ def create(plane: ControlPlane, kind: Kind, body: Fields) -> None:
 
 
 def _custom(common: Fields) -> list[Kind]:
-    """The kinds of a recording that an API server does not have by itself."""
+    """The kinds of a recording that an API server does not serve by default."""
     found = []
     for body in definitions(common):
         spec = body["spec"]

@@ -25,30 +25,30 @@ from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
 from stretto_lab.conformance.wire.shared import kinds_of
 
 LATE: Final = 240.0
-"""Seconds after the recorded time in which an outcome may come about on a busy machine."""
+"""Seconds after the recorded time within which an outcome may occur on a busy machine."""
 AGAIN: Final = 2.0
-"""Seconds after which an outcome that has not come about is compared again."""
+"""Seconds after which a missing outcome is compared again."""
 CALM: Final = 30.0
-"""Seconds after the recorded time within which a state that deviates on purpose may still agree."""
+"""Seconds after the recorded time within which an intended difference may still vanish."""
 Differs = Callable[[RecordedOutcome, Fields], tuple[bool, bool]]
-"""Whether a state differs from the recorded one at all, and whether without a reason."""
+"""Predicates of a state: does it differ from the recorded one at all, and without a reason."""
 
 
 class RealReplay:
     """The steps of one scenario on running servers.
 
-    Unless the scenario changes servers, they may have run other scenarios and may be running some:
-    only its own objects count. What was there before the first step does not count.
+    Unless the scenario changes servers, other scenarios may have run or be running on them: only
+    its own objects count. Objects from before the first step do not count.
     """
 
     def __init__(self, scenario: WireScenario, common: Fields, servers: RealServers) -> None:
-        """Begin now.
+        """Start now.
 
         Args:
             scenario: the scenario.
-            common: what all scenarios share.
+            common: common data of all scenarios.
             servers: the servers, whose clusters have joined; for a scenario that changes servers,
-                those of no other scenario.
+                servers that no other scenario uses.
         """
         self._scenario = scenario
         self._kinds = kinds_of(common)
@@ -61,12 +61,12 @@ class RealReplay:
         servers.webhooks.add(scenario.calls, self._epoch)
 
     def outcomes(self, differs: Differs) -> Iterator[tuple[RecordedOutcome, Fields] | None]:
-        """Each recorded outcome with what is there by then: once it agrees, else a while later.
+        """Each recorded outcome with the state, once they agree or after a time limit.
 
-        ``None`` means that nothing is due: the caller lets the controllers run and asks again.
+        ``None`` means that nothing is due: the caller runs the controllers and continues.
 
         Raises:
-            StrettoError: a server refuses a request that the recorded one accepted.
+            StrettoError: a server refuses a request that the recorded server accepted.
         """
         clock, start = self._servers.clock, self._servers.clock.monotonic()
         for step in self._scenario.steps:
@@ -83,14 +83,14 @@ class RealReplay:
                     while clock.monotonic() < again:
                         yield None
                 yield step, found
-                start = max(start, clock.monotonic() - step.t)  # what is late delays what follows
+                start = max(start, clock.monotonic() - step.t)  # delay the following steps as well
 
     def filled(self, value: Any) -> Any:
-        """A recorded value with its placeholders filled in."""
+        """A recorded value in which placeholders are replaced."""
         return filled(value, self._epoch, address=self._address)
 
     def close(self) -> None:
-        """Delete the namespaces of the scenario, so that its pods leave the nodes to others."""
+        """Delete the namespaces of the scenario, so that its pods free the nodes."""
         for plane in self._servers.planes.values():
             for name in self._scope.own or ():
                 plane.send("DELETE", object_path(NAMESPACE, "", name))
@@ -98,9 +98,9 @@ class RealReplay:
     # ---------------------------------------------------------------- inside
 
     def _ready(self, step: RecordedOutcome, differs: Differs, due: float) -> Fields | None:
-        """The state once it agrees or is too late; ``None`` while the outcome may come about.
+        """The state if it agrees or is too late; ``None`` while the outcome may still occur.
 
-        Caches say when it is worth while to list everything.
+        Caches show when a complete listing is worthwhile.
         """
         late = self._servers.clock.monotonic() - due
         sources = (self._servers.caches, self._servers.lists)
@@ -147,7 +147,7 @@ class RealReplay:
 
 
 def _renewed(body: Fields, present: Fields) -> Fields:
-    """The body of an update with the identity and the version that the object has here."""
+    """The body of an update with the present identity and version of the object."""
     found = present.get("metadata") or {}
     metadata = {key: found[key] for key in ("uid", "resourceVersion") if key in found}
     return {**body, "metadata": {**body["metadata"], **metadata}}

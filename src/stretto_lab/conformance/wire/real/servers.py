@@ -1,8 +1,8 @@
 """A host and the members of a recording on real API servers, with the controllers in this process.
 
-The servers serve the kinds of the recording and have its nodes; the clusters join with the labels
-and taints that they had. Objects that the servers create themselves stay on the host. A member that
-is silenced has a suspended API server: connections stay open, and nothing answers.
+The servers serve the kinds of the recording and have its nodes; the clusters join with their
+recorded labels and taints. Objects that the servers create themselves stay on the host. A silenced
+member has a suspended API server: connections stay open without answers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,9 +28,9 @@ Fields = dict[str, Any]
 WITHIN: Final = 600.0
 """Seconds within which all clusters join, also on a busy machine."""
 CALM: Final = 10.0
-"""Seconds for which the controllers run before a scenario that has the servers to itself."""
+"""Seconds for which the controllers run before a scenario that uses the servers exclusively."""
 THREADS: Final = 2
-"""Threads for joining and leaving, so that a member that does not answer delays no other."""
+"""Threads for joining and leaving, so that a member that does not answer delays no other one."""
 STEP: Final = 0.1
 """Seconds between two steps of the controllers."""
 AGE: Final = 0.5
@@ -39,7 +39,7 @@ _MEMBER: Final = ControlPlaneConfig(
     parts=("kube-controller-manager", "kube-scheduler", "kwok"),
     controllers="*,-persistentvolumeclaim-protection-controller,-node-lifecycle-controller",
 )
-"""The recorded members had no controllers that protect claims or taint nodes."""
+"""The recorded members had no controllers that protect PVCs or taint nodes."""
 
 
 class RealServers:
@@ -53,7 +53,7 @@ class RealServers:
 
         Args:
             planes: the host and the members by name.
-            common: what all scenarios share: kinds, nodes and configurations.
+            common: common data of all scenarios: kinds, nodes and configurations.
             clock: real time.
         """
         #: The servers by name.
@@ -69,7 +69,7 @@ class RealServers:
         preparation.prepare_host(planes[HOST], self.stores[HOST], common)
         for name in self.members:
             preparation.prepare_member(planes[name], name, common)
-        #: The same from the caches of the controllers, which cost no request.
+        #: Their objects from the caches of the controllers, which cost no request.
         self.caches = {name: CachedLists(lambda: self.fleet, name) for name in planes}
         self._settings = settings_of(common)
         self._federation: Federation | None = None
@@ -81,7 +81,7 @@ class RealServers:
 
     @property
     def fleet(self) -> ClusterFleet | None:
-        """What the controllers know; ``None`` while they do not run."""
+        """The fleet of the controllers; ``None`` while they do not run."""
         return self._federation.fleet if self._federation is not None else None
 
     def start(self) -> None:
@@ -97,12 +97,12 @@ class RealServers:
         self._federation = None
 
     def silence(self, name: str) -> None:
-        """Suspend the API server of a member; its lists stay those of this moment."""
+        """Suspend the API server of a member; its lists keep the present state."""
         self.lists[name].freeze()
         self.planes[name]["kube-apiserver"].pause()
 
     def resume(self, name: str) -> None:
-        """Let the API server of a member go on."""
+        """Resume the API server of a member."""
         self.planes[name]["kube-apiserver"].resume()
         self.lists[name].thaw()
 
@@ -110,7 +110,7 @@ class RealServers:
         """Let clusters join, and wait until they are ready.
 
         Raises:
-            TimeoutExpiredError: one is not ready in time.
+            TimeoutExpiredError: a cluster is not ready in time.
         """
         for each in clusters:
             preparation.join(self.planes[HOST], self.planes[each.name], each)
@@ -135,7 +135,7 @@ class RealServers:
                 return False
 
     def step(self) -> None:
-        """Let the controllers do what they have to do, and wait a moment."""
+        """Run one step of the controllers, and wait a moment."""
         if self._federation is not None:
             self._federation.loop.step()
         self.clock.sleep(STEP)
@@ -149,7 +149,7 @@ class RealServers:
 
 @contextmanager
 def real_servers(common: Fields, clock: Clock) -> Iterator[RealServers]:
-    """Start a host and the members of a recording; all at the same time."""
+    """Start a host and the members of a recording, all in parallel."""
     planes = {HOST: ControlPlane()}
     planes |= {name: ControlPlane(_MEMBER) for name in common["clusters"]}
     with ExitStack() as stack, ThreadPoolExecutor(len(planes)) as pool:

@@ -29,17 +29,17 @@ class CachedLists:
     """Lists of a server from the caches of the controllers; they cost no request."""
 
     def __init__(self, fleet: Callable[[], ClusterFleet | None], name: str) -> None:
-        """For a server.
+        """Initialize for a server.
 
         Args:
-            fleet: returns what the controllers know; ``None`` while they do not run.
+            fleet: returns the fleet of the controllers; ``None`` while they do not run.
             name: name of the server.
         """
         self._fleet = fleet
         self._name = name
 
     def list(self, kind: Kind) -> Listing:
-        """The objects of a kind that have been read; none of a server that is not connected."""
+        """The cached objects of a kind; empty for a server that is not connected."""
         fleet = self._fleet()
         if fleet is None:
             return Listing([], 0)
@@ -51,17 +51,17 @@ class CachedLists:
 class RecentLists:
     """Lists of a server that are at most some seconds old.
 
-    An outcome is compared again and again until it comes about, and several replays do so at the
-    same time: each kind is listed once for all of them.
+    An outcome is compared repeatedly until it occurs, and several replays do this in parallel: each
+    kind is listed once for all of them.
     """
 
     def __init__(self, store: Store, clock: Clock, age: float) -> None:
-        """Nothing has been listed.
+        """Start without lists.
 
         Args:
             store: the server.
             clock: time.
-            age: seconds after which a list is made again.
+            age: seconds after which a list is repeated.
         """
         self._store = store
         self._clock = clock
@@ -78,11 +78,11 @@ class RecentLists:
         return found[1]
 
     def freeze(self) -> None:
-        """Make all lists once more, and then none until the server answers again."""
+        """Repeat all lists once, and keep them until the server answers again."""
         for kind in tuple(self._lists):
             self._lists[kind] = self._clock.monotonic(), self._store.list(kind)
         self._is_frozen = True
 
     def thaw(self) -> None:
-        """The server answers again."""
+        """Repeat lists again, because the server answers."""
         self._is_frozen = False

@@ -1,1 +1,1 @@
-"""Rules that explain why an outcome differs from the recorded one."""
+"""Rules that explain differences between an outcome and the recorded one."""

@@ -1,6 +1,6 @@
 """Differences that come from the recording itself: its environment, and its omissions.
 
-As every rule, these look at one differing object of an outcome and never at the name of a scenario.
+Like every rule, these read one differing object of an outcome and never the name of a scenario.
 """
 
 from typing import Any, Final
@@ -20,13 +20,13 @@ _CLUSTER_REASONS: Final = frozenset(
         "clusterAPIResourcesChanged:false",
     }
 )
-"""Reasons that a change of a cluster can have, also one by another recorded scenario."""
+"""Reasons that a change of a cluster can cause, also a change by another recorded scenario."""
 _NEAR: Final = 4
-"""Replicas that other scenarios can move between clusters: one, or the total divided by this."""
+"""Divisor of the total: replicas that other scenarios can move between clusters, at least one."""
 
 
 def _ended_objects(found: Difference) -> bool:
-    """An object is shown until it has ended; its end is written by other controllers."""
+    """True for an object that is recorded until another controller has ended it."""
     if found.part != "members" or found.got is not None:
         return False
     if (found.want or {}).get("terminating"):
@@ -37,32 +37,32 @@ def _ended_objects(found: Difference) -> bool:
 
 
 def _left_namespaces(found: Difference) -> bool:
-    """Another scenario has left its namespace on the host."""
+    """True for a namespace of another scenario on the host."""
     own, name = found.facts.own, found.name
     is_space = found.part == "federated" and name.endswith(_SPACES) and found.got is None
     return is_space and own is not None and name.removesuffix(_SPACES) not in own
 
 
 def _unrecorded_join(found: Difference) -> bool:
-    """The writes of a cluster's bootstrap token are not in the recording."""
+    """True for writes of a cluster's bootstrap token, which are not recorded."""
     space = f"{_SPACE}{names.SYSTEM_NAMESPACE}"
     return (found.part, found.name, found.want) == ("members", space, None)
 
 
 def _deferred_in_turn(found: Difference) -> bool:
-    """KubeAdmiral writes and removes the annotation in turn on each event of a cluster."""
+    """True for an annotation that KubeAdmiral alternately writes and removes on cluster events."""
     return found.part == "federated" and found.agrees_without(_REASONS) and _reasons_agree(found)
 
 
 def _reasons_agree(found: Difference) -> bool:
-    """True if reasons that have other causes than changes of clusters are equal."""
+    """True if reasons that changes of clusters do not cause are equal."""
     shown = (set((each.get(_REASONS) or "").split("; ")) for each in (found.want, found.got))
     want, got = (each - {""} for each in shown)
     return want ^ got <= _CLUSTER_REASONS
 
 
 def _unready(found: Difference) -> bool:
-    """KubeAdmiral marks objects of an unready cluster when another event triggers the check."""
+    """True for objects of an unready cluster that KubeAdmiral marks only on another event."""
     if found.part != "federated" or not found.agrees_without("clusters", "propagated"):
         return False
     shown, ours = (each.get("clusters") or {} for each in (found.want, found.got))
@@ -74,10 +74,10 @@ def _unready(found: Difference) -> bool:
 
 
 def _capacity_in_use(found: Difference) -> bool:
-    """The placement follows free capacity, which other recorded scenarios used meanwhile.
+    """True for a placement by free capacity, which other recorded scenarios used meanwhile.
 
-    Where capacity chooses clusters, their number is the recorded one; where it weighs them, no
-    share is far from the recorded one. The total is the same in any case.
+    If capacity selects clusters, their number must be the recorded one; if it weighs them, each
+    share must be near the recorded one. The total must be equal in any case.
     """
     if found.part != "federated" or not _same_but_placement(found):
         return False
@@ -140,4 +140,4 @@ CIRCUMSTANCES: Final = (
         _capacity_in_use,
     ),
 )
-"""All rules; the first that explains a difference counts."""
+"""All rules; the first that explains a difference applies."""

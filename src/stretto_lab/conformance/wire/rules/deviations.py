@@ -1,7 +1,7 @@
 """Intended differences from KubeAdmiral, each with its reason.
 
-A rule looks at one differing object of an outcome and never at the name of a scenario. Where a rule
-explains a federated object, it explains the objects of members and the status of the source too.
+A rule reads one differing object of an outcome and never the name of a scenario. A rule that
+explains a federated object also explains the objects of members and the status of the source.
 """
 
 from typing import Any, Final
@@ -19,9 +19,9 @@ _REFUSED: Final = frozenset({"CreationFailed", "UpdateFailed"})
 
 
 def _status_of_every_kind(item: Difference) -> bool:
-    """KubeAdmiral leaves the defaults of the server: zeros.
+    """True for a status that KubeAdmiral leaves at the server's defaults: zeros.
 
-    It aggregates no DaemonSet, and a StatefulSet only if exactly one cluster has it.
+    It does not aggregate DaemonSets, and StatefulSets only in exactly one cluster.
     """
     kind = item.name.partition("/")[0]
     if item.part != "source" or not item.got or any((item.want or {}).values()):
@@ -39,7 +39,7 @@ def _adds_up(item: Difference) -> bool:
 
 
 def _jobs_reach_members(item: Difference) -> bool:
-    """The recorded members refuse Jobs for labels that the host's server has added."""
+    """True for Jobs that the recorded members refuse because of labels of the host's server."""
     if item.part != "federated" or not item.name.endswith("-jobs.batch"):
         return False
     if not item.agrees_without("clusters", "propagated"):
@@ -49,7 +49,7 @@ def _jobs_reach_members(item: Difference) -> bool:
 
 
 def _job_end(item: Difference) -> bool:
-    """The recorded host refuses the end of a Job, so its status stays at an earlier moment."""
+    """True for the end of a Job, which the recorded host refuses, so that its status is older."""
     if item.part != "source" or not item.name.startswith("Job/") or not item.want or not item.got:
         return False
     want, got = _counts(item.want), _counts(item.got)
@@ -63,7 +63,7 @@ def _counts(status: Any) -> dict[str, int]:
 
 
 def _deleted_policy(item: Difference) -> bool:
-    """KubeAdmiral keeps the differences of an override policy that does not exist any more."""
+    """True for overrides of a deleted override policy, which KubeAdmiral keeps."""
     if item.part != "federated" or not item.agrees_without("overrides", "pending", "synced"):
         return False
     before, after = (dict(each.get("overrides") or {}) for each in (item.want, item.got))
@@ -72,7 +72,7 @@ def _deleted_policy(item: Difference) -> bool:
 
 
 def _opt_out(item: Difference) -> bool:
-    """KubeAdmiral moves the annotation to a place that it does not read."""
+    """True for the opt-out annotation, which KubeAdmiral moves to a place that it does not read."""
     if item.part != "federated" or item.name not in item.facts.opted_out:
         return False
     is_placed = _NAMESPACES in ((item.want or {}).get("placements") or {})
@@ -81,7 +81,7 @@ def _opt_out(item: Difference) -> bool:
 
 
 def _host_namespaces(item: Difference) -> bool:
-    """KubeAdmiral never syncs the objects of namespaces that every cluster has, and places one."""
+    """True for objects in namespaces of every cluster, which KubeAdmiral does not sync."""
     want, got, space = item.want or {}, item.got or {}, item.name.removesuffix(_SPACES)
     is_own = space.startswith("kube-") or space in ("default", names.SYSTEM_NAMESPACE)
     is_shown = item.part == "federated" and item.name.endswith(_SPACES) and is_own
@@ -90,7 +90,7 @@ def _host_namespaces(item: Difference) -> bool:
 
 
 def _profile_appears(item: Difference) -> bool:
-    """KubeAdmiral reads a missing profile again with back-off only."""
+    """True for a missing profile, which KubeAdmiral reads again only with back-off."""
     if item.part != "federated" or not item.want or not item.got:
         return False
     waited = waits_for_scheduler(item.want) and item.name in item.facts.waited
@@ -98,7 +98,7 @@ def _profile_appears(item: Difference) -> bool:
 
 
 def _reported_generation(item: Difference) -> bool:
-    """The generation of a Deployment counts the writes of annotations that report placements."""
+    """True for the generation of a Deployment, which counts reports of placements."""
     is_shown = item.part == "source" and item.name.startswith("Deployment/")
     if not is_shown or not item.agrees_without("observedGeneration"):
         return False
@@ -106,7 +106,7 @@ def _reported_generation(item: Difference) -> bool:
 
 
 def _held_autoscaler(item: Difference) -> bool:
-    """KubeAdmiral places an autoscaler in the moment before its workload is federated."""
+    """True for an autoscaler that KubeAdmiral places before its workload is federated."""
     if item.part != "federated" or not item.agrees_without("placements"):
         return False
     groups = item.got.get("pending") or [[]]
@@ -160,11 +160,11 @@ DEVIATIONS: Final = (
         _reported_generation,
     ),
 )
-"""All rules; the first that explains a difference counts."""
+"""All rules; the first that explains a difference applies."""
 
 
 def rule_of(item: Difference) -> str | None:
-    """The name of the rule that explains a difference; ``None`` if no rule does."""
+    """The name of the rule that explains a difference; ``None`` without one."""
     rules = (*CIRCUMSTANCES, *DEVIATIONS)
     found = next((each.name for each in rules if each.explains(item)), None)
     if found is not None or item.part == "federated":

@@ -1,4 +1,4 @@
-"""One differing part of an outcome, as rules of deviations read it."""
+"""One differing part of an outcome, as input of rules."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class OutcomeView(Protocol):
 
     @property
     def facts(self) -> ReplayFacts:
-        """What the replay knows."""
+        """Facts of the replay."""
         ...
 
 
@@ -44,7 +44,7 @@ class Difference:
     part: str
     #: Name of the federated object, or kind and name such as ``Deployment/web``.
     name: str
-    #: The recorded value; ``None`` if the object is not there.
+    #: The recorded value; ``None`` for an absent object.
     want: Any
     #: The value of the replay.
     got: Any
@@ -57,21 +57,21 @@ class Difference:
 
     @property
     def field(self) -> str:
-        """Its place in the outcome."""
+        """Its path in the outcome."""
         return ".".join(each for each in (self.part, self.cluster, self.name) if each)
 
     @property
     def facts(self) -> ReplayFacts:
-        """What the replay knows."""
+        """Facts of the replay."""
         return self.outcome.facts
 
     def changed(self) -> set[str]:
-        """The members that differ; a missing value has none."""
+        """The differing members; empty for a missing value."""
         before, after = self.want or {}, self.got or {}
         return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
     def agrees_without(self, *keys: str) -> bool:
-        """True if both values exist and differ in these members only."""
+        """True if both values exist and differ only in these members."""
         both = isinstance(self.want, dict) and isinstance(self.got, dict)
         return both and self.changed() <= set(keys)
 
@@ -86,7 +86,7 @@ class Difference:
 
 
 def source_of(federated: str, kinds: Mapping[str, str]) -> str:
-    """The source of a federated object, such as ``Deployment/web``; empty if it is not known."""
+    """The source of a federated object, such as ``Deployment/web``; empty if unknown."""
     for suffix, kind in kinds.items():
         if federated.endswith(f"-{suffix}"):
             return f"{kind}/{federated.removesuffix(f'-{suffix}')}"
@@ -117,7 +117,7 @@ class Deviation:
 
     #: Name in reports.
     name: str
-    #: Why Stretto differs.
+    #: Reason of the difference.
     reason: str
     #: True if it explains a difference.
     explains: Callable[[Difference], bool]

@@ -1,4 +1,4 @@
-"""Facts about clusters and objects of a replay at an outcome, for the rules of deviations."""
+"""Facts about clusters and objects of a replay at an outcome, as input of rules."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,7 +19,7 @@ from stretto.federation.problems import ObjectProblemError
 class ReplayFacts(msgspec.Struct, frozen=True):
     """Facts about federated objects, by name, and about clusters.
 
-    Recorded scenarios ran up to seven at a time on the same clusters, so the free capacity at the
+    Recorded scenarios ran up to seven in parallel on the same clusters, so the free capacity at the
     moment of a decision is not part of a recording.
     """
 
@@ -29,7 +29,7 @@ class ReplayFacts(msgspec.Struct, frozen=True):
     chosen: frozenset[str] = frozenset()
     #: Namespaces that an annotation keeps on the host.
     opted_out: frozenset[str] = frozenset()
-    #: Objects that name an override policy that does not exist.
+    #: Objects with a label of an override policy that does not exist.
     without_policy: frozenset[str] = frozenset()
     #: Objects that waited for the scheduler at an earlier outcome.
     waited: frozenset[str] = frozenset()
@@ -44,10 +44,10 @@ NO_FACTS: Final = ReplayFacts()
 
 
 class FactCollector:
-    """Collects the facts of one replay: what was once true of a decision stays a fact."""
+    """Collects the facts of one replay; a fact about a decision is kept."""
 
     def __init__(self, own: frozenset[str] | None) -> None:
-        """Start without facts; ``own`` are the namespaces and names of the scenario."""
+        """Start without facts; ``own`` contains the namespaces and names of the scenario."""
         self._facts = ReplayFacts(own=own)
 
     def at(self, fleet: ClusterFleet | None, federated: Mapping[str, Any]) -> ReplayFacts:
@@ -55,7 +55,7 @@ class FactCollector:
 
         Args:
             fleet: the fleet; ``None`` while the controllers are stopped.
-            federated: the federated objects of the replay, as outcomes show them.
+            federated: the federated objects of the replay, in the form of outcomes.
         """
         known = self._facts
         if fleet is not None:
@@ -73,7 +73,7 @@ class FactCollector:
 
 
 def _by_capacity(fleet: ClusterFleet) -> tuple[frozenset[str], frozenset[str]]:
-    """Objects whose weights follow the free capacity now, and those whose clusters do."""
+    """Objects weighted by the present free capacity, and objects whose clusters depend on it."""
     finder = PolicyFinder(fleet)
     weighed, chosen = set(), set()
     for item in everything(fleet):
@@ -108,7 +108,7 @@ def _opted_out(fleet: ClusterFleet) -> frozenset[str]:
 
 
 def _without_policy(fleet: ClusterFleet) -> frozenset[str]:
-    """Objects that name an override policy that does not exist."""
+    """Objects with a label of an override policy that does not exist."""
     policies = (
         (names.OVERRIDE_POLICY, fleet.host.follow_synced(OVERRIDE_POLICY.kind), True),
         (
