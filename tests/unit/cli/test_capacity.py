@@ -18,6 +18,9 @@ WEB = "examples/capacity/web.yaml"
         ((WEB, "--add", "node-b"), 2, "NODE=N"),
         ((WEB, "--add", "node-b=0"), 2, "--add: got 'node-b=0', expected NODE=N, with a number N"),
         ((WEB, "--add", "node-b=9999999"), 2, "N of 1..1,000,000"),
+        ((WEB, "--buy", "100001"), 2, "'--buy': 100001 is not in the range 1<=x<=100000"),
+        ((WEB, "--compact", "1001"), 2, "'--compact': 1001 is not in the range 0<=x<=1000"),
+        ((WEB, "--most", "1000001"), 2, "'--most': 1000001 is not in the range 1<=x<=1000000"),
     ],
 )
 def test_bad_options_are_named(words: tuple[str, ...], code: int, said: str) -> None:

@@ -62,6 +62,12 @@ def test_a_report_that_no_machine_can_make_hides_no_other_node() -> None:
     assert next(row.cpu for row in pool_use(found) if row.node == "liar") is None
 
 
+@pytest.mark.parametrize(("said", "shown"), [("-2", 0), ("1e6", 10**9), ("1000001", None)])
+def test_use_is_shown_as_the_scheduler_reads_it(said: str, shown: int | None) -> None:
+    found = [record(NODE, make_node("n", cpu="4")), report("n", said)]
+    assert [row.cpu for row in node_use(found)] == [shown]
+
+
 def test_a_pod_has_the_level_in_which_it_is_measured() -> None:
     assert [(row.name, row.cpu, row.level) for row in pod_use(RECORDS)] == [
         ("default/p", 1000, "shared_cores")

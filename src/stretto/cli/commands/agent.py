@@ -50,7 +50,7 @@ def agent(common: CommandContext, opts: AgentOptions) -> None:
     if opts.tasks and opts.once:
         expected = "no --once, which prints what is measured"
         raise InputError("--tasks", "--once", expected, "remove one of the two")
-    if opts.node:
+    if opts.node is not None:
         dns_subdomain(opts.node, "--node")
     if opts.tasks:
         run_tasks(common, opts)

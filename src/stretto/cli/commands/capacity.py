@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -22,6 +22,13 @@ from stretto.cli.sources.states import (
 
 if TYPE_CHECKING:
     from stretto.sim.fitting.trials import FitAnswer, FitQuestion, FitReport
+
+MOST_BOUGHT: Final = 100_000
+"""Pods for which nodes are bought at most: each is placed, in about 2 ms and 30 kB."""
+MOST_SEEDS: Final = 1_000
+"""Orders of removal at most: each places all running pods several times."""
+MOST_PODS: Final = 1_000_000
+"""Pods that are counted at most."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +79,20 @@ class CapacityOptions(StateOptions):
 )
 @click.option(
     "--buy",
-    type=options.WholeRange(1),
+    type=options.WholeRange(1, MOST_BOUGHT),
     metavar="N",
     help="Show how many nodes of each kind would be enough for N pods.",
 )
 @click.option(
     "--compact",
-    type=options.WholeRange(0),
+    type=options.WholeRange(0, MOST_SEEDS),
     default=0,
     metavar="SEEDS",
     help="Show how few of the nodes hold the running pods, over this many orders of removal.",
 )
 @click.option(
     "--most",
-    type=options.WholeRange(1),
+    type=options.WholeRange(1, MOST_PODS),
     default=1000,
     show_default=True,
     metavar="N",
@@ -133,7 +140,7 @@ def _others(question: "FitQuestion", opts: CapacityOptions) -> "Iterator[FitAnsw
     from stretto.sim.fitting import trials
     from stretto.sim.fitting.changes import NodeChange
 
-    for name in opts.lose:
+    for name in dict.fromkeys(opts.lose):
         yield trials.fit(question, NodeChange(lost=frozenset([name])), f"without {name}")
     for text in opts.add:
         name, _, count = text.rpartition("=")

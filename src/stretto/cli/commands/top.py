@@ -50,8 +50,9 @@ class TopOptions(StateOptions):
 def top(common: CommandContext, opts: TopOptions) -> None:
     """Show the use that node agents report: of nodes, pods, or pools by QoS level.
 
-    The busiest nodes come first. A node without an agent, or with an old report, has no use. Pods
-    have their requests and the level in which they are measured; use is reported by level.
+    The busiest nodes come first. A node without a report has no use; `measured` is the time of the
+    last one. Pods have their requests and the level in which they are measured; use is reported by
+    level.
     """
     from stretto.base.clock import WallClock
 

@@ -1,6 +1,7 @@
 """Measured use of nodes, pods and best-effort pools, from the reports of node agents."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -11,10 +12,13 @@ from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
 from stretto.api.wire.quantity import Quantity, amount
 from stretto.base.errors import InputError
+from stretto.state.nodes.reports import MOST_CPU, MOST_MEMORY
 from stretto.stores.store import Record
 
-CPU = "cpu"
-MEMORY = "memory"
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+MOST_USE: Final = {CPU: MOST_CPU, MEMORY: MOST_MEMORY}
+"""Largest use of a machine by resource; a larger measurement is invalid."""
 
 
 class NodeUseRow(msgspec.Struct, frozen=True):
@@ -167,10 +171,14 @@ def _amounts(usage: Usage | None) -> tuple[int | None, int | None]:
 
 
 def _measured(resource: str, stated: Quantity | None) -> int | None:
-    """Amount of a measurement; ``None`` if it is absent or larger than any machine."""
+    """Amount of a measurement as the scheduler reads it.
+
+    It is ``None`` if it is absent or larger than any machine; a negative amount is 0.
+    """
     if stated is None:
         return None
     try:
-        return amount(resource, stated, resource)
+        found = amount(resource, stated, resource)
     except InputError:
         return None
+    return max(found, 0) if found <= MOST_USE[resource] else None

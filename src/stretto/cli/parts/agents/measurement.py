@@ -27,8 +27,8 @@ ONCE_S: Final = 0.5
 class MeasureOptions:
     """Options of an agent that measures."""
 
-    #: Name of the node; empty for the host name.
-    node: str
+    #: Name of the node; ``None`` for the host name.
+    node: str | None
     #: Whether one report is printed and nothing is written.
     once: bool
     #: Format of the report: ``json`` or ``yaml``.
@@ -54,7 +54,7 @@ class MeasureOptions:
 
 
 _OPTIONS: Final = (
-    click.option("--node", default="", metavar="NAME", help="Name of the node [host name]."),
+    click.option("--node", metavar="NAME", help="Name of the node [host name]."),
     click.option("--once", is_flag=True, help="Print one report and write nothing."),
     click.option(
         "-o",
