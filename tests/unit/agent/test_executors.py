@@ -313,7 +313,7 @@ def test_an_executor_survives_its_agent_and_subscribes_again(tmp_path: Path) -> 
 
 
 def test_a_restarted_agent_starts_an_executor_that_it_had_not_stored(tmp_path: Path) -> None:
-    TaskFiles(tmp_path).save(TaskRecord("f", framework(), task("t", "exec sleep 60")))
+    TaskFiles(tmp_path).records.save(TaskRecord("f", framework(), task("t", "exec sleep 60")))
 
     async def act(bench: AgentBench) -> None:
         await bench.subscribe()

@@ -96,7 +96,7 @@ def test_a_restarted_agent_learns_how_a_task_ended_in_between(tmp_path: Path) ->
         job.cancel()
 
     asyncio.run(start_only())
-    (stored,) = TaskFiles(tmp_path).tasks()
+    (stored,) = TaskFiles(tmp_path).records.all()
     assert run(tmp_path, stored)[-1].message == "Command exited with status 7"
 
 
@@ -160,7 +160,7 @@ def test_updates_are_sent_in_order_until_each_is_acknowledged(tmp_path: Path) ->
 
     asyncio.run(main())
     assert sent == ["TASK_RUNNING", "TASK_FINISHED"]
-    assert list(files.tasks()) == []
+    assert list(files.records.all()) == []
 
 
 def test_a_jump_of_the_clock_neither_loses_nor_reorders_updates(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_jump_of_the_clock_neither_loses_nor_reorders_updates(tmp_path: Path) 
 
 def test_a_task_that_cannot_be_stored_on_a_full_disk_fails(tmp_path: Path) -> None:
     made, sent = record("true"), []
-    place = TaskFiles(tmp_path).place(made)
+    place = TaskFiles(tmp_path).records.place(made)
     place.mkdir(parents=True)
     (place / "task.new").symlink_to("/dev/full")
 
@@ -214,7 +214,7 @@ def test_a_task_whose_agent_dies_while_it_is_killed_is_killed(tmp_path: Path) ->
 
     made.task["kill_policy"] = {"grace_period": {"nanoseconds": 100_000_000}}
     asyncio.run(kill_only())
-    (stored,) = TaskFiles(tmp_path).tasks()
+    (stored,) = TaskFiles(tmp_path).records.all()
     assert run(tmp_path, stored)[-1].state == "TASK_KILLED"
 
 
@@ -229,7 +229,7 @@ def test_a_task_whose_agent_died_before_it_reported_the_start_is_running(tmp_pat
         job.cancel()
 
     asyncio.run(start_only())
-    (stored,) = TaskFiles(tmp_path).tasks()
+    (stored,) = TaskFiles(tmp_path).records.all()
     stored.queue({"status": {"state": "TASK_STARTING"}, "uuid": "u"})
     assert [each.state for each in run(tmp_path, stored)] == ["TASK_RUNNING", "TASK_FINISHED"]
 
@@ -242,10 +242,10 @@ def test_the_statuses_of_a_task_on_a_drained_agent_have_the_reason(tmp_path: Pat
 
 def test_a_stored_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     files, made = TaskFiles(tmp_path), record("true")
-    files.save(made)
-    (files.place(made) / "task.json").write_text("{")
+    files.records.save(made)
+    (files.records.place(made) / "task.json").write_text("{")
     with pytest.raises(InputError, match=r"task\.json.*remove the file"):
-        list(files.tasks())
+        list(files.records.all())
 
 
 def test_lists_of_resources_and_attributes_are_read() -> None:

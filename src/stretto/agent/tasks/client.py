@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
@@ -31,18 +32,8 @@ class MasterClient:
             OSError: the master cannot be reached.
             MasterError: the master refuses the message.
         """
-        async with asyncio.timeout(TIMEOUT):
-            reader, writer = await self._connect()
-            try:
-                body = msgspec.json.encode(message)
-                writer.write(self._head(f"/master/mesos.internal.{name}", body) + body)
-                await writer.drain()
-                status, headers = await _read_head(reader)
-                if status != 202:
-                    text = await reader.read(int(headers.get("content-length", "0")))
-                    raise MasterError(f"{name}: {status} {text.decode(errors='replace')}")
-            finally:
-                writer.close()
+        async with self._sent(f"/master/mesos.internal.{name}", name, message, 202):
+            pass
 
     async def messages(self, name: str, message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Open the stream with a registration; yield messages until it ends.
@@ -51,20 +42,37 @@ class MasterClient:
             OSError: the master cannot be reached.
             MasterError: the master refuses the registration.
         """
-        async with asyncio.timeout(TIMEOUT):
-            reader, writer = await self._connect()
-        try:
-            body = msgspec.json.encode({"name": name, "message": message})
-            writer.write(self._head("/api/v1/agent", body) + body)
-            await writer.drain()
-            status, headers = await _read_head(reader)
-            if status != 200:
-                text = await reader.read(int(headers.get("content-length", "0")))
-                raise MasterError(f"{status} {text.decode(errors='replace')}")
+        document = {"name": name, "message": message}
+        async with self._sent("/api/v1/agent", name, document, 200) as reader:
             records = RecordReader()
             while chunk := await _read_chunk(reader):
                 for record in records.feed(chunk):
                     yield msgspec.json.decode(record)
+
+    @asynccontextmanager
+    async def _sent(
+        self, path: str, name: str, document: dict[str, Any], accepted: int
+    ) -> AsyncIterator[asyncio.StreamReader]:
+        """Send a document; yield the body of the answer.
+
+        Args:
+            path: path of the request.
+            name: name of the message, for errors.
+            document: the body of the request.
+            accepted: status of an answer that accepts it.
+        """
+        async with asyncio.timeout(TIMEOUT):
+            reader, writer = await self._connect()
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                body = msgspec.json.encode(document)
+                writer.write(self._head(path, body) + body)
+                await writer.drain()
+                status, headers = await _read_head(reader)
+                if status != accepted:
+                    text = await reader.read(int(headers.get("content-length", "0")))
+                    raise MasterError(f"{name}: {status} {text.decode(errors='replace')}")
+            yield reader
         finally:
             writer.close()
 

@@ -62,7 +62,7 @@ class TaskLedger:
         """
         for record in records:
             record.deliver()
-            self._files.save(record)
+            self._files.records.save(record)
 
     def report(self, record: TaskRecord, status: RunStatus) -> None:
         """Report the state of a task."""

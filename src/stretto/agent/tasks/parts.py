@@ -6,13 +6,14 @@ from stretto.agent.tasks.commands import CommandTasks
 from stretto.agent.tasks.containers.container import ContainerTools
 from stretto.agent.tasks.containers.volumes import Volumes
 from stretto.agent.tasks.executors.api import AgentSide, ExecutorApi
-from stretto.agent.tasks.executors.records import ExecutorFiles
+from stretto.agent.tasks.executors.records import executor_records
 from stretto.agent.tasks.executors.table import Executors, ExecutorTools
 from stretto.agent.tasks.jobs import Jobs
 from stretto.agent.tasks.ledger import TaskLedger
 from stretto.agent.tasks.records import Key, TaskFiles
 from stretto.agent.tasks.runs import RunTools
 from stretto.agent.tasks.settings import TaskAgentSettings
+from stretto.agent.tasks.storage import AgentFiles
 from stretto.agent.tasks.updates import UpdateWriter
 from stretto.agent.tasks.work import AgentWork
 from stretto.base.rng import Rng
@@ -34,7 +35,7 @@ class AgentParts(NamedTuple):
     """The parts of an agent."""
 
     #: The work directory.
-    files: TaskFiles
+    files: AgentFiles
     #: Persistent volumes.
     volumes: Volumes
     #: Tasks and executors.
@@ -51,7 +52,7 @@ def assemble(settings: TaskAgentSettings, agent: AgentContext, rng: Rng, jobs: J
     ledger = TaskLedger(files, UpdateWriter(agent.now, rng), agent.post, jobs)
     commands = CommandTasks(ledger, RunTools(files, containers), jobs, agent.executor_ended)
     tools = ExecutorTools(
-        ExecutorFiles(settings.work_dir),
+        executor_records(settings.work_dir),
         containers,
         settings.executors,
         settings.address,
@@ -60,4 +61,9 @@ def assemble(settings: TaskAgentSettings, agent: AgentContext, rng: Rng, jobs: J
     )
     executors = Executors(ledger, tools, jobs, agent.executor_ended)
     work = AgentWork(files, ledger, commands, executors)
-    return AgentParts(files, volumes, work, ExecutorApi(executors, ledger, agent, jobs, rng))
+    return AgentParts(
+        AgentFiles(settings.work_dir),
+        volumes,
+        work,
+        ExecutorApi(executors, ledger, agent, jobs, rng),
+    )

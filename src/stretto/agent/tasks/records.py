@@ -1,17 +1,14 @@
-"""The state of an agent on disk: its id, and each task with its process and updates."""
+"""The stored record of a task, with its process and its updates, and the files of tasks."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import msgspec
 
-from stretto.base.errors import InputError
+from stretto.agent.tasks.storage import RecordFolder
 from stretto.offers.master.state.tasks import TERMINAL
 from stretto.offers.messages.schema import Message
 
-R = TypeVar("R")
 Key: TypeAlias = tuple[str, str]
 """Ids of a framework and of one of its tasks or executors."""
 REMEMBERED: Final = 32
@@ -93,6 +90,11 @@ class TaskRecord(msgspec.Struct):
         return self.framework_id, self.task_id
 
     @property
+    def folder(self) -> tuple[str, ...]:
+        """Names of its directory below that of all tasks."""
+        return self.key
+
+    @property
     def agent_id(self) -> str:
         """Id of the agent on which the task was launched."""
         value: str = self.task["agent_id"]["value"]
@@ -117,88 +119,22 @@ class TaskRecord(msgspec.Struct):
 
 
 class TaskFiles:
-    """The work directory of an agent."""
+    """Tasks in the work directory of an agent."""
 
     def __init__(self, directory: Path) -> None:
         """Use a directory, created on the first write."""
-        self._directory = directory
-
-    def agent_id(self) -> str | None:
-        """The id of this agent; None if it has never registered."""
-        path = self._directory / "agent_id"
-        return path.read_text().strip() if path.exists() else None
-
-    def save_agent_id(self, agent_id: str) -> None:
-        """Store the id of this agent."""
-        write_file(self._directory / "agent_id", agent_id.encode())
-
-    def forget_agent(self) -> None:
-        """Delete the agent id, because the master has removed this agent."""
-        (self._directory / "agent_id").unlink(missing_ok=True)
+        #: The records; a record is deleted after its last update was acknowledged.
+        self.records = RecordFolder(directory / "tasks", TaskRecord, STATE, 2)
 
     def sandbox(self, record: TaskRecord) -> Path:
-        """The working directory of a task."""
-        return self.place(record) / "sandbox"
+        """Return the working directory of a task."""
+        return self.records.place(record) / "sandbox"
 
     def exit_file(self, record: TaskRecord) -> Path:
-        """File of the exit status of a task's process."""
-        return self.place(record) / "exit"
-
-    def resources(self) -> list[Message]:
-        """Reservations and volumes that the master has told the agent to store."""
-        path = self._directory / "resources.json"
-        found: list[Message] = msgspec.json.decode(path.read_bytes()) if path.exists() else []
-        return found
-
-    def save_resources(self, resources: list[Message]) -> None:
-        """Store reservations and volumes."""
-        write_file(self._directory / "resources.json", msgspec.json.encode(resources))
+        """Return the file of the exit status of a task's process."""
+        return self.records.place(record) / "exit"
 
     def prepare(self, record: TaskRecord) -> None:
         """Store a new task; remove the exit status of an earlier task with its id."""
         self.exit_file(record).unlink(missing_ok=True)
-        self.save(record)
-
-    def save(self, record: TaskRecord) -> None:
-        """Store a task."""
-        write_file(self.place(record) / STATE, msgspec.json.encode(record))
-
-    def forget(self, record: TaskRecord) -> None:
-        """Delete the record of a task whose last update was acknowledged; its sandbox stays."""
-        (self.place(record) / STATE).unlink(missing_ok=True)
-
-    def tasks(self) -> Iterator[TaskRecord]:
-        """Stored tasks."""
-        for path in sorted(self._directory.glob(f"tasks/*/*/{STATE}")):
-            yield read_record(path, TaskRecord)
-
-    def place(self, record: TaskRecord) -> Path:
-        """The directory of a task."""
-        return self._directory / "tasks" / record.framework_id / record.task_id
-
-
-def read_record(path: Path, kind: type[R]) -> R:
-    """Read a stored record.
-
-    Raises:
-        InputError: the file is not such a record.
-    """
-    data = path.read_bytes()
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.DecodeError as error:
-        start = data[:40].decode(errors="replace")
-        hint = f"{error}: remove the file; the agent continues without it"
-        raise InputError(str(path), start, "a record of this agent", hint) from error
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically and durably; only its owner can read it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+        self.records.save(record)

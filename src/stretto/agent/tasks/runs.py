@@ -80,7 +80,7 @@ class TaskRun:
             return
         self.record.stop(reason)
         with suppress(OSError):  # on a full disk a restarted agent sees a failed task
-            self._files.save(self.record)
+            self._files.records.save(self.record)
         if self._container.is_running and self.record.has("TASK_KILLING_STATE"):
             self._report(self.record, RunStatus("TASK_KILLING", reason=reason))
         self._container.stop(self._grace if grace is None else grace)
@@ -105,7 +105,7 @@ class TaskRun:
             return False
         try:
             record.run_as(process.pid, process.started)
-            self._files.save(record)
+            self._files.records.save(record)
         except OSError as error:
             self._container.stop(0.0)
             await self._container.ended()
@@ -191,7 +191,7 @@ def _spec(record: TaskRecord, files: TaskFiles) -> ContainerSpec:
     sandbox = str(files.sandbox(record))
     return ContainerSpec(
         f"{record.framework_id}.{record.task_id}",
-        files.place(record),
+        files.records.place(record),
         record.task.get("command", {}),
         {
             "MESOS_FRAMEWORK_ID": record.framework_id,

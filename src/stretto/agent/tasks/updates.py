@@ -68,12 +68,12 @@ class UpdateStream:
             except TimeoutError:
                 self._again = True
                 delay = min(2 * delay, LONGEST_RETRY)
-        self._files.forget(self._record)
+        self._files.records.forget(self._record)
 
     def _save(self) -> None:
         """Store the record; if the disk is full, the update is still sent from memory."""
         with suppress(OSError):
-            self._files.save(self._record)
+            self._files.records.save(self._record)
 
 
 class UpdateWriter:

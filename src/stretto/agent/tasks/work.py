@@ -25,7 +25,7 @@ class AgentWork:
 
     def recover(self) -> None:
         """Follow all tasks and executors that an earlier run of the agent has stored."""
-        for record in self._files.tasks():
+        for record in self._files.records.all():
             self._ledger.follow(record)
             if record.is_active and not record.is_custom:
                 self._commands.run(record)

@@ -1,12 +1,12 @@
 """The stored record of an executor, which survives a restart of the agent."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
-from stretto.agent.tasks.records import Key, read_record, write_file
+from stretto.agent.tasks.records import Key
+from stretto.agent.tasks.storage import RecordFolder
 from stretto.offers.messages.schema import Message
 
 STATE: Final = "executor.json"
@@ -39,31 +39,20 @@ class ExecutorRecord(msgspec.Struct):
         return self.framework["id"]["value"], self.info["executor_id"]["value"]
 
     @property
+    def folder(self) -> tuple[str, ...]:
+        """Names of the directory of one run of the executor below that of all executors."""
+        return *self.key, self.container_id
+
+    @property
     def checkpoint(self) -> bool:
         """Return whether the executor waits for an agent that restarts."""
         return bool(self.framework.get("checkpoint"))
 
 
-class ExecutorFiles:
-    """Executors in the work directory of an agent."""
+ExecutorRecords: TypeAlias = RecordFolder[ExecutorRecord]
+"""The executors of an agent on disk."""
 
-    def __init__(self, directory: Path) -> None:
-        """Use a directory, created on the first write."""
-        self._directory = directory / "executors"
 
-    def place(self, record: ExecutorRecord) -> Path:
-        """The directory of one run of an executor."""
-        return self._directory.joinpath(*record.key, record.container_id)
-
-    def save(self, record: ExecutorRecord) -> None:
-        """Store an executor."""
-        write_file(self.place(record) / STATE, msgspec.json.encode(record))
-
-    def forget(self, record: ExecutorRecord) -> None:
-        """Delete the record of an executor that has ended; its sandbox stays."""
-        (self.place(record) / STATE).unlink(missing_ok=True)
-
-    def all(self) -> Iterator[ExecutorRecord]:
-        """Stored executors."""
-        for path in sorted(self._directory.glob(f"*/*/*/{STATE}")):
-            yield read_record(path, ExecutorRecord)
+def executor_records(directory: Path) -> ExecutorRecords:
+    """Return the executors in the work directory of an agent."""
+    return RecordFolder(directory / "executors", ExecutorRecord, STATE, 3)

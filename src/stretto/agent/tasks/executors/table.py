@@ -29,7 +29,7 @@ from stretto.agent.tasks.executors.environment import (
     variables,
 )
 from stretto.agent.tasks.executors.executor import Executor, ExecutorPhase
-from stretto.agent.tasks.executors.records import ExecutorFiles, ExecutorRecord
+from stretto.agent.tasks.executors.records import ExecutorRecord, ExecutorRecords
 from stretto.agent.tasks.jobs import Jobs
 from stretto.agent.tasks.ledger import TaskLedger
 from stretto.agent.tasks.records import Key, TaskRecord
@@ -70,7 +70,7 @@ class ExecutorTools(msgspec.Struct, frozen=True):
     """Dependencies of executors."""
 
     #: Records of executors.
-    files: ExecutorFiles
+    records: ExecutorRecords
     #: Tools of containers.
     containers: ContainerTools
     #: Time limits.
@@ -109,7 +109,7 @@ class Executors:
         An executor is stored before its process starts. If the executor of an undelivered task is
         not stored, it never started and is started now.
         """
-        for record in self._tools.files.all():
+        for record in self._tools.records.all():
             process = ContainerProcess(record.pid, record.started) if record.pid else None
             tasks = self._ledger.of_executor(record.key)
             self._follow(record, tasks[0].agent_id if tasks else "", process)
@@ -186,7 +186,7 @@ class Executors:
         self, record: ExecutorRecord, agent_id: str, process: ContainerProcess | None
     ) -> Executor:
         tools = self._tools
-        place = tools.files.place(record)
+        place = tools.records.place(record)
         spec = ContainerSpec(
             record.container_id,
             place,
@@ -254,11 +254,11 @@ class Executors:
             LaunchError: the process cannot be started.
             OSError: the executor cannot be stored; its files are removed.
         """
-        self._tools.files.save(executor.record)
+        self._tools.records.save(executor.record)
         process = await executor.container.launch()
         executor.record.run_as(process.pid, process.started)
         try:
-            self._tools.files.save(executor.record)
+            self._tools.records.save(executor.record)
         except OSError:
             executor.container.kill_after(0.0)
             await executor.container.ended()
@@ -282,7 +282,7 @@ class Executors:
             self._fail(task, "TASK_FAILED", reason or TERMINATED, text)
         executor.close()
         self._executors.pop(executor.record.key, None)
-        self._tools.files.forget(executor.record)
+        self._tools.records.forget(executor.record)
         await self._ended(executor.record.key, end.wait_status)
 
     def _fail(self, task: TaskRecord, state: str, reason: str, text: str) -> None:
