@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api import codec
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.capacity.families import FAMILIES as CAPACITY
 from stretto_lab.conformance.equality import Family, differing
@@ -66,11 +65,7 @@ def read(path: Path) -> Iterator[FamilyCase]:
         InputError: the file cannot be read, or a line is not a case; the message contains the line.
         UnknownNameError: no such family.
     """
-    for number, line in lines.numbered(path):
-        where = f"{path}:{number}"
-        case = codec.decode_as(FamilyCase, line, where)
-        if case.family not in FAMILIES:
-            raise UnknownNameError(f"{where}: family", case.family, sorted(FAMILIES))
+    for where, case in lines.of_families(path, FamilyCase, FAMILIES):
         yield msgspec.structs.replace(case, origin=where)
 
 

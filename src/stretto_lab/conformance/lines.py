@@ -2,14 +2,26 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from stretto.api import codec
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, UnknownNameError
 
 T = TypeVar("T")
+
+
+class FamilyLine(Protocol):
+    """A recorded case that names its family."""
+
+    @property
+    def family(self) -> str:
+        """The family."""
+        ...
+
+
+C = TypeVar("C", bound=FamilyLine)
 
 _GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -31,6 +43,26 @@ def numbered(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield number, text
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(str(path), None, f"readable lines of cases: {error}") from error
+
+
+def of_families(path: Path, form: type[C], families: Collection[str]) -> Iterator[tuple[str, C]]:
+    """Yield the cases of a file, each after its file and line.
+
+    Args:
+        path: the file, plain or gzip.
+        form: the struct of a case.
+        families: the known families.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a case; the message names the line.
+        UnknownNameError: no such family.
+    """
+    for number, line in numbered(path):
+        where = f"{path}:{number}"
+        case = codec.decode_as(form, line, where)
+        if case.family not in families:
+            raise UnknownNameError(f"{where}: family", case.family, sorted(families))
+        yield where, case
 
 
 def count(path: Path) -> int:

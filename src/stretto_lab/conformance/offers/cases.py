@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api import codec
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.offers.outcomes import compare_outcomes
 from stretto_lab.conformance.offers.replay import ScenarioReplay
@@ -90,11 +89,7 @@ def read(path: Path) -> Iterator[OfferCase]:
             line.
         UnknownNameError: no such family.
     """
-    for number, line in lines.numbered(path):
-        where = f"{path}:{number}"
-        case = codec.decode_as(OfferCase, line, where)
-        if case.family not in FAMILIES:
-            raise UnknownNameError(f"{where}: family", case.family, sorted(FAMILIES))
+    for where, case in lines.of_families(path, OfferCase, FAMILIES):
         yield msgspec.structs.replace(case, origin=where)
 
 
