@@ -9,7 +9,7 @@ import click
 from stretto.base.errors import InputError
 from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.parts.masters.address import MasterAccess, completes, master_options
+from stretto.cli.parts.masters.address import FrameworkOptions, framework_options
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExplainOptions(StateOptions, MasterAccess):
+class ExplainOptions(StateOptions, FrameworkOptions):
     """Options of ``explain``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
@@ -38,10 +38,6 @@ class ExplainOptions(StateOptions, MasterAccess):
     plugin: tuple[Path, ...]
     #: Whether to estimate when the pod starts.
     when: bool
-    #: Id or name of a framework of a master.
-    framework: str | None
-    #: Id of an agent of the master; ``None`` for all.
-    agent: str | None
 
 
 @options.command(
@@ -64,19 +60,7 @@ class ExplainOptions(StateOptions, MasterAccess):
 @click.option("--runs", is_flag=True, help="List the run records and exit.")
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Also estimate when the pod starts.")
-@click.option(
-    "--framework",
-    metavar="NAME",
-    shell_complete=completes("frameworks"),
-    help="Explain why a Mesos framework has no offers.",
-)
-@click.option(
-    "--agent",
-    metavar="ID",
-    shell_complete=completes("slaves"),
-    help="With --framework: explain this agent only.",
-)
-@master_options
+@framework_options
 @NAMESPACE
 @old_run
 @state_options

@@ -6,7 +6,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.parts.masters.address import MasterAccess, completes, master_options
+from stretto.cli.parts.masters.address import FrameworkOptions, completes, framework_options
 from stretto.cli.parts.masters.answers import (
     check_agent,
     explain_framework,
@@ -16,13 +16,9 @@ from stretto.cli.parts.masters.answers import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OffersOptions(MasterAccess):
+class OffersOptions(FrameworkOptions):
     """Options of ``offers``."""
 
-    #: Id or name of a framework.
-    framework: str | None
-    #: Id of an agent.
-    agent: str | None
     #: Id of a task.
     task: str | None
 
@@ -37,19 +33,7 @@ class OffersOptions(MasterAccess):
         stretto offers --master https://master:5050 --ca ca.crt --token token.txt
     """,
 )
-@master_options
-@click.option(
-    "--framework",
-    metavar="NAME",
-    shell_complete=completes("frameworks"),
-    help="Explain why this framework has no offers.",
-)
-@click.option(
-    "--agent",
-    metavar="ID",
-    shell_complete=completes("slaves"),
-    help="Explain this agent only.",
-)
+@framework_options
 @click.option(
     "--task",
     metavar="ID",

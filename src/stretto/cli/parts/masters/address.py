@@ -39,6 +39,16 @@ class MasterAccess:
     ca: Path | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class FrameworkOptions(MasterAccess):
+    """Options that ask a master why a framework has no offers."""
+
+    #: Id or name of the framework; ``None`` for no such question.
+    framework: str | None
+    #: Id of an agent; ``None`` for all.
+    agent: str | None
+
+
 def trust_options(body: Body) -> Body:
     """The options about credentials and certificates of a master."""
     for option in (
@@ -57,6 +67,26 @@ def master_options(body: Body) -> Body:
     text = f"The master [{DEFAULT_MASTER}]."
     option = click.option("--master", default=DEFAULT_MASTER, metavar="URL", help=text)
     return option(trust_options(body))
+
+
+def framework_options(body: Body) -> Body:
+    """Add the options of `FrameworkOptions`."""
+    for option in (
+        click.option(
+            "--agent",
+            metavar="ID",
+            shell_complete=completes("slaves"),
+            help="With --framework: explain this agent only.",
+        ),
+        click.option(
+            "--framework",
+            metavar="NAME",
+            shell_complete=completes("frameworks"),
+            help="Explain why a Mesos framework has no offers.",
+        ),
+    ):
+        body = option(body)
+    return master_options(body)
 
 
 def completes(list_name: str) -> Completer:
