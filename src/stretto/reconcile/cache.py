@@ -32,7 +32,7 @@ IndexKey = Callable[["StoredObject"], Iterable[str]]
 """Maps an object to the keys of an index under which the index contains it."""
 
 REFUSED_FOR: Final = 30.0
-"""Seconds before a kind is read again after the store refused to let us read it."""
+"""Seconds before a kind is read again after the store refused the read."""
 KEPT_FORMS: Final = 1 << 14
 """Maximum number of decoded objects of a loop: about 100 MB of federated Deployments."""
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -396,7 +396,7 @@ class StoreCache:
 
     @property
     def refused(self) -> dict[Kind, str]:
-        """The kinds that the store refuses to let us read, with its answer."""
+        """The kinds whose read the store refuses, with its answer."""
         return {kind: str(error) for kind, (_, error) in self._refused.items()}
 
     @property

@@ -1,9 +1,9 @@
-"""Events about many objects: sent in batches behind all other work, counted up, shed first.
+"""Events about many objects: sent in batches with low priority, counted, and shed when too many.
 
-A problem of many objects at once, such as a policy that no cluster meets, must delay neither the
-controllers nor the store. Recording an event therefore costs no request. Within a period, the first
-objects of a kind with one reason get an event each. One event about the object that stands for all
-of them counts the others. Their conditions say what each of them needs.
+A problem of many objects at once, such as a policy that matches no cluster, must delay neither the
+controllers nor the store. Therefore recording an event costs no request. Within a period, the first
+objects of a kind with one reason get one event each. One event about a representative object counts
+the others. Details are in the conditions of each object.
 """
 
 from collections import Counter, OrderedDict
@@ -26,74 +26,74 @@ EVENTS: Final = "events"
 PAUSE: Final = 1.0
 """Seconds between two batches."""
 _KNOWN: Final = 4096
-"""Events whose repetitions are counted."""
+"""Maximum number of events whose repetitions are counted."""
 
 
 class EventResult(Enum):
-    """What became of an event."""
+    """Result of an event."""
 
-    #: It was written, or counted up.
+    #: The event was written, or its count was incremented.
     WRITTEN = "written"
     #: Another event counts it.
     COUNTED = "counted"
-    #: Too many waited.
+    #: The queue was full.
     SHED = "shed"
-    #: The store did not take it.
+    #: The store refused the event.
     LOST = "lost"
 
 
 class EventLimits(msgspec.Struct, frozen=True):
-    """Bounds of the events of one process."""
+    """Limits on the events of one process."""
 
-    #: Events of one reason about objects of one kind within a period.
+    #: Maximum events of one reason about objects of one kind within a period.
     each: int = 20
-    #: Seconds of a period.
+    #: Length of a period in seconds.
     period: float = 60.0
-    #: Writes of a batch; one batch is sent in a second.
+    #: Maximum writes per batch; there is one batch per second.
     batch: int = 50
-    #: Events that wait.
+    #: Maximum number of waiting events.
     queued: int = 1000
 
 
 class _QueuedEvent(NamedTuple):
-    """An event on its way."""
+    """A queued event."""
 
     #: Its name.
     name: str
-    #: What it is about.
+    #: The object of the event.
     record: Record
-    #: What it says.
+    #: Level, reason and message.
     text: EventText
-    #: Number of times that it has occurred; 1 if it is new.
+    #: Number of occurrences; 1 if the event is new.
     times: int = 1
 
 
 class _CountedEvent(NamedTuple):
-    """An event that another one counts."""
+    """An event that another event counts."""
 
-    #: What it is about.
+    #: The object of the event.
     record: Record
-    #: What it says.
+    #: Level, reason and message.
     text: EventText
-    #: What stands for all objects like it.
+    #: The representative of all such objects.
     whole: Record
 
 
 class _EventGroup(msgspec.Struct, frozen=True):
     """Events of one reason about objects of one kind."""
 
-    #: Monotonic time at which its period ends.
+    #: Monotonic time at which the period ends.
     ends: float
-    #: Events of single objects.
+    #: Number of events about single objects.
     written: int = 0
-    #: Further events.
+    #: Number of further events.
     more: int = 0
-    #: The last further event of which something stands for all objects.
+    #: The last further event with a representative object.
     last: _CountedEvent | None = None
 
 
 class EventQueue:
-    """A controller that sends events; no other controller waits for it."""
+    """Controller that sends events; no other controller waits for it."""
 
     name = EVENTS
 
@@ -105,14 +105,14 @@ class EventQueue:
         wake: Callable[[], None],
         limits: EventLimits = EventLimits(),  # noqa: B008  (frozen)
     ) -> None:
-        """Nothing waits.
+        """Create an empty queue.
 
         Args:
-            store: takes the events.
+            store: receives the events.
             clock: time of events and periods.
             component: name of the reporter.
             wake: makes the only key of this controller due.
-            limits: bounds.
+            limits: limits on events.
         """
         #: Number of events by result.
         self.counts: Counter[EventResult] = Counter()
@@ -130,8 +130,8 @@ class EventQueue:
 
         Args:
             item: the object.
-            text: what the event says.
-            whole: stands for many objects like ``item``; ``None`` if nothing does.
+            text: level, reason and message.
+            whole: representative of many objects like ``item``; ``None`` if there is none.
         """
         record, now = item.record, self._clock.monotonic()
         key = text.reason, record.kind.kind
@@ -146,11 +146,11 @@ class EventQueue:
         self._wake()
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """No change makes an event due."""
+        """Return no keys: no change makes an event due."""
         return ()
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Send the next batch, and read the answers to those before."""
+        """Send the next batch, and read the replies to earlier batches."""
         self._collect()
         self._end_groups(now)
         self._send()
@@ -160,7 +160,7 @@ class EventQueue:
         ends = min((each.ends for each in self._groups.values()), default=None)
         return None if ends is None else max(0.0, ends - now)
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- internals
 
     def _put(self, record: Record, text: EventText) -> None:
         name = event_name(record, text.reason + text.message)
@@ -168,7 +168,7 @@ class EventQueue:
         self.counts[EventResult.SHED] += not kept
 
     def _end_groups(self, now: float) -> None:
-        """Queue an event about the further objects of each group whose period is over."""
+        """Queue an event about the further objects of each group whose period has ended."""
         for key in [key for key, group in self._groups.items() if group.ends <= now]:
             group = self._groups.pop(key)
             if group.last is not None:
@@ -192,7 +192,7 @@ class EventQueue:
             self._lane.send(Write(WriteVerb.PATCH, EVENT, patches), again)
 
     def _collect(self) -> None:
-        """Read the answers that have arrived; nothing waits for the others."""
+        """Read the replies that have arrived, without waiting for others."""
         for batch in self._lane.answers():
             self._take(batch)
 
@@ -202,10 +202,10 @@ class EventQueue:
                 self.counts[EventResult.WRITTEN] += 1
                 self._note(entry.name, entry.times)
             elif entry.times == 1 and reply.code is StatusReason.ALREADY_EXISTS:
-                self._note(entry.name, 1)  # from before a restart: its number is not known
+                self._note(entry.name, 1)  # written before a restart: its count is unknown
                 self._lane.put(entry.name, entry._replace(times=2))
             elif entry.times > 1 and reply.code is StatusReason.NOT_FOUND:
-                self._known.pop(entry.name, None)  # it has expired
+                self._known.pop(entry.name, None)  # the event has expired
                 self._lane.put(entry.name, entry._replace(times=1))
             else:
                 self.counts[EventResult.LOST] += 1
@@ -218,6 +218,6 @@ class EventQueue:
 
 
 def _count(event: _QueuedEvent, at: str) -> Patch:
-    """The patch that counts an event up; ``at`` is an RFC 3339 time."""
+    """Return the patch that increments the count of an event; ``at`` is an RFC 3339 time."""
     namespace = event.record.namespace or DEFAULT_NAMESPACE
     return Patch(namespace, event.name, {"count": event.times, "lastTimestamp": at})

@@ -25,11 +25,11 @@ KindName = tuple[str, str]
 class Propagation(Enum):
     """Effect of a deletion on the dependents of an object."""
 
-    #: They are deleted later.
+    #: The dependents are deleted after the object.
     BACKGROUND = "Background"
-    #: They are deleted first.
+    #: The dependents are deleted before the object.
     FOREGROUND = "Foreground"
-    #: They stay.
+    #: The dependents are orphaned: they are not deleted.
     ORPHAN = "Orphan"
 
 

@@ -158,7 +158,10 @@ def test_pod_level_requests_below_the_containers_are_refused() -> None:
         ({"nodeSelector": {"a": "b c"}}, "spec.nodeSelector.a"),
         ({"tolerations": [{}]}, "write operator: Exists"),
         ({"tolerations": [{"key": "a", "operator": "In"}]}, "spec.tolerations[0].operator"),
-        ({"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "takes no value"),
+        (
+            {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]},
+            "Exists has no value",
+        ),
         ({"tolerations": [{"key": "a", "effect": "Never"}]}, "spec.tolerations[0].effect"),
         (
             {"tolerations": [{"key": "a", "tolerationSeconds": 5}]},

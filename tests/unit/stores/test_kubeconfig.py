@@ -142,8 +142,8 @@ def test_another_context_may_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("whole", "complaint"),
     [
-        ("", "names no current context.*--context"),
-        ({**config(), "current-context": ""}, "names no current context.*use-context NAME"),
+        ("", "has no current context.*--context"),
+        ({**config(), "current-context": ""}, "has no current context.*use-context NAME"),
         ("- a\n", "one object"),
         ("{not yaml", "YAML"),
         ({"current-context": "x"}, "context: got 'x', expected one of its contexts: none"),

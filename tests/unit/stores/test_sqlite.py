@@ -177,7 +177,7 @@ def test_a_second_process_gets_an_error_that_the_store_is_in_use(
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"make .*missing first"):
+    with pytest.raises(InputError, match=r"create .*missing first"):
         sqlite(tmp_path / "missing" / "store.sqlite")
 
 

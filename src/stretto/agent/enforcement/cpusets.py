@@ -44,7 +44,7 @@ class BindPolicy(Enum):
 class Exclusive(Enum):
     """The group of CPUs that a pod shares with no other pod of the same policy."""
 
-    #: Nothing.
+    #: The pod shares all its CPUs.
     NONE = "None"
     #: Its cores.
     CORE = "PCPULevel"

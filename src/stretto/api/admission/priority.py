@@ -83,7 +83,7 @@ def _class(request: AdmissionRequest, name: str, view: ObjectView) -> JsonObject
     if found is None:
         others = {each["metadata"]["name"] for each in view.list(PRIORITY_CLASS)}
         known = sorted({*SYSTEM_CLASSES, *others})
-        hint = f"create the class, or name one of {', '.join(known)}"
+        hint = f"create the class, or use one of {', '.join(known)}"
         reason = f"no PriorityClass with name {name} was found"
         raise forbidden(request, reason, hint, "spec.priorityClassName")
     return found

@@ -236,7 +236,7 @@ def toleration(item: Toleration, path: str) -> None:
         raise InputError(f"{path}.operator", item.operator or None, "Exists", hint)
     rules.one_of(item.operator, ("", "Equal", "Exists"), f"{path}.operator")
     if item.operator == "Exists" and item.value:
-        hint = "Exists takes no value: use Equal or remove it"
+        hint = "Exists has no value: use Equal, or remove the value"
         raise InputError(f"{path}.value", item.value, "no value", hint)
     rules.one_of(item.effect, ("", *EFFECTS), f"{path}.effect")
     if item.toleration_seconds is not None and item.effect != "NoExecute":

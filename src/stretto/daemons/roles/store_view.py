@@ -93,7 +93,7 @@ class StoreView(StoreWrapper):
         return returned
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """How a pod without a node is shown: ``None`` (hidden), "" (pending) or its node."""
+        """The shown state of a pod without a node: ``None`` (hidden), "" (pending), or its node."""
         del uid
         return standing.node
 

@@ -62,7 +62,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     if not path.parent.is_dir():
         raise InputError(
-            str(path), None, "a file in a folder that exists", f"make {path.parent} first"
+            str(path), None, "a file in a folder that exists", f"create {path.parent} first"
         )
     try:
         connection = sqlite3.connect(
@@ -101,7 +101,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
             f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=0.0, isolation_level=None
         )
         if not _is_ours(connection, path):
-            raise InputError(str(path), "an empty file", "a store of Stretto", "name another file")
+            raise InputError(str(path), "an empty file", "a store of Stretto", "use another file")
     except (sqlite3.Error, StrettoError) as error:
         if connection is not None:
             connection.close()
@@ -133,7 +133,7 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     tables = execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and application != APPLICATION:
         raise InputError(
-            str(path), "another program's database", "a store of Stretto", "name another file"
+            str(path), "another program's database", "a store of Stretto", "use another file"
         )
     if tables and found != SCHEMA:
         raise InputError(
@@ -154,7 +154,7 @@ def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
             )
         case sqlite3.SQLITE_NOTADB:
             return InputError(
-                str(path), "a file of another kind", "a store of Stretto", "name another file"
+                str(path), "a file of another kind", "a store of Stretto", "use another file"
             )
         case sqlite3.SQLITE_CORRUPT:
             return InputError(

@@ -83,7 +83,7 @@ class Guard:
             await response(scope, receive, send)
             return
         if self._token and not self._has_session(scope, headers):
-            text = "Open the address that the command printed: it has the token of this session.\n"
+            text = "Open the address that the command printed: it contains the session token.\n"
             await PlainTextResponse(text, 401)(scope, receive, send)
             return
         await self._app(scope, receive, _with_headers(send))

@@ -47,7 +47,7 @@ class NodeLayout(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     #: The state of each node, as a ``NodeState``.
     states: tuple[int, ...]
-    #: By grouping: names of the groups, and the group of each node.
+    #: Names of the groups, and the group of each node, by grouping.
     groups: dict[str, tuple[tuple[str, ...], tuple[int, ...]]]
     #: Resources that a frame can show.
     columns: tuple[str, ...]

@@ -19,7 +19,7 @@ class DaemonPlace:
 
     #: Name of the node.
     node: str
-    #: Whether the node gets a pod, and keeps one.
+    #: Result of the check of the node: whether it gets a pod, and whether it keeps one.
     fit: NodeFit
     #: All its pods, including ended pods and those being deleted; the oldest first.
     pods: Sequence[StoredObject]

@@ -155,7 +155,7 @@ def weight(cpus: float) -> int:
 
 
 def _first_version(base: Path, wanted: Iterable[str]) -> str:
-    """Which of the wanted controllers cgroup v1 has; empty if there are none."""
+    """Return which of the required controllers cgroup v1 has, as text; empty if none."""
     found = sorted(each for each in wanted if (base / each).is_dir())
     if not found:
         return ""

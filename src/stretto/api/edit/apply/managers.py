@@ -65,7 +65,7 @@ class ManagerKey:
 
 @dataclass(frozen=True)
 class ManagerEntry:
-    """One entry of ``managedFields``."""
+    """An entry of ``managedFields``."""
 
     #: The owner.
     key: ManagerKey

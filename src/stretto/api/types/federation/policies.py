@@ -270,7 +270,7 @@ class PolicyStatus(Wire, frozen=True):
 
     #: Number of objects that refer to it.
     ref_count: int = 0
-    #: The same by kind.
+    #: Number of objects that refer to it, by kind.
     typed_ref_count: tuple[TypedRefCount, ...] = ()
 
 

@@ -17,7 +17,7 @@ class UnboundPod(msgspec.Struct):
     standing: HandoverState
     #: Namespace, name, uid and the store's own version.
     record: Record
-    #: How it is shown: ``None`` for hidden, "" for pending, or its node.
+    #: Shown state: ``None`` for hidden, "" for pending, or its node.
     shown: str | None = None
     #: End of its back-off as clock time; 0 for none.
     until: float = 0.0

@@ -163,7 +163,7 @@ class KubeconfigAccess:
     def _read(self) -> Kubeconfig:
         files = files_of(self.where)
         if not files:
-            hint = "name one with --kubeconfig or in KUBECONFIG"
+            hint = "select one with --kubeconfig or KUBECONFIG"
             raise InputError("kubeconfig", self.where, "a file that exists", hint)
         return read_kubeconfig(self.where, files, self._context)
 

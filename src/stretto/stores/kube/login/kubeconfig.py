@@ -31,7 +31,7 @@ class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     server: str = ""
     #: File of the authority that signed its certificate.
     certificate_authority: str = ""
-    #: The same authority in base64; takes precedence.
+    #: The authority in base64; takes precedence over the file.
     certificate_authority_data: str = ""
     #: True if its certificate is not verified.
     insecure_skip_tls_verify: bool = False
@@ -83,11 +83,11 @@ class KubeconfigUser(msgspec.Struct, frozen=True, rename="kebab"):
     token_file: str = msgspec.field(default="", name="tokenFile")
     #: File of the client certificate.
     client_certificate: str = ""
-    #: The same in base64; takes precedence.
+    #: The certificate in base64; takes precedence over the file.
     client_certificate_data: str = ""
     #: File of its key.
     client_key: str = ""
-    #: The same in base64; takes precedence.
+    #: The key in base64; takes precedence over the file.
     client_key_data: str = ""
     #: User name for password login.
     username: str = ""
@@ -194,7 +194,7 @@ def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kub
         merged.take(path)
     name = context or merged.current
     if not name:
-        raise merged.wrong("it names no current context", _CHOOSE)
+        raise merged.wrong("it has no current context", _CHOOSE)
     chosen, _ = merged.get("contexts", name, KubeconfigContext)
     cluster, cluster_folder = merged.get("clusters", chosen.cluster, KubeconfigCluster)
     if not chosen.user:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 class Turns:
     """The policies, or the webhooks, that run in the second round."""
 
-    #: Those that ran, have a reinvocation policy, and whose object has not changed since.
+    #: Keys of those that ran, have a reinvocation policy, and whose object has not changed since.
     ran: set[Hashable] = field(default_factory=set)
-    #: Those that run again.
+    #: Keys of those that run again.
     again: set[Hashable] = field(default_factory=set)
     #: The object after the last one.
     output: bytes = b""

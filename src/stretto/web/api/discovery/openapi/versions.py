@@ -46,4 +46,4 @@ MERGED_VERSIONS: Final = tuple(
         )
     )
 )
-"""The same for the document of version 2, to which all parts of a server contribute."""
+"""``ALL_VERSIONS`` of the version 2 document, to which all parts of a server contribute."""
