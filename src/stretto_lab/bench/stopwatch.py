@@ -1,6 +1,6 @@
-"""Stopwatches around the parts of a plane: the time of each stage.
+"""Stopwatches for the parts of a plane: the time of each stage.
 
-A stopwatch replaces one method of one object and counts the seconds inside. The time of inner
+A stopwatch replaces one method of one object and measures the seconds inside. The time of inner
 stopwatches is subtracted from outer ones, so that the shares add up.
 """
 

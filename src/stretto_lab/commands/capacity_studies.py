@@ -96,7 +96,7 @@ def one_pool(common: CommandContext, opts: OnePoolOptions) -> None:
 class PoolUseOptions(OnePoolOptions):
     """Options of ``study pool-use``."""
 
-    #: Folder of measured use; the bundled series without it.
+    #: Folder of measured usage; the bundled series without it.
     use: Path | None
 
 
@@ -150,7 +150,7 @@ def pool_use(common: CommandContext, opts: PoolUseOptions) -> None:
 class ReclaimStudyOptions:
     """Options of ``study reclaim``."""
 
-    #: Folder of measured use; the bundled series without it.
+    #: Folder of measured usage; the bundled series without it.
     use: Path | None
     #: Nodes.
     nodes: int
@@ -160,7 +160,7 @@ class ReclaimStudyOptions:
     hours: float
     #: Percent of the cores that online pods may request.
     requested: int
-    #: Percents up to which batch tasks may fill a node, separated by commas.
+    #: Maximum usage in percent up to which batch tasks may fill a node, separated by commas.
     limits: str
 
 
@@ -242,7 +242,7 @@ def reclaim(common: CommandContext, opts: ReclaimStudyOptions) -> None:
 class SeasonalOptions:
     """Options of ``study seasonal``."""
 
-    #: Folder of measured use; the bundled series without it.
+    #: Folder of measured usage; the bundled series without it.
     use: Path | None
     #: Seconds of a season.
     season: float

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from stretto_lab.conformance.report import ConformanceReport
 
 SHOWN: Final = 10
-"""Fields listed without ``-v``."""
+"""Number of fields that are listed without ``-v``."""
 CUT: Final = 160
-"""Characters shown of a value."""
+"""Maximum number of shown characters of a value."""
 PARITY: Final = "kube-parity"
-"""The profile that is compared; repeated here so that help needs no import."""
+"""The compared profile, repeated here so that help needs no import."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ConformanceOptions:
 
     #: Case files.
     cases: tuple[Path, ...]
-    #: The deciding profile.
+    #: The profile that decides.
     profile: str
     #: True if wire traffic is replayed on real API servers.
     real: bool

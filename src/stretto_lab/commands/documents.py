@@ -74,7 +74,7 @@ class FailingSeed(msgspec.Struct, frozen=True):
     seed: int
     #: Breaches: ``law N: message``.
     breaches: list[str]
-    #: The command that repeats it.
+    #: The command that reproduces it.
     replay: str
 
 
@@ -83,9 +83,9 @@ class ChaosDocument(msgspec.Struct, frozen=True):
 
     #: Options of the campaign.
     options: Campaign
-    #: Seeds done.
+    #: Number of finished seeds.
     seeds: int
-    #: Steps, including those of the heals.
+    #: Number of steps, including those of the heals.
     steps: int
     #: Virtual seconds.
     virtual_s: float
@@ -108,7 +108,7 @@ class ChaosDocument(msgspec.Struct, frozen=True):
 
 
 class ChaosReplayDocument(msgspec.Struct, frozen=True):
-    """A saved failure again: ``stretto chaos --replay``."""
+    """Result of a replayed failure: ``stretto chaos --replay``."""
 
     #: The seed.
     seed: int

@@ -20,7 +20,7 @@ ANSWERS: Final = {
     4: "Yes, while the other is idle. The balance returns as tasks end; none is stopped.",
     5: "It stays free until a cycle; the filter passes it to the other framework.",
 }
-"""One sentence for each question."""
+"""One sentence as answer to each question."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class FiveQuestionsOptions:
 def five_questions(common: CommandContext, opts: FiveQuestionsOptions) -> None:
     """Answer five questions about resource offers, with figures.
 
-    Which framework gets which offers; is a node divided; what do weights do; may one side use more,
-    and how does the balance return; what happens to a declined node. docs/mesos.md explains the
+    The framework of each offer; the division of a node; the effect of weights; the use of an idle
+    share and the return of the balance; the reuse of a declined node. docs/mesos.md explains the
     answers.
     """
     import msgspec

@@ -33,7 +33,7 @@ def human_duration(seconds: float) -> str:
 
 
 def duration_cells(fields: dict[str, object]) -> tuple[list[str], list[object]]:
-    """Column names and cells of a record; fields that end in ``_s`` are durations."""
+    """Column names and cells of a record; fields with the suffix ``_s`` are durations."""
     names = [name.removesuffix("_s").replace("_", " ") for name in fields]
     cells = [
         human_duration(value) if name.endswith("_s") and isinstance(value, float) else value
@@ -51,7 +51,7 @@ def show_records(
 
 
 def collect(results: Iterable[T], progress: Progress) -> tuple[list[T], bool]:
-    """Collect results until the end or Ctrl-C; the flag is True if Ctrl-C ended the loop.
+    """Collect results until the end or Ctrl-C; the flag is true if Ctrl-C ended the loop.
 
     Raises:
         KeyboardInterrupt: Ctrl-C before the first result.

@@ -40,7 +40,7 @@ class OmegaOptions:
     hours: float
     #: Jobs per second.
     jobs_per_s: float
-    #: Share of cores that stays occupied.
+    #: Share of cores that is always in use.
     fill: float
     #: Share of cores that jobs use.
     load: float
@@ -356,7 +356,7 @@ def _partial(*, interrupted: bool) -> dict[str, bool]:
 
 
 def _end(*, interrupted: bool) -> None:
-    """Exit as after Ctrl-C if the results are partial."""
+    """Exit like after Ctrl-C if the results are partial."""
     if interrupted:
         raise KeyboardInterrupt
 

@@ -1,7 +1,7 @@
 """A control plane on loopback: etcd, an API server and optional programs.
 
-TLS and RBAC are enabled, ports are free ones, and all files are in one temporary folder. As a
-context manager it stops every program on exit, also on Ctrl-C.
+TLS and RBAC are enabled, ports are chosen from free ones, and all files are in one temporary
+folder. As a context manager it stops every program on exit, including Ctrl-C.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from stretto_lab.control_plane.stages import stages
 from stretto_lab.control_plane.tools import build, path_of
 
 READY_WITHIN: Final = 300.0
-"""Seconds within which the API server must be ready, also on a busy machine; 1.4 on an idle one."""
+"""Seconds within which the API server must be ready on a busy machine; an idle one needs 1.4."""
 _POLL: Final = 0.05
 _ANSWER: Final = 30.0
-"""Timeout of one request in seconds, also on a busy machine."""
+"""Timeout of one request in seconds, sufficient for a busy machine."""
 CORE: Final = ("etcd", "kube-apiserver")
 """Programs of every control plane."""
 OPTIONAL: Final = ("kube-controller-manager", "kube-scheduler", "kwok")
@@ -152,7 +152,7 @@ class ControlPlane:
         self.close()
 
     def __getitem__(self, name: str) -> ServerProcess:
-        """Return one program by name."""
+        """One program by name."""
         return self.parts[name]
 
     # ------------------------------------------------------------ all together
@@ -176,7 +176,7 @@ class ControlPlane:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
-        """Stop or kill one program and start it again; waits for the API server."""
+        """Stop or kill one program and start it again; wait for the API server."""
         part = self.parts[name]
         part.kill() if kill else part.stop()
         part.start()
@@ -187,8 +187,9 @@ class ControlPlane:
         """Wait until the API server is ready.
 
         Raises:
-            TimeoutExpiredError: it is not ready in time.
-            StrettoError: etcd or the API server has exited; the message has the end of its log.
+            TimeoutExpiredError: the API server is not ready in time.
+            StrettoError: etcd or the API server has exited; the message contains the end of its
+                log.
         """
         until = self._clock.monotonic() + within
         while not self.is_ready():
@@ -209,11 +210,7 @@ class ControlPlane:
             return False
 
     def send(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> ServerAnswer:
-        """Send one request to the API server as a user, for operations that a store lacks.
-
-        Raises:
-            UnreachableError: it does not respond.
-        """
+        """Send one request as a user, for operations that a store does not support."""
         trust = ssl.create_default_context(cafile=str(self.credentials.ca.cert))
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self._ports[2], timeout=_ANSWER, context=trust
@@ -256,7 +253,7 @@ class ControlPlane:
         """All requests of a user so far, in order (requires ``audited``)."""
         path = self._folder / "audit.log"
         text = path.read_bytes() if path.exists() else b""
-        lines = text.rpartition(b"\n")[0].splitlines()  # the server may be writing the last one
+        lines = text.rpartition(b"\n")[0].splitlines()  # the last line may be incomplete
         return [call for line in lines if (call := _AUDIT.decode(line)).user.username == user]
 
     @property

@@ -1,7 +1,7 @@
 """Certificates, tokens and kubeconfigs of a temporary control plane.
 
-TLS uses a separate authority per run. Users authenticate by token (a static token file; one of them
-is in ``system:masters``) or by client certificate, so that tests can exercise RBAC.
+TLS uses a separate authority per run. Users authenticate by token (a static token file; one user is
+in ``system:masters``) or by client certificate, so that tests can exercise RBAC.
 """
 
 import json
@@ -78,13 +78,13 @@ class Credentials:
         """A client certificate: the user's name is its CN, the groups are its organisations.
 
         Args:
-            user: the user that it authenticates.
-            days: days until it expires; negative: it expired that many days ago.
+            user: the user of the certificate.
+            days: days until it expires; negative for an expired certificate.
         """
         return self._signed(f"client-{user.name.replace(':', '-')}", _client(user, days))
 
     def foreign_authority(self) -> Path:
-        """The certificate of an authority that the server does not have."""
+        """The certificate of an authority that the server does not know."""
         return self._foreign().cert
 
     def foreign_client(self, user: CertificateUser) -> KeyPair:

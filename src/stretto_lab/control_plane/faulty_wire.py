@@ -59,7 +59,7 @@ class FaultyWire:
             self._server.close()
             await asyncio.sleep(
                 0
-            )  # let tasks of new connections start, so that they can be cancelled
+            )  # tasks of new connections must have started before they can be cancelled
             lines = list(self._lines)
             for line in lines:
                 line.cancel()
@@ -92,7 +92,7 @@ class FaultyWire:
             limit = self.cut_every or None
             await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            on.transport.abort()  # first, because a second cancellation ends the wait below
+            on.transport.abort()  # must precede the cancellation, which ends the wait below
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

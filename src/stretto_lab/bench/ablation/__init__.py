@@ -1,1 +1,1 @@
-"""The contribution of each part of the engine: measured with the part disabled."""
+"""Contribution of each part of the engine, measured with the part disabled."""

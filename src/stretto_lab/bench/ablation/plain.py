@@ -1,4 +1,4 @@
-"""Plain counterparts of the optimisations: the straightforward implementations.
+"""Plain counterparts of the optimisations: straightforward implementations.
 
 Each returns the same results as its optimised version and caches nothing. The ablation bench and
 property tests use them; the product has no option for them.
@@ -17,7 +17,7 @@ from stretto.state.rows.snapshot import Columns
 
 
 def whole_copy(ledger: Ledger) -> Columns:
-    """Copy the whole ledger: the counterpart of following the change log."""
+    """Copy the whole ledger; the counterpart of reading the change log."""
     columns = Columns(ledger)
     columns.sync()
     return columns
@@ -35,7 +35,7 @@ class CopyingRuntime:
         self._sync = runtime.sync
 
     def sync(self) -> None:
-        """Do a ``Runtime.sync`` from an empty snapshot."""
+        """Replace ``Runtime.sync`` by a sync from an empty snapshot."""
         empty = Columns(self._runtime.columns.ledger)
         self._runtime.columns = self._runtime.scores.columns = empty
         self._sync()
@@ -44,8 +44,8 @@ class CopyingRuntime:
 class ScanningRuntime:
     """Makes a runtime score every node for every unit, as without a class cache.
 
-    Cached scores are dropped whenever a class repeats, so the kernel computes every score it reads.
-    The compiled kernel is the same, and about a dozen pods share the cost of a call.
+    Cached scores are dropped whenever a class repeats, so the kernel computes every score that it
+    reads. The compiled kernel is the same, and about a dozen pods share the cost of a call.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -54,7 +54,7 @@ class ScanningRuntime:
         self._place = runtime.place
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
-        """Do a ``Runtime.place`` with recomputed scores."""
+        """Replace ``Runtime.place`` by a placement with recomputed scores."""
         count, tried = len(np.asarray(request.class_ids)), 0
         slots = np.full(count, NOT_TRIED, np.int32)
         devices = np.zeros(count, np.int32)
@@ -83,7 +83,7 @@ def _blocks(part: PlacementRequest, answer: BatchPlacement) -> bool:
 def parts_of_new_classes(request: PlacementRequest) -> Iterator[tuple[int, PlacementRequest]]:
     """Split a batch before each unit whose class occurred since the last split.
 
-    Yields the index of each part's first pod, and the part.
+    Yield the index of each part's first pod, and the part.
     """
     ids = np.asarray(request.class_ids, np.int32)
     seen: set[int] = set()
@@ -112,10 +112,10 @@ def _part(
 
 
 class PlainNodeList:
-    """A node list that rotates over zones, rebuilt after every change.
+    """A node list that rotates over zones and is rebuilt after every change.
 
-    The counterpart of ``state.rows.slots``: the node tree of kube-scheduler builds such a list for
-    each snapshot in which nodes were added or removed.
+    It is the counterpart of ``state.rows.slots``: the node tree of kube-scheduler builds such a
+    list for each snapshot in which nodes were added or removed.
     """
 
     def __init__(self) -> None:

@@ -21,11 +21,11 @@ from stretto_lab.bench.engine.options import EngineBenchOptions
 ZONES: Final = 10
 """Zones of the nodes."""
 SAMPLES: Final = 200
-"""Repetitions when a part is timed alone."""
+"""Repetitions of the measurement of a single part."""
 
 
 def _nothing() -> None:
-    """Default action before a timed one."""
+    """Do nothing; the default action before a measured one."""
 
 
 class AblationOptions(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class AblationOptions(msgspec.Struct, frozen=True):
     pods: int = 2048
     #: Distinct classes of pods.
     classes: int = 200
-    #: Rounds of each variant; medians are reported.
+    #: Rounds of each variant; the medians are reported.
     rounds: int = 3
     #: Seed of every draw.
     seed: int = 0
@@ -58,7 +58,7 @@ class Ablation(msgspec.Struct, frozen=True):
     fast_us: float
     #: Microseconds of the counterpart.
     plain_us: float
-    #: CPU microseconds per pod in the whole engine; null if the part is not on that path.
+    #: CPU microseconds per pod in the whole engine; null if the engine does not use the part.
     whole_us: float | None = None
     #: CPU microseconds per pod with the counterpart.
     whole_plain_us: float | None = None
@@ -80,7 +80,7 @@ class AblationScene:
     """A plane over a cluster with running pods."""
 
     def __init__(self, ablation: AblationOptions, shards: int = 1) -> None:
-        """Create it, and place pods of each class, as in a server that runs for a while."""
+        """Create the plane, and place pods of each class, as in a server with some history."""
         #: Options.
         self.ablation = ablation
         #: Wall time.
@@ -104,9 +104,9 @@ class AblationScene:
 
     @property
     def runtime(self) -> Runtime:
-        """The first shard's engine and snapshot."""
+        """The engine and the snapshot of the first shard."""
         runtime = self.plane.shards[0].default.runtime
-        assert isinstance(runtime, Runtime)  # the default profile's
+        assert isinstance(runtime, Runtime)  # the runtime of the default profile
         return runtime
 
     def classes(self) -> list[int]:
@@ -126,7 +126,7 @@ class AblationScene:
         Args:
             pods: number of pods; by default that of the options.
             at_once: pods written between two steps of the plane.
-            before: called before each of these steps; its time counts.
+            before: called before each of these steps; its time is included.
         """
         bodies = self.objects.templates.bodies(pods or self.ablation.pods)
         first, self._made = self._made, self._made + len(bodies)
@@ -156,7 +156,7 @@ def scene_time(
     before: Callable[[], None] = _nothing,
     samples: int = SAMPLES,
 ) -> float:
-    """Median CPU microseconds of ``act``; ``before`` is not counted."""
+    """Median CPU microseconds of ``act``, without the time of ``before``."""
     times = []
     for _ in range(samples):
         before()
@@ -168,7 +168,7 @@ def scene_time(
 
 @contextmanager
 def replaced(owner: Any, method: str, plain: Callable[..., Any]) -> Iterator[None]:
-    """Replace one method of one object inside the context."""
+    """Replace one method of one object within the context."""
     setattr(owner, method, plain)
     try:
         yield

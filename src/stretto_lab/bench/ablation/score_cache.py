@@ -2,7 +2,8 @@
 
 Each part is measured twice: alone (microseconds of the part), and in the whole engine (CPU time per
 pod from JSON to bind, alternating rounds, medians), because a part that is a thousand times faster
-may be one percent of the work. The results of both variants are compared before they are timed.
+may be one percent of the total work. The results of both variants are compared before they are
+measured.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,11 +41,11 @@ COLUMNS: Final = ("free", "alloc", "live", "generation", "ports", "device_free",
 """Columns by which snapshots are compared."""
 
 Measure = Callable[["AblationScene"], "list[Ablation]"]
-"""Measures one part on a scene."""
+"""Function that measures one part on a scene."""
 
 
 def run_ablation(options: AblationOptions, more: Sequence[Measure] = ()) -> list[Ablation]:
-    """Measure every part; ``more`` holds further measures.
+    """Measure every part; ``more`` contains further measurements.
 
     Raises:
         CheckFailedError: the results of a part and its counterpart differ.
@@ -57,7 +58,7 @@ def run_ablation(options: AblationOptions, more: Sequence[Measure] = ()) -> list
 
 
 def snapshots(scene: AblationScene) -> list[Ablation]:
-    """A snapshot that follows the change log, compared with a full copy."""
+    """A snapshot that is updated by the change log, compared with a full copy."""
     columns, ledger = scene.runtime.columns, scene.plane.cluster.ledger
     columns.sync()
     if not same_snapshot(columns, whole_copy(ledger)):
@@ -71,7 +72,7 @@ def snapshots(scene: AblationScene) -> list[Ablation]:
         turn = cycle((1, -1))
 
         def change(slots: list[int] = slots, turn: Iterator[int] = turn) -> None:
-            sign = next(turn)  # charge and refund alternate: an even number changes nothing
+            sign = next(turn)  # charge and refund alternate; an even number has no effect
             for slot in slots:
                 ledger.charge(slot, [(0, 1)], sign)
 

@@ -1,8 +1,8 @@
 """The gain of the victim index: priority sums, compared with a dry run on every node.
 
-Two preemptors meet the cluster of the bench, whose running pods all have a lower priority: one that
-fits on no node after any eviction, and one that fits after a few evictions. The plain counterpart
-runs the preemption dry run on every node, which is the reference of the index.
+Two preemptors are placed in the cluster of the bench, whose running pods all have a lower priority:
+one that fits on no node after any eviction, and one that fits after a few evictions. The plain
+counterpart runs the preemption dry run on every node, which is the reference of the index.
 """
 
 from typing import Any, Final
@@ -24,9 +24,9 @@ from stretto_lab.bench.ablation.scene import Ablation, AblationScene, scene_time
 PRIORITY: Final = 1000
 """Priority of the preemptors; running pods have priority 0."""
 IMPOSSIBLE: Final = FleetPod("impossible", 1_000_000, 1024, priority=PRIORITY)
-"""Requests more cores than any node has."""
+"""Pod that requests more cores than any node has."""
 FEASIBLE: Final = FleetPod("feasible", 0, 1024, priority=PRIORITY)
-"""Requests most of a node; some node has that capacity after a few evictions."""
+"""Pod that requests most of a node; some node has this capacity after a few evictions."""
 REPETITIONS: Final = 3
 """Repetitions of the dry run on all nodes."""
 PART: Final = "Preemption by priority sums"

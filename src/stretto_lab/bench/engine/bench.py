@@ -186,7 +186,7 @@ class _Bench:
         return watches
 
     def latency(self, pace: collector.Pace) -> tuple[float, float, float]:
-        """Submit at a steady rate (open loop): p50 and p99 in ms, and pods per second submitted."""
+        """Submit at a constant rate (open loop); return p50 and p99 in ms, and pods per second."""
         count = int(self.options.rate * self.options.seconds)
         due = poisson_times(count, self.options.rate, self.rng.child("latency"))
         bodies = self.objects.templates.bodies(count)

@@ -1,4 +1,4 @@
-"""Measured nodes of the engine bench: overcommitted, and placed on by their load."""
+"""Measured nodes of the engine bench, which are overcommitted and scored by their load."""
 
 import json
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from stretto.inputs.neutral.fleet import FleetNode
 POOL: Final = "bench"
 """The node pool of all nodes."""
 LABELS: Final = {POOL_LABEL: POOL}
-"""Labels of a node in it."""
+"""Labels of a node in the pool."""
 LEAST_USE, MOST_USE = 10, 55
-"""Percent of the CPU and the memory of a node that are in use; drawn for each node."""
+"""Minimum and maximum usage of a node's CPU and memory in percent; drawn for each node."""
 FRESH_S: Final = 86_400
-"""Seconds for which a report counts: longer than any bench."""
+"""Seconds for which a report is valid, longer than any bench."""
 PROFILE: Final[dict[str, Any]] = {
     "schedulerName": "stretto",
     "plugins": {
@@ -34,11 +34,11 @@ PROFILE: Final[dict[str, Any]] = {
         "overcommit": {"pools": {POOL: {"caps": {"cpu": 2}}}, "expirationSeconds": FRESH_S},
     },
 }
-"""The default profile with LoadAware instead of the scores by requests, and CPU promised twice."""
+"""The default profile with LoadAware instead of the scores by requests, and CPU ratio 2."""
 
 
 def use_reports(nodes: Sequence[FleetNode], clock: Clock, rng: Rng) -> list[bytes]:
-    """One report of each node, as its agent writes it."""
+    """One report of each node, in the form of its agent."""
     return [_report(node, clock.now(), rng.randint(LEAST_USE, MOST_USE)) for node in nodes]
 
 

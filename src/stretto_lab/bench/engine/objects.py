@@ -19,15 +19,15 @@ from stretto.stores.store import Deletion, Record, WriteOutcome
 from stretto_lab.bench.engine.options import EngineBenchOptions
 
 SUBMIT: Final = 1024
-"""Pods created in one call, as by a client that batches."""
+"""Pods created in one call, like a client that batches."""
 HISTORY: Final = 8192
-"""Events that the store retains for watches; each holds a body of 2.8 kB."""
+"""Events that the store retains for watches; each contains a body of 2.8 kB."""
 UNSCHEDULABLE: Final = (
     b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"waits-%07d","namespace":"default"},'
     b'"spec":{"schedulerName":"stretto","containers":[{"name":"main","image":"main",'
     b'"resources":{"requests":{"cpu":"1000000"}}}]}}'
 )
-"""A pod that fits on no node, by its number."""
+"""Format of a pod that fits on no node, with its number."""
 
 
 class BenchObjects:
@@ -36,7 +36,7 @@ class BenchObjects:
     def __init__(
         self, options: EngineBenchOptions, clock: Clock, rng: Rng, labels: Mapping[str, str]
     ) -> None:
-        """Create the nodes, which get ``labels`` too, and the running pods."""
+        """Create the nodes with ``labels``, and the running pods."""
         self._options = options
         spec = TemplateSpec(
             classes=options.classes,
@@ -58,7 +58,7 @@ class BenchObjects:
             self._load_running()
 
     def submit(self, bodies: Sequence[bytes]) -> None:
-        """Create pods, and the PodGroups that begin with one of them.
+        """Create pods, each PodGroup before its first pod.
 
         Raises:
             RuntimeError: the store rejects a pod.
@@ -80,7 +80,7 @@ class BenchObjects:
         self.store.delete(POD, [Deletion("default", f"pod-{i:07d}") for i in numbers])
 
     def delete_groups(self, numbers: range) -> None:
-        """Delete the PodGroups of pods by their numbers."""
+        """Delete the PodGroups of pods, by the numbers of the pods."""
         units = range(*(-(-number // self._options.units) for number in (numbers[0], numbers[-1])))
         self.store.delete(POD_GROUP, [Deletion("default", f"pod-unit-{i:06d}") for i in units])
 

@@ -1,4 +1,4 @@
-"""Options of the engine bench; light to import for the command line."""
+"""Options of the engine bench, in a module that the command line imports fast."""
 
 import msgspec
 
@@ -36,7 +36,8 @@ class EngineBenchOptions(msgspec.Struct, frozen=True):
     zones: int = 10
     #: Pods that fit on no node and stay pending.
     pending: int = 0
-    #: A Python rule that the profile gets: ``filter``, ``score`` or ``domain``; empty for none.
+    #: A Python rule that is added to the profile: ``filter``, ``score`` or ``domain``; empty for
+    #: none.
     python_rule: str = ""
-    #: True if nodes report their use and are overcommitted, and LoadAware filters and scores.
+    #: True if nodes report their usage and are overcommitted, and LoadAware filters and scores.
     measured: bool = False

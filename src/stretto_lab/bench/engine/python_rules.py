@@ -1,4 +1,4 @@
-"""Rules in the form of a plugin author: NumPy only, so that the bench measures their cost."""
+"""Rules as plugin authors write them: NumPy only, so that the bench measures their cost."""
 
 from typing import ClassVar, Final
 
@@ -22,13 +22,13 @@ from stretto.state.rows.resources import CPU
 
 
 class SpareCpu(FilterRule):
-    """Leaves a twentieth of the CPU of each node free."""
+    """Keeps a twentieth of the CPU of each node free."""
 
     NAME: ClassVar[str] = "SpareCpu"
     SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """True where more than a twentieth of the CPU is free."""
+        """True for nodes with more than a twentieth of their CPU free."""
         columns = view.columns
         return np.asarray(columns.free[CPU, slots] * 20 > columns.alloc[CPU, slots])
 
@@ -52,7 +52,7 @@ class NotBelowMean(SpareCpu):
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """True where at least half of the mean free CPU is free."""
+        """True for nodes with at least half of the mean free CPU."""
         free = view.columns.free[CPU]
         return np.asarray(free[slots] * 2 >= free[view.columns.live > 0].mean())
 
@@ -65,7 +65,7 @@ _RULES: Final[dict[str, type[Rule]]] = {
 
 
 def profile_with_rule(profile: Profile, name: str) -> Profile:
-    """A profile with one Python rule more, guarded as any rule from outside; the same for none."""
+    """A profile with one more Python rule, guarded like an external rule; unchanged for no name."""
     if not name:
         return profile
     rule = guard(_RULES[name]({}))

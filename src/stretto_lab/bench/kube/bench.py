@@ -1,8 +1,8 @@
 """Stretto and kube-scheduler on the same machine, with the same objects and API server.
 
 Both sides and the ceiling alternate by round, each on a new control plane. The ceiling is a raw
-replay of the writes that Stretto made in that round, by the same client, with the watcher attached
-and the loader stopped.
+replay of Stretto's writes in that round, by the same client, with the watcher running and the
+loader stopped.
 """
 
 import math
@@ -30,7 +30,7 @@ from stretto_lab.control_plane.cluster import CORE
 from stretto_lab.control_plane.tools import build
 
 OnStep = Callable[[str], None]
-"""Called with a message at each long step."""
+"""Callback with a message for each long step."""
 
 
 class SchedulerResult(msgspec.Struct, frozen=True):
@@ -86,14 +86,14 @@ class WorkloadResult(msgspec.Struct, frozen=True):
 class _WorkloadRounds(NamedTuple):
     """All rounds of one workload."""
 
-    #: By side.
+    #: Rounds by side.
     sides: dict[str, list[BenchRound]]
     #: The ceilings.
     ceilings: list[WriteCeiling]
 
 
 def check(opts: KubeBenchOptions) -> None:
-    """Report invalid input before anything is built.
+    """Check the options before anything is built.
 
     Raises:
         InputError: a workload or the profile is unknown or cannot be read.
@@ -107,7 +107,7 @@ def run_kube_bench(
 ) -> Iterator[tuple[str, WorkloadResult]]:
     """Measure the selected workloads; missing programs are built first.
 
-    Each result is yielded when it is complete, so that a later failure loses none.
+    Each result is yielded when it is complete, so that a later failure does not lose it.
 
     Raises:
         StrettoError: a program cannot be built, or has exited early.

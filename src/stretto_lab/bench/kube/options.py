@@ -1,4 +1,4 @@
-"""Options of the bench against kube-scheduler; light to import for the command line."""
+"""Options of the bench against kube-scheduler, in a module that the command line imports fast."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ class KubeBenchOptions(msgspec.Struct, frozen=True):
     workload: str = ",".join(WORKLOADS)
     #: Other scheduler: ``kube-scheduler`` or ``none``.
     against: str = KUBE_SCHEDULER
-    #: True if Stretto is measured without ``Scheduled`` events too.
+    #: True if Stretto is also measured without ``Scheduled`` events.
     both_settings: bool = True
     #: Nodes; pod counts scale with them.
     nodes: int = 5000
@@ -45,7 +45,7 @@ class KubeBenchOptions(msgspec.Struct, frozen=True):
     rounds: int = 2
     #: Pods per second in the latency pass.
     rate: float = 50.0
-    #: Seconds without a bind after which the rest counts as not placed.
+    #: Seconds without a bind after which the remaining pods count as not placed.
     timeout: float = 60.0
     #: Profile of Stretto, by name or file.
     profile: str = "default"

@@ -1,8 +1,8 @@
 """Plots of the bench: bound pods over time, one per workload, and the rates of all workloads.
 
 Both show the ceiling, which is the rate of the API server alone. The time of a curve begins at the
-first binding of its scheduler, so that the slopes compare. How long a scheduler takes to its first
-binding is a column of the table.
+first binding of its scheduler, so that the slopes are comparable. The time to the first binding is
+a column of the table.
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def workload_plot(name: str, result: WorkloadResult, source: str) -> Pictures:
 
 
 def _line(label: str, side: SchedulerResult, colour: int) -> PlotLine:
-    """Bound pods from the last moment without one."""
+    """The curve of bound pods, from the last moment without one."""
     curve = side.curve
     first = next((i for i, count in enumerate(curve.scheduled) if count), len(curve.t)) - 1
     first = max(first, 0)

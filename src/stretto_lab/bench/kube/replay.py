@@ -2,8 +2,8 @@
 
 It runs as a separate process (``python -m stretto_lab.bench.kube.replay KUBECONFIG PLAN OUT``),
 like a scheduler, and uses the client of Stretto. Binds, evictions, nominations and PodGroup
-statuses are sent in parallel, each in its lane. They do not wait for each other, except that
-nominations are sent before binds, because the server rejects nominations of bound pods.
+statuses are sent in parallel, each in its lane. They are independent, except that nominations are
+sent before binds, because the server rejects nominations of bound pods.
 """
 
 import sys
@@ -26,7 +26,7 @@ from stretto_lab.bench.kube.watch import PodWatcher
 
 T = TypeVar("T")
 AT_ONCE: Final = 1024
-"""Writes per call, as many as a shard puts into a plan."""
+"""Writes per call, equal to the batch of a shard."""
 LONG_TIMEOUTS: Final = KubeOptions(write_timeout=60.0, read_timeout=60.0, connect=10.0, answer=30.0)
 """Long timeouts for busy machines."""
 
@@ -94,7 +94,7 @@ def replay(store: Store, plan: WritePlan) -> WriteResults:
 
 
 def warm_up(store: Store) -> None:
-    """Open the connections with writes to missing pods, as many as each lane is wide."""
+    """Open the connections with writes to missing pods, one for each connection of a lane."""
     names = [f"missing-{number}" for number in range(max(WIDTH.values()))]
     change = {"status": {"nominatedNodeName": "missing"}}
     store.bind([Bind(MEASURED, name, "", "missing") for name in names])

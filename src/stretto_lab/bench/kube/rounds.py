@@ -3,8 +3,8 @@
 A round has two passes. *Drain*: all pods are pending before the scheduler starts, and the loader is
 idle. Its time lasts from just before the first write (a bind, or an eviction that frees capacity
 for one) to the last bind. *Steady*: the loader creates pods at a constant rate, and the time of
-each pod from its first event to its bind counts. The ceiling is timed like a drain, with the same
-watcher, because a watch shows a bind later than its sender receives the reply: by a tenth of a
+each pod from its first event to its bind counts. The ceiling is measured like a drain, with the
+same watcher, because a watch shows a bind later than its sender receives the reply: by a tenth of a
 drain on a busy machine.
 """
 
@@ -29,11 +29,11 @@ DRAIN_LOOK: Final = 0.02
 STEADY_LOOK: Final = 0.005
 """Polling interval during the latency pass in seconds."""
 SILENCE: Final = 2.0
-"""Seconds without a write after which the watch counts as complete."""
+"""Seconds without a write after which the watch is considered complete."""
 START_WITHIN: Final = 300.0
-"""Seconds for the first bind, which include compilation on a new machine."""
+"""Seconds within which the first bind must occur, including compilation on a new machine."""
 REPLAY_WITHIN: Final = 3600.0
-"""Seconds for the replay of one workload."""
+"""Time limit in seconds for the replay of one workload."""
 
 
 class DrainPass(NamedTuple):
@@ -129,7 +129,7 @@ def ceiling(
 
 
 def wait_for(site: BenchSite, holds: Callable[[], bool], within: float) -> bool:
-    """Poll until a condition holds; False after ``within`` seconds."""
+    """Poll until ``holds`` is true; false after ``within`` seconds."""
     until = site.seen.looked_at + within
     while not holds():
         site.seen.look(DRAIN_LOOK)

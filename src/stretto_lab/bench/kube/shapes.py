@@ -35,7 +35,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 Form = Mapping[str, Any]
 """Additions to the plain pod: ``labels``, ``annotations``, ``requests``, ``spec``."""
 Make = Callable[[int, int], Form]
-"""Form of a pod by its number and the number of nodes."""
+"""Function from the number of a pod and the number of nodes to the form of the pod."""
 
 
 class WorkloadShape(NamedTuple):
@@ -45,17 +45,17 @@ class WorkloadShape(NamedTuple):
     name: str
     #: Pods to place, with 5,000 nodes.
     pods: int
-    #: Form of each.
+    #: Form of each pod.
     form: Make
     #: Running pods, with 5,000 nodes.
     running: int = 0
-    #: Form of each.
+    #: Form of each running pod.
     running_form: Make = lambda _number, _nodes: {}
     #: Zones of the nodes, round-robin.
     zones: tuple[str, ...] = ("zone1",)
-    #: Pods of a gang; 1 without gangs.
+    #: Number of pods of a gang; 1 without gangs.
     gang: int = 1
-    #: True if a node, a pod and a service are created and deleted in turn.
+    #: True if a node, a pod and a Service are created and deleted alternately.
     churns: bool = False
 
 
@@ -139,7 +139,7 @@ def group_bodies(shape: WorkloadShape, pods: int) -> list[bytes]:
 
 
 def churn_bodies(number: int) -> tuple[bytes, bytes, bytes]:
-    """Node (without capacity), pod and service of one churn turn."""
+    """Node (without capacity), pod and Service of one churn turn."""
     name = f"churn-{number}"
     ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
     status = {"capacity": {"pods": "0"}, "conditions": ready}

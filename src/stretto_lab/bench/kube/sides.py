@@ -25,7 +25,7 @@ class ProcessUsage(NamedTuple):
 
 
 def side(name: str, plane: ControlPlane, profile: str, log: Path) -> ServerProcess:
-    """A scheduler that is not started; all act as the administrator and without a lease.
+    """A scheduler that is not started; all run as the administrator and without a lease.
 
     kube-scheduler and Stretto write ``Scheduled`` events; the side ``QUIET`` writes none.
     """

@@ -41,9 +41,9 @@ from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 CHUNK: Final = 500
 """Objects created in one call."""
 API_FLAGS: Final = ("--disable-admission-plugins=TaintNodesByCondition,Priority",)
-"""Disables admissions that scheduler_perf disables, such as the one that taints new nodes."""
+"""Flags that disable the same admissions as scheduler_perf, such as the taint of new nodes."""
 SCHEDULER_FLAGS: Final = ("--secure-port=0",)
-"""kube-scheduler starts late, when its port may be in use; nothing queries it."""
+"""kube-scheduler starts late, when its port may be in use, and nothing queries the port."""
 SETTLE: Final = 4.0
 """Seconds for the startup work of a new API server, which must not overlap a measurement."""
 _TURN: Final = 1.0
@@ -153,7 +153,7 @@ class BenchSite:
 
     @contextlib.contextmanager
     def _in_background(self, work: Callable[[threading.Event], None]) -> Iterator[None]:
-        """Run work in a thread until the context ends; its error is raised here."""
+        """Run work in a thread until the context ends, and re-raise its error."""
         stop = threading.Event()
 
         def guarded() -> None:

@@ -48,9 +48,9 @@ class PodWatcher:
 
     def __init__(self, store: Store, clock: Clock, *, gangs: bool = False) -> None:
         """Start the watches."""
-        #: When each measured pod was first seen.
+        #: First event of each measured pod, in monotonic seconds.
         self.created: dict[str, float] = {}
-        #: When each was first seen with a node.
+        #: First event of each measured pod with a node, in monotonic seconds.
         self.bound: dict[str, float] = {}
         #: Node by bound pod.
         self.node_of: dict[str, str] = {}
@@ -66,7 +66,7 @@ class PodWatcher:
         self.looked_at = clock.monotonic()
         #: Time of the last poll before the first write of a scheduler.
         self.idle_at = self.looked_at
-        #: Time of the poll that showed the last write of a scheduler.
+        #: Time of the poll that returned the last write of a scheduler.
         self.wrote_at = self.looked_at
         self._clock = clock
         listing = store.list(POD)

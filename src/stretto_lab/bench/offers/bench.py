@@ -1,4 +1,4 @@
-"""A master in a process of its own, under the load of frameworks and agents in this one."""
+"""A master in its own process, under the load of frameworks and agents in this process."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ from stretto_lab.bench.offers.options import OfferBenchOptions
 from stretto_lab.bench.offers.wire import HOST
 
 STARTS_WITHIN: Final = 60.0
-"""Seconds until a new master answers."""
+"""Seconds within which a new master must answer."""
 PROGRAM: Final = "from stretto.cli.start import main; main()"
 
 
@@ -29,19 +29,19 @@ class OfferBenchResult(msgspec.Struct, frozen=True):
 
     #: Calls of frameworks per second that were accepted.
     calls_per_s: float
-    #: Milliseconds from an ACCEPT to its answer, median.
+    #: Median milliseconds from an ACCEPT to its answer.
     accept_p50_ms: float
-    #: The same at the 99th percentile.
+    #: 99th percentile of these milliseconds.
     accept_p99_ms: float
     #: Offers per second.
     offers_per_s: float
-    #: Tasks per second that have finished.
+    #: Finished tasks per second.
     tasks_per_s: float
     #: Tasks by last state.
     tasks: dict[str, int]
     #: Calls that were not accepted.
     refused: int
-    #: Calls per second of CPU time of the master: its capacity on a core of its own.
+    #: Calls per second of CPU time of the master, which is its capacity on a core of its own.
     calls_per_cpu_s: float
     #: Share of one core that the master used.
     master_cores: float
@@ -100,7 +100,7 @@ async def _measure(
 
 
 async def _raise_first(running: list[asyncio.Task[None]], seconds: float) -> None:
-    """Run the clients; the error of one ends the bench."""
+    """Run the clients for some seconds; an error of one ends the bench."""
     done, _ = await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     for each in done:
         each.result()

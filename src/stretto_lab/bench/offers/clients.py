@@ -44,7 +44,7 @@ class Tally(msgspec.Struct):
         self.ends[state] = self.ends.get(state, 0) + 1
 
     def restart(self) -> None:
-        """Count from now on."""
+        """Reset all counts."""
         self.calls = self.refused = self.offers = 0
         self.accepts = []
         self.ends = {}
@@ -54,7 +54,7 @@ class LoadFramework:
     """One framework: one call at a time, one task for each event with offers."""
 
     def __init__(self, port: int, number: int, tally: Tally, now: Callable[[], float]) -> None:
-        """A framework that has not subscribed; ``now`` gives seconds."""
+        """Create a framework that has not subscribed; ``now`` returns seconds."""
         self._stream, self._calls = MasterConnection(port), MasterConnection(port)
         self._number = number
         self._tally = tally
@@ -65,7 +65,7 @@ class LoadFramework:
         self._launched = 0
 
     async def run(self) -> None:
-        """Subscribe, and answer events until it is cancelled."""
+        """Subscribe, and answer events until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._read())
             group.create_task(self._work())
@@ -139,14 +139,14 @@ class LoadAgent:
     """One agent with 64 CPUs."""
 
     def __init__(self, port: int, number: int, rng: Rng) -> None:
-        """An agent that has not registered; ``rng`` gives ids of updates."""
+        """Create an agent that has not registered; ``rng`` is the source of update ids."""
         self._stream, self._posts = MasterConnection(port), MasterConnection(port)
         self._number = number
         self._rng = rng
         self._pid = f"slave({number})@127.0.0.1:{10_000 + number}"
 
     async def run(self) -> None:
-        """Register, and end tasks until it is cancelled."""
+        """Register, and end tasks until cancelled."""
         amounts = {"cpus": 64.0, "mem": 262_144.0}
         resources = [
             {"name": key, "type": "SCALAR", "scalar": {"value": n}} for key, n in amounts.items()
@@ -171,7 +171,7 @@ class LoadAgent:
         self._posts.close()
 
     async def _end(self, received: Body) -> None:
-        """A task has finished as soon as it is launched."""
+        """Report a launched task as finished."""
         task, framework = received["task"], received["framework"]["id"]
         uuid = base64.b64encode(UUID(self._rng.uid()).bytes).decode()
         state = "TASK_FINISHED"

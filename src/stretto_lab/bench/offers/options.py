@@ -1,18 +1,18 @@
-"""Options of the bench of a master; light to import for the command line."""
+"""Options of the bench of a master, in a module that the command line imports fast."""
 
 import msgspec
 
 
 class OfferBenchOptions(msgspec.Struct, frozen=True):
-    """Size and length of the load."""
+    """Size and duration of the load."""
 
-    #: Frameworks, each with an open stream.
+    #: Number of frameworks, each with an open stream.
     frameworks: int = 1000
-    #: Agents, each with an open stream.
+    #: Number of agents, each with an open stream.
     agents: int = 200
-    #: Seconds that are measured.
+    #: Duration of the measurement in seconds.
     seconds: float = 20.0
-    #: Seconds before, in which everything subscribes and registers.
+    #: Seconds before the measurement, in which all clients subscribe and register.
     warm_up: float = 5.0
-    #: True if the master offers exactly as Mesos does.
+    #: True if the master makes offers exactly like Mesos.
     mesos: bool = False

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the load needs it: calls on a connection that stays open, and streams of records."""
+"""HTTP/1.1 for the load: calls on a persistent connection, and streams of records."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -17,12 +17,12 @@ class MasterConnection:
     """One connection to a master."""
 
     def __init__(self, port: int) -> None:
-        """Connect at the first request."""
+        """Initialize; the first request connects."""
         self._port = port
         self._pipe: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, body: Any, headers: Mapping[str, str]) -> int:
-        """Post JSON; the status of the answer.
+        """Post JSON; return the status of the answer.
 
         Raises:
             UnreachableError: the master has closed the connection.
@@ -80,7 +80,7 @@ async def _head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
     try:
         text = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError as error:
-        raise UnreachableError("the master", "it has closed a connection") from error
+        raise UnreachableError("the master", "the master has closed a connection") from error
     first, *lines = text.split("\r\n")
     pairs = (line.partition(":") for line in lines if line)
     return int(first.split(" ", 2)[1]), {name.lower(): value.strip() for name, _, value in pairs}

@@ -26,7 +26,7 @@ def node_bodies(count: int, rng: Rng) -> list[bytes]:
 
 
 def service_body() -> bytes:
-    """A service over one app, whose pods Kubernetes spreads by default."""
+    """A Service for one app, whose pods Kubernetes spreads by default."""
     spec = {"selector": {"app": _APPS[0]}, "ports": [{"port": 80}]}
     return _ENCODE({"metadata": {"name": "web", "namespace": SPACE}, "spec": spec})
 
@@ -52,7 +52,7 @@ def huge_pod_body() -> bytes:
 def _node(number: int, rng: Rng) -> bytes:
     name = f"node-{number}"
     labels = {_HOST: name, "disk": rng.choice(("ssd", "hdd")), "tier": str(rng.randint(1, 4))}
-    if number % 10:  # every tenth is in no zone
+    if number % 10:  # one in ten has no zone
         labels[_ZONE] = f"zone-{number % 3}"
     amounts = {"cpu": str(rng.choice((4, 8, 16, 32))), "pods": str(rng.choice((20, 40, 110)))}
     amounts["memory"] = f"{rng.choice((8, 16, 64, 128))}Gi"

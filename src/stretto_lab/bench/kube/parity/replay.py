@@ -1,9 +1,10 @@
 """Live parity: kube-scheduler's choice for each pod, compared with Stretto's best nodes.
 
 Random pods are created one at a time in a cluster of varied nodes with a real kube-scheduler. A
-plane with the ``kube-parity`` profile follows the cluster and binds nothing; before it receives the
-binding of a pod, it computes the best nodes. kube-scheduler draws among equal nodes, so its choice
-must be one of the best. If it finds no node, none may be feasible and both messages must be equal.
+plane with the ``kube-parity`` profile observes the cluster and binds nothing; before it receives
+the binding of a pod, it computes the best nodes. kube-scheduler chooses randomly among equal nodes,
+so its choice must be one of the best. If it finds no node, none may be feasible and both messages
+must be equal.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from stretto_lab.bench.kube.site import API_FLAGS, SCHEDULER_FLAGS
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
 OnDeviation = Callable[[str], None]
-"""Called with the JSON of each deviation."""
+"""Callback with the JSON of each deviation."""
 
 
 def run_parity(

@@ -23,11 +23,11 @@ class ParityDeviation(msgspec.Struct, frozen=True):
 class ParityReport(msgspec.Struct):
     """Agreement of the two schedulers."""
 
-    #: Pods tried.
+    #: Number of tested pods.
     pods: int = 0
-    #: Pods that received a node.
+    #: Number of pods that received a node.
     placed: int = 0
-    #: Placed pods with a single best node, where no random draw helps.
+    #: Number of placed pods with a single best node, for which no random choice matters.
     decided: int = 0
     #: All pods on which they differ.
     deviations: list[ParityDeviation] = []

@@ -60,7 +60,7 @@ class ParityTrial:
         self._clock = clock
 
     def prepare(self, nodes: list[bytes]) -> None:
-        """Create namespace, service and nodes; wait until both schedulers have the nodes."""
+        """Create namespace, service and nodes; wait until both schedulers know the nodes."""
         space = msgspec.json.encode({"metadata": {"name": SPACE}})
         for kind, bodies in ((NAMESPACE, [space]), (SERVICE, [service_body()]), (NODE, nodes)):
             for reply in self._store.create(kind, bodies):
@@ -72,7 +72,7 @@ class ParityTrial:
         self._until(lambda: self._sees_nodes(len(nodes)), "kube-scheduler observing the nodes")
 
     def _sees_nodes(self, nodes: int) -> bool:
-        """True if kube-scheduler counts all nodes when it rejects a pod that fits on none."""
+        """True if kube-scheduler counts all nodes in the rejection of a pod that fits on none."""
         record = self._store.create(POD, [huge_pod_body()])[0].record
         _must(record is not None, "creating a pod that fits nowhere")
         assert record is not None
@@ -124,7 +124,7 @@ class ParityTrial:
                 return row is None
             return row is not None and cluster.node_of(row) == node
 
-        # A pod that was created and deleted between two polls may be unknown, which is fine.
+        # A pod that was created and deleted between two polls may be unknown.
         self._until(seen, f"observing pod {record.name}")
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
