@@ -1,8 +1,9 @@
-"""The division study: the default division, and those of KubeAdmiral and Karmada on equal inputs.
+"""The division study: the default division and those of KubeAdmiral and Karmada for equal inputs.
 
 Each workload is a set of clusters and a sequence of totals. Every planner divides the totals one
-after another, each time from its own last result. Distances are measured on first
-divisions. Karmada has no limits of single clusters, so it divides only the workloads without them.
+after another and starts each time from its own last result. Distances are measured on first
+divisions. Karmada has no limits of single clusters, so it divides only the workloads without
+limits.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +43,7 @@ class DividedWorkload(msgspec.Struct, frozen=True):
     totals: tuple[int, ...]
 
     def shares(self, total: int) -> dict[str, float]:
-        """Exact shares of the total, as far as the limits allow it."""
+        """Exact shares of the total, limited to the bounds of the clusters."""
         bounds = ShareBounds.of(
             [each.weight for each in self.clusters],
             [each.minimum for each in self.clusters],
@@ -54,7 +55,7 @@ class DividedWorkload(msgspec.Struct, frozen=True):
 
 
 DivisionPlanner: TypeAlias = Callable[[DividedWorkload, int, Division], Division]
-"""From a workload, a total and the present replicas to a division."""
+"""Function from a workload, a total and the present replicas to a division."""
 
 
 class DivisionFigures(msgspec.Struct):
@@ -66,11 +67,11 @@ class DivisionFigures(msgspec.Struct):
     limits: bool
     #: First divisions.
     divisions: int = 0
-    #: Sum over all divisions of the replicas that clusters are away from their exact shares.
+    #: Sum over all divisions of the differences between replicas and exact shares, in replicas.
     distance: float = 0.0
-    #: Largest distance of one cluster.
+    #: Largest difference of one cluster, in replicas.
     farthest: float = 0.0
-    #: Divisions in which a cluster is a whole replica or more away from its share.
+    #: Divisions in which a cluster differs from its exact share by a whole replica or more.
     outside_quota: int = 0
     #: Divisions of one more replica in which a cluster loses one.
     not_monotone: int = 0
@@ -102,18 +103,18 @@ def workloads(count: int, seed: int, *, limits: bool) -> Iterator[DividedWorkloa
 
 
 def _weight(rng: Rng, kind: int) -> int:
-    """A small weight, one that may be large, or one of very different ones."""
+    """Draw a small weight, a weight that may be large, or a power of two."""
     return (rng.randint(1, 10), rng.randint(1, 1000), 1 << rng.randint(0, 8))[kind]
 
 
 def by_default(workload: DividedWorkload, total: int, current: Division) -> Division:
-    """The default division."""
+    """Return the default division."""
     demand = DivisionDemand(total, workload.clusters, current, workload.key)
     return divide(demand).total()
 
 
 def by_kubeadmiral(workload: DividedWorkload, total: int, current: Division) -> Division:
-    """KubeAdmiral, avoiding disruption."""
+    """Return the division of KubeAdmiral, which avoids disruption."""
     preferences = tuple(
         ReplicaPreference(each.name, each.weight, each.minimum, each.maximum)
         for each in workload.clusters
@@ -122,13 +123,16 @@ def by_kubeadmiral(workload: DividedWorkload, total: int, current: Division) -> 
 
 
 def by_karmada_static(workload: DividedWorkload, total: int, _current: Division) -> Division:
-    """Karmada's static weights."""
+    """Return the division of Karmada by static weights."""
     votes = {each.name: each.weight for each in workload.clusters}
     return webster.divide(total, votes, {}, workload.key)
 
 
 def by_karmada_dynamic(workload: DividedWorkload, total: int, current: Division) -> Division:
-    """Karmada's dynamic weights, steady, with free replicas in proportion to the weights."""
+    """Return Karmada's steady division; free replicas are proportional to the weights.
+
+    It uses Karmada's dynamic weights.
+    """
     candidates = tuple(
         ReplicaCandidate(each.name, _FREE * each.weight - current.get(each.name, 0))
         for each in workload.clusters
@@ -149,7 +153,7 @@ PLANNERS: Final[Mapping[str, DivisionPlanner]] = {
 
 
 def measure(count: int, seed: int) -> Iterator[DivisionFigures]:
-    """Figures of every planner, without and with limits of clusters."""
+    """Yield the figures of every planner, without and with limits of clusters."""
     for limits in (False, True):
         given = list(workloads(count, seed, limits=limits))
         for name, planner in PLANNERS.items():
@@ -165,7 +169,7 @@ def measure(count: int, seed: int) -> Iterator[DivisionFigures]:
 def _from_nothing(
     figures: DivisionFigures, planner: DivisionPlanner, workload: DividedWorkload
 ) -> None:
-    """Distances, and the effect of one more replica."""
+    """Add the distances of a first division, and the effect of one more replica."""
     reports = figures.planner == "default"
     names = [each.name for each in workload.clusters]
     least = sum(each.minimum for each in workload.clusters)
@@ -186,7 +190,7 @@ def _from_nothing(
 def _in_sequence(
     figures: DivisionFigures, planner: DivisionPlanner, workload: DividedWorkload
 ) -> None:
-    """Replicas that start and stop after the first division."""
+    """Add the replicas that start and stop after the first division."""
     current: Division = planner(workload, workload.totals[0], {})
     for total in workload.totals[1:]:
         found = planner(workload, total, current)

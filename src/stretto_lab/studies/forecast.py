@@ -1,10 +1,10 @@
 """The forecast study: forecasts made during a Philly trace, compared with the actual starts.
 
 A trace runs through a pool as in ``sim.traces.philly``. For a sample of jobs that do not start on
-arrival, the start is forecast from the state of the plane: the queue, running jobs, and run times
-that are stated (``known``) or learnt from finished jobs (``typical``). Later the actual start is
-known. A forecast uses no information about the future; jobs that arrive later may overtake the job
-(shortest first, backfill) or not (first come, first served).
+arrival, the study forecasts the start from the state of the plane: the queue, the running jobs, and
+run times that the jobs state (``known``) or that are learnt from finished jobs (``typical``). The
+actual start is known later. A forecast uses no information about the future. Jobs that arrive later
+may overtake the job (shortest first, backfill) or not (first come, first served).
 """
 
 import heapq
@@ -40,7 +40,7 @@ SOON_S: Final = 60.0
 """Error in seconds up to which a forecast also counts as near."""
 
 OnForecast = Callable[[int], None]
-"""Called with the number of forecasts made."""
+"""Callback with the number of forecasts made."""
 
 
 class ForecastPoint(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class ForecastPoint(msgspec.Struct, frozen=True):
     job_id: str
     #: Pending units, including the job.
     queued: int
-    #: Forecast wait; null if no running pod was expected to free enough capacity.
+    #: Forecast wait; null if the running pods are not expected to free enough capacity.
     predicted_s: float | None
     #: Actual wait.
     waited_s: float
@@ -75,7 +75,7 @@ class ForecastReport(msgspec.Struct, frozen=True):
     p90_error_s: float
     #: Mean of forecast minus actual wait: negative if jobs wait longer than forecast.
     bias_s: float
-    #: Share within half and twice the wait, or at most a minute off.
+    #: Share of forecasts between half and twice the actual wait, or wrong by at most a minute.
     near: float
     #: Explained share of the variance of waits: 1 is perfect, 0 is no better than the mean.
     explained: float | None
@@ -90,7 +90,7 @@ class ForecastStudy(msgspec.Struct, frozen=True):
     queue: str = "fifo"
     #: Source of run times.
     run_times: str = KNOWN
-    #: Jobs to forecast, evenly over the trace; those that start at once are skipped.
+    #: Jobs to forecast, evenly over the trace; jobs that start at once are skipped.
     samples: int = 200
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class ForecastStudy(msgspec.Struct, frozen=True):
 def study_forecast(
     jobs: Sequence[PhillyJob], study: ForecastStudy, on_forecast: OnForecast | None = None
 ) -> tuple[ForecastReport, list[ForecastPoint]]:
-    """Forecast the starts of a sample of jobs, and compare with the actual starts.
+    """Forecast the starts of a sample of jobs, and compare them with the actual starts.
 
     Raises:
         InputError: the pool has no GPU.
@@ -116,9 +116,9 @@ def study_forecast(
 def forecast_plot(
     reports: Sequence[tuple[ForecastReport, list[ForecastPoint]]], name: str = "forecast"
 ) -> Pictures:
-    """Forecast and actual waits in hours: one panel for each queue, with the diagonal.
+    """Plot forecast and actual waits in hours: one panel for each queue, with the diagonal.
 
-    Known run times have one colour in all panels, and typical ones another.
+    Known run times have one colour in all panels, and typical run times have another.
     """
     waits = {
         (report.queue, report.run_times): [
@@ -145,7 +145,7 @@ def forecast_plot(
 
 
 class _ForecastingRun:
-    """One run with forecasts during it."""
+    """One run, with forecasts during the run."""
 
     def __init__(
         self, jobs: Sequence[PhillyJob], study: ForecastStudy, on_forecast: OnForecast | None
@@ -170,7 +170,7 @@ class _ForecastingRun:
         self._world.plane.observers.append(self._observe)
 
     def run(self) -> list[ForecastPoint]:
-        """Forecasts with actual starts, in order."""
+        """Run the trace; return the forecasts with actual starts, in order."""
         record = WorkRunner(self._world, self._work, 1 / TICKS_PER_S, self._look).run()
         started = record.started[self._lead]
         return [
@@ -185,7 +185,7 @@ class _ForecastingRun:
         ]
 
     def _look(self, arrived: int) -> None:
-        """After a round: learn from finished jobs, and forecast new ones."""
+        """Learn from finished jobs and forecast new jobs, after a round."""
         now = self._world.clock.monotonic()
         while self._ends and self._ends[0][0] <= now:
             _, gpus, seconds = heapq.heappop(self._ends)
@@ -197,7 +197,7 @@ class _ForecastingRun:
                 self._forecast(index)
 
     def _observe(self, step: Step) -> None:
-        """Record the end of starting jobs, when their run times will be learnt."""
+        """Record the end of starting jobs, at which their run times are learnt."""
         names = self._world.plane.cluster.pods.name
         for verdict in step.verdicts:
             for row in verdict.granted.tolist():

@@ -1,7 +1,7 @@
-"""The seasonal study: how far the forecasts of demand miss measured series.
+"""The seasonal study: errors of the forecasts of demand on measured series.
 
-All predictors (``stretto.capacity.scaling.forecast``) forecast the same targets. Their errors are
-the sums of absolute errors over the sum of values.
+All predictors (``stretto.capacity.scaling.forecast``) forecast the same targets. The error of a
+predictor is the sum of its absolute errors over the sum of the values.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ class SeasonalStudy(msgspec.Struct, frozen=True):
 
     #: Seconds of a season.
     season_s: float = 86_400.0
-    #: Seconds from the last value to the forecast one.
+    #: Seconds from the last value to the forecast value.
     ahead_s: tuple[float, ...] = (300.0, 3600.0, 21_600.0)
-    #: Names of the predictors; empty for the built-in ones.
+    #: Names of the predictors; empty for the built-in predictors.
     predictors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -36,9 +36,9 @@ class SeasonalPoint(msgspec.Struct, frozen=True):
 
     #: The series.
     series: str
-    #: Seconds from the last value to the forecast one.
+    #: Seconds from the last value to the forecast value.
     ahead_s: float
-    #: Mean of its values: thousandths of the CPUs of a machine, or requests.
+    #: Mean of the values: thousandths of the CPUs of a machine, or requests.
     mean: float
     #: Error in percent, by predictor.
     errors_pct: dict[str, float]
@@ -49,14 +49,14 @@ class SeasonalResult(msgspec.Struct, frozen=True):
 
     #: Season and distances.
     study: SeasonalStudy
-    #: Where the series come from.
+    #: The source of the series.
     source: str
     #: The errors.
     points: tuple[SeasonalPoint, ...]
 
 
 def seasonal_points(study: SeasonalStudy, use: UseTrace) -> Iterator[SeasonalPoint]:
-    """The errors on every series that is longer than two seasons, at each distance."""
+    """Yield the errors on every series that is longer than two seasons, at each distance."""
     season = round(study.season_s / STEP_S)
     long = {
         name: [float(value) for value in values]
@@ -78,7 +78,7 @@ def seasonal_points(study: SeasonalStudy, use: UseTrace) -> Iterator[SeasonalPoi
 
 
 def seasonal_plots(result: SeasonalResult) -> Pictures:
-    """The median error of the series over the distance, one curve for each predictor."""
+    """Plot the median error of the series over the distance, one curve for each predictor."""
     distances = sorted({each.ahead_s for each in result.points})
     lines = []
     for colour, name in enumerate(_names(result.study)):

@@ -36,9 +36,9 @@ class _SortedPods(NamedTuple):
 
     #: The kept pods.
     kept: list[_Body]
-    #: How many of them are on a node.
+    #: Number of kept pods that are on a node.
     placed: int
-    #: Sentences about the others.
+    #: Notes about the other pods.
     notes: list[str]
 
 

@@ -1,8 +1,8 @@
 """Four designs that place the same work: offers, optimistic offers, transactions, one queue.
 
-The pool has 60 nodes of 4 CPUs. One framework starts 180 tasks of 1 CPU, the others one
-task each. Every framework needs the same decision time: from an offer to its answer, from a
-snapshot to its transaction, or in the queue for a framework's whole job.
+The pool has 60 nodes of 4 CPUs. One framework starts 180 tasks of 1 CPU, and every other framework
+starts one task. Every framework needs the same decision time: from an offer to its answer, from a
+snapshot to its transaction, or in the queue for all tasks of a framework.
 """
 
 import heapq
@@ -23,25 +23,25 @@ from stretto_lab.studies.offers.questions import node_of
 
 NODES: Final = 60
 SLOTS: Final = 4
-"""Tasks that a node holds."""
+"""Tasks that fit on a node."""
 LARGE: Final = 180
-"""Tasks of the large framework; the others have one task each."""
+"""Tasks of the large framework; every other framework has one task."""
 MOST_FRAMEWORKS: Final = NODES * SLOTS - LARGE + 1
-"""With more frameworks, the work exceeds the pool."""
+"""Most frameworks whose tasks fit into the pool."""
 HORIZON: Final = 24 * 3600.0
-"""Seconds after which a run is given up."""
+"""Seconds after which a run ends unfinished."""
 
 
 class OfferDesign(Enum):
-    """How capacity reaches frameworks."""
+    """Ways in which frameworks get capacity."""
 
-    #: An offer has one holder (Mesos).
+    #: Each offer belongs to one framework (Mesos).
     PESSIMISTIC = "offers"
-    #: Every framework may hold an offer of the same capacity; the first ACCEPT wins.
+    #: Several frameworks may hold an offer of the same capacity; the first ACCEPT succeeds.
     OPTIMISTIC = "optimistic offers"
     #: Every framework sees all free capacity and commits; conflicting tasks retry (Omega).
     TRANSACTIONS = "transactions"
-    #: One scheduler decides for one framework after the other.
+    #: One scheduler decides for one framework after another.
     QUEUE = "one queue"
 
 
@@ -58,17 +58,17 @@ class DesignPoint(msgspec.Struct, frozen=True):
     all_s: float
     #: Seconds until the tasks of the large framework had started.
     large_s: float
-    #: Offers that ended because another was first, or tasks that conflicted.
+    #: Offers that another framework accepted first, or tasks that conflicted.
     lost: int
 
 
 def design_points(
     frameworks: Sequence[int], decisions: Sequence[float], seed: int
 ) -> Iterator[DesignPoint]:
-    """One point for each design, number of frameworks and decision time.
+    """Yield one point for each design, number of frameworks and decision time.
 
     Raises:
-        InputError: the work of so many frameworks exceeds the pool.
+        InputError: the work of this number of frameworks exceeds the pool.
     """
     for count in frameworks:
         if count > MOST_FRAMEWORKS:
@@ -81,7 +81,7 @@ def design_points(
 
 
 def run_design(design: OfferDesign, frameworks: int, decision: float, seed: int) -> DesignPoint:
-    """Place the work of so many frameworks under one design."""
+    """Place the work of a number of frameworks under one design."""
     if design is OfferDesign.QUEUE:
         all_s, large_s, lost = frameworks * decision, frameworks * decision, 0
     elif design is OfferDesign.TRANSACTIONS:
@@ -94,7 +94,7 @@ def run_design(design: OfferDesign, frameworks: int, decision: float, seed: int)
 
 
 def _backlogs(frameworks: int) -> list[int]:
-    """Tasks by framework; the large one comes last."""
+    """Return the number of tasks by framework; the large framework is the last."""
     return [1] * (frameworks - 1) + [LARGE]
 
 
@@ -112,7 +112,11 @@ def _offers(
 
 
 def _transactions(backlogs: list[int], decision: float, rng: Rng) -> tuple[float, float, int]:
-    """Incremental commits on shared state: tasks that no longer fit are decided again."""
+    """Commit incrementally on shared state, and decide again about tasks that no longer fit.
+
+    Return the seconds until all tasks and until the tasks of the large framework started, and the
+    number of conflicts.
+    """
     free = [SLOTS] * NODES
     waiting = [(decision, number, _chosen(free, n, rng)) for number, n in enumerate(backlogs)]
     heapq.heapify(waiting)
@@ -134,7 +138,7 @@ def _transactions(backlogs: list[int], decision: float, rng: Rng) -> tuple[float
 
 
 def _chosen(free: list[int], tasks: int, rng: Rng) -> list[int]:
-    """A random free place for each task of a transaction, none of them twice."""
+    """Choose a different random free place for each task of a transaction."""
     places = [node for node, count in enumerate(free) for _ in range(count)]
     rng.shuffle(places)
     return places[:tasks]

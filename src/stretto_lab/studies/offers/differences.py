@@ -1,4 +1,4 @@
-"""Each difference from Mesos, measured: one scenario, with the difference switched off and on."""
+"""Measurements of each difference from Mesos: one scenario, with the difference off and on."""
 
 from collections.abc import Callable, Iterator
 from math import inf, isfinite
@@ -28,27 +28,27 @@ class DifferenceFigure(msgspec.Struct, frozen=True):
 
     #: The setting.
     setting: str
-    #: What is measured.
+    #: The measured quantity.
     what: str
-    #: With the setting as in Mesos; null where nothing was placed.
+    #: Result with the setting as in Mesos; null if nothing was placed.
     mesos: float | None
-    #: With the setting on; null where nothing was placed.
+    #: Result with the setting on; null if nothing was placed.
     better: float | None
 
 
 class _Scenario(NamedTuple):
-    """How a difference is measured."""
+    """The measurement of a difference."""
 
     #: Changes of the settings.
     change: dict[str, object]
-    #: What is measured.
+    #: The measured quantity.
     what: str
-    #: The measurement.
+    #: The function that measures.
     measure: Callable[[AllocatorSettings], float]
 
 
 def differences() -> Iterator[DifferenceFigure]:
-    """The figures of all differences."""
+    """Yield the figures of all differences."""
     for scenario in _SCENARIOS:
         better = msgspec.structs.replace(MESOS, **scenario.change)
         yield DifferenceFigure(
@@ -72,7 +72,7 @@ def _plan(name: str, role: str, weight: float = 1.0) -> FrameworkPlan:
 
 
 def _cpus_of(world: OfferWorld, framework: str) -> float:
-    """CPUs that a framework is offered or uses."""
+    """Return the CPUs that a framework uses or is offered."""
     return sum(
         amount / 1000
         for agent in world.master.allocator.pool.agents

@@ -8,7 +8,7 @@ from stretto_lab.studies.offers.questions import QuestionFigure
 
 
 def design_plots(points: Sequence[DesignPoint]) -> Pictures:
-    """Time until all work has started, by decision time; one plot for each number of frameworks."""
+    """Plot the time until all work has started by decision time, for each number of frameworks."""
     found: Pictures = {}
     for count in dict.fromkeys(each.frameworks for each in points):
         mine = [each for each in points if each.frameworks == count]
@@ -25,7 +25,7 @@ def design_plots(points: Sequence[DesignPoint]) -> Pictures:
 
 
 def question_plots(figures: Sequence[QuestionFigure]) -> Pictures:
-    """One plot for each question: figures as parts of the nodes, by size of the pool."""
+    """Plot the figures of each question as parts of the nodes, by size of the pool."""
     found: Pictures = {}
     for question in dict.fromkeys(each.question for each in figures):
         mine = [each for each in figures if each.question == question]

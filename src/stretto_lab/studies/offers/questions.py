@@ -1,4 +1,4 @@
-"""Five questions about offers, asked of pools of several sizes.
+"""Five questions about offers, answered by measurements on pools of several sizes.
 
 1. N equal nodes, two frameworks: which framework gets which offers?
 2. One node, several frameworks: is it divided?
@@ -24,11 +24,11 @@ from stretto.offers.allocator.values.resources import Resources, resources_of
 from stretto.sim.offers.master import VirtualMaster
 
 TASK_TICKS = 3
-"""Ticks that a task of question 4 runs."""
+"""Ticks for which a task of question 4 runs."""
 
 
 class QuestionFigure(msgspec.Struct, frozen=True):
-    """One figure of an answer."""
+    """One figure of the answer to a question."""
 
     #: Number of the question.
     question: int
@@ -58,7 +58,7 @@ class QuestionPool:
     def __init__(
         self, settings: AllocatorSettings, nodes: int, weights: Sequence[float], seed: int
     ) -> None:
-        """One framework for each weight; nothing is offered yet."""
+        """Create one framework for each weight; no node is offered yet."""
         self.master = VirtualMaster(make_allocator(Rng(seed), settings))
         allocator = self.master.allocator
         for number in range(nodes):
@@ -69,36 +69,36 @@ class QuestionPool:
         self._frameworks = len(weights)
 
     def tick(self) -> CycleResult:
-        """One batch cycle a second later."""
+        """Run one batch cycle a second later."""
         self.master.advance(1.0)
         return self.master.cycle(batch=True)
 
     def split(self, result: CycleResult) -> tuple[int, ...]:
-        """Offered nodes by framework."""
+        """Return the number of offered nodes by framework."""
         counts = Counter(int(each.framework) for each in result.offers)
         return tuple(counts[i] for i in range(self._frameworks))
 
     def accept_all(self, framework: int | None = None, cpus: int = 4_000) -> None:
-        """Answer each offer with one task; the rest is returned without a filter."""
+        """Accept each offer with one task; the rest of the offer returns without a filter."""
         for offer in list(self.master.offers.values()):
             if framework in (None, int(offer.holding.framework)):
                 task = _part(offer.resources, cpus)
                 self.master.accept(offer, [task] if task else [], None)
 
     def used(self) -> tuple[int, ...]:
-        """Running tasks by framework."""
+        """Return the number of running tasks by framework."""
         counts = Counter(int(each.holding.framework) for each in self.master.tasks.values())
         return tuple(counts[i] for i in range(self._frameworks))
 
 
 def _part(offered: Resources, cpus: int) -> Resources:
-    """So many thousandths of a CPU with their share of the memory."""
+    """Return a number of thousandths of a CPU with their share of the memory."""
     part = resources_of([(ResourceIdentity("cpus"), cpus), (ResourceIdentity("mem"), cpus * 1024)])
     return part if offered.contains(part) else resources_of([])
 
 
 def answers(settings: AllocatorSettings, nodes: int, seed: int) -> Iterator[QuestionFigure]:
-    """All figures for one size of the pool."""
+    """Yield all figures for one size of the pool."""
     yield from _first(settings, nodes, seed)
     yield from _second(settings, nodes, seed)
     yield from _third(settings, nodes, seed)
@@ -157,7 +157,7 @@ def _fourth(settings: AllocatorSettings, nodes: int, seed: int) -> Iterator[Ques
 
 
 def _end_a_third(pool: QuestionPool) -> None:
-    """End the oldest third of the tasks, so that all are new after `TASK_TICKS` ticks."""
+    """End the oldest third of the tasks, so that all tasks are new after `TASK_TICKS` ticks."""
     running = list(pool.master.tasks.values())
     for task in running[: -(-len(running) // TASK_TICKS)]:
         pool.master.finish(task)

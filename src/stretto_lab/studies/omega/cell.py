@@ -17,7 +17,7 @@ from stretto_lab.studies.omega.model import OmegaCell
 
 
 class SimulatedCell:
-    """The cluster of one run; a share of its cores is occupied for the whole run."""
+    """The cluster of one run; a share of its cores remains occupied for the whole run."""
 
     def __init__(self, cell: OmegaCell, rng: Rng) -> None:
         """Create the machines and occupy ``cell.fill`` of their cores."""

@@ -41,13 +41,13 @@ class OmegaCell(msgspec.Struct, frozen=True):
     job_s: float = 0.1
     #: Decision time per task in seconds.
     task_s: float = 0.005
-    #: When a claim conflicts.
+    #: Condition under which claims conflict.
     conflicts: ConflictMode = ConflictMode.FIT
     #: Effect of a conflict on the other claims of the transaction.
     commit: CommitMode = CommitMode.INCREMENTAL
     #: Profile that chooses machines; Omega uses ``random``.
     policy: str = "random"
-    #: Hosts of a claim where hosts decide.
+    #: Hosts of a claim in the mode in which hosts decide.
     hosts: HostRules = HostRules()
     #: End of the simulation in seconds; later events are not counted.
     until_s: float = inf
@@ -68,11 +68,11 @@ class OmegaCell(msgspec.Struct, frozen=True):
 class SchedulerUse(msgspec.Struct, frozen=True):
     """Use of the time of one scheduler, in seconds."""
 
-    #: Decisions committed without a conflict.
+    #: Time of decisions that were committed without a conflict.
     useful_s: float
-    #: Decisions with a refused claim.
+    #: Time of decisions with a refused claim.
     wasted_s: float
-    #: Decisions that found no machine.
+    #: Time of decisions that found no machine.
     fruitless_s: float
     #: Transactions without a conflict.
     succeeded: int
@@ -90,7 +90,7 @@ class OmegaRun(msgspec.Struct, frozen=True):
 
     #: Use by scheduler.
     schedulers: tuple[SchedulerUse, ...]
-    #: float[job]: seconds from arrival to the first decision; NaN without one.
+    #: float[job]: seconds from arrival to the first decision; NaN if there was no decision.
     waits_s: tuple[float, ...]
     #: Jobs with all tasks placed.
     done: int
@@ -102,16 +102,16 @@ class OmegaRun(msgspec.Struct, frozen=True):
     refused: int
     #: Time of the last event in seconds.
     ends_s: float
-    #: Time span of busyness in seconds.
+    #: Time span over which the busyness is computed, in seconds.
     span_s: float
-    #: Hosts that have refused a granted claim before, on average; 0 where hosts do not decide.
+    #: Mean number of hosts that refused a granted claim before; 0 if hosts do not decide.
     rank_mean: float = 0.0
-    #: Points by which the hosts of granted claims are below the best one, on average.
+    #: Mean difference in points between the best host and the host of a granted claim.
     behind_mean: float = 0.0
 
     @property
     def conflict_fraction(self) -> float | None:
-        """Failed transactions per successful one; ``None`` without success."""
+        """Failed transactions per successful transaction; ``None`` if none was successful."""
         good = sum(each.succeeded for each in self.schedulers)
         return sum(each.failed for each in self.schedulers) / good if good else None
 

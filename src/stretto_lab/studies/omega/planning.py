@@ -26,11 +26,11 @@ class BinderTime:
         """Create a binder that needs ``commit_s`` seconds per claim."""
         #: Seconds for each claim.
         self.commit_s = commit_s
-        #: Clock time at which it becomes idle.
+        #: Clock time at which the binder becomes idle.
         self.free_at: float = 0.0
 
     def turn(self, ready: float, claims: int) -> float:
-        """When it starts a plan; called in the order in which plans are ready."""
+        """Return the start of the check of a plan; call it in the order of readiness."""
         begins = max(ready, self.free_at)
         self.free_at = begins + claims * self.commit_s
         return begins
@@ -39,9 +39,9 @@ class BinderTime:
 class SlowPlanning:
     """Delays the plans of a loop by a decision time.
 
-    It replaces the loop's ``cycle``. The plan is computed immediately on the current snapshot and
-    delivered when its decision time has passed and the binder is idle. The loop makes no other plan
-    until the binder has answered.
+    It replaces ``cycle`` of the loop. The plan is computed immediately on the current snapshot. It
+    is delivered when its decision time has passed and the binder is idle. The loop makes no other
+    plan until the binder has answered.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SlowPlanning:
 
     @property
     def due(self) -> float:
-        """Clock time of the next delivery; infinity for none."""
+        """Clock time of the next delivery; infinity if no plan is waiting."""
         return self._due if self._due > self._clock.monotonic() else inf
 
     def cycle(self, limit: int) -> Plan | None:
@@ -81,7 +81,7 @@ class SlowBacklog:
     """One plane with slow shards and a backlog of pods."""
 
     def __init__(self, config: PlaneConfig, decision_s: float, commit_s: float) -> None:
-        """Create the plane; every decision takes ``decision_s``, every claim ``commit_s``."""
+        """Create the plane; the times are seconds per decision and per claim."""
         self._clock = ManualClock()
         rng = Rng(config.seed)
         self._store = MemoryStore(self._clock, rng.child("store"))
@@ -98,7 +98,7 @@ class SlowBacklog:
         self.plane.observers.append(self._observe)
 
     def run(self, nodes: Sequence[bytes], pods: Sequence[bytes]) -> float:
-        """Place a backlog; returns the virtual seconds until the last pod was placed."""
+        """Place a backlog; return the virtual seconds until the last pod was placed."""
         for kind, bodies in ((NODE, nodes), (POD, pods)):
             for low in range(0, len(bodies), AT_ONCE):
                 require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
@@ -115,7 +115,7 @@ class SlowBacklog:
         return self._last
 
     def _observe(self, step: Step) -> None:
-        """Record when the binder has finished the claims of a step."""
+        """Record the time at which the binder has finished the claims of a step."""
         if any(len(verdict.granted) for verdict in step.verdicts):
             claims = sum(len(plan.rows) for plan in step.plans)
             self._last = step.now + claims * self._binding.commit_s

@@ -4,8 +4,8 @@ The plane is the real one: dispatcher, shards with their snapshots, binder and s
 time. A shard takes a snapshot, decides a batch, and delivers the plan ``decision_s`` later; commits
 of other shards in that time may conflict with it. The single binder checks plans in the order in
 which they are ready and needs ``commit_s`` per claim. Refused claims return through the dispatcher
-with its retry rule. All pods are pending at the start, so the throughput is that of the plane and
-not of the arrivals.
+with its retry rule. All pods are pending at the start, so the plane and not the arrivals limits the
+throughput.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,13 +28,13 @@ from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto_lab.studies.omega.planning import SlowBacklog
 
 NODE_CORES: Final = 32
-"""Cores of a node, with four GiB per core."""
+"""Cores of a node; a node has four GiB per core."""
 POD_CORES: Final = (1, 2, 4)
 """Cores of a pod, equally likely."""
 ZONES: Final = 4
 """Zones of the nodes."""
 POLICIES: Final = ("default", "packing")
-"""Spreading (least allocated first) and packing (most allocated first)."""
+"""Profiles: spreading (least allocated first) and packing (most allocated first)."""
 REPEATED: Final = "repeated claims, % of pods"
 """Vertical axis of the plots of repeated work."""
 APART: Final = "with partitions"
@@ -95,7 +95,7 @@ class ShardPoint(msgspec.Struct, frozen=True):
 
 
 def shard_points(study: ShardStudy) -> Iterator[ShardPoint]:
-    """Run the study point by point."""
+    """Run the study and yield its points."""
     nodes = [_node(number) for number in range(study.nodes)]
     pods = _pods(study)
     for shards, decision, policy, partitions in shard_runs(study):
@@ -113,7 +113,10 @@ def shard_points(study: ShardStudy) -> Iterator[ShardPoint]:
 
 
 def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
-    """Shards, decision time, policy and partitions of every run; one shard has no partitions."""
+    """Yield the shards, decision time, policy and partitions of every run.
+
+    Runs with one shard have no partitions.
+    """
     for policy in study.policies:
         for shards in study.shards:
             for partitions in (True, False) if shards > 1 else (False,):
@@ -139,7 +142,7 @@ def shard_plots(points: Sequence[ShardPoint]) -> Pictures:
 
 
 def _redone_lines(points: Sequence[ShardPoint]) -> list[PlotLine]:
-    """One curve for each number of competing shards, and one for the worst of all other runs."""
+    """Return one curve for each number of competing shards, and one for the worst other runs."""
     lines = [_line(each, _redone, marks=False) for each in _groups(points) if _competes(each[0])]
     apart: dict[float, float] = {}
     for each in points:
@@ -151,12 +154,12 @@ def _redone_lines(points: Sequence[ShardPoint]) -> list[PlotLine]:
 
 
 def _competes(point: ShardPoint) -> bool:
-    """True if several shards take from the same nodes."""
+    """True if several shards place pods on the same nodes."""
     return point.shards > 1 and not point.partitions
 
 
 def _groups(points: Sequence[ShardPoint]) -> Iterator[list[ShardPoint]]:
-    """The points of each number of shards, with partitions and without."""
+    """Yield the points of each number of shards, with partitions and without."""
     for shards in dict.fromkeys(each.shards for each in points):
         for partitions in (True, False):
             found = [e for e in points if (e.shards, e.partitions) == (shards, partitions)]
@@ -188,7 +191,7 @@ def _redone(point: ShardPoint) -> float:
 
 
 def _speed_title(how: str, points: Sequence[ShardPoint]) -> str:
-    """The speed-up of the best number of shards at the longest decision time."""
+    """Return a title with the best speed-up at the longest decision time."""
     longest = max(each.decision_s for each in points)
     late = [each for each in points if each.decision_s == longest]
     best = max(late, key=_speed)
@@ -198,7 +201,7 @@ def _speed_title(how: str, points: Sequence[ShardPoint]) -> str:
 
 
 def _point(plane: Plane, decision_s: float, took: float) -> ShardPoint:
-    """The figures of a run from its plane; ``took`` is its virtual time in seconds."""
+    """Return the figures of a run from its plane; ``took`` is its virtual time in seconds."""
     counts = plane.binder.counts
     granted = counts["granted"]
     refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
@@ -225,7 +228,7 @@ def _node(number: int) -> bytes:
 
 
 def _pods(study: ShardStudy) -> list[bytes]:
-    """Pods of mixed sizes in an order drawn by seed."""
+    """Create pods of mixed sizes in an order that is drawn by the seed."""
     bodies = PodEncoder()
     sizes = Rng(study.seed).child("pods").numpy().choice(POD_CORES, study.pods).tolist()
     return [

@@ -1,16 +1,18 @@
 """The Omega simulation: schedulers with a decision time, and claims on state that has changed.
 
-After Schwarzkopf et al., EuroSys 2013, and its lightweight simulator. Each scheduler has a queue of
-jobs. It takes a snapshot of the cell, decides for ``job_s + task_s × tasks`` seconds about the
-first job, and commits the result in one transaction. Commits of other schedulers in that time may
-conflict with it. Tasks that found no machine or were refused are queued again a second later. A
-job is abandoned if it has placed nothing in more than 100 attempts, or is not done after 1,000.
+The model follows Schwarzkopf et al., EuroSys 2013, and its lightweight simulator. Each scheduler
+has a queue of jobs. The scheduler takes a snapshot of the cell, decides for ``job_s + task_s ×
+tasks`` seconds about the first job, and commits the result in one transaction. Commits of other
+schedulers in that time may conflict with it. Tasks that found no machine or were refused are queued
+again a second later. A job is abandoned if more than 100 attempts have placed none of its tasks, or
+if the job is not done after 1,000 attempts.
 
-Only time is simulated. Snapshot, choice and plan are those of a shard (``control.scheduler``), and
-the binder's own ``PlanJudge`` checks the claims against the ledger. The plan is computed when the
-decision starts and checked when it ends, which equals deciding at the end on a private copy of the
-start. Time is in whole microseconds, so that equal instants compare equal. At one instant, task
-ends are handled first, then commits, then arrivals, each in the order of planning.
+The simulation replaces only the time. Snapshot, choice and plan are those of a shard
+(``control.scheduler``), and the binder's own ``PlanJudge`` checks the claims against the ledger.
+The plan is computed when the decision starts and checked when it ends. This equals a decision at
+the end on a private copy of the state at the start. Time is in whole microseconds, so that equal
+instants are equal numbers. At one instant, task ends are handled first, then commits, then
+arrivals, each in the order of planning.
 """
 
 import heapq
@@ -40,7 +42,7 @@ MICROS: Final = 1_000_000
 RETRY_S: Final = 1.0
 """Seconds after which a job that is not done is queued again."""
 FRUITLESS_ATTEMPTS: Final = 100
-"""Attempts after which a job that has placed nothing is abandoned."""
+"""Attempts after which a job without a placed task is abandoned."""
 MOST_ATTEMPTS: Final = 1000
 """Attempts after which any job is abandoned."""
 _BUG: Final = "report this as a bug"
@@ -88,7 +90,7 @@ def run_omega(jobs: Sequence[OmegaJob], cell: OmegaCell) -> OmegaRun:
 
 
 class _Omega:
-    """One run."""
+    """One run of the simulation."""
 
     def __init__(self, jobs: Sequence[OmegaJob], cell: OmegaCell) -> None:
         self._jobs = jobs
@@ -100,7 +102,7 @@ class _Omega:
         self._agenda: list[tuple[int, _OmegaEvent, int, Callable[[], None]]] = []
         self._planned = self._now = self._done = self._abandoned = 0
         self._granted = self._refused = 0
-        #: Tasks that schedulers decide about at present.
+        #: Tasks about which schedulers are deciding.
         self._in_flight = 0
         self._waits = np.full(len(jobs), np.nan)
 
@@ -241,5 +243,5 @@ class _Omega:
 
 
 def _ticks(seconds: float) -> int:
-    """Seconds as whole ticks, rounded."""
+    """Return seconds as whole ticks, rounded."""
     return round(seconds * MICROS)

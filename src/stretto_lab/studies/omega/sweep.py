@@ -1,14 +1,14 @@
 """The Omega sweep: decision times and numbers of schedulers, and the cost of each mode.
 
-The workload is drawn by seed: jobs arrive in a Poisson stream, have a geometric number of equal
-tasks and run for exponential times, so that they use ``load`` of the cores in addition to the
-occupied ``fill``. The production traces of the paper are not public; the shapes of curves can be
-compared with it, absolute figures cannot.
+The workload is drawn by the seed: jobs arrive in a Poisson stream, have a geometric number of equal
+tasks and run for exponential times. They use ``load`` of the cores in addition to the occupied
+``fill``. The production traces of the paper are not public, so only the shapes of the curves can be
+compared with the paper.
 
 There are two sweeps over the decision time: several numbers of schedulers in the default mode (a
 claim conflicts if it no longer fits; the rest of the job is committed), and every mode with one
-number of schedulers. A point is *saturated* if its schedulers are always busy: then less is placed,
-the cell is emptier, and its conflicts are not comparable.
+number of schedulers. A point is *saturated* if its schedulers are always busy. Such a point places
+fewer tasks, so the cell is emptier and the conflicts are not comparable.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,25 +27,25 @@ from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
 from stretto_lab.studies.omega.simulation import run_omega
 
 SATURATED: Final = 0.95
-"""Busyness from which a scheduler counts as saturated."""
+"""Busyness at which a scheduler counts as saturated."""
 SIZES_MILLI: Final = (500, 1000, 1500)
 """Milli-CPU and MiB of a task, equally likely: one core on average."""
 HOUR_S: Final = 3600.0
 
 
 class Mode(NamedTuple):
-    """How claims are decided."""
+    """Rules that decide about claims."""
 
-    #: When a claim conflicts.
+    #: Condition under which claims conflict.
     conflicts: ConflictMode
     #: Effect of a conflict on the rest of the job.
     commit: CommitMode
-    #: Hosts of a claim; ``None`` for as many as the decisions in flight suggest.
+    #: Hosts of a claim; ``None`` for a number that follows the decisions in flight.
     hosts: int | None = 1
 
     @property
     def label(self) -> str:
-        """Its name in plots."""
+        """Name of the mode in plots."""
         if self.conflicts is ConflictMode.HOSTS:
             return f"hosts, n = {DYNAMIC if self.hosts is None else self.hosts}"
         return f"{self.conflicts.value}, {self.commit.value}"
@@ -56,7 +56,7 @@ PLAIN: Final = Mode(ConflictMode.FIT, CommitMode.INCREMENTAL)
 HULK: Final = tuple(
     Mode(ConflictMode.HOSTS, CommitMode.INCREMENTAL, count) for count in (1, 3, 10, None)
 )
-"""HULK's host actors: one, three, ten hosts per claim, and a number that follows the load."""
+"""HULK's host actors: one, three or ten hosts per claim, or a number that follows the load."""
 MODES: Final[tuple[Mode, ...]] = (
     *(Mode(c, m) for c in (ConflictMode.FIT, ConflictMode.VERSION) for m in CommitMode),
     *HULK,
@@ -71,7 +71,7 @@ class OmegaStudy(msgspec.Struct, frozen=True):
     machines: int = 1000
     #: Share of cores that stays occupied.
     fill: float = 0.6
-    #: Mean share of cores that jobs use in steady state.
+    #: Mean share of cores that jobs use in the steady state.
     load: float = 0.25
     #: Jobs per second.
     jobs_per_s: float = 0.5
@@ -98,7 +98,7 @@ class OmegaStudy(msgspec.Struct, frozen=True):
             if not (isfinite(value) and value > 0):
                 raise InputError(name, value, "a number above 0")
         if not 0 < self.fill + self.load < 1:
-            expected = f"with the fill of {self.fill} less than the whole cell"
+            expected = f"less than the whole cell together with the fill of {self.fill}"
             raise InputError("load", self.load, expected, "lower one of them")
         if not self.decisions_s or not self.schedulers:
             raise InputError("decisions_s", self.decisions_s, "one value at least")
@@ -111,13 +111,13 @@ class OmegaPoint(msgspec.Struct, frozen=True):
     schedulers: int
     #: Decision time per job in seconds.
     decision_s: float
-    #: When a claim conflicts.
+    #: Condition under which claims conflict.
     conflicts: ConflictMode
     #: Effect of a conflict on the rest of the job.
     commit: CommitMode
-    #: Hosts of a claim where hosts decide, 1 in the other modes; null for a number by load.
+    #: Hosts of a claim if hosts decide, else 1; null for a number that follows the load.
     hosts: int | None
-    #: Failed transactions per successful one; null without success.
+    #: Failed transactions per successful transaction; null if none was successful.
     conflict_fraction: float | None
     #: Mean share of time that schedulers are busy.
     busyness: float
@@ -139,14 +139,14 @@ class OmegaPoint(msgspec.Struct, frozen=True):
     granted: int
     #: Refused claims, whose work is repeated.
     refused: int
-    #: Hosts that have refused a granted claim before, on average.
+    #: Mean number of hosts that refused a granted claim before.
     rank_mean: float
-    #: Points by which the hosts of granted claims are below the best one, on average.
+    #: Mean difference in points between the best host and the host of a granted claim.
     behind_mean: float
 
     @property
     def mode(self) -> Mode:
-        """How claims were decided."""
+        """Rules that decided about the claims."""
         return Mode(self.conflicts, self.commit, self.hosts)
 
 
@@ -167,7 +167,7 @@ def omega_jobs(study: OmegaStudy) -> list[OmegaJob]:
 
 
 def omega_points(study: OmegaStudy) -> Iterator[OmegaPoint]:
-    """Run the study point by point: by schedulers in the default mode, then by mode."""
+    """Run the study and yield its points: by schedulers in the default mode, then by mode."""
     jobs = omega_jobs(study)
     for schedulers, decision, mode in runs_of(study):
         cell = OmegaCell(
@@ -187,7 +187,7 @@ def omega_points(study: OmegaStudy) -> Iterator[OmegaPoint]:
 
 
 def runs_of(study: OmegaStudy) -> Iterator[tuple[int, float, Mode]]:
-    """Schedulers, decision time and mode of every run, without duplicates."""
+    """Yield the schedulers, decision time and mode of every run, without duplicates."""
     for schedulers in dict.fromkeys((*study.schedulers, study.modes_at)):
         for mode in MODES if schedulers == study.modes_at else (PLAIN,):
             for decision in study.decisions_s:
@@ -240,7 +240,7 @@ def _busyness(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pict
 
 
 def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> Pictures:
-    """Plot how many hosts have refused a granted claim, without saturated points."""
+    """Plot the number of hosts that refused a granted claim before, without saturated points."""
     shown = {
         label: [(e.decision_s, e.rank_mean) for e in found if not e.saturated]
         for label, found in groups.items()
@@ -252,14 +252,14 @@ def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> Pictur
 
 
 def _highest(shown: dict[str, list[tuple[float, float]]]) -> tuple[str, float]:
-    """The group with the highest value, and that value."""
+    """Return the group with the highest value, and that value."""
     tops = {label: max((y for _, y in found), default=0.0) for label, found in shown.items()}
     label = max(tops, key=tops.__getitem__)
     return label, tops[label]
 
 
 def _curves(shown: dict[str, list[tuple[float, float]]]) -> list[PlotLine]:
-    """One curve for each group; those of hosts are dashed, because some equal another curve."""
+    """Return one curve for each group; curves of hosts are dashed, because they may hide others."""
     hosts = {mode.label for mode in HULK} if len(shown) > len(HULK) else frozenset[str]()
     return [
         PlotLine(name, [x for x, _ in found], [y for _, y in found], colour, dashed=name in hosts)

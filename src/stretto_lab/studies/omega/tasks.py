@@ -45,7 +45,7 @@ class TaskRows:
             pods.remove(row)
 
     def _class_of(self, job: OmegaJob) -> int:
-        """The class of the tasks of a job; it stays interned for later jobs of the same shape."""
+        """Return the class of the tasks of a job; later jobs of the same shape reuse the class."""
         shape = (job.cpu_milli, job.memory_mib)
         class_id = self._classes.get(shape)
         if class_id is None:

@@ -3,12 +3,12 @@
 The plane is the real one: queue tree, preemption, reclaim, shards, binder and store. The
 controllers of a cluster are simulated as clients of the store: services scale their replicas along
 the load curve, jobs recreate evicted pods, and node agents stop evicted pods after a grace period,
-which frees their capacity. Time is in ticks of half a minute. In one tick, stopped and finished
-pods are deleted first, then jobs arrive, then services scale; then the plane runs until it is idle
-and the controllers react.
+which frees their capacity. Time is in ticks of half a minute. In each tick, stopped and finished
+pods are deleted, then jobs arrive, then services scale. Then the plane runs until it is idle, and
+the controllers react.
 
-A job that loses a pod loses the work of all its pods: it runs its whole time again once it is
-complete.
+A job that loses a pod loses the work of all its pods. It starts its run time again when all its
+pods run.
 """
 
 import heapq
@@ -56,18 +56,18 @@ class _JobUnit(msgspec.Struct, eq=False):
 
     job: OnePoolJob
     name: str
-    #: Pods that exist, by name: the tick at which each started, or -1.
+    #: Existing pods by name: the tick at which each pod started, or -1.
     pods: dict[str, int] = msgspec.field(default_factory=dict)
     #: Incremented when work is lost, which cancels a planned end.
     version: int = 0
-    #: Tick since which all pods run; -1 otherwise.
+    #: Tick since which all pods run; -1 if not all pods run.
     whole: int = -1
     #: Pods created so far, including replacements.
     made: int = 0
 
 
 class _ReplicaPod(msgspec.Struct, eq=False, gc=False):
-    """A pod as known to its controller."""
+    """A pod in the records of its controller."""
 
     queue: str
     shape: FleetPod
@@ -91,7 +91,7 @@ def run_one_pool_day(
         nodes: the machines.
         work: services and jobs.
         config: the plane, with its queues.
-        until: tick at which it ends.
+        until: tick at which the run ends.
         counted_from: tick from which waits, evictions and work count; the warm-up precedes it.
     """
     return OnePoolDay(nodes, work, config, counted_from).run(until)
@@ -140,7 +140,7 @@ class OnePoolDay:
         self._reclaimed: frozenset[str] = frozenset()
 
     def follow(self, use: PodFollower, reclaimed: frozenset[str]) -> None:
-        """Follow the use of pods; those of ``reclaimed`` queues take from the pools of nodes."""
+        """Follow the use of pods; pods of ``reclaimed`` queues request pool resources."""
         self._use, self._reclaimed = use, reclaimed
 
     def run(self, until: int) -> OnePoolDayResult:
@@ -160,11 +160,11 @@ class OnePoolDay:
         return self._report()
 
     def _next(self, until: int) -> int:
-        """The next tick with an event."""
+        """Return the next tick with an event."""
         due = [until, (self._tick // SAMPLE + 1) * SAMPLE]
         plane = self._plane.next_due()
         if plane < inf:
-            due.append(ceil(max(0.0, plane) / TICK_S))  # a past deadline is due now
+            due.append(ceil(max(0.0, plane) / TICK_S))  # A deadline in the past is due now.
         if self._arrivals:
             due.append(self._arrivals[0].arrival)
         if self._ends:
@@ -260,7 +260,7 @@ class OnePoolDay:
             self._ledgers[pod.queue].came += 1
 
     def _cut(self, pod: _ReplicaPod, group: str) -> tuple[bytes, bytes]:
-        """JSON of a pod before and after its name; cached for pods without a gang.
+        """Return the JSON of a pod before and after its name; cached for pods without a gang.
 
         Training pods state their run time; batch pods do not.
         """

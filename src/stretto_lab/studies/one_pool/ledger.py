@@ -15,27 +15,27 @@ TICK_S: Final = 30
 
 
 FROM_POOL: Final[Mapping[str, str]] = {QOS_LEVEL: RECLAIMED_CORES}
-"""Annotations of a pod that takes from the pools of reclaimed resources."""
+"""Annotations of a pod that requests resources of the pools of reclaimed resources."""
 
 
 class PodFollower(Protocol):
     """Follows the pods of a day, and measures the nodes."""
 
     def started(self, name: str, pod: tuple[str, FleetPod, int], node: str, tick: int) -> None:
-        """A pod starts; ``pod``: its queue, its request and its service, -1 for none."""
+        """Record the start of a pod; ``pod``: its queue, request and service, -1 for none."""
         ...
 
     def ended(self, name: str) -> None:
-        """A pod ends."""
+        """Record the end of a pod."""
         ...
 
     def sample(self, tick: int, now: float, store: Store) -> None:
-        """Measure all nodes at a tick and at a time of the clock."""
+        """Measure all nodes at a tick and at a time of the clock in seconds."""
         ...
 
 
 class OnePoolJob(msgspec.Struct, frozen=True, gc=False):
-    """A job: equal pods that start together, run for a time and finish."""
+    """A job: equal pods that start together, run for the same time and finish."""
 
     #: Tick of its arrival.
     arrival: int
@@ -58,7 +58,7 @@ class DiurnalService(msgspec.Struct, frozen=True):
     shape: FleetPod
     #: Its queue.
     queue: str
-    #: Replicas wanted from each tick on: (tick, replicas), the first at tick 0.
+    #: Replicas from each tick on: (tick, replicas), the first at tick 0.
     load_curve: tuple[tuple[int, int], ...]
 
 

@@ -1,8 +1,9 @@
 """The one-pool day with real use: gains and costs of overcommit, reclaimed capacity, elasticity.
 
-Every configuration runs the same work on the same number of machines. Beside what pods request, it
-measures what they use (``one_pool.use``), so that a pool that is full of requests differs from one
-that is in use. The costs are shown next to the use: throttled time, evictions, lost work, waits.
+Every configuration runs the same work on the same number of machines. The study measures the
+requests of pods and their use (``one_pool.use``), which shows the difference between a pool that is
+full of requests and a pool that is used. It reports the costs next to the use: throttled time,
+evictions, lost work, waits.
 """
 
 from collections import Counter
@@ -47,29 +48,29 @@ Work = tuple[Sequence[DiurnalService], Sequence[OnePoolJob]]
 
 
 class UsePoint(msgspec.Struct, frozen=True):
-    """Figures of one configuration; percentages are of all cores, means over the measured hours."""
+    """Figures of one configuration; percentages are means over the measured hours, of all cores."""
 
     #: The configuration.
     name: str
-    #: CPU that running pods request, and that nodes or pools hold for them.
+    #: CPU that running pods request from nodes or from pools of reclaimed resources.
     requested_pct: float
-    #: CPU in use.
+    #: Used CPU.
     used_pct: float
-    #: CPU in use in the busiest sample.
+    #: Used CPU in the busiest sample.
     peak_used_pct: float
-    #: Core hours of finished jobs, as their pods request them.
+    #: Core hours that the pods of finished jobs request.
     done_core_h: float
     #: Core hours that finished and unfinished jobs used.
     jobs_used_core_h: float
-    #: Core hours that services lacked.
+    #: Core hours by which services were throttled.
     online_throttled_core_h: float
-    #: Core hours that jobs lacked.
+    #: Core hours by which jobs were throttled.
     jobs_throttled_core_h: float
     #: Evicted pods of jobs.
     evicted: int
     #: Core hours of requested work that evictions lost.
     lost_core_h: float
-    #: Pods of jobs that are pending at the end.
+    #: Pending pods of jobs at the end.
     waiting: int
     #: Mean wait of a started pod of a job in seconds.
     mean_wait_s: float
@@ -84,13 +85,13 @@ class UseStudyResult(msgspec.Struct, frozen=True):
 
     #: Size of the study.
     study: OnePoolStudy
-    #: Where the measured use comes from.
+    #: The source of the measured use.
     source: str
     #: Figures by configuration.
     points: tuple[UsePoint, ...]
     #: Hour of each sample, from the end of the warm-up.
     hours: tuple[float, ...]
-    #: By configuration: CPU in use, in percent of all cores.
+    #: By configuration: used CPU, in percent of all cores.
     used_pct: dict[str, tuple[float, ...]]
 
 
@@ -100,7 +101,7 @@ def run_real_use(
     on_run: OnRun = lambda _: None,
     variants: Sequence[PoolVariant] = VARIANTS,
 ) -> UseStudyResult:
-    """Run the day in the configurations; ``on_run`` is called after each."""
+    """Run the day in each configuration; ``on_run`` is called after each run."""
     jobs = jobs_of(study, load_arrivals())
     points, curves, ticks = [], {}, np.zeros(0)
     for number, variant in enumerate(variants):
@@ -122,7 +123,7 @@ Run = tuple[OnePoolDayResult, list[DayUseSample]]
 def _runs(
     study: OnePoolStudy, variant: PoolVariant, use: UseTrace, jobs: Sequence[OnePoolJob]
 ) -> list[Run]:
-    """The runs of a configuration: one, or one for each of two pools."""
+    """Return the runs of a configuration: one run, or one run for each of two pools."""
     nodes, services = machines(study), services_of(study)
     if variant.overcommits:
         nodes = [msgspec.structs.replace(node, labels=LABELS) for node in nodes]
@@ -138,7 +139,7 @@ def _runs(
 def _day(
     study: OnePoolStudy, variant: PoolVariant, use: UseTrace, of: tuple[list[FleetNode], Work]
 ) -> Run:
-    """One pool; the loads of services are their curves also where their replicas are fixed."""
+    """Run one pool; the loads of services follow their curves even if the replicas are fixed."""
     nodes, (services, jobs) = of
     config = msgspec.structs.replace(pool_config(study, nodes), profile=variant_profile(variant))
     run = [_at_peak(each) for each in services] if variant.fixed else services
@@ -152,20 +153,20 @@ def _day(
 
 
 def _at_peak(service: DiurnalService) -> DiurnalService:
-    """A service whose replicas are those of its peak at all times."""
+    """Return a service that has the replicas of its peak at all times."""
     peak = max(replicas for _, replicas in service.load_curve)
     return msgspec.structs.replace(service, load_curve=((0, peak),))
 
 
 def _used(runs: Sequence[Run], first: int) -> Any:
-    """float64[sample]: cores in use in all pools."""
+    """Return float64[sample]: used cores in all pools."""
     return np.sum(
         [[sum(each.used.values()) for each in samples[first:]] for _, samples in runs], axis=0
     )
 
 
 def _point(name: str, runs: Sequence[Run], first: int, whole: float) -> UsePoint:
-    """The figures of one configuration."""
+    """Return the figures of one configuration."""
     used = _used(runs, first)
     requested = np.sum(
         [np.array(cores[first:]) for result, _ in runs for cores in result.cores.values()], axis=0
@@ -196,19 +197,19 @@ def _point(name: str, runs: Sequence[Run], first: int, whole: float) -> UsePoint
 
 
 def _mean_wait(ledgers: Iterable[QueueLedger]) -> float:
-    """Mean wait of started pods in seconds."""
+    """Return the mean wait of started pods in seconds."""
     waits = sum((each.waits for each in ledgers), Counter[int]())
     total = sum(ticks * count for ticks, count in waits.items())
     return round(TICK_S * total / max(sum(waits.values()), 1), 1)
 
 
 def _sample_hours(samples: Sequence[DayUseSample]) -> float:
-    """Hours between two samples."""
+    """Return the hours between two samples."""
     return (samples[1].tick - samples[0].tick) * TICK_S / 3600
 
 
 def use_plots(result: UseStudyResult) -> Pictures:
-    """CPU in use over the day, one curve for each configuration with elastic services."""
+    """Plot the used CPU over the day, one curve for each configuration with elastic services."""
     fixed = {each.name for each in VARIANTS if each.fixed}
     shown = [name for name in result.used_pct if name not in fixed]
     lines = [

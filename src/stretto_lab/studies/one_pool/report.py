@@ -4,11 +4,12 @@ There are 2,000 machines, 100 of them with eight GPUs. *Online*: services with a
 that peaks in the evening, priority 1000. *Training*: the gangs of two tenants, with the real
 arrivals of busy days of two Philly clusters; each tenant has half of the GPUs guaranteed, priority
 100. *Batch*: three tenants, each with the real arrivals, sizes and lifetimes of a day of Azure VMs,
-shifted by 0, 8 and 16 hours, priority 10.
+  shifted by 0, 8 and 16 hours, priority 10.
 
-In *one pool* all workloads share one queue tree: online has its peak guaranteed, and other queues
-borrow what it does not use. In *two pools* with as many machines in total, online has machines for
-110 % of its peak, and the others have the rest. Both use the same plane.
+In *one pool* all workloads share one queue tree: the online queue has its peak guaranteed, and
+other queues borrow the capacity that it does not use. In *two pools* with the same total number of
+machines, online has machines for 110 % of its peak, and the other queues have the rest. Both use
+the same plane.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,16 +47,16 @@ from stretto_lab.studies.one_pool.ledger import (
 )
 
 OnRun = Callable[[int], None]
-"""Called with the number of finished runs."""
+"""Callback with the number of finished runs."""
 
 DAY: Final = DAY_S // TICK_S
 """Ticks of a day."""
 WARM_UP: Final = DAY // 4
 """Ticks of the warm-up, in which the pool fills."""
 CURVE_STEP: Final = 20
-"""Ticks between two steps of the load curve: ten minutes."""
+"""Ticks between two steps of the load curve; they are ten minutes."""
 NODE_CORES, GPU_NODE_CORES, NODE_GPUS = 24, 96, 8
-"""Cores of a machine, cores of a GPU machine, and its GPUs; four GiB per core."""
+"""Cores of a machine, cores of a GPU machine, and its GPUs; a machine has four GiB per core."""
 GPU_NODES_PCT: Final = 5
 """Percentage of machines with GPUs."""
 WORKER: Final = FleetPod("worker", 8000, 32 * 1024, gpus=1, priority=100)
@@ -76,7 +77,7 @@ BATCH_SHIFTS_H: Final = (0, 8, 16)
 """Shift of the day of each tenant in hours."""
 TRAINING: Final = ("research", "product")
 TRAINING_DAYS: Final = 4
-"""Days of each Philly cluster that arrive within the one day, at full scale."""
+"""Days of each Philly cluster that arrive within one day at full scale."""
 ONLINE: Final = "online"
 
 
@@ -173,7 +174,10 @@ class OnePoolResult(msgspec.Struct, frozen=True):
 
 
 def run_one_pool(study: OnePoolStudy, on_run: OnRun = lambda _: None) -> OnePoolResult:
-    """Run the day in one pool and in two; ``on_run`` is called after each of the first runs."""
+    """Run the day in one pool and in two pools.
+
+    ``on_run`` is called after each run except the last.
+    """
     arrivals = load_arrivals()
     nodes = machines(study)
     services, jobs = services_of(study), jobs_of(study, arrivals)
@@ -242,14 +246,14 @@ def services_of(study: OnePoolStudy) -> list[DiurnalService]:
 
 
 def jobs_of(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
-    """Training and batch jobs, in order of arrival."""
+    """Create training and batch jobs, in order of arrival."""
     return sorted(
         [*_training(study, arrivals), *_batch(study, arrivals)], key=lambda job: job.arrival
     )
 
 
 def _training(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
-    """Busy days of each cluster on one day; a smaller pool takes a share of the jobs."""
+    """Merge busy days of each cluster into one day; a smaller pool gets a share of the jobs."""
     draw = Rng(study.seed).child("training").numpy()
     jobs: list[OnePoolJob] = []
     pool = sum(node.gpus for node in machines(study))
@@ -265,7 +269,7 @@ def _training(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob
 
 
 def _batch(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
-    """A day of VMs per tenant, at moments within a bin that are drawn by seed."""
+    """Create the VMs of one day for each tenant; the seed draws the moments within a bin."""
     draw = Rng(study.seed).child("batch").numpy()
     vms = arrivals.vms
     jobs: list[OnePoolJob] = []
@@ -285,13 +289,13 @@ def _batch(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
 
 
 def _moments(second: int, until: int) -> list[int]:
-    """Ticks of an arrival at a second of the day, including the warm-up."""
+    """Return the ticks of an arrival at a second of the day, including the warm-up."""
     first = (second // TICK_S + WARM_UP) % DAY
     return list(range(first, until, DAY))
 
 
 def pool_config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
-    """The configuration of the plane with its queue tree."""
+    """Return the configuration of the plane with its queue tree."""
     gpus = sum(node.gpus for node in nodes)
     cores = sum(node.cpu_milli for node in nodes)
     half = {"nvidia.com/gpu": gpus // 2}
@@ -315,7 +319,7 @@ def pool_config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
 
 
 def peak_cores(study: OnePoolStudy) -> float:
-    """Cores that services use at the peak."""
+    """Return the cores that services use at the peak."""
     return ONLINE_PART * sum(node.cpu_milli for node in machines(study)) / 1000
 
 
@@ -370,7 +374,7 @@ def _report(
 
 
 def _cpu_by_queue(runs: Sequence[OnePoolDayResult], first: int) -> dict[str, tuple[float, ...]]:
-    """Cores in use by queue, in percent of all cores of all pools."""
+    """Return the used cores by queue, in percent of all cores of all pools."""
     whole = sum(run.capacity[0] for run in runs)
     return {
         queue: tuple(100 * cores / whole for cores in used[first:])
@@ -380,7 +384,7 @@ def _cpu_by_queue(runs: Sequence[OnePoolDayResult], first: int) -> dict[str, tup
 
 
 def _gpu(runs: Sequence[OnePoolDayResult], first: int) -> npt.NDArray[np.float64]:
-    """GPUs in use, in percent of all GPUs of all pools."""
+    """Return the used GPUs, in percent of all GPUs of all pools."""
     whole = sum(run.capacity[1] for run in runs)
     used = [np.array(each[first:]) for run in runs for each in run.gpus.values()]
     total: npt.NDArray[np.float64] = np.sum(used, axis=0) * (100.0 / max(1, whole))

@@ -1,9 +1,10 @@
-"""The use of the pods of a one-pool day, and the reports of the node agents about it.
+"""The usage of the pods of a one-pool day, and the reports of the node agents.
 
-A pod of a job repeats the use of a measured machine, from a drawn moment on, as a share of its
-request. The replicas of a service share the load of the service: at the replica count that its load
-requires, each uses ``REPLICA_USE`` of its request. If the pods of a node demand more CPU than it
-has, those of the lowest priority are throttled first. Memory in use equals the requests.
+A pod of a job repeats the usage of a measured machine from a drawn moment on, as a share of its
+request. The replicas of a service share the load of the service: at the number of replicas that the
+load requires, each replica uses ``REPLICA_USE`` of its request. If the pods of a node demand more
+CPU than the node has, the pods with the lowest priority are throttled first. Memory usage equals
+the requests.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +25,7 @@ from stretto.stores.store import Patch, Store
 from stretto_lab.studies.one_pool.ledger import TICK_S, DiurnalService
 
 REPLICA_USE: Final = 0.6
-"""Share of its request that a replica uses at its target: usual for an autoscaler."""
+"""Share of its request that a replica uses at its target; a usual value for an autoscaler."""
 MIB: Final = 1 << 20
 
 
@@ -33,9 +34,9 @@ class DayUseSample(msgspec.Struct, frozen=True):
 
     #: The tick.
     tick: int
-    #: Use by queue, after throttling.
+    #: Usage by queue, after throttling.
     used: dict[str, float]
-    #: Missing CPU of pods, by queue.
+    #: Missing CPU of pods by queue.
     throttled: dict[str, float]
 
 
@@ -52,7 +53,7 @@ class _Running(msgspec.Struct, eq=False, gc=False):
 
 
 NodePodUse = tuple[str, _Running, float]
-"""A pod on a node: its name, the pod, and the milli-CPU that it would use."""
+"""A pod on a node: its name, the pod, and the milli-CPU that it demands."""
 
 
 class DayUse:
@@ -70,8 +71,8 @@ class DayUse:
 
         Args:
             nodes: the machines.
-            services: the services; their curves are their loads.
-            series: measured use in thousandths, of which each pod repeats one.
+            services: the services, whose curves are their loads.
+            series: measured usage in thousandths; each pod repeats one series.
             draw: draws series and moments.
             agents: write the reports; ``None`` for no reports.
         """
@@ -84,7 +85,7 @@ class DayUse:
         self._pods: dict[str, _Running] = {}
 
     def started(self, name: str, pod: tuple[str, FleetPod, int], node: str, tick: int) -> None:
-        """A pod starts; ``pod``: its queue, its request and its service, -1 for none."""
+        """Record the start of a pod; ``pod``: its queue, request and service, -1 for none."""
         queue, shape, service = pod
         series = self._series[int(self._draw.integers(len(self._series)))]
         offset = int(self._draw.integers(len(series)))
@@ -92,11 +93,11 @@ class DayUse:
         self._pods[name] = _Running(queue, shape, number, tick, service, series, offset)
 
     def ended(self, name: str) -> None:
-        """A pod ends."""
+        """Record the end of a pod."""
         self._pods.pop(name, None)
 
     def sample(self, tick: int, now: float, store: Store) -> None:
-        """Measure all nodes, and report them."""
+        """Measure all nodes, and write their reports."""
         found: list[list[NodePodUse]] = [[] for _ in self._nodes]
         shares = self._service_shares(tick)
         for name, pod in self._pods.items():
@@ -121,7 +122,7 @@ class DayUse:
         )
 
     def _service_shares(self, tick: int) -> list[float]:
-        """Share of its request that a replica of each service uses."""
+        """Return the share of its request that a replica of each service uses."""
         running = Counter(pod.service for pod in self._pods.values() if pod.service >= 0)
         return [
             REPLICA_USE * _needed(service, tick) / max(running[number], 1)
@@ -129,7 +130,7 @@ class DayUse:
         ]
 
     def _wants(self, pod: _Running, tick: int, shares: Sequence[float]) -> float:
-        """Milli-CPU that a pod would use."""
+        """Return the milli-CPU that a pod demands."""
         if pod.service >= 0:
             return pod.shape.cpu_milli * min(shares[pod.service], 1.0)
         step = pod.offset + (tick - pod.since) * TICK_S // STEP_S
@@ -137,19 +138,19 @@ class DayUse:
 
 
 class ReportingAgents:
-    """The agents of all nodes: they report use, and pools of reclaimed resources."""
+    """The agents of all nodes, which report usage and pools of reclaimed resources."""
 
     def __init__(
         self, nodes: Sequence[FleetNode], estimators: Sequence[HeadroomEstimator] = ()
     ) -> None:
-        """Report these nodes; each has an estimator of its pool, or none has a pool."""
+        """Create an agent for each node, with an estimator of its pool if there are any."""
         self._nodes, self._estimators = nodes, estimators
         self._written = False
 
     def report(
         self, pods: Sequence[Sequence[NodePodUse]], tick: int, now: float, store: Store
     ) -> None:
-        """Write one report of each node, whose pods are given."""
+        """Write one report of each node; ``pods`` contains the pods of each node."""
         named = [
             (node.name, self._status(number, pods[number], tick, now))
             for number, node in enumerate(self._nodes)
@@ -168,7 +169,7 @@ class ReportingAgents:
     def _status(
         self, number: int, pods: Sequence[NodePodUse], tick: int, now: float
     ) -> dict[str, object]:
-        """The status of a node as its agent reports it."""
+        """Return the status of a node in the report of its agent."""
         node = self._nodes[number]
         cpu = min(int(sum(wants for _, _, wants in pods)), node.cpu_milli)
         memory = sum(pod.shape.memory_mib for _, pod, _ in pods) * MIB
@@ -183,12 +184,12 @@ class ReportingAgents:
 
 
 def _needed(service: DiurnalService, tick: int) -> int:
-    """Replicas that the load of a service requires."""
+    """Return the number of replicas that the load of a service requires."""
     return next((n for at, n in reversed(service.load_curve) if at <= tick), 0)
 
 
 def _given(pods: Sequence[NodePodUse], capacity: float) -> dict[str, float]:
-    """Milli-CPU that pods of each queue lack: those of the lowest priority first."""
+    """Return the milli-CPU that pods of each queue lack; the lowest priority is throttled first."""
     excess = sum(wants for _, _, wants in pods) - capacity
     lacks: dict[str, float] = {}
     for _, pod, wants in sorted(pods, key=lambda each: each[1].shape.priority):
@@ -206,7 +207,7 @@ def _reading(
     used: tuple[int, int],
     tick: int,
 ) -> HeadroomReading:
-    """The input of an estimator: batch is reclaimed, all other pods lend."""
+    """Return the input of an estimator: batch pods are reclaimed, and all other pods lend."""
     owners, reclaimed = [], [0, 0]
     for name, pod, wants in pods:
         memory = pod.shape.memory_mib * MIB

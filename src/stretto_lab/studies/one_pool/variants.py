@@ -1,4 +1,4 @@
-"""The ways to run the one-pool day with real use, from requests alone to all of them."""
+"""The configurations of the one-pool day with real use, from requests alone to all features."""
 
 from typing import Any, Final, NamedTuple
 
@@ -8,23 +8,23 @@ from stretto.framework.profile.profile import Profile, load_profile
 NODE_POOL: Final = "shared"
 """The node pool of the machines that are overcommitted."""
 CAP: Final = 3.0
-"""Hard cap of the CPU ratio; the measured load sets the ratio below it."""
+"""Hard cap of the CPU ratio; the measured load sets a ratio below the cap."""
 FRESH_S: Final = 900
-"""Seconds for which a report counts: three samples."""
+"""Seconds for which a report is valid: three samples."""
 LABELS: Final = {POOL_LABEL: NODE_POOL}
 """Labels of the machines that are overcommitted."""
 
 
 class PoolVariant(NamedTuple):
-    """A way to run the day."""
+    """A configuration of the day."""
 
-    #: Its name.
+    #: Name of the configuration.
     name: str
-    #: True if online has machines of its own.
+    #: True if online pods have their own machines.
     split: bool = False
     #: True if services keep the replicas of their peak all day.
     fixed: bool = False
-    #: True if CPU is overcommitted by the measured load, and placed by it.
+    #: True if the measured load sets the overcommit of CPU and guides the placement.
     overcommits: bool = False
     #: True if batch runs on reclaimed capacity instead of requests.
     reclaims: bool = False
@@ -38,11 +38,11 @@ VARIANTS: Final = (
     PoolVariant("one pool, reclaimed batch", reclaims=True),
     PoolVariant("one pool, overcommit and reclaimed batch", overcommits=True, reclaims=True),
 )
-"""The configurations, from requests alone to all of them."""
+"""The configurations, from requests alone to all features."""
 
 
 def variant_profile(variant: PoolVariant) -> Profile:
-    """Packing by requests; with overcommit, nodes that are busy take no more pods."""
+    """Return the profile that packs by requests; with overcommit it filters out busy nodes."""
     profile: dict[str, Any] = {
         "pluginConfig": [
             {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}},

@@ -1,7 +1,8 @@
-"""Online pods of one node over time: sizes and lifetimes of Azure VMs, use of measured machines.
+"""Online pods of one node over time: sizes and lifetimes of Azure VMs, usage of measured machines.
 
-A pod requests all CPUs of its VM, and uses the share of them that a measured machine used, from a
-drawn moment of its series on. A node is filled by requests; a pod that ends is replaced.
+A pod requests all CPUs of its VM and uses the same share of them as a measured machine, from a
+drawn moment of its series on. A node is filled by requests, and a new pod replaces each pod that
+ends.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ MILLI: Final = 1000
 
 
 class OnlinePod(msgspec.Struct, eq=False, gc=False):
-    """A pod that runs."""
+    """A running pod."""
 
     #: Identity on its node.
     uid: str
@@ -28,13 +29,13 @@ class OnlinePod(msgspec.Struct, eq=False, gc=False):
     age: int
     #: Steps until it ends.
     left: int
-    #: The series of the machine whose use it repeats.
+    #: The series of the machine whose usage the pod repeats.
     series: Sequence[int]
-    #: Its first sample.
+    #: Index of the first sample.
     offset: int
 
     def use(self) -> int:
-        """Milli-CPU in use in the present step."""
+        """Return the used milli-CPU in the present step."""
         sample = self.series[(self.offset + self.age) % len(self.series)]
         return self.request * sample // FULL
 
@@ -49,10 +50,10 @@ class VmKind(NamedTuple):
 
 
 class OnlineSource:
-    """Draws pods."""
+    """Draws online pods."""
 
     def __init__(self, vms: VmDay, use: UseTrace, draw: np.random.Generator) -> None:
-        """Draw sizes and lifetimes as often as they are in the trace, and any series."""
+        """Draw sizes and lifetimes with their frequencies in the trace, and any series."""
         counts: dict[VmKind, int] = {}
         for flat in vms.bins:
             for shape, life, count in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
@@ -68,11 +69,11 @@ class OnlineSource:
         self._made = 0
 
     def arrival(self) -> OnlinePod:
-        """A pod that starts now."""
+        """Return a pod that starts now."""
         return self._pod(self._kinds[int(self._draw.choice(len(self._kinds), p=self._arrivals))], 0)
 
     def resident(self) -> OnlinePod:
-        """A pod that has been running for a part of its lifetime."""
+        """Return a pod that has been running for a part of its lifetime."""
         kind = self._kinds[int(self._draw.choice(len(self._kinds), p=self._present))]
         return self._pod(kind, int(self._draw.integers(kind.steps)))
 
@@ -87,7 +88,7 @@ class OnlineSource:
 def online_steps(
     source: OnlineSource, milli: int, steps: int
 ) -> Iterator[tuple[tuple[str, int, int, int], ...]]:
-    """The pods of a node in each step: uid, requested milli-CPU, used milli-CPU, age in steps.
+    """Yield the pods of a node by step: uid, requested milli-CPU, used milli-CPU, age in steps.
 
     Args:
         source: draws the pods.

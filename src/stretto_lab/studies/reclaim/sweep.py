@@ -1,9 +1,10 @@
-"""The reclaim study: loans of each estimator on measured CPU use, and their costs.
+"""The reclaim study: loans of each estimator on measured CPU usage, and their costs.
 
-Every estimator gets the same nodes and online pods. Each step of five minutes it reads the use of
-the step before, as an agent whose report is five minutes old, and computes the headroom by which
-batch tasks start. Two more lenders bound the comparison: ``requests`` lends only what no pod
-requests, and ``hindsight`` lends exactly what the present step leaves below the limit.
+Every estimator gets the same nodes and online pods. In each step of five minutes it reads the usage
+of the step before, like an agent whose report is five minutes old, and computes the headroom in
+which batch tasks start. Two more lenders bound the comparison: ``requests`` lends only the capacity
+that no pod requests, and ``hindsight`` lends exactly the capacity that the present step leaves
+below the limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,14 +28,14 @@ from stretto_lab.studies.reclaim.online import MILLI, OnlineSource, online_steps
 from stretto_lab.studies.reclaim.tasks import HOUR_S, BatchFigures, BatchNode
 
 REQUESTS: Final = "requests"
-"""The lender of capacity that no pod requests."""
+"""Lender of the capacity that no pod requests."""
 HINDSIGHT: Final = "hindsight"
-"""The lender with the use of the present step."""
+"""Lender that uses the usage of the present step."""
 WARM_UP_H: Final = 24
-"""Hours before the figures count: the cold start of ``mid``."""
+"""Hours before the measurement starts, because ``mid`` needs a cold start."""
 
 OnlineStep = tuple[tuple[str, int, int, int], ...]
-"""Pods of a node in one step, as ``online_steps`` gives them."""
+"""Pods of a node in one step, in the format of ``online_steps``."""
 
 
 class ReclaimStudy(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ class ReclaimStudy(msgspec.Struct, frozen=True):
     hours: float = 48.0
     #: Percent of the cores that online pods may request.
     requested: int = 90
-    #: Percent of a node up to which batch tasks may fill it.
+    #: Percentages of a node up to which batch tasks may fill the node.
     limits: tuple[int, ...] = (65, 100)
     #: Seed of sizes, lifetimes and moments.
     seed: int = 0
@@ -68,7 +69,7 @@ class ReclaimPoint(msgspec.Struct, frozen=True):
 
     #: The estimator, ``requests`` or ``hindsight``.
     lender: str
-    #: Percent of a node up to which batch tasks may fill it.
+    #: Percentage of a node up to which batch tasks may fill the node.
     limit_pct: int
     #: Mean headroom in percent of all cores.
     loaned_pct: float
@@ -78,11 +79,11 @@ class ReclaimPoint(msgspec.Struct, frozen=True):
     node_pct: float
     #: Core hours of finished tasks.
     done_core_h: float
-    #: Core hours of finished tasks beyond those of ``requests``.
+    #: Core hours of finished tasks minus those of ``requests``.
     won_core_h: float
     #: Seconds that tasks were throttled, per core hour of finished tasks.
     throttled_s_per_core_h: float
-    #: Percent of the time of tasks that they were throttled.
+    #: Percentage of the time of tasks in which they were throttled.
     throttled_pct: float
     #: Evicted tasks per 1,000 core hours of finished tasks.
     evicted_per_1000_core_h: float
@@ -91,7 +92,7 @@ class ReclaimPoint(msgspec.Struct, frozen=True):
 
 
 def reclaim_points(study: ReclaimStudy, use: UseTrace) -> Iterator[ReclaimPoint]:
-    """Run every lender at every limit; ``requests`` first."""
+    """Run every lender at every limit and yield the points; ``requests`` is the first lender."""
     rng = Rng(study.seed).child("reclaim")
     arrivals, milli = load_arrivals(), study.cores * MILLI
     steps = round((WARM_UP_H + study.hours) * HOUR_S / STEP_S)
@@ -117,7 +118,7 @@ def reclaim_points(study: ReclaimStudy, use: UseTrace) -> Iterator[ReclaimPoint]
 
 
 class _Lending(msgspec.Struct, frozen=True):
-    """A node and where its figures go."""
+    """A node and the receiver of its figures."""
 
     milli: int
     limit: int
@@ -125,7 +126,7 @@ class _Lending(msgspec.Struct, frozen=True):
 
 
 def _run(lender: str, timeline: Sequence[OnlineStep], node: BatchNode, of: _Lending) -> None:
-    """One lender over the steps of one node; the warm-up does not count."""
+    """Run one lender over the steps of one node; figures exclude the warm-up."""
     counted_from = WARM_UP_H * HOUR_S // STEP_S
     model = _model(lender)
     for number, pods in enumerate(timeline):
@@ -148,7 +149,7 @@ def _model(lender: str) -> HeadroomEstimator | None:
 
 
 def _reading(pods: OnlineStep, batch: int, milli: int, number: int) -> HeadroomReading:
-    """The node as its agent measured it in the step before."""
+    """Return the state of the node that its agent measured in the step before."""
     owners = tuple(
         OwnerPod(uid, (requested, 0), (used, 0), (age + 1) * STEP_S)
         for uid, requested, used, age in pods
@@ -160,7 +161,7 @@ def _reading(pods: OnlineStep, batch: int, milli: int, number: int) -> HeadroomR
 
 
 def _owned(nodes: Sequence[Sequence[OnlineStep]]) -> float:
-    """Mean cores that the online pods of a node use after the warm-up."""
+    """Return the mean cores that the online pods of a node use after the warm-up."""
     counted_from = WARM_UP_H * HOUR_S // STEP_S
     sums = [
         sum(used for _, _, used, _ in pods)
@@ -173,7 +174,10 @@ def _owned(nodes: Sequence[Sequence[OnlineStep]]) -> float:
 def _point(
     lender: str, limit: int, figures: BatchFigures, of: tuple[int, float, float]
 ) -> ReclaimPoint:
-    """Figures as shares; ``of``: cores of a node, work of ``requests``, cores of online pods."""
+    """Return the figures as shares.
+
+    ``of`` contains the cores of a node, the work of ``requests`` and the used cores of online pods.
+    """
     cores, base, owned = of
     whole = max(figures.steps, 1) * cores
     done_h = figures.done * STEP_S / HOUR_S
@@ -194,7 +198,7 @@ def _point(
 
 
 def reclaim_plots(points: Sequence[ReclaimPoint]) -> Pictures:
-    """Use of batch tasks and throttled time of each lender: one panel for each limit."""
+    """Plot usage and throttled time of batch tasks for each lender; one panel for each limit."""
     parts: dict[str, list[PlotLine]] = {}
     names = list(dict.fromkeys(each.lender for each in points))
     for each in points:

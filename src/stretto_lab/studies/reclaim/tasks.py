@@ -1,10 +1,10 @@
 """Batch tasks on the reclaimed cores of one node: started, throttled, evicted and finished.
 
-There are always more tasks than cores. A task requests one core and uses all of it that it gets.
-Tasks start while the headroom holds their requests. In each step they share what the agent of the
-node leaves them (``stretto.agent.enforcement.suppression``); the missing part is throttled time.
-If they get less than ``SATISFIED`` of their requests, the newest ones are evicted until the others
-would get ``ENOUGH`` of theirs. An evicted task loses its work.
+There are always more tasks than cores. A task requests one core and uses all of the CPU that it
+gets. Tasks start while their requests fit into the headroom. In each step they share the CPU that
+the agent of the node allows for batch (``stretto.agent.enforcement.suppression``); the missing part
+is throttled time. If tasks get less than ``SATISFIED`` of their requests, the newest tasks are
+evicted until the remaining tasks get ``ENOUGH`` of their requests. An evicted task loses its work.
 """
 
 from typing import Final
@@ -18,25 +18,25 @@ MILLI: Final = 1000
 """Milli-CPU of a task, and of a core."""
 HOUR_S: Final = 3600
 TASK_STEPS: Final = HOUR_S / STEP_S
-"""Steps of a task that always gets its core: one hour."""
+"""Steps of a task that is never throttled: one hour."""
 SATISFIED: Final = 0.6
 """Share of their requests below which tasks are evicted."""
 ENOUGH: Final = 0.8
-"""Share of their requests that the others then get."""
+"""Share of their requests that the remaining tasks get after an eviction."""
 LEAST_PERCENT: Final = 2
-"""Percent of the node that batch keeps in any case, as in the agent."""
+"""Percentage of the node that batch always keeps, as in the agent."""
 
 
 class BatchFigures(msgspec.Struct):
     """Sums over steps and nodes, in steps of one core or task."""
 
-    #: Headroom that the estimator stated.
+    #: Headroom that the estimator computed.
     loaned: float = 0.0
-    #: Time of tasks that ran or were throttled.
+    #: Time in which tasks ran or were throttled.
     present: float = 0.0
     #: Cores that tasks used.
     used: float = 0.0
-    #: Time that tasks were throttled.
+    #: Time in which tasks were throttled.
     throttled: float = 0.0
     #: Work of finished tasks.
     done: float = 0.0
@@ -52,10 +52,10 @@ class BatchNode:
     """The tasks of one node."""
 
     def __init__(self, milli: int, percent: int) -> None:
-        """A node with this milli-CPU, of which tasks may fill it up to a percentage."""
+        """Create a node with ``milli`` milli-CPU; tasks may fill it up to ``percent``."""
         self._milli = milli
         self._rule = Suppression(percent, min(LEAST_PERCENT, percent))
-        #: Work left of each task, in steps; the newest last.
+        #: Remaining work of each task, in steps; the newest task is the last.
         self._left: list[float] = []
         #: Cores that tasks use.
         self.used = 0.0
@@ -66,7 +66,7 @@ class BatchNode:
         return int(self.used * MILLI)
 
     def step(self, headroom: int, owned: int, figures: BatchFigures) -> None:
-        """Start tasks by the headroom, and run all of them for one step.
+        """Start tasks that fit into the headroom, and run all tasks for one step.
 
         Args:
             headroom: milli-CPU that tasks may request.
@@ -94,7 +94,7 @@ class BatchNode:
         figures.throttled += count - self.used
 
     def _given(self, owned: int) -> float:
-        """Cores that the agent leaves to tasks."""
+        """Return the cores that the agent allows for tasks."""
         cores = owned / MILLI
         use = CpuUse(cores, cores, cores, 0.0, 0.0, 0)
         left = min(allowance(self._milli, use, self._rule), self._milli - owned)

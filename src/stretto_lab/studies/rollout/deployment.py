@@ -1,9 +1,9 @@
 """A model of one member: its pods, and the Deployment controller of Kubernetes.
 
-The controller scales the replica sets of all revisions in proportion when the replicas change, and
-otherwise rolls: it creates pods of the new revision up to replicas + max surge, deletes unhealthy
-pods of old revisions, and deletes further ones as long as enough pods are available. Replica sets
-delete pods that are not available first.
+The controller scales the replica sets of all revisions in proportion when the replicas change.
+Otherwise it rolls: it creates pods of the new revision up to replicas + max surge, deletes
+unhealthy pods of old revisions, and deletes further old pods as long as enough pods are available.
+Replica sets delete unavailable pods first.
 """
 
 import math
@@ -13,7 +13,7 @@ from stretto.federation.planner.rollout.member import MemberSpec, PodCount
 
 
 class DeploymentModel:
-    """One Deployment in one cluster."""
+    """A Deployment in one cluster."""
 
     def __init__(self, spec: MemberSpec) -> None:
         self.spec = spec
@@ -41,20 +41,20 @@ class DeploymentModel:
         self.spec = spec
 
     def lose(self) -> None:
-        """The cluster no longer answers."""
+        """Record that the cluster does not answer."""
         self.reachable = False
 
     def come_back(self) -> None:
-        """The cluster answers again."""
+        """Record that the cluster answers again."""
         self.reachable = True
 
     def observe(self) -> None:
-        """The controller reads the written specification."""
+        """Read the written specification, as the controller."""
         self.acting = self.spec
         self._pods.setdefault(self.acting.revision, [0, 0])
 
     def fail(self) -> bool:
-        """One available pod becomes unavailable; whether there was one."""
+        """Make one available pod unavailable; return true if there was an available pod."""
         for each in self._pods.values():
             if each[1]:
                 each[1] -= 1
@@ -62,12 +62,12 @@ class DeploymentModel:
         return False
 
     def start(self, rng: Rng, chance: float) -> None:
-        """Pods that are not available become so, each with a chance."""
+        """Make each unavailable pod available with a chance."""
         for each in self._pods.values():
             each[1] += sum(rng.random() < chance for _ in range(each[0] - each[1]))
 
     def reconcile(self) -> None:
-        """One pass of the controller."""
+        """Run one pass of the controller."""
         spec = self.acting
         if self._scaled != spec.replicas or spec.paused:
             self._scale(spec)

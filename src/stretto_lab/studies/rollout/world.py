@@ -1,11 +1,11 @@
 """One simulated rollout: members, a planner, random events, and the laws.
 
-At every tick controllers observe and act, pods become available, and the planner plans, each with a
-chance and from a status that may be old. Events are changes of the replicas, migrations, failing
-pods, members that are lost and come back, and rollbacks. The laws: the pods of all members that
-answer stay within replicas + max surge, and the available ones at least replicas − max unavailable.
-An event from outside moves a bound by as much as it moved the pods, until the pods are within the
-limits again.
+At every tick controllers observe and act, pods become available, and the planner plans. Each part
+happens with a chance and uses a status that may be old. Events are changes of the replicas,
+migrations, failing pods, members that are lost and come back, and rollbacks. The laws: the pods of
+all members that answer are at most replicas + max surge, and the available pods are at least
+replicas − max unavailable. If an event from outside changes the number of pods, it moves the bound
+by the same number until the pods are within the limits again.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from stretto_lab.studies.rollout.deployment import DeploymentModel
 NEW, OLD = "new", "old"
 """The revisions."""
 LONGEST = 20_000
-"""Ticks after which a rollout counts as one that never finishes."""
+"""Ticks after which a rollout counts as unfinished."""
 
 
 class RolloutEvent(Enum):
@@ -52,13 +52,13 @@ class RolloutEvent(Enum):
 class RolloutOutcome:
     """The result of a simulated rollout."""
 
-    #: Ticks until it was done.
+    #: Ticks until the rollout was done.
     ticks: int
-    #: True if it was done.
+    #: True if the rollout was done.
     finished: bool
-    #: Pods above the bound at the worst moment.
+    #: Pods above the upper bound at the worst moment.
     above: int
-    #: Available pods below the bound at the worst moment.
+    #: Missing available pods below the lower bound at the worst moment.
     below: int
     #: Events that happened.
     events: int
@@ -90,14 +90,14 @@ class RolloutWorld:
         self._chance = rng.choice([0.2, 0.5, 1.0])
 
     def _stages(self, names: list[str]) -> tuple[RolloutStage, ...]:
-        """No stages, or one for each member in a random order."""
+        """Return no stages, or one stage for each member in a random order."""
         if self._rng.random() < 0.7:
             return ()
         self._rng.shuffle(names)
         return tuple(RolloutStage((name,)) for name in names)
 
     def run(self) -> RolloutOutcome:
-        """Play until the rollout is done and no event is left."""
+        """Run ticks until the rollout is done and no event remains."""
         above = below = happened = 0
         for tick in range(LONGEST):
             if self._events and self._rng.random() < 0.1:
@@ -125,13 +125,13 @@ class RolloutWorld:
             self._seen[name] = self._look(name)
 
     def _look(self, name: str) -> RolloutMember:
-        """The status of a member now."""
+        """Return the current status of a member."""
         model = self._models[name]
         desired = self._desired.get(name, 0)
         return RolloutMember(name, desired, model.spec, model.acting, model.pods(), model.reachable)
 
     def _view(self, name: str) -> RolloutMember:
-        """The last status that was read, with the planner's own record."""
+        """Return the last status that was read, with the planner's own record."""
         model = self._models[name]
         return replace(
             self._seen[name],
@@ -141,7 +141,7 @@ class RolloutWorld:
         )
 
     def _plan(self) -> bool:
-        """Plan and write; whether the rollout is done."""
+        """Plan and write the result; return true if the rollout is done."""
         members = tuple(self._view(name) for name in self._models)
         demand = RolloutDemand(self._replicas, NEW, OLD, members, self._policy, self._progress)
         found = plan(demand)
@@ -155,7 +155,7 @@ class RolloutWorld:
         )
 
     def _happen(self, event: RolloutEvent) -> bool:
-        """Let an event happen; whether it could."""
+        """Apply an event; return true if it was possible."""
         name = self._rng.choice(list(self._models))
         model = self._models[name]
         if event is RolloutEvent.RESCALE:
@@ -184,14 +184,14 @@ class RolloutWorld:
         return True
 
     def _move_bounds(self, event: RolloutEvent) -> None:
-        """New limits; pods that may exist, or may be missing, already are allowed."""
+        """Widen the bounds to the limits of new replicas; the bounds never become stricter here."""
         if event is RolloutEvent.RESCALE:
             self._most = max(self._most, self._replicas + self._policy.max_surge)
             limit = self._replicas - self._policy.max_unavailable
             self._least = min(self._least, limit)
 
     def _division(self, current: dict[str, int]) -> dict[str, int]:
-        """Wanted replicas by member that answers; at least one member has a weight."""
+        """Return replicas by member that answers; at least one member has a weight."""
         models = getattr(self, "_models", {})
         names = [name for name in self._weights if name not in models or models[name].reachable]
         weigh = any(self._weights[name] for name in names)
@@ -201,13 +201,13 @@ class RolloutWorld:
         return divide(DivisionDemand(self._replicas, clusters, current, moves=None)).placed
 
     def _envelope(self, name: str) -> Envelope:
-        """Actions of a member by its true state and by the observed one."""
+        """Return the actions of a member by its true state and by the observed state."""
         true, seen = self._look(name), self._view(name)
         one, other = true.envelope(true.spec), seen.envelope(seen.spec)
         return Envelope(max(one.most, other.most), min(one.least, other.least))
 
     def _broken(self) -> tuple[int, int]:
-        """Pods above and available ones below the bounds; then bounds return to the limits."""
+        """Return pods above and available pods below the bounds; then tighten the bounds."""
         reachable = [each for each in self._models.values() if each.reachable]
         total = sum(each.total() for each in reachable)
         available = sum(each.available() for each in reachable)
@@ -225,7 +225,7 @@ class RolloutWorld:
         return found
 
     def _unseen(self) -> bool:
-        """True if pods failed or stopped and the planner has not read it yet."""
+        """True if pods failed or stopped and the planner has not read the change yet."""
         return any(
             self._seen[name].available > model.available()
             for name, model in self._models.items()

@@ -1,4 +1,4 @@
-"""What-if: clusters of a fleet that are lost, drained or added during a run."""
+"""Clusters of a fleet that are lost, drained or added during a what-if run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -125,7 +125,7 @@ class RealServers:
             raise TimeoutExpiredError(f"joining {', '.join(sorted(wanted))}", str(dict(errors)))
 
     def run_until(self, holds: Callable[[], bool], within: float) -> bool:
-        """Run the controllers until something holds, or for some seconds; whether it holds."""
+        """Run the controllers until ``holds()`` is true; return false after ``within`` s."""
         end = self.clock.monotonic() + within
         while True:
             self.step()
