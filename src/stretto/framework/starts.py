@@ -1,7 +1,7 @@
-"""The nodes over time: where a job fits once running pods have ended, next to reservations.
+"""The nodes over time: where a job fits after running pods have ended, next to reservations.
 
-Used by backfill. The rules, scores and topology of the profile decide on a copy of the state where
-pods that are expected to end have ended and reserved pods run.
+Backfill uses this module. The rules, scores and topology of the profile decide on a copy of the
+state in which pods that are expected to end have ended and reserved pods run.
 """
 
 from bisect import bisect_left
@@ -29,17 +29,17 @@ from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.resources import PODS
 
 ONE_NODE: Final = 1
-"""Up to this number of nodes, the sum over all nodes is exact."""
+"""Number of nodes up to which the sum over all nodes is exact."""
 
 STATES: Final = 512
-"""Instants whose free amounts are remembered."""
+"""Maximum number of instants whose free amounts are cached."""
 
 _PODS: Final = 256
 """Initial number of reserved pods; columns double when they are full."""
 
 
 class NodeStarts:
-    """Makes the ground of timetables from the nodes of a cluster."""
+    """Creates the ground of timetables from the nodes of a cluster."""
 
     def __init__(self, cluster: Cluster, make: Callable[[], Runtime]) -> None:
         """Use a cluster; ``make`` creates a runtime with a snapshot of its own."""
@@ -47,7 +47,7 @@ class NodeStarts:
         self._make = make
 
     def ground(self, running: Sequence[tuple[int, int]]) -> "NodeGround | None":
-        """The nodes over time; ``None`` for a single node, where amounts decide.
+        """The nodes over time; ``None`` for a single node, because its sums are exact.
 
         Args:
             running: (expected end in microseconds, row) of running pods with an expected end.
@@ -88,15 +88,18 @@ class _Change(NamedTuple):
 
 
 class _ReservedPods:
-    """The pods of reservations in columns; those that hold more than amounts only by number."""
+    """The pods of reservations in columns.
+
+    Pods that need more than amounts are stored only by number.
+    """
 
     def __init__(self) -> None:
         """Start without reservations."""
         #: Number of reservations.
         self.count = 0
-        #: Numbers of the reservations whose pods hold devices, ports or NUMA nodes.
+        #: Numbers of the reservations whose pods need devices, ports or NUMA nodes.
         self.special: list[int] = []
-        #: By number of a reservation: its first pod; one more for the end.
+        #: By number of a reservation: index of its first pod; one more entry for the end.
         self.first = [0]
         #: int64[pod], longer than the number of pods: start and end of the reservation, and the
         #: slot and the class of the pod.
@@ -152,17 +155,17 @@ class NodeGround:
         self._needs: npt.NDArray[np.int32] | None = None
         self._reserved = _ReservedPods()
         self._special = [i for i in range(len(line)) if self._is_special(int(self._classes[i]))]
-        #: Changes of inter-pod counts that the runtime shows now.
+        #: Changes of inter-pod counts that the runtime includes now.
         self._shown: list[_Change] = []
-        #: Expected ends of running pods, each once.
+        #: Expected ends of running pods, without duplicates.
         self.ends: Sequence[int] = np.unique(self._times).tolist()
 
     def changed_until(self, earlier: StartGround, started: Sequence[StartReservation]) -> int:
-        """The time from which on this ground is what an earlier one expected.
+        """Time from which on this ground equals the expectation of an earlier one.
 
         A pod that ended early or exceeds its estimate changes the time until its expected end.
-        Everything may differ after a change of a node or a volume, with pods that other pods
-        choose or avoid, and where the free amounts are not those that were expected.
+        Everything may differ after a change of a node or a volume, with inter-pod rules, and if the
+        free amounts are not as expected.
         """
         if not isinstance(earlier, NodeGround) or self._versions != earlier._versions:  # noqa: SLF001
             return NEVER
@@ -200,7 +203,7 @@ class NodeGround:
         changes: "Iterable[tuple[_ExpectedEnd, int]]",
         started: Iterable[StartReservation],
     ) -> bool:
-        """Whether the free amounts are those of an earlier ground after some ends and starts.
+        """True if the free amounts equal those of an earlier ground after some ends and starts.
 
         ``changes``: pods that have ended (1) and other pods that run now (-1).
         """
@@ -224,13 +227,13 @@ class NodeGround:
     def may_hold(
         self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
     ) -> bool:
-        """Whether the amounts that are free at an instant suffice for a job."""
+        """Return whether the free amounts at an instant suffice for a job."""
         return self._may_hold(self._state(instant, reservations), job)
 
     def place(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:
-        """Where the rules of the profile place a job on what is free at every instant."""
+        """Place a job with the rules of the profile on the amounts free at every instant."""
         state = self._state(instants[0], reservations)
         for instant in instants[1:]:
             state = _least(state, self._state(instant, reservations))
@@ -253,7 +256,7 @@ class NodeGround:
     # ------------------------------------------------------------ states
 
     def _state(self, instant: Instant, reservations: Sequence[StartReservation]) -> _NodeState:
-        """The free amounts at an instant; the caller does not change them."""
+        """Free amounts at an instant; the caller must not change them."""
         known = self._states.get(instant)
         state, counted = known if known is not None else (self._without_ended(instant), 0)
         if counted < len(reservations):
@@ -266,7 +269,7 @@ class NodeGround:
     def _charge_active(
         self, state: _NodeState, time: int, reservations: Sequence[StartReservation], first: int
     ) -> None:
-        """Charge the reservations from a number on that hold capacity at a time."""
+        """Charge the reservations, from a number on, that use capacity at a time."""
         pods = self._reserved
         for each in reservations[pods.count :]:
             pods.add(each, any(map(self._is_special, set(each.job.classes))))
@@ -296,7 +299,7 @@ class NodeGround:
         return state
 
     def _may_hold(self, state: _NodeState, job: StartJob) -> bool:
-        """Whether the members of each class fit by amounts alone: a quick necessary condition."""
+        """True if the members of each class fit by amounts alone: a quick necessary condition."""
         short = 0
         for class_id, count in Counter(job.classes).items():
             need = self._need_of(class_id)
@@ -327,7 +330,7 @@ class NodeGround:
         return found
 
     def _is_special(self, class_id: int) -> bool:
-        """Whether pods of a class hold more than amounts of resources."""
+        """Return whether pods of a class need more than amounts of resources."""
         pod = self._cluster.classes[class_id]
         return bool(pod.devices or pod.ports or pod.annotations.numa is not None)
 
@@ -348,7 +351,7 @@ class NodeGround:
             state.free[column, slot] += amount // int(steps[column])
 
     def _charge(self, state: _NodeState, reservation: StartReservation) -> None:
-        """Charge the pods of a reservation; their NUMA nodes count by the amounts of the node."""
+        """Charge the pods of a reservation; their NUMA nodes count as amounts of the node."""
         job, (slots, devices) = reservation.job, reservation.placement
         for class_id, slot, mask in zip(job.classes, slots, devices, strict=True):
             if slot < 0:
@@ -371,7 +374,7 @@ class NodeGround:
     def _changes(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> list[_Change]:
-        """The pods that inter-pod counts of the present do not include, or include too much.
+        """Pods that are missing in the inter-pod counts of the present, or counted too much.
 
         Pods of a reservation at any of the instants count.
         """
@@ -395,7 +398,7 @@ class NodeGround:
         ]
 
     def _show(self, state: _NodeState, changes: list[_Change]) -> None:
-        """Put a state into the snapshot of the runtime."""
+        """Write a state to the snapshot of the runtime."""
         columns, between = self._runtime.columns, self._runtime.between
         columns.free[...], columns.device_free[...] = state.free, state.device_free
         columns.ports[...] = state.ports
@@ -411,14 +414,14 @@ class NodeGround:
 
 
 def _copied(state: _NodeState) -> _NodeState:
-    """The same amounts, to change."""
+    """Copy the amounts of a state, so that they can be changed."""
     return _NodeState(
         state.free.copy(), state.device_free.copy(), state.ports.copy(), state.numa.copy()
     )
 
 
 def _least(left: _NodeState, right: _NodeState) -> _NodeState:
-    """What is free in both states."""
+    """Amounts that are free in both states."""
     return _NodeState(
         np.minimum(left.free, right.free),
         np.minimum(left.device_free, right.device_free),

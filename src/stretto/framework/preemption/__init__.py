@@ -1,1 +1,1 @@
-"""Preemption: which pods to evict so that a pending pod or gang fits."""
+"""Preemption: selection of the pods to evict so that a pending pod or gang fits."""

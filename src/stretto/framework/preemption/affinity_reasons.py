@@ -32,7 +32,7 @@ class PostEvictionRules:
         self._own = {population for _, population in cluster.classes[class_id].terms.anti_affinity}
         table, size = view.table, len(self._heads.open)
         constraints = constraints_of(table, class_id)
-        #: Whether the rules are unreadable: then no eviction makes a node feasible.
+        #: True if the rules are unreadable: then no eviction makes a node feasible.
         self._never = any(each.kind is ConstraintKind.NEVER for each in constraints)
         self._bare = {
             kind: np.zeros(size, np.bool_) for kind in (ConstraintKind.HARD, ConstraintKind.NEAR)
@@ -42,7 +42,7 @@ class PostEvictionRules:
                 self._bare[each.kind] |= table.domain[each.key, :size] == 0
 
     def hopeless(self) -> Mask:
-        """bool[slot]: nodes that kube-scheduler reports at once as not helped by preemption."""
+        """bool[slot]: nodes that kube-scheduler immediately reports as not helped by preemption."""
         if self._never:
             return np.ones(len(self._heads.open), np.bool_)
         now = dict(self.refusals(np.zeros(0, np.int64)))
@@ -93,7 +93,7 @@ class PostEvictionRules:
         return NEAR if rule.population in self._own else UNWANTED
 
     def _lacks_affinity(self, rows: Ints) -> Mask:
-        """bool[slot]: where required affinity has no match after the eviction of these rows."""
+        """bool[slot]: true where required affinity has no match without these rows."""
         required = self._heads.required
         if required is None:
             return self._bare[ConstraintKind.NEAR].copy()
@@ -109,7 +109,7 @@ class PostEvictionRules:
 
 
 def post_eviction_rules_of(engine: CompiledProfile, class_id: int) -> PostEvictionRules | None:
-    """The inter-pod rules that may reject nodes for a class; ``None`` where it has none."""
+    """The inter-pod rules that may reject nodes for a class; ``None`` if it has none."""
     cluster = engine.cluster
     classes = cluster.classes
     if not classes.judged[class_id] or not classes[class_id].terms.strict:

@@ -30,11 +30,14 @@ from stretto.framework.preemption.tiers import (
 )
 
 ALIKE: Final = 3
-"""Number of equal preemptors from which the search caches the cost of each node."""
+"""Number of equal preemptors from which on the search caches the cost of each node."""
 TRIES: Final = 8
-"""Limit of nodes whose victims a filter with a Python form refuses afterwards."""
+"""Maximum number of nodes whose victims a filter with a Python form refuses afterwards."""
 REHEARSED: Final = 100
-"""Candidate nodes to evaluate where volumes or guarantees decide: kube-scheduler's minimum."""
+"""Number of candidate nodes to evaluate if volumes or guarantees decide.
+
+Kube-scheduler's minimum.
+"""
 
 
 class BestNodeSearch:
@@ -52,7 +55,7 @@ class BestNodeSearch:
         Args:
             runtime: the shard's own snapshot.
             cycle: the victim index with the promises of the cycle.
-            others: other pods, as the rules of a preemptor see them.
+            others: the state of the other pods, for the rules of a preemptor.
             kernels: the search functions of the kernel tier.
         """
         engine = runtime.engine
@@ -76,14 +79,14 @@ class BestNodeSearch:
         holds: Holds | None = None,
         protection: NodeProtection | None = None,
     ) -> VictimSearchResult:
-        """The best node for a preemptor.
+        """Return the best node for a preemptor.
 
         Args:
             preemptor: the pod.
             only: bool[slot]: the allowed nodes; ``None`` for all.
             alike: rows of equal preemptors of the cycle, which may share a search.
-            holds: evaluates the volume rules of the pod; ``None`` where they hold.
-            protection: what guarantees leave of the search; ``None`` if they protect no pod.
+            holds: evaluates the volume rules of the pod; ``None`` if they hold.
+            protection: nodes and pods that guarantees protect; ``None`` if they protect no pod.
         """
         wanted = self._demand.wanted(preemptor, only)
         custom = self._judge(preemptor, wanted, self._cycle.taken)
@@ -93,7 +96,7 @@ class BestNodeSearch:
         return self._find_with_custom(preemptor, wanted, custom, (holds, protection))
 
     def accepts(self, preemptor: Preemptor, slot: int, gone: Collection[int]) -> bool:
-        """Whether filters with a Python form accept a preemptor on a slot without some pods."""
+        """True if filters with a Python form accept a preemptor on a slot without some pods."""
         only = np.zeros(self._cluster.ledger.slots.size, np.bool_)
         only[slot] = True
         custom = self._judge(preemptor, self._demand.wanted(preemptor, only), self._cycle.taken)
@@ -102,7 +105,10 @@ class BestNodeSearch:
     def _judge(
         self, preemptor: Preemptor, wanted: VictimDemand, taken: Sequence[PromisedCandidate]
     ) -> CustomVerdict | None:
-        """What filters with a Python form say about nodes; ``None`` where there are none."""
+        """Results of filters with a Python form for the nodes.
+
+        ``None`` if there are no such filters.
+        """
         admitted, view = wanted.admitted.astype(np.bool_), self._runtime.view
         return self._custom.judge(preemptor, admitted, view, (self._others, taken))
 
@@ -113,7 +119,7 @@ class BestNodeSearch:
         custom: CustomVerdict,
         terms: tuple[Holds | None, NodeProtection | None],
     ) -> VictimSearchResult:
-        """The best node where filters with a Python form accept the preemptor after evictions."""
+        """Best node on which filters with a Python form accept the preemptor after evictions."""
         (holds, protection), found = terms, NOTHING
         at_present, later = custom.open.copy(), custom.later.copy()
         for _ in range(TRIES):
@@ -141,7 +147,7 @@ class BestNodeSearch:
         terms: tuple[Holds | None, NodeProtection | None],
         alike: Sequence[int],
     ) -> VictimSearchResult:
-        """The best of the nodes that admit a preemptor."""
+        """Best of the nodes that admit a preemptor."""
         holds, protection = terms
         heads = self._others.heads(preemptor.class_id, self._cycle.taken)
         if protection is None:
@@ -164,7 +170,7 @@ class BestNodeSearch:
         holds: Holds | None,
         alike: Sequence[int],
     ) -> VictimSearchResult:
-        """The best node where no guarantee protects a pod."""
+        """Best node if no guarantee protects a pod."""
         if not wanted.bands:  # no pod has a lower priority
             return NOTHING
         if self._cluster.classes.special[preemptor.class_id] or holds is not None:
@@ -177,7 +183,7 @@ class BestNodeSearch:
         return result_of(self._kernels.one(self._demand.index(), wanted, limits))
 
     def has_chance(self, preemptor: Preemptor) -> bool:
-        """Whether a node has enough resources without all pods of lower priority."""
+        """Return whether a node has enough resources without all pods of lower priority."""
         self._cycle.sync()
         wanted = self._demand.wanted(preemptor)
         if not wanted.bands:
@@ -194,14 +200,14 @@ class BestNodeSearch:
         return bool(mask.any())
 
     def _within(self, wanted: VictimDemand, heads: EvictionPreview | None) -> VictimDemand:
-        """The search restricted to nodes that the inter-pod rules may allow."""
+        """Restrict a search to nodes that the inter-pod rules may allow."""
         if heads is None:
             return wanted
         could = heads.could(self._runtime.between)[: len(wanted.admitted)]
         return wanted._replace(admitted=wanted.admitted & could.astype(wanted.admitted.dtype))
 
     def better(self, one: VictimSearchResult, other: VictimSearchResult) -> VictimSearchResult:
-        """The better of two results."""
+        """Return the better of two results."""
         given = self._context()
         return VictimSearchResult(self._one_by_one.better(one.candidate, other.candidate, given))
 
@@ -273,7 +279,7 @@ class BestNodeSearch:
 
 
 def _among(wanted: VictimDemand, slots: Mask) -> VictimDemand:
-    """A search restricted to some slots."""
+    """Restrict a search to some slots."""
     admitted = wanted.admitted
     return wanted._replace(admitted=admitted & slots[: len(admitted)].astype(admitted.dtype))
 
@@ -281,7 +287,7 @@ def _among(wanted: VictimDemand, slots: Mask) -> VictimDemand:
 def _by_protection(
     wanted: VictimDemand, protection: NodeProtection | None
 ) -> list[tuple[VictimDemand, NodeProtection | None]]:
-    """A search on the nodes where guarantees protect no pod, and on the others."""
+    """Split a search into the nodes on which guarantees protect no pod, and the others."""
     if protection is None:
         return [(wanted, None)]
     guarded = (_among(wanted, protection.slots), protection)

@@ -1,8 +1,9 @@
-"""Filters with a Python form, asked about the nodes without the victims.
+"""Filters with a Python form, evaluated on the nodes without the victims.
 
-These are the filters of plugin authors, ``LoadAware``, and the rules that pods choose. A node that
-they accept at present is searched like any other, and its victims are checked afterwards. A node
-that they refuse at present is simulated if they accept it without all pods of lower priority.
+These are the filters of plugin authors, ``LoadAware``, and the rules that pods choose. If they
+accept a node at present, it is searched like any other node, and its victims are checked
+afterwards. If they refuse a node at present but accept it without all pods of lower priority, it is
+simulated.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -25,17 +26,17 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 Counts = Callable[[Collection[int]], AbstractContextManager[None]]
-"""Context manager: exclude some rows from the counts of other pods."""
+"""Context manager that excludes some rows from the counts of other pods."""
 
 
 class CustomVerdict(NamedTuple):
-    """What the filters say about the nodes that other rules admit."""
+    """Results of the filters for the nodes that other rules admit."""
 
     #: bool[slot]: nodes that they accept at present.
     open: Mask
-    #: bool[slot]: nodes that they accept without all pods of lower priority only.
+    #: bool[slot]: nodes that they accept only without all pods of lower priority.
     later: Mask
-    #: Whether they accept a slot without some rows.
+    #: Predicate (slot, rows): the filters accept the slot without these rows.
     holds: Holds
 
 
@@ -50,7 +51,7 @@ class CustomFilters:
         self._has_counts = engine.python_rules.over_domains
 
     def concern(self, class_id: int) -> bool:
-        """Whether any of them concerns a class."""
+        """Return whether any of them applies to a class."""
         pod = self._cluster.classes[class_id]
         if self._chosen is not None and self._chosen.applies_to(pod):
             return True
@@ -63,7 +64,7 @@ class CustomFilters:
         view: View,
         promises: tuple[PreemptorRules, Sequence[PromisedCandidate]],
     ) -> CustomVerdict | None:
-        """What they say for a preemptor; ``None`` where they do not concern it.
+        """Evaluate the filters for a preemptor; ``None`` if they do not apply to it.
 
         Args:
             preemptor: the pod.
@@ -108,7 +109,7 @@ class CustomFilters:
         """int64[k]: rows below a priority on some slots."""
         pods = self._cluster.pods
         where, count = pods.slot[: pods.length], len(self._cluster.ledger.slots.live)
-        among = np.zeros(count + 1, np.bool_)  # the last entry is that of pods without a node
+        among = np.zeros(count + 1, np.bool_)  # the last entry belongs to pods without a node
         among[slots] = True
         here = among[np.where(where == NO_SLOT, count, where)]
         return np.flatnonzero(here & (pods.priority[: pods.length] < priority))
@@ -126,7 +127,7 @@ class CustomFilters:
         return [rule for rule in self._filters if rule.filter_signature(pod) is not None]
 
     def _passes(self, pod: PodClass, view: View, slots: Ints) -> Mask:
-        """bool[k]: True where every filter accepts."""
+        """bool[k]: true where every filter accepts."""
         found = np.ones(len(slots), np.bool_)
         for rule in self._rules_of(pod):
             found &= rule.filter(pod, view, slots)

@@ -14,28 +14,28 @@ from stretto.state.work.claims import Plan
 
 
 class CycleVictims:
-    """The evictable pods of a cycle, and the promises that each later preemptor sees."""
+    """The evictable pods of a cycle, and the promises that later preemptors must respect."""
 
     def __init__(
         self, cluster: Cluster, terms: EvictionTerms, budgets: BudgetLedger, clock: Clock
     ) -> None:
         """Start without a cycle; the clock identifies recently started pods."""
-        #: Which pods a preemptor may evict.
+        #: Terms that determine the pods that a preemptor may evict.
         self.terms = terms
-        #: The remaining disruptions, less those of the promises.
+        #: Remaining disruptions, without those of the promises.
         self.budgets = budgets
         #: The evictable pods.
         self.victims = Victims(cluster, terms.rules, budgets)
-        #: Clock time of the last ``wake``.
+        #: Clock time of the last ``wake``, in seconds.
         self.now = 0.0
-        #: The promises of the cycle, the first one first.
+        #: Promises of the cycle, the first one first.
         self.taken: list[PromisedCandidate] = []
         #: Rows that must not be evicted in this cycle.
         self.kept: set[int] = set()
         self._cluster = cluster
         self._clock = clock
         self._plan: Plan | None = None
-        #: Nodes promised ahead to equal pods, the next one last.
+        #: Nodes found ahead for equal pods, the next one last.
         self._ahead: list[VictimCandidate] = []
         #: Rows of these pods, and their common description.
         self._alike: Collection[int] = ()
@@ -50,7 +50,7 @@ class CycleVictims:
         self._ahead.clear()
 
     def wake(self) -> None:
-        """Bring the index up to date, once per cycle."""
+        """Update the index, once per cycle."""
         plan, self._plan = self._plan, None
         if plan is None:
             return
@@ -58,7 +58,7 @@ class CycleVictims:
         self.victims.claim(plan.slots, self._cluster.pods.class_id[plan.rows])
 
     def sync(self) -> None:
-        """Bring the index up to date, without the claims and promises of a cycle."""
+        """Update the index, without the claims and promises of a cycle."""
         self.now = self._clock.monotonic()
         self.victims.sync(self.now)
 
@@ -70,7 +70,7 @@ class CycleVictims:
     # ------------------------------------------------------------ promises
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """Record that a preemptor is promised a node."""
+        """Record that a node is promised to a preemptor."""
         if self._ahead and self._ahead[-1] is candidate:
             self._ahead.pop()
             class_id, request = self._ahead_for.class_id, self._ahead_request
@@ -84,7 +84,7 @@ class CycleVictims:
         self.taken.append(PromisedCandidate(candidate, request, class_id, row))
 
     def back_to(self, mark: int) -> None:
-        """Revert the promises but the first ``mark``."""
+        """Revert all promises after the first ``mark``."""
         self.give_back()
         while len(self.taken) > mark:
             last = self.taken.pop()
@@ -101,13 +101,13 @@ class CycleVictims:
     # ------------------------------------------------------------ results ahead
 
     def next_of(self, row: int) -> VictimCandidate | None:
-        """The node that was found ahead for a pod; ``None`` where it needs its own search."""
+        """Node that was found ahead for a pod; ``None`` if it needs its own search."""
         return self._ahead[-1] if self._ahead and row in self._alike else None
 
     def put_ahead(
         self, found: list[VictimCandidate], preemptor: Preemptor, alike: Sequence[int]
     ) -> None:
-        """Record nodes that a kernel found, and applied to the index, for many equal pods."""
+        """Store nodes that a kernel found for many equal pods and applied to the index."""
         rows = [row for each in found for row in each.evicted_pods]
         self.victims.taken(rows, [each.slot for each in found])
         found.reverse()

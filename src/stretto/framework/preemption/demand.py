@@ -1,4 +1,4 @@
-"""Describe a search for victims: what a preemptor requests, where it may go, and the limits."""
+"""Input of a search for victims: requests and allowed nodes of a preemptor, and the limits."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class DemandReader:
     """Reads the arguments of a search from the snapshot of a shard and its victim index."""
 
     def __init__(self, runtime: Runtime, victims: Victims, budgets: BudgetLedger) -> None:
-        """Read for the rules of a runtime's profile."""
+        """Read with the rules of a runtime's profile."""
         self._engine = runtime.engine
         self._cluster = runtime.engine.cluster
         self._victims = victims
@@ -32,7 +32,7 @@ class DemandReader:
         self._sets = victims.sets, set_arrays(victims.sets)
 
     def wanted(self, preemptor: Preemptor, only: Mask | None = None) -> VictimDemand:
-        """What a preemptor requests, and the nodes that static rules admit it to.
+        """Requests of a preemptor, and the nodes to which static rules admit it.
 
         Args:
             preemptor: the pod.
@@ -51,7 +51,7 @@ class DemandReader:
         return VictimDemand(columns, amounts[columns], preemptor.priority, bands, admitted)
 
     def limits(self, wanted: VictimDemand) -> VictimSearchLimits:
-        """The search limits of the profile."""
+        """Search limits of the profile."""
         rules, size, left = (
             self._engine.profile.preemption,
             len(wanted.admitted),

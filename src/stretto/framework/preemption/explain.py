@@ -1,4 +1,4 @@
-"""Explain why preemption does not help a pod: node counts by reason, in kube-scheduler's wording.
+"""Reasons why preemption does not help a pod: node counts in kube-scheduler's wording.
 
 kube-scheduler's events end with ``preemption: 0/5 nodes are available: 2 Insufficient cpu, 3 No
 preemption victims found for incoming pod.`` A node that rejects the pod even without all pods of
@@ -48,28 +48,28 @@ BUDGET: Final = "node(s) had pods that a disruption budget protects"
 KEPT_FOR: Final = 5.0
 """Seconds for which an explanation stays valid."""
 EXPLAINED: Final = 1024
-"""Nodes whose guaranteed pods are listed: each is simulated."""
+"""Number of nodes whose guaranteed pods are listed: each node is simulated."""
 QUERIES_PER_SECOND: Final = 4.0
-"""Explanations per second: each reads every pod of lower priority."""
+"""Maximum number of explanations per second: each reads every pod of lower priority."""
 
 
 class GuardedExample(NamedTuple):
     """A node on which preemption is forbidden."""
 
-    #: The reason why preemption is forbidden.
+    #: Reason why preemption is forbidden.
     reason: str
-    #: The slot of the node.
+    #: Slot of the node.
     slot: int
-    #: Rows of the protected pods that cause it.
+    #: Rows of the protected pods that are the reason.
     rows: tuple[int, ...]
 
 
 class PreemptionMessage(NamedTuple):
-    """What prevents a preemption."""
+    """The obstacles of a preemption."""
 
     #: The text in the format of kube-scheduler's events.
     message: str
-    #: Nodes by reason, the most frequent first.
+    #: Number of nodes by reason, the most frequent first.
     nodes: tuple[tuple[str, int], ...] = ()
     #: One node for each reason that protected pods cause.
     examples: tuple[GuardedExample, ...] = ()
@@ -82,13 +82,13 @@ class _PreemptableNodes(NamedTuple):
     left: Mask
     #: int64[k]: rows of lower priority on any node.
     rows: Ints
-    #: int64[slot, resource]: free at present.
+    #: int64[slot, resource]: free amounts at present.
     free: Ints
     #: int64[resource]: the requests of the pod.
     requested: Ints
-    #: Its inter-pod rules; ``None`` without any.
+    #: Inter-pod rules of the pod; ``None`` without any.
     between: PostEvictionRules | None
-    #: Rows that the guarantee of their queue protects from it.
+    #: Rows that the guarantee of their queue protects from the pod.
     guaranteed: frozenset[int]
 
 
@@ -98,7 +98,7 @@ class MessageSuffixes:
     def __init__(
         self, engine: CompiledProfile, budgets: BudgetLedger, terms: PriorityTerms
     ) -> None:
-        """Start with an empty cache; ``terms`` tell which pods guarantees protect."""
+        """Start with an empty cache; ``terms`` determine the pods that guarantees protect."""
         self._terms = terms
         self._engine = engine
         self._budgets = budgets
@@ -106,7 +106,7 @@ class MessageSuffixes:
         self._next = float("-inf")
 
     def of(self, row: int, now: float) -> str:
-        """The text after the node reasons; empty where preemption may still help."""
+        """Text after the node reasons; empty if preemption may still help."""
         if self._engine.profile.exact:
             return ""
         pods, classes = self._engine.cluster.pods, self._engine.cluster.classes
@@ -136,7 +136,7 @@ def preemption_words(
     now: float,
     terms: PriorityTerms,
 ) -> PreemptionMessage | None:
-    """Why preemption does not help an unschedulable pod; ``None`` where it may."""
+    """Reasons why preemption does not help an unschedulable pod; ``None`` if it may help."""
     cluster, rules = engine.cluster, engine.profile.preemption
     pods = cluster.pods
     if not rules.enabled:
@@ -161,7 +161,7 @@ def _counts(
     now: float,
     protections: tuple[NodeProtection | None, list[GuardedExample]],
 ) -> Counter[str] | None:
-    """Nodes by what prevents preemption there; ``None`` where one node is feasible."""
+    """Number of nodes by obstacle of preemption; ``None`` if one node is feasible."""
     protection, examples = protections
     cluster = engine.cluster
     ledger, pods = cluster.ledger, cluster.pods
@@ -207,7 +207,7 @@ def _requested(engine: CompiledProfile, class_id: int) -> Ints:
 
 
 def _is_helpless(engine: CompiledProfile, class_id: int, requested: Ints) -> Mask:
-    """bool[slot]: nodes whose properties or size refuse the pod, whatever runs there."""
+    """bool[slot]: nodes that refuse the pod for their properties or size, for any pods on them."""
     ledger = engine.cluster.ledger
     size = ledger.slots.size
     row = engine.eligibility.filter_row(engine.cluster.classes[class_id])
@@ -221,7 +221,7 @@ def _count_between(
     left: Mask,
     found: tuple[Counter[str], list[GuardedExample]],
 ) -> None:
-    """Count nodes where rules between pods refuse the pod without all lower pods."""
+    """Count nodes on which inter-pod rules refuse the pod without all pods of lower priority."""
     counts, examples = found
     for text, mask in between.refusals(rows):
         slots = np.flatnonzero(left & mask[: len(left)])
@@ -268,7 +268,10 @@ def _count_guards(
     now: float,
     protections: tuple[Counter[str], list[GuardedExample]],
 ) -> bool:
-    """Count nodes where only protected pods prevent preemption; False if one is feasible."""
+    """Count nodes on which only protected pods prevent preemption.
+
+    Returns false if one is feasible.
+    """
     left, rows, free, requested, between, guaranteed = field
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
@@ -305,7 +308,7 @@ def _count_guards(
 
 
 def _guaranteed_rows(protection: NodeProtection | None, left: Mask) -> frozenset[int]:
-    """Rows on these nodes that guarantees protect; of many nodes the first ones only."""
+    """Rows on these nodes that guarantees protect; of many nodes, only the first ones."""
     if protection is None:
         return frozenset()
     slots = np.flatnonzero(left & protection.slots[: len(left)])[:EXPLAINED].tolist()
@@ -313,7 +316,7 @@ def _guaranteed_rows(protection: NodeProtection | None, left: Mask) -> frozenset
 
 
 def _sums(engine: CompiledProfile, rows: Ints) -> Ints:
-    """int64[slot, resource]: what these pods would free."""
+    """int64[slot, resource]: amounts that these pods would free."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
     requests = cluster.classes.requests_of(cluster.pods.class_id[rows])

@@ -1,7 +1,7 @@
-"""Find victims for unschedulable pods on the snapshot that a shard has at the time of its cycle.
+"""Finds victims for unschedulable pods on the snapshot that a shard has at the time of its cycle.
 
-A cycle may have several preemptors. Each sees the promises to those before it; a unit that cannot
-be placed as a whole reverts the promises to its first pods.
+A cycle may have several preemptors. The search for each includes the promises to earlier ones. A
+unit that cannot be placed as a whole reverts the promises to its first pods.
 """
 
 from collections.abc import Collection, Sequence
@@ -41,13 +41,13 @@ class VictimFinder:
 
         Args:
             runtime: the shard's own snapshot.
-            terms: which pods a preemptor may evict.
+            terms: determine the pods that a preemptor may evict.
             budgets: the remaining disruptions.
             clock: identifies recently started pods.
             kernels: the search functions of the kernel tier.
         """
         engine = runtime.engine
-        #: Which pods a preemptor may evict.
+        #: Terms that determine the pods that a preemptor may evict.
         self.terms = terms
         #: The rules of the profile.
         self.rules = terms.rules
@@ -57,7 +57,7 @@ class VictimFinder:
         self._budgets = budgets
         self._others = PreemptorRules(runtime)
         self._search = BestNodeSearch(runtime, self.cycle, self._others, kernels)
-        #: The allowed nodes of the current pod; ``None`` for all.
+        #: Allowed nodes of the current pod; ``None`` for all.
         self._only: Mask | None = None
         self._places = PreemptionDomains(runtime, self.cycle.victims)
         self._expected: dict[tuple[int, int], list[int]] = {}
@@ -84,14 +84,14 @@ class VictimFinder:
         self._expected = groups
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, and its victims."""
+        """Return the best node for a pod, and its victims."""
         ahead = self.cycle.next_of(row) if self._only is None else None
         if ahead is not None:
             return VictimSearchResult(ahead)
         return self._find(row) if self.terms.may_search(row) else NOTHING
 
     def _find(self, row: int, holds: Holds | None = None) -> VictimSearchResult:
-        """The best node among the allowed ones; ``holds`` evaluates the volume rules there."""
+        """Best node among the allowed ones; ``holds`` evaluates the volume rules there."""
         preemptor = self.terms.preemptor(row)
         self.cycle.wake()
         self.cycle.give_back()
@@ -101,7 +101,7 @@ class VictimFinder:
         )
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Mask | None]:
-        """Where pods of a unit may go together; ``None`` for anywhere."""
+        """Domains in which pods of a unit may be placed together; ``None`` for any node."""
         if not self._cluster.directed:
             return ANYWHERE
         self.cycle.wake()
@@ -114,17 +114,17 @@ class VictimFinder:
         self._only = self._places.allowed_slots(unit, row, domain, promised)
 
     def confine(self, allowed: Mask | None, needed: int) -> None:
-        """Restrict the search to these slots, for a unit that needs so many pods together."""
+        """Restrict the search to these slots, for a unit that needs ``needed`` pods together."""
         del needed
         self._only = allowed
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """Record that a preemptor is promised a node."""
+        """Record that a node is promised to a preemptor."""
         self.cycle.wake()
         self.cycle.take(row, candidate)
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Whether other rules allow a pod on a node after additions to the victims."""
+        """Return whether other rules allow a pod on a node after additions to the victims."""
         preemptor, gone = self.terms.preemptor(row), self._victim_rows(row, candidate)
         holds = self._others.holds(preemptor.class_id, self.cycle.taken)
         if holds is not None and not holds(candidate.slot, gone):
@@ -132,18 +132,21 @@ class VictimFinder:
         return self._search.accepts(preemptor, candidate.slot, gone)
 
     def _victim_rows(self, row: int, candidate: VictimCandidate) -> set[int]:
-        """All pods removed from a node: the victims and the pods already being evicted."""
+        """All pods removed from a node.
+
+        The victims, and pods whose eviction is already in progress.
+        """
         going = self._others.evicted_pods(candidate.slot, self.terms.preemptor(row).priority)
         return {*candidate.evicted_pods, *going}
 
     def stand(self, mark: int) -> bool:
-        """Whether the inter-pod rules hold with all promises since a mark."""
+        """Return whether the inter-pod rules hold with all promises since a mark."""
         return self._others.are_compatible(self.cycle.taken[mark:], self.cycle.taken)
 
     def may_evict(self, row: int, victims: Sequence[int]) -> bool:
-        """Whether a pod may evict all of these together.
+        """Return whether a pod may evict all of these together.
 
-        Protections, guarantees and, where they are hard, disruption budgets decide.
+        Protections, guarantees and hard disruption budgets decide.
         """
         if self.rules.hard_budgets and self._budgets.violating(victims):
             return False
@@ -154,13 +157,13 @@ class VictimFinder:
         self.cycle.spare(rows)
 
     def chance(self, class_id: int, priority: int) -> int:
-        """1 where a node has enough resources without all pods of lower priority, else 0."""
+        """1 if a node has enough resources without all pods of lower priority, otherwise 0."""
         if priority <= self._cluster.pods.lowest:
             return 0
         return int(self._search.has_chance(Preemptor(class_id, priority)))
 
     def is_guarding(self) -> bool:
-        """Whether guarantees of queues may protect pods."""
+        """Return whether guarantees of queues may protect pods."""
         return self.terms.is_guarding()
 
     def protection_ends(self) -> float:
@@ -168,7 +171,7 @@ class VictimFinder:
         return self.cycle.protection_ends()
 
     def mark(self) -> int:
-        """The mark to which ``back_to`` returns."""
+        """Current position of the promises, for ``back_to``."""
         return len(self.cycle.taken)
 
     def back_to(self, mark: int) -> None:

@@ -1,9 +1,10 @@
 """A victim index for the nodes on which inter-pod rules require an eviction.
 
-A rule that too many pods violate is a resource (``affinity.after_eviction``). Few affected nodes
-get it as an additional column next to CPU and memory, and the normal victim search runs: pods that
-must be evicted for a rule are victims even where resources suffice. Columns are made only for nodes
-that can be the best one, given a known better node or the lowest sufficient priority.
+A rule that is violated by too many pods is a resource (``affinity.after_eviction``). For the few
+affected nodes, it is an additional column next to CPU and memory, and the normal victim search
+runs: pods that must be evicted for a rule are victims even if resources suffice. Columns are built
+only for nodes that can be the best one, given a known better node or the lowest sufficient
+priority.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,10 @@ from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.victims.columns import EVICTABLE, VictimEntries, VictimSums
 
 LOOKUP_SIZE: Final = 1 << 20
-"""Combinations of pod requests that a lookup table distinguishes; more of them are sorted."""
+"""Number of combinations of pod requests that a lookup table distinguishes.
+
+More of them are sorted.
+"""
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -51,9 +55,9 @@ class LowerPriorityEntries(NamedTuple):
 class RuleBlockedNodes(NamedTuple):
     """The nodes on which a rule requires an eviction."""
 
-    #: int64[k]: their slots, ascending; the index numbers them from 0.
+    #: int64[k]: slots of the nodes, ascending; the index numbers them from 0.
     slots: Ints
-    #: Their columns.
+    #: Columns of the nodes.
     columns: VictimIndex
     #: The search on these nodes.
     wanted: VictimDemand
@@ -62,13 +66,13 @@ class RuleBlockedNodes(NamedTuple):
 class NodesByRule(NamedTuple):
     """Nodes grouped by the results of the inter-pod rules."""
 
-    #: The search on nodes that the rules allow at present.
+    #: Search on nodes that the rules allow at present.
     plain: VictimDemand
     #: int64[k]: the other candidate nodes, ascending.
     pressed: Ints
-    #: Rules that too many pods violate there.
+    #: Rules that too many pods violate on these nodes.
     counts: tuple[DomainExcess, ...]
-    #: int64[k]: nodes to simulate: a hard budget may protect a required match there.
+    #: int64[k]: nodes to simulate, because a hard budget may protect a required match there.
     doubtful: Ints
 
 
@@ -98,7 +102,7 @@ def rule_blocked_of(
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
     plain: VictimSearchHit | None,
 ) -> RuleBlockedNodes | None:
-    """The nodes on which a rule requires an eviction, if one can be better than ``plain``."""
+    """Nodes on which a rule requires an eviction, if one can be better than ``plain``."""
     slots = parts.pressed
     if len(slots) and search[2].most == EVERY_NODE:
         slots = _contenders(parts, domains, search, plain)
@@ -113,13 +117,13 @@ def _contenders(
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
     plain: VictimSearchHit | None,
 ) -> Ints:
-    """The nodes among these that can be the best one."""
+    """Nodes among these that can be the best one."""
     index, wanted, limits = search
     slots = parts.pressed
     if plain is not None:
         violations, top = plain.key[:2]
         return slots if violations else slots[_fits_without_lower(top, parts, domains, search)]
-    if len(limits.left):  # a node must be walked to know which pods a budget protects
+    if len(limits.left):  # the pods of a node must be read to know which of them a budget protects
         return slots
     sure = index.entries.odd[slots] == 0
     for top in index.sums.edges[: wanted.bands].tolist():
@@ -184,7 +188,7 @@ def _affinity_survives(
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> tuple[Mask, Ints]:
-    """Where required affinity holds after all possible evictions, and where budgets decide that."""
+    """Nodes where required affinity holds after all evictions, and nodes where budgets decide."""
     index, wanted, limits = search
     size = len(wanted.admitted)
     stays = np.ones(size, np.bool_)
@@ -209,7 +213,7 @@ def _rule_blocked(
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> RuleBlockedNodes:
-    """An index of some slots with an additional column for each rule."""
+    """Index of some slots with an additional column for each rule."""
     index, wanted, limits = search
     entries, sums = index.entries, index.sums
     width, low = len(sums.free), lower_priority_of(entries, slots, wanted.priority)

@@ -1,4 +1,4 @@
-"""Simulate preemption node by node: exact for every kind of request, slower than the victim index.
+"""Simulates preemption node by node: exact for every kind of request, slower than the victim index.
 
 Nodes are visited by the lowest priority band that frees enough resources, so nodes of a higher band
 are evaluated only while they can still be better.
@@ -35,17 +35,17 @@ from stretto.state.work.evictions import EvictionState
 class SearchContext(NamedTuple):
     """Parameters of one search besides the cluster."""
 
-    #: Clock time.
+    #: Clock time in seconds.
     now: float
     #: Rows that must not be evicted.
     kept: Collection[int]
     #: The promises of the cycle.
     taken: Sequence[PromisedCandidate]
-    #: Evaluates inter-pod rules; ``None`` where the preemptor has none.
+    #: Evaluates inter-pod rules; ``None`` if the preemptor has none.
     holds: Holds | None = None
     #: Number of candidate nodes to evaluate.
     most: int = 1 << 30
-    #: What guarantees leave of the search; ``None`` where they protect no pod on its nodes.
+    #: Nodes and pods that guarantees protect; ``None`` if they protect no pod.
     protection: NodeProtection | None = None
 
 
@@ -73,7 +73,7 @@ class PerNodeSearch:
     def best(
         self, preemptor: Preemptor, wanted: VictimDemand, given: SearchContext
     ) -> VictimCandidate | None:
-        """The best of the nodes that admit a preemptor and have enough resources."""
+        """Return the best of the nodes that admit a preemptor and have enough resources."""
         rehearsal, promised = self._dry_run(given), self._promised(given.taken)
         best: tuple[tuple[Key, int], VictimCandidate] | None = None
         looked = 0
@@ -98,7 +98,7 @@ class PerNodeSearch:
     def better(
         self, one: VictimCandidate | None, other: VictimCandidate | None, given: SearchContext
     ) -> VictimCandidate | None:
-        """The better of two results; the lower slot on a tie."""
+        """Return the better of two results; the lower slot on a tie."""
         if one is None or other is None:
             return one if other is None else other
         rehearsal = self._dry_run(given)
@@ -120,7 +120,7 @@ class PerNodeSearch:
             yield top, np.flatnonzero(mask)
 
     def _sums(self, wanted: VictimDemand, given: SearchContext) -> BandSums:
-        """The amounts that evictions free, by band."""
+        """Amounts that evictions free, by band."""
         sums = self._victims.sums
         if given.protection is None:
             edges = sums.edges[: wanted.bands]
@@ -130,10 +130,10 @@ class PerNodeSearch:
     def _evictable_sums(
         self, wanted: VictimDemand, given: SearchContext, protection: NodeProtection
     ) -> BandSums:
-        """The amounts that pods free which no guarantee protects.
+        """Amounts freed by pods that no guarantee protects.
 
-        The first band has no victims: it counts pods that are being evicted already, and claims
-        that wait for victims of their own.
+        The first band has no victims: it counts pods whose eviction is in progress, and claims that
+        wait for their own victims.
         """
         pods, classes = self._cluster.pods, self._cluster.classes
         rows = protection.rows[~np.isin(protection.rows, [*self._gone(given)])]
@@ -168,7 +168,7 @@ class PerNodeSearch:
         return BandSums(np.concatenate([[NO_TOP], edges]), below)
 
     def _gone(self, given: SearchContext) -> set[int]:
-        """Rows whose capacity the promises of the cycle use already."""
+        """Rows whose capacity the promises of the cycle already use."""
         return {row for each in given.taken for row in each.candidate.evicted_pods}
 
     def _promised(self, taken: Sequence[PromisedCandidate]) -> dict[int, NodePromises]:
@@ -187,5 +187,5 @@ class PerNodeSearch:
 
 
 def _is_final(key: Key, top: int) -> bool:
-    """Whether no node that needs victims above a priority can be better."""
+    """Return whether no node that needs victims above a priority can be better."""
     return key[0] == 0 and key[1] <= top

@@ -2,7 +2,7 @@
 
 kube-scheduler runs every filter on a copy of the node without the victims. Rules with a Python form
 read a copy of the snapshot here: amounts, ports, devices and the measured use of pods. The ledger's
-own device and port tables and NUMA nodes are those of the node as it is.
+own device and port tables and NUMA nodes show the current node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,13 +38,13 @@ class NodesWithout:
     """A copy of the nodes from which pods are removed."""
 
     def __init__(self, cluster: Cluster, view: View) -> None:
-        """Copy what claims change; pods are removed from the copy."""
+        """Copy the columns that claims change; pods are removed from the copy."""
         self._cluster = cluster
         self._columns: Columns = view.columns.copied()
         self._measured = cluster.nodes.reports.pods.copied()
         self._measured.grow(self._columns.size)
         self._gone: set[int] = set()
-        #: The nodes as rules read them.
+        #: View of the nodes in the form that rules read.
         self.view = view._replace(
             columns=self._columns, nodes=cluster.nodes.showing(self._measured)
         )
@@ -81,7 +81,7 @@ class NodesWithout:
 
     @contextmanager
     def without(self, rows: Ints) -> Iterator[None]:
-        """Context manager: remove pods, and add them again."""
+        """Context manager that removes pods, and adds them again."""
         here = self._cluster.pods.slot[rows]
         slots = np.unique(here[here != NO_SLOT])
         columns, used = self._columns, self._columns.ledger.used
@@ -104,7 +104,7 @@ class NodesWithout:
     def _add(self, slots: Ints, class_ids: npt.NDArray[np.int32], sign: int) -> None:
         """Add (1) or subtract (-1) free amounts.
 
-        The scan amounts change by the difference that the exact ones make.
+        The scan amounts change by the difference between the rounded exact amounts.
         """
         ledger, live = self._columns.ledger, self._columns
         width = len(live.free)
@@ -119,7 +119,7 @@ class NodesWithout:
         live.free[:, touched] += (after - before).T.astype(np.int32)
 
     def _hold(self, rows: Ints, sign: int) -> None:
-        """Add (1) or remove (-1) the exclusive amounts of pods; slots then promise less or more."""
+        """Add (1) or remove (-1) the exclusive amounts of pods, which lower promises."""
         charges = self._cluster.charges
         for row in charges.holding() & rows.tolist():
             self._columns.hold(int(self._cluster.pods.slot[row]), charges.held_by(row), sign)

@@ -1,7 +1,7 @@
 """The state of inter-pod and volume rules that a victim search needs.
 
-The search reads the snapshot of the shard, with the promises of the cycle applied to it. This
-happens only for pods that have such rules; other pods have no cost. The next ``sync`` of the
+The search reads the snapshot of the shard, with the promises of the cycle applied to it. Promises
+are applied only for pods that have such rules; other pods have no cost. The next ``sync`` of the
 snapshot reverts all changes.
 """
 
@@ -27,47 +27,47 @@ class PromisedCandidate(NamedTuple):
     candidate: VictimCandidate
     #: Number of the preemptor's requests in the victim index.
     request: int
-    #: Its class.
+    #: Class of the preemptor.
     class_id: int
-    #: Its row.
+    #: Row of the preemptor.
     row: int
 
 
 class PreemptorRules:
-    """Other pods, as the rules of a preemptor see them."""
+    """State of the other pods, for the rules of a preemptor."""
 
     def __init__(self, runtime: Runtime) -> None:
         """Read the snapshot of a shard."""
-        #: Evaluates the volume rules of pods; ``None`` where the profile has none.
+        #: Evaluates the volume rules of pods; ``None`` if the profile has none.
         self.volumes: VolumeRules | None = None
         self._cluster = runtime.engine.cluster
         self._view = runtime.between
         #: Promises that the counts of the snapshot include, with the rows excluded for them.
         self._counted: list[PromisedCandidate] = []
         self._gone: set[int] = set()
-        #: Promises that the volume snapshot includes; ``None`` where it belongs to another cycle.
+        #: Promises that the volume snapshot includes; ``None`` if it belongs to another cycle.
         self._mounted: list[PromisedCandidate] | None = None
 
     def begin(self) -> None:
-        """Start a cycle: the snapshot is up to date."""
+        """Start a cycle; the snapshot is up to date."""
         self._counted.clear()
         self._gone.clear()
         self._mounted = None
 
     def is_strict(self, class_id: int) -> bool:
-        """Whether a class has inter-pod rules that may reject nodes or require other pods."""
+        """True if a class has inter-pod rules that may reject nodes or require other pods."""
         classes = self._cluster.classes
         return bool(classes.judged[class_id]) and classes[class_id].terms.strict
 
     def heads(self, class_id: int, taken: Sequence[PromisedCandidate]) -> EvictionPreview | None:
-        """Inter-pod rule results on every node for a class; ``None`` where it has none."""
+        """Inter-pod rule results on every node for a class; ``None`` if it has none."""
         if not self.is_strict(class_id):
             return None
         self._count([class_id], taken)
         return eviction_preview(self._view, class_id)
 
     def holds(self, class_id: int, taken: Sequence[PromisedCandidate]) -> Holds | None:
-        """Evaluates inter-pod rules after some evictions; ``None`` where a class has none."""
+        """Return a check of inter-pod rules after some evictions; ``None`` if a class has none."""
         if not self.is_strict(class_id):
             return None
         self._count([class_id], taken)
@@ -82,19 +82,19 @@ class PreemptorRules:
     def without(
         self, class_id: int, taken: Sequence[PromisedCandidate], rows: Collection[int]
     ) -> Iterator[None]:
-        """Context manager: count the promises of the cycle, without some pods."""
+        """Context manager that counts the promises of the cycle, without some pods."""
         self._count([class_id], taken)
         with self._view.without([row for row in rows if row not in self._gone]):
             yield
 
     def volumes_fit(self, row: int, judged: VolumeJudgement) -> Holds:
-        """Evaluates the volume rules of a pod after some evictions."""
+        """Return a check of the volume rules of a pod after some evictions."""
         volumes = self.volumes
         assert volumes is not None
         return lambda slot, gone: volumes.fits_without(row, judged, slot, gone)
 
     def judge_volumes(self, row: int, taken: Sequence[PromisedCandidate]) -> VolumeJudgement | None:
-        """The volume rule results for a pod; ``None`` where it has no volumes."""
+        """The volume rule results for a pod; ``None`` if it has no volumes."""
         if self.volumes is None or not self._cluster.pods.volumes[row]:
             return None
         if self._mounted is None:
@@ -125,7 +125,7 @@ class PreemptorRules:
     def are_compatible(
         self, mine: Sequence[PromisedCandidate], taken: Sequence[PromisedCandidate]
     ) -> bool:
-        """Whether the promises hold one after the other, without all of their victims."""
+        """Return whether the promises hold one after the other, without all of their victims."""
         if len(mine) < 2 or not any(self.is_strict(each.class_id) for each in mine):
             return True
         self._count([each.class_id for each in mine], taken)

@@ -1,8 +1,8 @@
-"""Where a unit may preempt: the topology domains of its PodGroup after evictions, and its caps.
+"""Nodes that a unit may preempt: topology domains of its PodGroup after evictions, and caps.
 
-A gang that requires one rack preempts in one rack, regardless of the capacity that evictions free
-elsewhere. Candidate racks come from sums over the victim index: the free amount of a rack plus the
-requests of its pods of lower priority.
+A gang that requires one rack preempts in one rack, regardless of the capacity that evictions would
+free on other racks. Candidate racks come from sums over the victim index: the free amount of a rack
+plus the requests of its pods of lower priority.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ from stretto.state.victims.index import Victims
 from stretto.state.work.units import Unit
 
 Mask = npt.NDArray[np.bool_]
-"""bool[slot]: where a unit may go."""
+"""bool[slot]: allowed slots of a unit."""
 
 MOST: Final = 16
-"""Domains to search for one gang per cycle: each costs one search per pod."""
+"""Maximum number of domains to search for one gang per cycle: each costs one search per pod."""
 
 
 class PreemptionDomains:
@@ -40,12 +40,12 @@ class PreemptionDomains:
     def domains(
         self, unit: Unit, rows: Sequence[int], needed: int, priority: int
     ) -> list[Mask | None]:
-        """Where the pods of a unit may go together, in the order of the attempts.
+        """Domains in which the pods of a unit may be placed together, in the order of the attempts.
 
         Args:
             unit: the unit.
             rows: its unplaced pods.
-            needed: how many of them must be placed together.
+            needed: number of pods that must be placed together.
             priority: pods below this priority may be evicted.
         """
         cluster = self._cluster
@@ -72,7 +72,7 @@ class PreemptionDomains:
     def allowed_slots(
         self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]
     ) -> Mask | None:
-        """Where one pod of a unit may go; ``None`` for anywhere.
+        """Slots on which one pod of a unit may be placed; ``None`` for any.
 
         Args:
             unit: the unit.
@@ -118,7 +118,7 @@ class PreemptionDomains:
     def _can_hold_least(
         self, slots: npt.NDArray[np.int32], least: dict[int, int], priority: int
     ) -> bool:
-        """Whether a domain has that capacity without all pods of lower priority."""
+        """Return whether a domain has that capacity without all pods of lower priority."""
         sums, bands = self._victims.sums, self._victims.bands_below(priority)
         for column, amount in least.items():
             have = np.maximum(sums.free[column][slots], 0).astype(np.int64)

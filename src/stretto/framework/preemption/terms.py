@@ -1,9 +1,9 @@
-"""Terms of an eviction: which pods a preemptor may evict by priority, and which by a guarantee.
+"""Terms of an eviction: the pods that a preemptor may evict by priority or by a guarantee.
 
 By priority, a preemptor evicts pods of lower priority, except those that a queue's guarantee
-protects from it. By a guarantee, a pod evicts pods of queues that have borrowed, in the resources
-that the guarantee names. The victim index does not know queues: nodes on which a guarantee protects
-a pod are simulated one by one, without the protected pods (``NodeProtection``).
+protects from it. By a guarantee, a pod evicts pods of borrowing queues, in the resources that the
+guarantee names. The victim index does not include queues: nodes on which a guarantee protects a pod
+are simulated one by one, without the protected pods (``NodeProtection``).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -31,28 +31,28 @@ UsageOf = Callable[[], QueueUsage | None]
 """The usage of queues now; ``None`` if no queue is configured."""
 
 NO_USAGE: Final[UsageOf] = lambda: None
-"""No queues: guarantees protect no pod."""
+"""Usage without queues: guarantees protect no pod."""
 
 
 class NodeProtection(NamedTuple):
-    """What guarantees leave of a search for victims."""
+    """Nodes and pods that guarantees protect from a search for victims."""
 
     #: bool[slot]: nodes to simulate one by one; the victim index decides on the others.
     slots: Mask
-    #: Rows on a slot that must not be evicted.
+    #: Returns the rows on a slot that must not be evicted.
     kept_on: Callable[[int], Collection[int]]
     #: int64[k]: the other rows on these nodes, an upper bound of the victims.
     rows: Ints
     #: Columns that evictions may free; ``None`` for all.
     columns: Collection[int] | None = None
-    #: Whether no pod may be evicted elsewhere: the victim index is not searched.
+    #: True if no pod may be evicted on other nodes: then the victim index is not searched.
     is_everywhere: bool = False
 
 
 class ColumnUsage(NamedTuple):
     """Usage of a queue in one column by pods that may be evicted."""
 
-    #: The column.
+    #: Column of the resource.
     column: int
     #: int64[k]: amount of each pod.
     of_row: Ints
@@ -61,32 +61,32 @@ class ColumnUsage(NamedTuple):
 
 
 class EvictionTerms(Protocol):
-    """By which right a pod evicts others."""
+    """The rights by which a pod evicts others."""
 
-    #: The rules of the profile, as far as they apply.
+    #: Rules of the profile that apply.
     rules: PreemptionRules
 
     def begin(self) -> None:
         """Start a cycle without promises."""
 
     def is_guarding(self) -> bool:
-        """Whether guarantees may protect pods in this cycle: equal pods then search one by one."""
+        """True if guarantees may protect pods in this cycle: equal pods then search one by one."""
         ...
 
     def preemptor(self, row: int) -> Preemptor:
-        """A pod, with the priority below which pods are its victims."""
+        """Return a pod, with the priority below which pods are its victims."""
         ...
 
     def may_search(self, row: int) -> bool:
-        """Whether a search for victims of a pod is useful."""
+        """Return whether a search for victims of a pod is useful."""
         ...
 
     def protection(self, row: int) -> NodeProtection | None:
-        """What guarantees leave of a pod's search; ``None`` if they protect no pod from it."""
+        """Nodes and pods that guarantees protect from a pod; ``None`` if they protect none."""
         ...
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
-        """Whether a pod may evict all of these together, budgets aside."""
+        """Return whether a pod may evict all of these together, budgets aside."""
         ...
 
     def leave(self, rows: Iterable[int]) -> None:
@@ -106,7 +106,7 @@ class PriorityTerms:
         self._usage = usage
         self._balance: GuaranteeBalance | None = None
         self._is_read = False
-        #: By priority, and by queue and priority: what a cycle has read.
+        #: Data that a cycle has read: by priority, and by queue and priority.
         self._rows: dict[int, Ints] = {}
         self._usages: dict[tuple[QueueBranch, int], tuple[Ints, list[ColumnUsage]]] = {}
 
@@ -117,7 +117,7 @@ class PriorityTerms:
         self._usages.clear()
 
     def is_guarding(self) -> bool:
-        """Whether guarantees may protect pods in this cycle."""
+        """Return whether guarantees may protect pods in this cycle."""
         return self.balance is not None
 
     @property
@@ -136,12 +136,12 @@ class PriorityTerms:
         return "" if self.balance is None else self.balance.usage.queue_of(row)
 
     def preemptor(self, row: int) -> Preemptor:
-        """A pod, with the priority below which pods are its victims."""
+        """Return a pod, with the priority below which pods are its victims."""
         pods = self._cluster.pods
         return Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
 
     def may_search(self, row: int) -> bool:
-        """Whether any pod may have a lower priority, and the pod may preempt."""
+        """Return whether any pod may have a lower priority, and the pod may preempt."""
         pods = self._cluster.pods
         return int(pods.priority[row]) > pods.lowest and may_preempt(self._cluster, row)
 
@@ -171,8 +171,9 @@ class PriorityTerms:
     ) -> None:
         """Add the nodes and pods that the guarantee of one queue protects.
 
-        A node is added where the queue would fall below its guarantee without all its pods of lower
-        priority there; a pod is added where it would without this pod alone.
+        A node is added if the queue would fall below its guarantee without all its pods of lower
+        priority there. A pod is added if the queue would fall below its guarantee without this pod
+        alone.
         """
         balance = self.balance
         assert balance is not None
@@ -213,12 +214,12 @@ class PriorityTerms:
         return rows, found
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
-        """Whether no rule protects any, and no queue falls below its guarantee without all."""
+        """True if no rule protects any of these and no queue falls below its guarantee."""
         unguarded = _are_unguarded(self._cluster, self.rules, self.preemptor(row), victims, now)
         return unguarded and self.keeps_guarantees(row, victims)
 
     def keeps_guarantees(self, row: int, victims: Sequence[int]) -> bool:
-        """Whether no queue falls below its guarantee without all of these pods."""
+        """Return whether no queue falls below its guarantee without all of these pods."""
         balance = self.balance
         if balance is None:
             return True
@@ -237,7 +238,7 @@ class PriorityTerms:
 
 
 class ReclaimTerms:
-    """A pod within its queue's guarantee evicts pods of queues that have borrowed."""
+    """A pod within its queue's guarantee evicts pods of borrowing queues."""
 
     def __init__(
         self,
@@ -250,21 +251,22 @@ class ReclaimTerms:
         Args:
             cluster: the cluster.
             rules: the rules of the profile.
-            is_spared: whether a pod must not be evicted for another reason than its rules.
+            is_spared: predicate on a row: the pod must not be evicted for a reason other than its
+                rules.
         """
         self.rules = msgspec.structs.replace(rules, hard_budgets=True)
         self._cluster = cluster
-        #: Whether a pod must not be evicted for another reason than its rules.
+        #: Predicate on a row: the pod must not be evicted for a reason other than its rules.
         self.is_spared = is_spared
         self._right: EvictionRight | None = None
 
     def use(self, right: EvictionRight) -> None:
-        """Search for one demand; promises of the search are counted in its balance."""
+        """Search for one demand; promises of the search count in its balance."""
         self._right = right
 
     @property
     def right(self) -> EvictionRight:
-        """What the current demand may reclaim."""
+        """Right of the current demand to reclaim."""
         assert self._right is not None, "a search for a guarantee begins with ``use``"
         return self._right
 
@@ -272,17 +274,20 @@ class ReclaimTerms:
         """Start a cycle; ``use`` sets the balance."""
 
     def is_guarding(self) -> bool:
-        """Always: only pods of borrowing queues may be evicted."""
+        """Return true: only pods of borrowing queues may be evicted."""
         return True
 
     def preemptor(self, row: int) -> Preemptor:
-        """A pod, with the priority below which pods are its victims: any, or up to its own."""
+        """Return a pod with the priority below which pods are its victims.
+
+        Any, or up to its own.
+        """
         pods = self._cluster.pods
         limit = UNPROTECTED if self.rules.guarantees_first else int(pods.priority[row]) + 1
         return Preemptor(int(pods.class_id[row]), limit)
 
     def may_search(self, row: int) -> bool:
-        """Always: a guarantee does not depend on priorities."""
+        """Return true: a guarantee does not depend on priorities."""
         return True
 
     def protection(self, row: int) -> NodeProtection | None:
@@ -303,7 +308,7 @@ class ReclaimTerms:
         return np.array([m and not spared(r) for m, r in zip(may, listed, strict=True)], np.bool_)
 
     def _leaving_in_turn(self, rows: Sequence[int]) -> set[int]:
-        """The rows that may be evicted together, the first ones first."""
+        """Rows that may be evicted together, the first ones first."""
         gone: list[int] = []
         found = set()
         for row in rows:
@@ -319,7 +324,7 @@ class ReclaimTerms:
         return runs and self.right.may_evict(row)
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
-        """Whether all of these pods may be evicted together."""
+        """Return whether all of these pods may be evicted together."""
         return (
             not any(self.is_spared(each) for each in victims)
             and _are_unguarded(self._cluster, self.rules, self.preemptor(row), victims, now)
@@ -346,22 +351,22 @@ class AnyPodTerms:
         self._kept = np.array(sorted(kept), np.int64)
 
     def begin(self) -> None:
-        """Nothing depends on a cycle."""
+        """Do nothing: the terms do not depend on a cycle."""
 
     def is_guarding(self) -> bool:
-        """Whether some pods stay."""
+        """Return whether some pods stay."""
         return bool(len(self._kept))
 
     def preemptor(self, row: int) -> Preemptor:
-        """A pod before which every other one gives way."""
+        """Return a pod with a priority above all others."""
         return Preemptor(int(self._cluster.pods.class_id[row]), UNPROTECTED)
 
     def may_search(self, row: int) -> bool:
-        """Always."""
+        """Return true."""
         return True
 
     def protection(self, row: int) -> NodeProtection | None:
-        """The nodes of the pods that stay."""
+        """Nodes of the pods that stay."""
         if not len(self._kept):
             return None
         of_row, kept = self._cluster.pods.slot, self._kept
@@ -373,14 +378,14 @@ class AnyPodTerms:
         return NodeProtection(mask, lambda slot: kept[of_row[kept] == slot].tolist(), others)
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
-        """Always."""
+        """Return true."""
         return True
 
     def leave(self, rows: Iterable[int]) -> None:
-        """Nothing is counted."""
+        """Do nothing."""
 
     def come_back(self, rows: Iterable[int]) -> None:
-        """Nothing is counted."""
+        """Do nothing."""
 
 
 def _are_unguarded(
@@ -390,7 +395,7 @@ def _are_unguarded(
     victims: Sequence[int],
     now: float,
 ) -> bool:
-    """Whether neither priority nor any protection of a profile keeps these pods."""
+    """Return whether neither priority nor any protection of a profile protects these pods."""
     priority = preemptor.priority
     return all(guard_against(cluster, rules, row, priority, now) is None for row in victims)
 
@@ -408,7 +413,7 @@ def _rows_on_nodes(cluster: Cluster, priority: int) -> Ints:
 def _kept_by_turns(
     cluster: Cluster, priority: int, leave: Callable[[Sequence[int]], set[int]]
 ) -> Callable[[int], Collection[int]]:
-    """Rows on a slot that stay if as many as possible leave, the least important first."""
+    """Rows on a slot that stay if as many as possible are evicted, the least important first."""
     pods = cluster.pods
 
     def kept_on(slot: int) -> Collection[int]:
@@ -422,11 +427,11 @@ def _kept_by_turns(
 
 
 def _suffice_without(cluster: Cluster, class_id: int, columns: Collection[int] | None) -> Mask:
-    """bool[slot]: nodes where all resources but these suffice without evictions.
+    """bool[slot]: nodes on which all resources except ``columns`` suffice without evictions.
 
-    All nodes if evictions may free every resource (``None``).
+    With ``None``, evictions may free every resource, so the result is all nodes.
 
-    Pods that are being evicted already count as gone.
+    Pods whose eviction is in progress count as gone.
     """
     ledger = cluster.ledger
     ledger.widen()

@@ -26,25 +26,25 @@ SearchMany = Callable[
 class SearchKernels(NamedTuple):
     """The search functions of one kernel tier."""
 
-    #: For one preemptor.
+    #: Search for one preemptor.
     one: Search
-    #: For many equal pods; ``None`` where each has its own search.
+    #: Search for many equal pods; ``None`` if each pod has its own search.
     many: SearchMany | None
 
 
 class VictimSearchResult(NamedTuple):
     """The result of a search."""
 
-    #: The best node; ``None`` where no node is feasible.
+    #: Best node; ``None`` if no node is feasible.
     candidate: VictimCandidate | None
-    #: Whether an immediate retry may help: only nodes with earlier promises are feasible.
+    #: True if an immediate retry may help: only nodes with earlier promises are feasible.
     again: bool = False
     #: The preemption part of the FailedScheduling event; empty to keep the previous one.
     message: str = ""
 
 
 NOTHING: Final = VictimSearchResult(None)
-"""No eviction makes a node feasible."""
+"""Result if no eviction makes a node feasible."""
 
 
 def search_of(tier: str) -> SearchKernels:

@@ -1,7 +1,8 @@
-"""Find victims for pods with volumes: PVCs in use by other pods, nodes at their volume limit.
+"""Finds victims for pods with volumes: PVCs in use by other pods, nodes at their volume limit.
 
-Where a node accepts the volumes of a pod in its current state, the victim search is that of any
-pod. Nodes that reject it because of volumes in use there are simulated one by one, with all rules.
+If a node accepts the volumes of a pod in its current state, the victim search is the same as for
+other pods. Nodes that reject the pod because of volumes in use there are simulated one by one, with
+all rules.
 """
 
 from typing import Final
@@ -14,7 +15,7 @@ from stretto.framework.preemption.tiers import NOTHING, VictimSearchResult
 from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 
 TRIES: Final = 8
-"""Limit of accepted nodes that fail once victims sharing a volume with the pod are evicted.
+"""Maximum number of accepted nodes that fail after evicting victims with a shared volume.
 
 After these failures, the search excludes all similar nodes for the cycle.
 """
@@ -28,7 +29,7 @@ class VolumeVictimFinder(VictimFinder):
         self._others.volumes = volumes
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, and its victims."""
+        """Return the best node for a pod, and its victims."""
         if not self._cluster.pods.volumes[row] or not self.terms.may_search(row):
             return super().find(row)
         judged, only = self._others.judge_volumes(row, self.cycle.taken), self._only
@@ -44,7 +45,7 @@ class VolumeVictimFinder(VictimFinder):
     def _find_with_volumes(
         self, row: int, judged: VolumeJudgement, only: Mask | None
     ) -> VictimSearchResult:
-        """The best node that accepts the volumes of a pod, at present or after evictions.
+        """Best node that accepts the volumes of a pod, at present or after evictions.
 
         A volume that the pod shares with a victim must be attached again after the eviction: nodes
         that cannot attach it are simulated, too.

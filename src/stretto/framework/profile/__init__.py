@@ -1,1 +1,1 @@
-"""Profiles: which rules run with which weights and settings, and the guard around user rules."""
+"""Profiles: the rules with their weights and settings, and the guard around user rules."""

@@ -1,4 +1,4 @@
-"""A profile: its rules, and how shards, binder and queue behave under it."""
+"""A profile: its rules, and the settings of shards, binder and queues."""
 
 from collections.abc import Mapping
 
@@ -21,41 +21,42 @@ from stretto.state.work.rescheduling import ReschedulingRules
 class Profile(ProfileRules, frozen=True, eq=False):
     """Rules with their weights, and settings."""
 
-    #: How ties between equal scores are broken.
+    #: Rule that breaks ties between equal scores.
     ties: TieRule = TieRule.ROTATE
-    #: Which devices of a node a pod gets.
+    #: Rule that selects the devices of a node for a pod.
     device_pick: DevicePick = DevicePick.FULLEST
-    #: Pods that must fit together, by the kind of their owner; adds to the dispatcher's own.
+    #: Number of pods that must fit together, by the kind of their owner; extends the dispatcher's
+    #: own.
     min_members: Mapping[str, int | str] = {}
     #: Seconds before the first retry after a refusal.
     first_delay: float = 1.0
     #: Longest delay between retries in seconds.
     longest_delay: float = 10.0
-    #: Whether pods that fit nowhere are retried; published protocols drop them.
+    #: True if pods that fit nowhere are retried; published protocols drop them.
     retry: bool = True
-    #: The load measure by which the next shard is chosen.
+    #: Load measure by which the next shard is chosen.
     dispatch: str = "least-loaded"
-    #: When a claim conflicts.
+    #: Condition for a conflict of a claim.
     conflicts: ConflictMode = ConflictMode.FIT
-    #: What a conflict does to the other claims of a unit.
+    #: Effect of a conflict on the other claims of a unit.
     commit: CommitMode = CommitMode.INCREMENTAL
-    #: How many hosts a claim tries, where conflicts are decided by hosts.
+    #: Number of hosts that a claim tries, if hosts decide conflicts.
     hosts: HostRules = HostRules()
-    #: Whether kube-parity decides, pod by pod, instead of the filters and scores above.
+    #: True if kube-parity decides, pod by pod, instead of the filters and scores above.
     exact: bool = False
     #: Percentage of nodes that must be found feasible before the search ends; 0 is kube-scheduler's
-    #: own share by cluster size, ``None`` looks at all nodes.
+    #: own share by cluster size, ``None`` evaluates all nodes.
     percentage: int | None = None
-    #: The same as a number of nodes; overrides the percentage.
+    #: The same as a number of nodes; it overrides the percentage.
     quota: int | None = None
     #: Rules of preemption.
     preemption: PreemptionRules = PreemptionRules()
-    #: How pods are moved to free capacity; ``None`` for not at all.
+    #: Moves of pods to free capacity; ``None`` for no moves.
     rescheduling: ReschedulingRules | None = None
-    #: Seconds that a node may stay over-committed before its pods that do not run yet are evicted;
-    #: infinity for never, ``None`` for the deployment's default (15 s behind an API server).
+    #: Seconds for which a node may stay over-committed before its pods that do not run yet are
+    #: evicted; infinity for never, ``None`` for the deployment's default (15 s with an API server).
     evict_over_committed_after: float | None = None
-    #: What was read and has no effect.
+    #: Settings that were read and have no effect.
     notes: tuple[str, ...] = ()
 
     @property
@@ -72,13 +73,13 @@ class Profile(ProfileRules, frozen=True, eq=False):
 
     @property
     def default_spread(self) -> tuple[DefaultSpread, ...]:
-        """Spread constraints for pods that state none, where they have an effect."""
+        """Spread constraints for pods without constraints, if they have an effect."""
         return () if self.exact else default_spread(self.filters, self.scores)
 
     def shape(self, config: ClusterConfig) -> ClusterConfig:
-        """The cluster's configuration with what its rules read.
+        """Return the cluster's configuration with the data that its rules read.
 
-        kube-scheduler counts devices like any other resource and reads pods and nodes in full.
+        kube-scheduler counts devices like any other resource and reads complete pods and nodes.
         """
         replace = msgspec.structs.replace
         config = replace(config, overcommits=self.capacity.overcommit is not None)
@@ -88,10 +89,10 @@ class Profile(ProfileRules, frozen=True, eq=False):
 
     @property
     def tie_rule(self) -> TieBreak:
-        """How the kernels break ties."""
+        """Method with which the kernels break ties."""
         return PICKS[self.ties]
 
     @property
     def draws(self) -> bool:
-        """Whether placing needs random numbers."""
+        """True if placement needs random numbers."""
         return self.ties is TieRule.RANDOM or self.device_pick is DevicePick.RANDOM

@@ -1,9 +1,9 @@
-"""A guard around a rule from outside: its errors name it, and never stop the scheduler.
+"""A guard around an external rule: its errors name the rule, and never stop the scheduler.
 
 Every caller uses the guard instead of the rule: the runtime, the static rows, diagnosis and
-explanations. While the rule runs, every array that it can reach is read-only. Its answers are
-checked: shape, dtype, NaN, bounds. A failing filter refuses the slots in question, a failing score
-gives 0; faults and time are counted under the rule's name.
+explanations. While the rule runs, every array that it can access is read-only. Its results are
+checked: shape, dtype, NaN, bounds. A failing filter refuses the evaluated slots, and a failing
+score gives 0. Faults and time are counted under the rule's name.
 """
 
 import traceback
@@ -39,20 +39,23 @@ _READ_ONLY: Final = "read-only"
 
 
 class GuardedRule(FilterRule, ScoreRule):
-    """One rule from outside, with its guard; made by ``guard``."""
+    """One external rule with its guard; created by ``guard``."""
 
     def __init__(self, rule: Rule) -> None:
         """Guard a constructed rule."""
         super().__init__(rule.args)
-        #: Its health.
+        #: Health of the rule.
         self.health = RuleHealth(rule.NAME)
-        #: Measures it; ``None`` measures nothing.
+        #: Clock that measures its time; ``None`` measures nothing.
         self._clock: Clock | None = None
         self._rule = rule
         self._held: View | None = None
 
     def hold(self, view: View | None) -> None:
-        """The caller keeps the arrays behind this view read-only; ``None`` ends that."""
+        """Declare that the caller keeps the arrays behind this view read-only.
+
+        ``None`` ends this.
+        """
         self._held = view
 
     def use_clock(self, clock: Clock) -> None:
@@ -62,7 +65,7 @@ class GuardedRule(FilterRule, ScoreRule):
     # ------------------------------------------------------------ answers of a rule
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The rule's own; the class id where it fails."""
+        """The rule's own signature; the class id if it fails."""
         try:
             found = self._rule.signature(pod)
             hash(found)
@@ -72,7 +75,7 @@ class GuardedRule(FilterRule, ScoreRule):
         return found
 
     def cures(self, pod: PodClass) -> Cure:
-        """The rule's own; anything where it fails."""
+        """The rule's own cures; all cures if it fails."""
         try:
             return Cure(self._rule.cures(pod))
         except (Exception, SystemExit) as error:  # noqa: BLE001
@@ -80,7 +83,7 @@ class GuardedRule(FilterRule, ScoreRule):
             return Cure.ANY
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """The rule's own; every slot where it fails."""
+        """The rule's own restriction; no restriction if it fails."""
         found: object = self._call(self._rule.prepare, pod, view)
         if found is None or isinstance(found, Restrict | Fail):
             return found
@@ -88,14 +91,17 @@ class GuardedRule(FilterRule, ScoreRule):
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """The rule's own; no slot where it fails."""
+        """The rule's own result; no slot if it fails."""
         rule = cast(FilterRule, self._rule)
         answer = self._call(rule.filter, pod, view, slots)
         found = self._array(answer, slots, "b") if answer is not None else None
         return np.zeros(len(slots), np.bool_) if found is None else found.copy()
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The rule's own where they agree with its filter; else one that names the rule."""
+        """The rule's own refusals if they agree with its filter.
+
+        Otherwise one that names the rule.
+        """
         faults = self.health.faults
         refused = ~self.filter(pod, view, slots)
         if not refused.any():
@@ -112,14 +118,14 @@ class GuardedRule(FilterRule, ScoreRule):
         return [Refusal(f"node(s) rejected by rule {self.NAME}", refused)]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """The rule's own, in 0..100; 0 where it fails."""
+        """The rule's own scores in 0..100; 0 if it fails."""
         rule = cast(ScoreRule, self._rule)
         answer = self._call(rule.score, pod, view, slots)
         found = self._array(answer, slots, "iuf") if answer is not None else None
         if found is None:
             return np.zeros(len(slots), np.int32)
         if len(found) and np.minimum.reduce(found) >= 0 and np.maximum.reduce(found) <= TOP_SCORE:
-            return found.astype(np.int32)  # also no NaN: it fails every comparison
+            return found.astype(np.int32)  # no NaN either: it fails every comparison
         bad = int((~np.isfinite(found)).sum())
         if bad:
             self.health.fault(f"answered NaN or infinity for {bad} of {len(found)} slots")
@@ -132,15 +138,15 @@ class GuardedRule(FilterRule, ScoreRule):
     # ------------------------------------------------------------ the guard
 
     def _seen(self, view: View) -> View:
-        """What the rule gets of a view: a static rule gets nothing that claims change."""
+        """Return the view for the rule; a static rule gets no data that claims change."""
         return static_view(view) if self.SCOPE is Scope.STATIC else view
 
     def _call(
         self, call: Callable[..., T], pod: PodClass, view: View, *slots: SlotArray
     ) -> T | None:
-        """The rule's answer with everything read-only, timed; ``None`` where it raised.
+        """Call the rule with all arrays read-only and measure the time; ``None`` if it raised.
 
-        Arrays behind a view that the caller holds are read-only already.
+        Arrays behind a view that the caller keeps read-only are not locked again.
         """
         before = self._clock.monotonic() if self._clock is not None else 0.0
         seen, whole = self._seen(view), whole_view(view)
@@ -166,7 +172,7 @@ class GuardedRule(FilterRule, ScoreRule):
             self.health.took(after - before, sum(map(len, slots)))
 
     def _array(self, answer: Any, slots: SlotArray, kinds: str) -> npt.NDArray[Any] | None:
-        """An answer as an array of one value per slot; ``None`` where it is invalid.
+        """Convert a result to an array of one value per slot; ``None`` if it is invalid.
 
         ``kinds`` are the permitted kinds of dtypes. The array may be the rule's own: copy it.
         """
@@ -184,7 +190,7 @@ class GuardedRule(FilterRule, ScoreRule):
 
 
 def guard(rule: Rule) -> GuardedRule:
-    """A rule with a guard around it, under its own name."""
+    """Return a rule with a guard around it, under its own name."""
     name = f"Guarded{type(rule).__name__}"
     return cast(GuardedRule, type(name, (GuardedRule,), {}, declares=type(rule))(rule))
 
@@ -204,7 +210,7 @@ def _place(error: BaseException) -> str:
 
 
 def _covers(said: Any, refused: BoolArray) -> bool:
-    """Whether refusals are well-formed and cover what the filter refuses."""
+    """Return whether refusals are well-formed and cover the slots that the filter refuses."""
     if not isinstance(said, list | tuple):
         return False
     union = np.zeros(len(refused), np.bool_)
@@ -219,7 +225,10 @@ def _covers(said: Any, refused: BoolArray) -> bool:
 
 
 def lock_arrays(view: View | None, *more: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Make the arrays behind a view, and more arrays, read-only; returns those that were not."""
+    """Make the arrays behind a view, and more arrays, read-only.
+
+    Returns those that were writable.
+    """
     locked: list[npt.NDArray[Any]] = []
     for array in (*more, *_arrays(view)) if view is not None else more:
         if array.flags.writeable:
@@ -229,7 +238,7 @@ def lock_arrays(view: View | None, *more: npt.NDArray[Any]) -> list[npt.NDArray[
 
 
 def unlock_arrays(locked: list[npt.NDArray[Any]]) -> None:
-    """Undo ``lock_arrays``."""
+    """Revert ``lock_arrays``."""
     for array in locked:
         array.flags.writeable = True
 

@@ -1,35 +1,35 @@
-"""Health of a rule from outside: its cost and its faults, by name."""
+"""Health of an external rule: its cost and its faults, by name."""
 
 from typing import Final
 
 import msgspec
 
 CALL_BUDGET: Final = 0.005
-"""Seconds that one call may take, independent of the number of slots."""
+"""Maximum seconds of one call, independent of the number of slots."""
 SLOT_BUDGET: Final = 2e-6
 """Additional seconds per slot: about ten NumPy passes."""
 
 
 class RuleHealth(msgspec.Struct):
-    """One rule. Only its guard changes it."""
+    """Health of one rule. Only its guard changes it."""
 
-    #: Its name.
+    #: Name of the rule.
     name: str
-    #: Calls so far.
+    #: Number of calls so far.
     calls: int = 0
-    #: Slots evaluated so far.
+    #: Number of slots evaluated so far.
     slots: int = 0
     #: Seconds used so far, by the plane's clock.
     seconds: float = 0.0
-    #: Unusable answers so far.
+    #: Number of unusable results so far.
     faults: int = 0
     #: The last fault.
     last_fault: str = ""
-    #: Calls that took longer than the budget.
+    #: Number of calls that exceeded the budget.
     slow: int = 0
-    #: The slowest of them, in words.
+    #: Description of the slowest call.
     slowest: str = ""
-    #: Seconds of the slowest.
+    #: Seconds of the slowest call.
     slowest_s: float = 0.0
 
     def took(self, seconds: float, slots: int) -> None:
@@ -49,7 +49,7 @@ class RuleHealth(msgspec.Struct):
             )
 
     def fault(self, what: str) -> None:
-        """Count one unusable answer."""
+        """Count one unusable result."""
         self.faults += 1
         self.last_fault = what
 

@@ -1,4 +1,4 @@
-"""The ``hosts`` settings of a profile: how many hosts a claim tries, how long claims of gangs live.
+"""The ``hosts`` settings of a profile: hosts per claim, and the lifetime of claims of gangs.
 
     stretto:
       conflicts: hosts
@@ -14,29 +14,32 @@ from stretto.base.errors import InputError
 from stretto.framework.contract import arguments as read
 
 DYNAMIC: Final = "dynamic"
-"""The number of hosts follows the decisions in flight."""
+"""Value for which the number of hosts follows the decisions in flight."""
 MOST: Final = 16
-"""Most hosts of a claim: beyond it a fresh view costs less than the distance from the best host."""
+"""Maximum number of hosts of a claim: beyond it, a fresh view costs less than a bad host."""
 GANG_SECONDS: Final = 10.0
-"""Seconds that a host holds an undecided claim of a gang; answers take milliseconds."""
+"""Default seconds for which a host keeps an undecided claim of a gang.
+
+Answers need milliseconds.
+"""
 LONGEST: Final = 600.0
 """Longest such time in seconds."""
 
 
 class HostRules(NamedTuple):
-    """How claims try hosts."""
+    """Settings of the hosts of claims."""
 
-    #: Hosts of a claim; ``None`` for as many as the decisions in flight suggest.
+    #: Number of hosts of a claim; ``None`` to derive it from the decisions in flight.
     candidates: int | None = None
-    #: Seconds that a host holds an undecided claim of a gang.
+    #: Seconds for which a host keeps an undecided claim of a gang.
     gang_seconds: float = GANG_SECONDS
 
     def count(self, in_flight: int) -> int:
-        """Hosts of a claim while others decide about so many pods.
+        """Number of hosts of a claim while other loops are placing ``in_flight`` pods.
 
-        ``1 + floor(log2(1 + in_flight))``, at most 16. If each host is taken with the same
-        probability p, all n refuse with probability p to the power of n, so n need only grow with
-        the logarithm of the load to keep that probability.
+        The result is ``1 + floor(log2(1 + in_flight))``, at most 16. If each host is full with the
+        same probability p, all n hosts refuse with probability p to the power of n. Therefore n
+        must only grow with the logarithm of the load to keep that probability.
         """
         if self.candidates is not None:
             return self.candidates
@@ -44,11 +47,11 @@ class HostRules(NamedTuple):
 
 
 def read_hosts(value: Any, where: str) -> HostRules:
-    """The rules of hosts.
+    """Read the rules of hosts.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
-        UnknownNameError: a key is not known; the nearest is named.
+        InputError: a value has the wrong form; the message contains its path.
+        UnknownNameError: a key is unknown; the message contains the nearest one.
     """
     form = read.mapping(value, ("candidates", "gangSeconds"), where)
     candidates = form.get("candidates", DYNAMIC)

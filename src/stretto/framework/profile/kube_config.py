@@ -1,7 +1,7 @@
-"""The form of a profile: KubeSchedulerConfiguration v1, read strictly into names and settings.
+"""The form of a profile: KubeSchedulerConfiguration v1, strictly read into names and settings.
 
 Keys of kube-scheduler that Stretto does not need (leader election, client connection and the like
-belong to the process) are accepted and noted; unknown keys are refused with their path and the
+belong to the process) are accepted with a note. Unknown keys are refused with their path and the
 nearest name. Stretto's own settings are under ``stretto`` in a profile.
 """
 
@@ -20,7 +20,7 @@ from stretto.state.cluster.config import SCHEDULER_NAME
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 WEIGHT_LIMIT: Final = 319
-"""Largest sum of weights: score rows are int16, which hold 100 × 319 and a sign."""
+"""Largest sum of weights: score rows are int16, which can represent 100 × 319 and a sign."""
 _PASSIVE: Final = (
     "clientConnection",
     "delayCacheUntilActive",
@@ -31,7 +31,7 @@ _PASSIVE: Final = (
 )
 """Keys of kube-scheduler that have no effect here: they belong to the process."""
 PERCENTAGE: Final = "percentageOfNodesToScore"
-"""For all profiles or one: the percentage of nodes to look at per pod."""
+"""Key for all profiles or one: the percentage of nodes to evaluate per pod."""
 _BACKOFF: Final[Mapping[str, str]] = {
     "podInitialBackoffSeconds": "initialSeconds",
     "podMaxBackoffSeconds": "maxSeconds",
@@ -51,7 +51,7 @@ _OURS: Final[Mapping[str, str]] = {
     "preScore": "score",
     "score": "score",
 }
-"""Extension points that rules have. A rule is prepared where it is used, so two count as one."""
+"""Extension points of rules. A rule is prepared when it is used, so two points count as one."""
 _OTHERS: Final = (
     "preEnqueue",
     "queueSort",
@@ -80,24 +80,24 @@ class ProfileForm(msgspec.Struct, frozen=True):
     own: Any = None
     #: Path of these settings.
     where: str = ""
-    #: kube-scheduler's back-off delays, where given: defaults of Stretto's.
+    #: kube-scheduler's back-off delays, if given: defaults of Stretto's.
     backoff: Mapping[str, Any] = {}
-    #: Percentage of nodes to look at, as written; ``None`` for none.
+    #: Percentage of nodes to evaluate, as written; ``None`` for none.
     percentage: Any = None
-    #: Its path.
+    #: Path of the percentage.
     percentage_at: str = ""
     #: Keys that were read and have no effect here.
     notes: tuple[str, ...] = ()
-    #: Whether the profile gives rules or their arguments.
+    #: True if the profile gives rules or their arguments.
     names_rules: bool = False
 
 
 def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[ProfileForm]:
-    """The profiles of a configuration; an empty one is the default profile.
+    """Read the profiles of a configuration; an empty configuration is the default profile.
 
     Raises:
-        InputError: a value has the wrong form or is not supported; the path says where.
-        UnknownNameError: a key or a plugin is unknown; the nearest is named.
+        InputError: a value has the wrong form or is not supported; the message contains its path.
+        UnknownNameError: a key or a plugin is unknown; the message contains the nearest name.
     """
     top = read.mapping(value, _TOP, where)
     for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
@@ -134,7 +134,7 @@ class _ProfileReader:
         self._notes: list[str] = []
 
     def read(self, value: Any, backoff: Mapping[str, Any], notes: tuple[str, ...]) -> ProfileForm:
-        """The profile's form."""
+        """Read the form of the profile."""
         profile = read.mapping(value, _PROFILE, self._where)
         name = profile.get("schedulerName", SCHEDULER_NAME)
         self._read_plugins(profile.get("plugins"))
@@ -199,7 +199,7 @@ class _ProfileReader:
             self._scores[name] = weight or self._scores.get(name) or rule.WEIGHT
 
     def _entries(self, value: Any, where: str) -> list[tuple[str, int, str]]:
-        """(name, weight, path) of a list of plugins; 0 where no weight is given."""
+        """(name, weight, path) of a list of plugins; the weight is 0 if none is given."""
         found = []
         for i, item in enumerate(read.sequence(value, where)):
             place = f"{where}[{i}]"
@@ -212,7 +212,7 @@ class _ProfileReader:
         return found
 
     def _check_needed(self) -> None:
-        """Refuse profiles that disable a filter against over-commitment."""
+        """Refuse profiles that disable a filter which prevents over-commitment."""
         for name, rule in self._rules.items():
             needed = issubclass(rule, FilterRule) and rule.FUSED and rule.SCOPE is Scope.SLOT
             if needed and name not in self._filters:

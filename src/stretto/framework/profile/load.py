@@ -1,9 +1,9 @@
 """Rules from outside the package: from a given file, or installed under an entry point.
 
-A file holds classes that subclass ``FilterRule``, ``ScoreRule`` or both; a profile
-enables each by its ``NAME``. An installed package offers its rules under the entry point group
-``stretto.plugins``, each by the rule's name; one that cannot be loaded fails only profiles that use
-it.
+A file contains classes that subclass ``FilterRule``, ``ScoreRule`` or both; a profile enables each
+by its ``NAME``. An installed package offers its rules under the entry point group
+``stretto.plugins``, each by the rule's name. A rule that cannot be loaded fails only profiles that
+use it.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ def known_rules(files: Sequence[Path] = ()) -> Registry[type[Rule]]:
     """Every rule that a profile may name: built-in, installed, and those of some files.
 
     Raises:
-        InputError: a file cannot be loaded, holds no rule, or a name is taken.
+        InputError: a file cannot be loaded or contains no rule, or a name is already used.
     """
     found: dict[str, type[Rule]] = {}
     for entry in entry_points(group=GROUP):
@@ -50,10 +50,10 @@ def _add(found: dict[str, type[Rule]], name: str, rule: type[Rule], where: str) 
 
 
 def rules_of_file(path: Path) -> list[type[Rule]]:
-    """The rules that a file of Python defines, in its order.
+    """Rules that a Python file defines, in the order of the file.
 
     Raises:
-        InputError: it cannot be read or run, or holds no rule, or an incomplete one.
+        InputError: the file cannot be read or run, contains no rule, or contains an incomplete one.
     """
     where = f"--plugin {path}"
     if not path.is_file():
@@ -88,7 +88,7 @@ def _module(path: Path, where: str) -> ModuleType:
 
 
 def _at(error: BaseException, path: Path) -> str:
-    """An error with the line of the file that it comes from."""
+    """Format an error with the line of the file that caused it."""
     line = getattr(error, "lineno", None)
     trace = error.__traceback__
     while trace is not None:
@@ -100,7 +100,7 @@ def _at(error: BaseException, path: Path) -> str:
 
 
 def _is_own(value: object, module: ModuleType) -> bool:
-    """Whether a value is a rule that this file defines."""
+    """Return whether a value is a rule that this file defines."""
     return (
         isinstance(value, type)
         and issubclass(value, FilterRule | ScoreRule)
@@ -127,7 +127,10 @@ def _check(rule: type[Rule], where: str) -> None:
 
 
 def _installed(entry: EntryPoint) -> type[Rule]:
-    """The rule of an entry point; one that cannot be loaded is refused when it is used."""
+    """Return the rule of an entry point.
+
+    A rule that cannot be loaded is refused when it is used.
+    """
     where = f"entry point {entry.name} = {entry.value}"
     try:
         rule = entry.load()
@@ -144,7 +147,7 @@ def _installed(entry: EntryPoint) -> type[Rule]:
 
 
 def _broken(name: str, error: InputError) -> type[Rule]:
-    """A stand-in for a rule that cannot be loaded."""
+    """Return a stand-in for a rule that cannot be loaded."""
 
     class Broken(FilterRule, ScoreRule):
         NAME = name

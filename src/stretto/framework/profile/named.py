@@ -1,4 +1,4 @@
-"""The profiles that have a name, in the form in which a file would give them."""
+"""The named profiles, in the form in which a file would give them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,7 +16,7 @@ from stretto.framework.plugins.gpu_policies import (
 
 
 def _policy(name: str, ties: str, devices: str) -> dict[str, Any]:
-    """A profile that scores by one policy only."""
+    """Create a profile that scores by one policy only."""
     score = {"disabled": [{"name": "*"}], "enabled": [{"name": name, "weight": 1}]}
     own = {"tieRule": ties, "devicePick": devices}
     return {"profiles": [{"plugins": {"score": score}, "stretto": own}]}
@@ -60,4 +60,4 @@ SENTENCES: Final[Mapping[str, str]] = {
     "gpu-clustering": "Nodes that run pods of the same form.",
     "random": "A random node that fits.",
 }
-"""What each profile does."""
+"""Description of each profile in one sentence."""

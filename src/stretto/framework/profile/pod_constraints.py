@@ -2,11 +2,11 @@
 
 ``godel.bytedance.com/hard-constraints: A,B`` adds filters, ``soft-constraints: A:2,B`` adds scores
 with weights, for that pod only and in addition to its profile's. Any known rule may be named; it
-takes the arguments that the profile gives it. Static rules join the static rows, so such pods stay
-on the fast path; the staged runtime calls the others.
+gets the arguments that the profile gives. Static rules are added to the static rows, so such pods
+stay on the fast path; the staged runtime calls the other rules.
 
-An unknown filter refuses every node with a reason of its own. (Gödel ignores it, so that a misspelt
-constraint has no effect.) An unknown score adds nothing.
+An unknown filter refuses every node with a reason of its own. (Gödel ignores it, so that a
+misspelled constraint has no effect.) An unknown score adds 0.
 """
 
 from collections.abc import Hashable, Mapping
@@ -35,7 +35,7 @@ from stretto.state.work.units import Cure
 NAME: Final = "PodConstraints"
 UNKNOWN: Final = "hard constraint {} names no plugin of this profile"
 MOST: Final = 10_000
-"""Largest sum of a pod's own scores, weighted: rows are int16."""
+"""Largest weighted sum of a pod's own scores: rows are int16."""
 
 ALIASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "NodeResourcesMostAllocated": (
@@ -53,7 +53,7 @@ ELSEWHERE: Final = frozenset({PodLauncherRule.NAME, "Coscheduling"})
 
 
 class PodConstraints(FilterRule, ScoreRule):
-    """Calls the static rules that pods name, and lists which others they name."""
+    """Calls the static rules that pods name, and lists the other rules that they name."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
@@ -81,12 +81,12 @@ class PodConstraints(FilterRule, ScoreRule):
         arguments: Mapping[str, Any],
         present: frozenset[str],
     ) -> "PodConstraints":
-        """The constraints of one profile.
+        """Constraints of one profile.
 
         Args:
             rules: every rule that may be named.
             arguments: arguments of the profile by rule.
-            present: filters that the profile has anyway.
+            present: filters that the profile already has.
         """
         made = cls({})
         made._rules, made._arguments, made._present = rules, arguments, present
@@ -109,12 +109,12 @@ class PodConstraints(FilterRule, ScoreRule):
         return tuple(found) or None
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """Both halves."""
+        """Signatures of both halves."""
         halves = self.filter_signature(pod), self.score_signature(pod)
         return None if halves == (None, None) else halves
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every named static filter passes."""
+        """bool[k]: true where every named static filter passes."""
         passes = np.full(len(slots), not self._unknown(pod), np.bool_)
         for rule in self._filters(pod, Scope.STATIC):
             passes &= rule.filter(pod, view, slots)
@@ -136,13 +136,13 @@ class PodConstraints(FilterRule, ScoreRule):
         return _sum(self._scores(pod, Scope.STATIC), pod, view, slots)
 
     def applies_to(self, pod: PodClass) -> bool:
-        """Whether a pod names a rule that depends on more than the node object."""
+        """Return whether a pod names a rule that depends on more than the node object."""
         if not pod.annotations.hard and not pod.annotations.soft:
             return False
         return bool(self._filters(pod, Scope.SLOT) or self._scores(pod, Scope.SLOT))
 
     def slot_values(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: -1 where a named rule on slots refuses, else the sum of such scores."""
+        """int32[k]: -1 where a named rule on slots refuses, otherwise the sum of such scores."""
         passes = np.ones(len(slots), np.bool_)
         for rule in self._filters(pod, Scope.SLOT):
             passes &= rule.filter(pod, view, slots)
@@ -180,7 +180,7 @@ class PodConstraints(FilterRule, ScoreRule):
         )
 
     def _rule(self, name: str) -> Rule | None:
-        """The rule of a name, constructed on first use; ``None`` where there is none."""
+        """Return the rule with a name, constructed on first use; ``None`` if there is none."""
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]

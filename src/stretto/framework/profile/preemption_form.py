@@ -42,16 +42,16 @@ _ACROSS: Final = ("guarantee", "priority")
 
 
 def read_preemption(value: Any, where: str, *, exact: bool = False) -> PreemptionRules:
-    """The preemption rules of a profile; kube-scheduler's by default.
+    """Read the preemption rules of a profile; kube-scheduler's by default.
 
     Args:
         value: the settings.
         where: the path of the settings.
-        exact: whether the profile is kube-parity.
+        exact: true if the profile is kube-parity.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
-        UnknownNameError: a key or word is unknown; the nearest is named.
+        InputError: a value has the wrong form; the message contains its path.
+        UnknownNameError: a key or word is unknown; the message contains the nearest one.
     """
     if value is False:
         return OFF

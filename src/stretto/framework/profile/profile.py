@@ -1,4 +1,4 @@
-"""Loads profiles: which rules run with what weights, and how shards, binder and queue behave.
+"""Loads profiles: the rules with their weights, and the settings of shards, binder and queues.
 
 A profile is a name (``default``, ``packing``, one for each policy of the openb study), a file, or a
 mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings under ``stretto``:
@@ -52,11 +52,12 @@ MAX_FILE: Final = 1 << 20
 def load_profile(
     source: str | Path | Mapping[str, Any], rules: Registry[type[Rule]] = RULES
 ) -> Profile:
-    """The profile of a name, a file (YAML or JSON) or a mapping.
+    """Load the profile of a name, a file (YAML or JSON) or a mapping.
 
     Raises:
-        UnknownNameError: no profile, key or plugin of that name; the nearest is named.
-        InputError: something has the wrong form; the path says where.
+        UnknownNameError: no profile, key or plugin has the name; the message contains the nearest
+            one.
+        InputError: a value has the wrong form; the message contains its path.
     """
     found = load_profiles(source, rules)
     if len(found) != 1:
@@ -69,7 +70,7 @@ def load_profile(
 def load_profiles(
     source: str | Path | Mapping[str, Any], rules: Registry[type[Rule]] = RULES
 ) -> tuple[Profile, ...]:
-    """All profiles of a configuration; see ``load_profile``."""
+    """Load all profiles of a configuration; see ``load_profile``."""
     label = _label(source)
     content = source if isinstance(source, Mapping) else _content(source)
     made = tuple(_profile(form, rules) for form in read_forms(content, label, rules))
@@ -89,7 +90,7 @@ def _label(source: object) -> str:
 
 
 def _content(source: str | Path) -> Any:
-    """The content of a named profile or a file."""
+    """Read the content of a named profile or a file."""
     if isinstance(source, str) and source in PROFILES:
         return PROFILES.get(source)
     path = Path(source)
@@ -111,7 +112,7 @@ def _content(source: str | Path) -> Any:
 
 
 def _profile(form: ProfileForm, rules: Registry[type[Rule]]) -> Profile:
-    """The profile of a form: its rules constructed, its settings read."""
+    """Build the profile of a form: construct its rules and read its settings."""
     made: dict[str, Rule] = {}
     for name in dict.fromkeys((*form.filters, *(n for n, _ in form.scores), *form.arguments)):
         where, arguments = form.arguments.get(name, ("", {}))
@@ -146,7 +147,7 @@ def _profile(form: ProfileForm, rules: Registry[type[Rule]]) -> Profile:
 
 
 def _make(rule: type[Rule], arguments: Any, where: str) -> Rule:
-    """A rule with its arguments; errors in them name their path."""
+    """Construct a rule with its arguments; errors in them contain their path."""
     try:
         return rule(arguments)
     except UnknownNameError as error:

@@ -1,4 +1,4 @@
-"""The ``reschedule`` and ``evictOverCommitted`` settings of a profile, read strictly.
+"""The ``reschedule`` and ``evictOverCommitted`` settings of a profile, strictly read.
 
     stretto:
       reschedule: {everySeconds: 600, goal: gpus, moves: 10, dryRun: false}
@@ -18,16 +18,16 @@ from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 LONGEST: Final = 7 * 86_400.0
 """Longest rescheduling interval in seconds: a week."""
 MOST: Final = 10_000
-"""Most moves per interval."""
+"""Maximum number of moves per interval."""
 _KEYS: Final = ("everySeconds", "goal", "moves", "dryRun")
 
 
 def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
-    """The rules of rescheduling; ``None`` for no rescheduling.
+    """Read the rules of rescheduling; ``None`` for no rescheduling.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
-        UnknownNameError: a key or word is not known; the nearest is named.
+        InputError: a value has the wrong form; the message contains its path.
+        UnknownNameError: a key or word is unknown; the message contains the nearest one.
     """
     if value is None or value is False:
         return None
@@ -50,11 +50,13 @@ def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
 
 
 def read_overcommit_eviction(value: Any, where: str) -> float | None:
-    """Seconds that a node may stay over-committed; infinity for no limit, ``None`` if not given.
+    """Read the seconds for which a node may stay over-committed.
+
+    The result is infinity for no limit and ``None`` if the setting is missing.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
-        UnknownNameError: a key is not known; the nearest is named.
+        InputError: a value has the wrong form; the message contains its path.
+        UnknownNameError: a key is unknown; the message contains the nearest one.
     """
     if value is None:
         return None

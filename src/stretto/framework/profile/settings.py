@@ -1,4 +1,4 @@
-"""Stretto's own settings of a profile (``stretto:``), read strictly into fields of ``Profile``."""
+"""Stretto's own settings of a profile (``stretto:``), strictly read into fields of ``Profile``."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -16,18 +16,18 @@ from stretto.framework.profile.rescheduling_form import read_overcommit_eviction
 from stretto.state.work.claims import CommitMode, ConflictMode
 
 ALL_MEMBERS: Final = "all"
-"""Value of ``minMember``: all existing pods must fit together."""
+"""Value of ``minMember`` for "all existing pods must fit together"."""
 MAX_DELAY: Final = 86_400.0
 """Longest delay between retries, in seconds: a day."""
 MAX_MEMBERS: Final = 1_000_000
-"""Largest gang: as many pods as a cluster may hold."""
+"""Largest gang: the maximum number of pods of a cluster."""
 
 DEVICE_PICKS: Final[Mapping[str, DevicePick]] = {
     "fullest": DevicePick.FULLEST,
     "scored": DevicePick.SCORED,
     "random": DevicePick.RANDOM,
 }
-"""Ways to pick devices by their name in a profile."""
+"""Methods of picking devices, by their name in a profile."""
 
 _OWN_KEYS: Final = (
     "tieRule",
@@ -56,12 +56,12 @@ class RuleSet(Enum):
 
     #: The profile's own filters and scores, by class.
     FAST = "fast"
-    #: kube-parity: kube-scheduler's default profile exactly, pod by pod.
+    #: kube-parity: exactly kube-scheduler's default profile, pod by pod.
     EXACT = "exact"
 
 
 def read_settings(form: ProfileForm) -> dict[str, Any]:
-    """Stretto's own settings as fields of ``Profile``."""
+    """Read Stretto's own settings as fields of ``Profile``."""
     where = form.where
     own = read.mapping(form.own, _OWN_KEYS, where)
     names = read.sequence(own.get("schedulerNames"), f"{where}.schedulerNames")
@@ -111,7 +111,7 @@ def read_settings(form: ProfileForm) -> dict[str, Any]:
 
 
 def _min_members(value: Any, where: str) -> Mapping[str, int | str]:
-    """``minMember``: a number of pods or ``all`` by the kind of an owner."""
+    """Read ``minMember``: a number of pods or ``all``, by the kind of an owner."""
     gang = read.mapping(value, ("minMember",), where)
     table = gang.get("minMember") or {}
     found: dict[str, int | str] = {}

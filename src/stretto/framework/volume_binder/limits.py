@@ -1,7 +1,7 @@
 """Volumes in use by node and driver, cached for NodeVolumeLimits.
 
-Built on first use, then updated for the nodes whose pods, attachments, PVCs or volumes have
-changed; valid while no node changes (``usage_of``).
+The counts are computed on first use and then updated for the nodes whose pods, attachments, PVCs or
+volumes have changed. They are valid while no node changes (``usage_of``).
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ class NodeVolumes(NamedTuple):
     by_pod: dict[SchedulingFacts, Drivers]
     #: Volumes of its pods.
     there: Drivers
-    #: Those, and volumes attached otherwise.
+    #: Volumes of its pods, and volumes that are attached for another reason.
     everything: Drivers
 
 
@@ -57,7 +57,7 @@ class VolumeUsage:
 
     def __init__(self, snapshot: ParitySnapshot, readers: NodeVolumeReaders) -> None:
         """Start empty."""
-        #: int64[n] by driver: volumes in use.
+        #: int64[n] by driver: number of volumes in use.
         self.counts: dict[str, IntArray] = {}
         #: int64[n] by driver: limit of the node; -1 for none.
         self.limits: dict[str, IntArray] = {}
@@ -71,7 +71,7 @@ class VolumeUsage:
         self._at = -1
         self._known: dict[int, NodeVolumes] = {}
         self._rows_by_pvc: dict[tuple[str, str], set[int]] = {}
-        # PVCs as they were when a node was last read for them.
+        # PVCs at the time when a node was last read for them.
         self._pvcs: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self._by_volume: dict[str, set[int]] = {}
         self._attached_at: dict[str, int] = {}
@@ -84,7 +84,7 @@ class VolumeUsage:
         self._at = objects.head
         if changed is None or any(each[0] == StorageClass.__name__ for each in changed):
             nodes = set(range(self._nodes.count))
-            for each in objects.of(VolumeAttachment):  # only to store where they are
+            for each in objects.of(VolumeAttachment):  # only to store their nodes
                 if isinstance(each, VolumeAttachment):
                     self._of_attachment(each.metadata.name)
         else:
@@ -113,7 +113,7 @@ class VolumeUsage:
         return self._of_attachment(name) if kind == VolumeAttachment.__name__ else ()
 
     def _of_attachment(self, name: str) -> Iterable[int]:
-        """The current node of an attachment, and its node at the last read.
+        """Current node of an attachment, and its node at the last read.
 
         The current node is stored for the next call.
         """
@@ -186,7 +186,7 @@ class VolumeUsage:
 
 
 def _is_same_count(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> bool:
-    """Whether two versions of a PVC have the same volume, driver and owner."""
+    """Return whether two versions of a PVC have the same volume, driver and owner."""
     return (
         one.spec == other.spec
         and class_name(one) == class_name(other)
@@ -195,7 +195,7 @@ def _is_same_count(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> 
 
 
 def usage_of(snapshot: ParitySnapshot, readers: NodeVolumeReaders) -> VolumeUsage:
-    """The updated counts of a snapshot."""
+    """Return the updated counts of a snapshot."""
     found = snapshot.nodes.kept("usage of volumes", lambda: VolumeUsage(snapshot, readers))
     found.sync()
     return found

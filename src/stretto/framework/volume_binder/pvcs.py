@@ -10,16 +10,16 @@ from stretto.state.objects import ClusterObjects
 class PvcsByState(NamedTuple):
     """A pod's PVCs by their state of binding, in the pod's order."""
 
-    #: Bound.
+    #: Bound PVCs.
     bound: tuple[PersistentVolumeClaim, ...]
-    #: Unbound, waiting for their first consumer.
+    #: Unbound PVCs that wait for their first consumer.
     waiting: tuple[PersistentVolumeClaim, ...]
-    #: Unbound, of immediate binding.
+    #: Unbound PVCs with immediate binding.
     immediate: tuple[PersistentVolumeClaim, ...]
 
 
 def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
-    """A pod's PVCs; all of them must exist."""
+    """Sort a pod's PVCs by state; all of them must exist."""
     bound, waiting, immediate = [], [], []
     for name, _ in pod.pvc_names():
         pvc = objects.pvcs[pod.namespace, name]
@@ -33,10 +33,10 @@ def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
 
 
 def waits_for_consumer(found: StorageClass | None) -> bool:
-    """Whether PVCs of a class wait for their first consumer."""
+    """Return whether PVCs of a class wait for their first consumer."""
     return found is not None and found.volume_binding_mode == WAIT
 
 
 def pvc_key(pvc: PersistentVolumeClaim) -> tuple[str, str]:
-    """Namespace and name."""
+    """Namespace and name of a PVC."""
     return pvc.metadata.namespace, pvc.metadata.name

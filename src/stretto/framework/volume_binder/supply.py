@@ -1,8 +1,8 @@
 """Free volumes for PVCs, cached by PVC requirements: class, size, modes, labels.
 
-Pods of one template request the same with separate PVCs, so the result for one applies to the next.
-A table is built on first use and follows every volume that is added, removed or bound; it is valid
-while no node changes (``supplies_of``).
+Pods of one template have separate PVCs with equal requirements, so the result for one PVC applies
+to the next. A table is built on first use and follows every volume that is added, removed or bound;
+it is valid while no node changes (``supplies_of``).
 """
 
 from bisect import bisect_left, insort
@@ -35,22 +35,22 @@ from stretto.framework.model.status import BoolArray, IntArray
 from stretto.state.objects import ClusterObjects
 
 FEW: Final = 64
-"""Number of nodes up to which the nodes that reach a volume are listed."""
+"""Number of nodes up to which the nodes that can access a volume are listed."""
 _MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDriver, StorageClass))
-"""Objects that decide where volumes can be provisioned."""
+"""Objects that determine where volumes can be provisioned."""
 
 Item = tuple[int, str]
 """Capacity and name of a volume: the smallest is selected first."""
 
 
 class VolumeReach(NamedTuple):
-    """The nodes that reach a volume."""
+    """The nodes that can access a volume."""
 
-    #: Equal for volumes that the same nodes reach.
+    #: Key that is equal for volumes with the same nodes.
     key: bytes
-    #: bool[n]: the nodes; ``None`` where they are few.
+    #: bool[n]: the nodes; ``None`` if there are few.
     mask: BoolArray | None
-    #: int64[k]: the nodes, where they are few.
+    #: int64[k]: the nodes, if there are few.
     few: npt.NDArray[np.int64]
 
 
@@ -59,7 +59,7 @@ class PvcRequirements(NamedTuple):
 
     #: Class and modes of its volume.
     type: VolumeType
-    #: Bytes, in billionths.
+    #: Size in billionths of a byte.
     size: int
     #: Access modes.
     modes: frozenset[str]
@@ -71,8 +71,8 @@ class VolumeSupply:
     """Free volumes for PVCs with equal requirements."""
 
     def __init__(self, requirements: PvcRequirements, size: int) -> None:
-        """Start without volumes, for so many nodes."""
-        #: The request.
+        """Start without volumes, for ``size`` nodes."""
+        #: Requirements of the PVCs.
         self.requirements = requirements
         self._counts: IntArray = np.zeros(size, np.int64)
         #: Increases with every added or removed volume.
@@ -80,15 +80,16 @@ class VolumeSupply:
         self._held: dict[str, tuple[Item, VolumeReach]] = {}
         self._on: dict[int, list[Item]] = {}
         self._wide: dict[bytes, tuple[BoolArray, list[Item]]] = {}
-        # Added and removed volumes that many nodes reach, not yet in the counts.
+        # Added and removed volumes with many nodes that are not yet in the counts.
         self._uncounted: Counter[bytes] = Counter()
 
     @property
     def counts(self) -> IntArray:
-        """int64[n]: volumes that each node reaches; valid until one is added or removed.
+        """int64[n]: number of volumes that each node can access.
 
-        Many changes occur between two calls, so volumes that many nodes reach are counted in
-        batches.
+        Valid until one is added or removed.
+
+        Many changes occur between two calls, so volumes with many nodes are counted in batches.
         """
         for key, more in self._uncounted.items():
             if more:
@@ -97,7 +98,7 @@ class VolumeSupply:
         return self._counts
 
     def suits(self, volume: PersistentVolume, capacity: int) -> bool:
-        """Whether a volume is free and meets the requirements."""
+        """Return whether a volume is free and meets the requirements."""
         requirements, spec, meta = self.requirements, volume.spec, volume.metadata
         return (
             spec.claim_ref is None
@@ -138,7 +139,7 @@ class VolumeSupply:
         _remove(self._wide[reach.key][1], item)
 
     def first(self, node: int, gone: Collection[str]) -> str | None:
-        """The smallest volume that a node reaches, without the excluded ones."""
+        """Smallest volume that a node can access, without the excluded ones."""
         if not self._held:
             return None
         best: Item | None = None
@@ -167,7 +168,7 @@ class VolumeSupplies:
         self._capacity: dict[str, int] = {}
         self._reserved_for: dict[tuple[str, str], dict[str, None]] = {}
         self._reaches: dict[bytes, VolumeReach] = {}
-        #: Results that depend on classes, drivers and capacities alone.
+        #: Results that depend only on classes, drivers and capacities.
         self.makings: dict[Hashable, object] = {}
         #: Results for unbound PVCs, by tables and their versions.
         self.answers: dict[Hashable, Any] = {}
@@ -192,7 +193,7 @@ class VolumeSupplies:
             self._follow(name)
 
     def of(self, pvc: PersistentVolumeClaim, size: int) -> VolumeSupply:
-        """The volumes for a PVC of that many bytes."""
+        """Return the volumes for a PVC of ``size``, in billionths of a byte."""
         spec, selector = pvc.spec, None
         if spec.selector is not None:
             selector = selectors.label_selector(spec.selector, "selector")
@@ -208,7 +209,7 @@ class VolumeSupplies:
         return found
 
     def is_reserved_for(self, key: tuple[str, str]) -> bool:
-        """Whether a volume is reserved for a PVC."""
+        """Return whether a volume is reserved for a PVC."""
         return bool(self._reserved_for.get(key))
 
     def kept(self, pvc: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
@@ -292,7 +293,7 @@ def supplies_of(snapshot: ParitySnapshot) -> VolumeSupplies:
 
 
 def _is_same_supply(one: PersistentVolume, other: PersistentVolume) -> bool:
-    """Whether two versions of a volume meet the requirements of the same PVCs."""
+    """Return whether two versions of a volume meet the requirements of the same PVCs."""
     meta, others = one.metadata, other.metadata
     return one is other or (
         one.spec == other.spec

@@ -1,7 +1,8 @@
-"""The volume that each PVC of a pod gets on each node, exactly as in upstream's volume binder.
+"""The volume of each PVC of a pod on each node, exactly as in upstream's volume binder.
 
 Results that do not depend on the node are computed once: the PVCs by state, the suitable volumes of
-each, and where each could be provisioned. Nodes with equal results share one decision.
+each PVC, and the nodes for which each could be provisioned. Nodes with equal results share one
+decision.
 """
 
 from collections import Counter
@@ -35,9 +36,9 @@ from stretto.framework.volume_binder.supply import VolumeSupply, supplies_of
 from stretto.state.work.claims import VolumeChoice
 
 ANSWERS: Final = 64
-"""Decisions cached for PVCs with equal requirements."""
+"""Maximum number of cached decisions for PVCs with equal requirements."""
 _CONFLICT, _UNMATCHED, _NO_CAPACITY, _LOST, _BITS = 1, 2, 4, 8, 4
-"""Reasons against a node as bits; the higher bits contain the number of an error."""
+"""Reasons of a refusal as bits; the higher bits contain the number of an error."""
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -48,18 +49,18 @@ NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-e
 class VolumeDecision(NamedTuple):
     """The decision about a pod's PVCs on a node."""
 
-    #: Why the node is rejected.
+    #: Reasons why the node is rejected.
     reasons: tuple[str, ...]
     #: Volumes to bind, with their PVCs.
     taken: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
     #: PVCs whose volumes are to be provisioned.
     made: tuple[PersistentVolumeClaim, ...] = ()
-    #: The error, where the node cannot be evaluated.
+    #: Error if the node cannot be evaluated.
     error: str = ""
 
     @property
     def choice(self) -> VolumeChoice | None:
-        """The work of the binder; ``None`` for nothing."""
+        """Work of the binder; ``None`` if there is nothing to do."""
         if not (self.taken or self.made):
             return None
         return VolumeChoice(
@@ -80,7 +81,7 @@ class VolumeCandidate(NamedTuple):
 
     #: The volume.
     volume: PersistentVolume
-    #: bool[n]: nodes that reach it.
+    #: bool[n]: nodes that can access it.
     reach: BoolArray
 
 
@@ -89,29 +90,29 @@ class PvcMatch(NamedTuple):
 
     #: The PVC.
     pvc: PersistentVolumeClaim
-    #: The volume that is reserved for it, if any; it excludes the others.
+    #: Volume that is reserved for it, if any; it excludes the others.
     kept: VolumeCandidate | None
-    #: The free ones.
+    #: Free volumes.
     others: VolumeSupply
 
     def counts(self) -> IntArray:
-        """int64[n]: volumes for it by node."""
+        """int64[n]: number of volumes for it by node."""
         return self.others.counts if self.kept is None else self.kept.reach.astype(np.int64)
 
 
 class VolumeProvisioning(NamedTuple):
-    """Where a PVC's volume could be provisioned."""
+    """Nodes for which a PVC's volume could be provisioned."""
 
-    #: The error; empty for none.
+    #: Error; empty for none.
     error: str
-    #: bool[n]: nodes where the class may provision it.
+    #: bool[n]: nodes for which the class may provision it.
     allowed: BoolArray
     #: bool[n]: nodes with storage capacity for it.
     capacity: BoolArray
 
 
 def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
-    """bool[n]: nodes that reach a volume."""
+    """bool[n]: nodes that can access a volume."""
     affinity = volume.spec.node_affinity
     required = affinity.required if affinity is not None else None
     if required is None:
@@ -147,7 +148,8 @@ class VolumeBinder:
     def answers(self) -> tuple[list[VolumeDecision], npt.NDArray[np.intp]]:
         """The distinct decisions, without volumes; and intp[n]: the number of each node's decision.
 
-        PVCs that wait and name no node depend on their requirements alone: they share one result.
+        The result for PVCs that wait and name no node depends only on their requirements: they
+        share it.
         """
         if self._reach or self._selected or any(each.kept for each in self._matches):
             return self._answers()
@@ -172,7 +174,7 @@ class VolumeBinder:
         return [_answer(code, errors) for code in present.tolist()], numbers[codes]
 
     def _codes(self) -> tuple[IntArray, list[str]]:
-        """int64[n]: reasons against each node as bits, and the number of an error above them."""
+        """int64[n]: refusal reasons of each node as bits, with an error number in the high bits."""
         count = self._nodes.count
         codes = np.zeros(count, np.int64)
         undecided = np.ones(count, np.bool_)
@@ -210,7 +212,7 @@ class VolumeBinder:
         return codes, errors
 
     def _left(self, pending: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
-        """bool[n] by PVC: where it finds no volume after the PVCs before it."""
+        """bool[n] by PVC: true where it finds no volume after the earlier PVCs."""
         counts = [each.counts() for each in self._matches]
         left = [each <= 0 for each in counts]
         shared = Counter(
@@ -245,8 +247,8 @@ class VolumeBinder:
     def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision:
         """The decision on one node for other PVCs with the same requirements in the same order.
 
-        Valid only if these PVCs and the binder's own wait, name no node and have no reserved
-        volume, and if the snapshot has not changed except for volumes bound since.
+        The result is valid only if these PVCs and the binder's own wait, name no node and have no
+        reserved volume, and if the snapshot has not changed except for volumes bound since.
         """
         self._supplies.sync()
         found = self.find(node)
@@ -256,7 +258,10 @@ class VolumeBinder:
         return VolumeDecision(found.reasons, taken, made, found.error)
 
     def _check_bound(self, node: int) -> tuple[bool, bool]:
-        """Whether a bound volume is unreachable or missing; the first such PVC decides."""
+        """Return whether a bound volume is inaccessible, and whether one is missing.
+
+        The first such PVC decides.
+        """
         for reach in self._reach:
             if reach is None:
                 return False, True
@@ -267,7 +272,7 @@ class VolumeBinder:
     def _choose(
         self, node: int
     ) -> tuple[list[tuple[PersistentVolume, PersistentVolumeClaim]], list[PersistentVolumeClaim]]:
-        """A volume for each PVC, smallest PVC first, and the PVCs that get none."""
+        """Choose a volume for each PVC, smallest PVC first; also return the PVCs that get none."""
         taken: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
         left: list[PersistentVolumeClaim] = []
         gone: set[str] = set()
@@ -286,7 +291,7 @@ class VolumeBinder:
         return taken, left
 
     def _provide(self, pvcs: Iterable[PersistentVolumeClaim], node: int) -> tuple[str, bool, bool]:
-        """An error, whether a volume cannot be provisioned, whether capacity is missing."""
+        """Error, whether a volume cannot be provisioned, and whether capacity is missing."""
         for pvc in pvcs:
             each = self._making[pvc_key(pvc)]
             if each.error:
@@ -328,7 +333,7 @@ class VolumeBinder:
         return VolumeProvisioning("", allowed, self._has_capacity(pvc, found))
 
     def _topology(self, terms: tuple[TopologyTerm, ...]) -> BoolArray:
-        """Nodes where a class may provision volumes: any term, all of its labels."""
+        """bool[n]: nodes for which a class may provision volumes: any term, all of its labels."""
         if not terms:
             return np.ones(self._nodes.count, np.bool_)
         mask = np.zeros(self._nodes.count, np.bool_)
@@ -344,7 +349,7 @@ class VolumeBinder:
         return mask
 
     def _has_capacity(self, pvc: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
-        """Nodes where the driver has capacity for that many bytes."""
+        """bool[n]: nodes for which the driver has capacity for the PVC."""
         everywhere = np.ones(self._nodes.count, np.bool_)
         driver = self._objects.drivers.get(found.provisioner)
         pending = pvc.spec.resources.requests.get(STORAGE)
@@ -361,7 +366,7 @@ class VolumeBinder:
 
 
 def _limit(capacity: CsiStorageCapacity) -> int:
-    """The largest volume that can be provisioned; -1 where unknown."""
+    """Size of the largest volume that can be provisioned; -1 if unknown."""
     stated = capacity.maximum_volume_size
     if stated is None:
         stated = capacity.capacity

@@ -1,10 +1,10 @@
-"""Place pods with equal PVC requirements together.
+"""Places pods with equal PVC requirements together.
 
 The pods of a controller have separate PVCs with equal requirements. While the PVCs are unbound,
 name no node, have no reserved volume and no other user, the feasible nodes of such a pod depend on
-these requirements alone. Each placement only reduces the supply of the others: a free volume, a
-slot under the limit of a driver. The best slot among too many therefore stays the best among the
-remaining ones while it is feasible, which is checked slot by slot.
+these requirements alone. Each placement only reduces the supply for the others: a free volume, or a
+place under the limit of a driver. Therefore the best slot of all stays the best of the remaining
+ones while it is feasible, which is checked slot by slot.
 """
 
 from collections import Counter
@@ -24,16 +24,19 @@ from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder,
 
 
 class UnboundPvcs(NamedTuple):
-    """PVCs of a pod that their requirements alone can serve."""
+    """PVCs of a pod whose volumes depend only on their requirements."""
 
-    #: Equal for pods with the same requirements in the same order.
+    #: Key that is equal for pods with the same requirements in the same order.
     requested: Hashable
     #: The PVCs, in the pod's order.
     pvcs: tuple[PersistentVolumeClaim, ...]
 
 
 def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
-    """The unbound PVCs of a pod without other volumes; ``None`` for a full evaluation."""
+    """Return the unbound PVCs of a pod without other volumes.
+
+    ``None`` if a full evaluation is needed.
+    """
     objects, users, supplies = snapshot.objects, snapshot.pvc_users, supplies_of(snapshot)
     requested: list[Hashable] = []
     pvcs: list[PersistentVolumeClaim] = []
@@ -73,7 +76,10 @@ class AlikePods:
         self._came: Counter[int] = Counter()
 
     def find(self, pvcs: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
-        """The volumes of the next pod on a node; ``None`` where the node no longer accepts it."""
+        """Return the volumes of the next pod on a node.
+
+        ``None`` if the node no longer accepts it.
+        """
         if self._limits is not None and self._came[node] >= self._limits[node]:
             return None
         found = NOTHING_TO_DO

@@ -1,4 +1,4 @@
-"""The volume rule results of one pod as filter rules, for explanations.
+"""Results of the volume rules for one pod as filter rules, for explanations.
 
 PVCs belong to single pods, so the rules of the profile have no result by class. For an explanation
 of one pod, the results of that pod replace them.
@@ -36,11 +36,11 @@ class VolumeRuleAdapter(FilterRule):
         self._nowhere = nowhere
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """Exclude every node, where the rule did so."""
+        """Exclude every node if the rule did so."""
         return Fail(self._nowhere) if self._nowhere else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the rule allows the pod."""
+        """bool[k]: true where the rule allows the pod."""
         mask = np.ones(len(slots), np.bool_)
         for each in self._said:
             mask &= ~each.refused[slots]

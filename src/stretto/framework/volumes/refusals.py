@@ -1,4 +1,4 @@
-"""Why a pod with volumes is unschedulable: kube-scheduler's message and the relevant events."""
+"""Reasons why a pod with volumes is unschedulable: kube-scheduler's message and retry events."""
 
 from collections import Counter
 
@@ -12,12 +12,12 @@ from stretto.state.work.units import Cure
 
 
 def has_no_slot(judged: VolumeJudgement) -> bool:
-    """Whether no node is feasible for the volumes of a pod."""
+    """Return whether no node is feasible for the volumes of a pod."""
     return bool(judged.nowhere[1]) or (judged.allowed is not None and not judged.allowed.any())
 
 
 def placement_failure(runtime: Runtime, class_id: int, judged: VolumeJudgement) -> PlacementFailure:
-    """Why a pod is unschedulable, each node under the first rule that rejects it."""
+    """Reason why a pod is unschedulable, with each node under the first rule that rejects it."""
     cluster = runtime.engine.cluster
     pod, slots = cluster.classes[class_id], cluster.nodes.live_slots()
     reason = judged.nowhere[1]

@@ -1,4 +1,4 @@
-"""Evaluate the volume rules for one pod: a mask over slots, the reasons, and the selected volumes.
+"""Evaluates the volume rules for one pod: a mask over slots, the reasons, and the selected volumes.
 
 PVCs belong to single pods, so pods are evaluated one at a time, with the kube-parity rules.
 """
@@ -25,10 +25,10 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.claims import VolumeChoice
 
 BINDING: Final = VolumeBindingPlugin.NAME
-"""The rule that also selects the volumes."""
+"""Name of the rule that also selects the volumes."""
 _ABOUT_VOLUMES: Final = {e.NAME: e for e in PARITY_FILTERS if e.SUBJECT is Subject.VOLUMES}
 NAMES: Final = frozenset(_ABOUT_VOLUMES)
-"""The rules."""
+"""Names of the rules."""
 
 Statuses = npt.NDArray[np.int64]
 """int64[slot]: the number of a status."""
@@ -39,26 +39,26 @@ class VolumeRuleResult(NamedTuple):
 
     #: The rule.
     rule: str
-    #: bool[slot]: where it rejects.
+    #: bool[slot]: true where the rule rejects.
     refused: BoolArray
-    #: int64[slot]: number of the status there.
+    #: int64[slot]: number of the status.
     which: Statuses
-    #: Reasons by that number.
+    #: Reasons by the number of the status.
     reasons: tuple[tuple[str, ...], ...]
-    #: Whether evictions could resolve them, by that number.
+    #: By the number of the status: true if evictions could resolve it.
     codes: tuple[StatusCode, ...] = ()
 
 
 class VolumeJudgement(NamedTuple):
     """The results of all rules for one pod."""
 
-    #: bool[slot]: where the volumes of the pod allow it; ``None`` for everywhere.
+    #: bool[slot]: true where the volumes of the pod allow it; ``None`` for everywhere.
     allowed: BoolArray | None
-    #: The rule that rejects every node beforehand, and why; empty where none does.
+    #: Rule that rejects every node beforehand, and its reason; empty if there is none.
     nowhere: tuple[str, str]
-    #: The rules that reject nodes.
+    #: Results of the rules that reject nodes.
     said: tuple[VolumeRuleResult, ...]
-    #: Selects the volumes of the pod on a node; ``None`` where it needs none.
+    #: Selects the volumes of the pod on a node; ``None`` if the pod needs none.
     binder: VolumeBinder | None
     #: Results of the rules that evictions may resolve.
     checks: tuple[NodeCheck, ...] = ()
@@ -75,7 +75,7 @@ class VolumeRules:
         self._names = names
 
     def judge(self, row: int) -> VolumeJudgement:
-        """Where a pod may go; call ``view.sync`` first where the cluster may have changed."""
+        """Evaluate a pod; call ``view.sync`` first if the cluster may have changed."""
         facts = self.view.facts(row)
         if fault := self.view.fault(row):
             return VolumeJudgement(None, ("", f"the pod cannot be read: {fault}"), (), None)
@@ -99,7 +99,7 @@ class VolumeRules:
         return VolumeJudgement(self._allowed(said), ("", ""), tuple(said), binder, tuple(checks))
 
     def fresh(self, row: int) -> UnboundPvcs | None:
-        """The unbound PVCs of a pod where they alone decide; ``None`` for a full evaluation."""
+        """Unbound PVCs of a pod if only they matter; ``None`` if a full evaluation is needed."""
         facts, snapshot = self.view.readable(row), self.view.snapshot
         return None if facts is None else fresh(facts, snapshot)
 
@@ -123,7 +123,7 @@ class VolumeRules:
     def fits_without(
         self, row: int, judged: VolumeJudgement, slot: int, gone: Collection[int]
     ) -> bool:
-        """Whether the volumes of a pod allow a slot after the eviction of some rows."""
+        """Return whether the volumes of a pod allow a slot after the eviction of some rows."""
         node, pod = self.view.position(slot), self.view.facts(row)
         if node is None:
             return False
@@ -141,18 +141,18 @@ class VolumeRules:
         return True
 
     def judge_one(self, row: int, gone: Collection[int] = ()) -> VolumeJudgement:
-        """Where a pod may go at present, without itself on its node and without some other pods."""
+        """Evaluate a pod at present, without itself on its node and without some other pods."""
         self.view.sync()
         with self.view.without({row, *gone}):
             return self.judge(row)
 
     def lets(self, row: int, slot: int, gone: Collection[int] = ()) -> bool:
-        """Whether the volumes of a pod allow a slot, without itself and without some other pods."""
+        """True if the volumes of a pod allow a slot, without itself and without some other pods."""
         judged = self.judge_one(row, gone)
         return not judged.nowhere[1] and (judged.allowed is None or bool(judged.allowed[slot]))
 
     def holds(self, row: int, slot: int) -> bool:
-        """Whether the volumes of a pod allow a slot at present."""
+        """Return whether the volumes of a pod allow a slot at present."""
         self.view.sync()
         judged = self.judge(row)
         if judged.nowhere[1]:
@@ -160,14 +160,17 @@ class VolumeRules:
         return judged.allowed is None or bool(judged.allowed[slot])
 
     def found(self, judged: VolumeJudgement, slot: int) -> VolumeDecision:
-        """The volumes that a pod gets on a slot."""
+        """Return the volumes that a pod gets on a slot."""
         position = self.view.position(slot)
         if judged.binder is None or position is None:
             return NOTHING_TO_DO
         return judged.binder.find(position)
 
     def choice(self, row: int, slot: int) -> VolumeChoice | None:
-        """The work of the binder for the volumes of a pod on a slot; ``None`` for nothing."""
+        """Work of the binder for the volumes of a pod on a slot.
+
+        ``None`` if there is nothing to do.
+        """
         if not self._cluster.pods.volumes[row]:
             return None
         self.view.sync()

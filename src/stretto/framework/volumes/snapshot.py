@@ -85,11 +85,11 @@ class VolumeSnapshot:
         return self._fact_cache.facts(row)
 
     def fault(self, row: int) -> str:
-        """Why a pod cannot be decoded; empty where it can."""
+        """Error of a pod that cannot be decoded; empty if it can."""
         return self._fact_cache.fault(row)
 
     def readable(self, row: int) -> SchedulingFacts | None:
-        """A pod in the form that the plugins read, where it can be decoded."""
+        """Return a pod in the form that the plugins read, or ``None`` if it cannot be decoded."""
         facts, fault = self._fact_cache.entry(row)
         return None if fault else facts
 
@@ -125,7 +125,7 @@ class VolumeSnapshot:
         self._touched.add(row)
 
     def forget(self, row: int, found: VolumeDecision) -> None:
-        """Undo an ``assume``; call in reverse order."""
+        """Revert an ``assume``; call it in reverse order."""
         for volume, pvc in found.taken:
             self.snapshot.objects.put(volume)
             self.snapshot.objects.put(pvc)
@@ -135,7 +135,7 @@ class VolumeSnapshot:
 
     @contextmanager
     def without(self, rows: Iterable[int]) -> Iterator[None]:
-        """Context manager: exclude some pods from the snapshot."""
+        """Context manager that excludes some pods from the snapshot."""
         before = {row: self._homes[row][1] for row in rows if row in self._homes}
         for row in before:
             self._move(row, "")
@@ -151,7 +151,7 @@ class VolumeSnapshot:
         self._touched.add(row)
 
     def at(self, row: int, slot: int) -> SchedulingFacts | None:
-        """A pod as placed on a slot; ``None`` where it is not there."""
+        """Return a pod as placed on a slot; ``None`` if it is not there."""
         facts, name = self._homes.get(row, (None, ""))
         return facts if name == self._cluster.nodes.names[slot] else None
 

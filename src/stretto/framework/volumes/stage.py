@@ -1,6 +1,6 @@
 """The stage for pods with volumes.
 
-Batches without such pods go to the stages after this one. A unit with volumes is placed pod by pod:
+Batches without such pods are passed to the later stages. A unit with volumes is placed pod by pod:
 the volume rules select the allowed slots, the rules and scores of the profile place the class on
 one of them, and the selected volumes are assumed before the next pod. An incomplete gang is removed
 again with its volumes. Single pods with equal volume requirements are placed together.
@@ -27,19 +27,19 @@ from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.work.claims import PlacementFailure, VolumeChoice
 
 MANY: Final = 512
-"""Number of pods with equal volume requirements that are placed at a time."""
+"""Maximum number of pods with equal volume requirements that are placed at a time."""
 
 
 class _VolumePlacement(NamedTuple):
     """A placed pod, with the data to remove it again."""
 
-    #: Its index in the request.
+    #: Index of the pod in the request.
     place: int
-    #: Its slot.
+    #: Slot of the pod.
     slot: int
-    #: Its devices.
+    #: Devices of the pod.
     mask: int
-    #: Its selected volumes.
+    #: Selected volumes of the pod.
     found: VolumeDecision | None
 
 
@@ -63,14 +63,14 @@ class VolumeStage:
         self._many = MANY
 
     def sync(self) -> None:
-        """Nothing to update: volumes are read when a batch has some."""
+        """Do nothing: volumes are read when a batch has some."""
 
     def capacity(self, class_id: int, bound: int) -> int:
-        """The bound, unchanged."""
+        """Return the bound unchanged."""
         return bound
 
     def concerns(self, request: PlacementRequest) -> npt.NDArray[np.bool_] | None:
-        """bool[pod]: pods with volumes; ``None`` where there are none."""
+        """bool[pod]: pods with volumes; ``None`` if there are none."""
         if not self._cluster.records or not len(request.rows):
             return None
         has = self._cluster.pods.volumes[np.asarray(request.rows, np.int64)] > 0
@@ -181,7 +181,7 @@ class VolumeStage:
     def _no_node_for_all(
         self, part: PlacementRequest, begin: int, judged: VolumeJudgement
     ) -> dict[int, PlacementFailure]:
-        """The failures of pods, from one on, whose volumes allow no node."""
+        """Failures of pods, from index ``begin`` on, whose volumes allow no node."""
         by_class: dict[int, PlacementFailure] = {}
         for class_id in dict.fromkeys(int(each) for each in part.class_ids[begin:]):
             by_class[class_id] = self._failure(class_id, judged)
@@ -190,12 +190,12 @@ class VolumeStage:
     def _within(
         self, part: PlacementRequest, allowed: npt.NDArray[np.bool_] | None
     ) -> BatchPlacement:
-        """Place by the rules and scores of the profile on some slots."""
+        """Place with the rules and scores of the profile on some slots."""
         with self._runtime.confined(allowed):
             return self._runtime.place_after(self, part)
 
     def _unit(self, part: PlacementRequest) -> BatchPlacement:
-        """Place one unit in the first domain of its PodGroup that can hold it."""
+        """Place one unit in the first domain of its PodGroup that fits it."""
         count, at_least = len(part.class_ids), max(1, int(part.at_least[0]))
         places = self._places(part)
         if places is None:
@@ -214,7 +214,10 @@ class VolumeStage:
     def _inside(
         self, part: PlacementRequest, home: npt.NDArray[np.bool_] | None, at_least: int
     ) -> BatchPlacement:
-        """Place one unit, pod by pod: a minimum number or none; ``home`` has the allowed slots."""
+        """Place one unit, pod by pod: at least a minimum number, or none.
+
+        ``home`` contains the allowed slots.
+        """
         count = len(part.class_ids)
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
         said: dict[int, PlacementFailure] = {}
@@ -271,5 +274,5 @@ class VolumeStage:
                 self._volumes.view.forget(int(part.rows[home.place]), home.found)
 
     def _failure(self, class_id: int, judged: VolumeJudgement) -> PlacementFailure:
-        """Why a pod is unschedulable."""
+        """Reason why a pod is unschedulable."""
         return placement_failure(self._runtime, class_id, judged)

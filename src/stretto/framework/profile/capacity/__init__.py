@@ -1,4 +1,4 @@
 """The capacity settings of a profile: overcommit, reclaimed capacity, moves from hot nodes.
 
-Here belong the structs and their strict readers. Estimators and controllers do not.
+This folder contains the structs and their strict readers, but no estimators and controllers.
 """

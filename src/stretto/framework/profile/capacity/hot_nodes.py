@@ -1,4 +1,4 @@
-"""The ``rebalance`` settings of a profile: when nodes are too loaded, and how pods leave them.
+"""The ``rebalance`` settings of a profile: thresholds of node load, and limits of moves.
 
     stretto:
       rebalance: {everySeconds: 120, low: {cpu: 45}, high: {cpu: 65}, moves: 10, dryRun: true}
@@ -22,35 +22,35 @@ LONGEST_S = 7 * 86_400.0
 
 
 class HotNodeRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """When nodes are too loaded, and how pods leave them."""
+    """Thresholds of node load, and limits of moves."""
 
     #: Seconds between two rounds.
     every_seconds: float
     #: Percent by resource up to which a node may receive pods.
     low: dict[str, float] = msgspec.field(default_factory=lambda: {"cpu": 45.0, "memory": 60.0})
-    #: Percent by resource above which pods leave a node.
+    #: Percent by resource above which pods are moved away from a node.
     high: dict[str, float] = msgspec.field(default_factory=lambda: {"cpu": 65.0, "memory": 80.0})
-    #: Whether the thresholds are distances from the mean of the nodes.
+    #: True if the thresholds are distances from the mean of the nodes.
     deviation: bool = False
-    #: Rounds in which a node is too loaded before pods leave it.
+    #: Number of rounds above the threshold before pods are moved away.
     rounds: int = 5
-    #: Most moves per round.
+    #: Maximum number of moves per round.
     moves: int = 10
-    #: Seconds in which no other pod of a moved pod's owner is moved.
+    #: Seconds after a move in which no other pod of the same owner is moved.
     rest_seconds: float = 1800.0
-    #: Seconds after which a measurement is too old to act on.
+    #: Seconds after which a measurement is too old to be used.
     expiration_seconds: float = 180.0
-    #: Whether moves are only computed and counted.
+    #: True if moves are only computed and counted.
     dry_run: bool = True
-    #: Speed of the CPUs of a node by a label; ``None`` where all are equally fast.
+    #: Speed of the CPUs of a node by a label; ``None`` if all are equally fast.
     cpu_speeds: CpuSpeeds | None = None
 
 
 def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
-    """The section ``rebalance`` of a profile; ``None`` without one.
+    """Read the section ``rebalance`` of a profile; ``None`` without one.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
+        InputError: a value has the wrong form; the message contains its path.
     """
     if value is None or value is False:
         return None

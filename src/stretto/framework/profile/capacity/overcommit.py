@@ -1,9 +1,10 @@
 """Overcommit of node pools: a hard cap, and ratios of which the smallest applies.
 
-The hard cap belongs to the machines; HULK refuses creation above it. Below the cap
-apply a configured ratio (NodeOvercommitConfig), a measured one, and HULK's dynamic coefficient by
-scenario. HULK's scenarios are not published; the table of environment, time of day, load and
-service class is ours. Memory is overcommitted only in the environments that the pool names.
+The hard cap is a property of the machines; HULK refuses creation above it. Below the cap, three
+ratios apply: a configured one (NodeOvercommitConfig), a measured one, and HULK's dynamic
+coefficient by scenario. HULK's scenarios are not published; the table of environment, time of day,
+load and service class is Stretto's. Memory is overcommitted only in the environments that the pool
+names.
 
     stretto:
       overcommit:
@@ -21,17 +22,17 @@ from stretto.framework.profile.capacity.section import read_section
 from stretto.state.rows.promises import NodeRatio, RatioBound
 
 MEMORY: Final = "memory"
-"""The resource that only some environments overcommit: a pod cannot be throttled in it."""
+"""The resource that only some environments overcommit: a pod cannot be throttled in memory."""
 HOURS: Final = 24
 """Hours of a day."""
 HIGHEST: Final = 100.0
-"""Highest ratio that is accepted: beyond it a ratio is a typing error."""
+"""Highest allowed ratio: a higher one is a typing error."""
 POOL_LABEL: Final = "katalyst.kubewharf.io/overcommit_node_pool"
 """Node label with the pool of a node; Katalyst's."""
 
 
 class NodeScenario(msgspec.Struct, frozen=True):
-    """The situation of a node, by which a coefficient is chosen."""
+    """The situation of a node, which determines a coefficient."""
 
     #: Environment, such as ``prod`` or ``test``.
     environment: str = ""
@@ -39,7 +40,7 @@ class NodeScenario(msgspec.Struct, frozen=True):
     hour: int = 0
     #: CPU in use, 0 to 1.
     load: float = 0.0
-    #: Class of the services on it.
+    #: Class of the services on the node.
     service_class: str = ""
 
 
@@ -52,13 +53,13 @@ class ScenarioRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     environments: tuple[str, ...] = ()
     #: First hour and the hour after the last; a range may pass midnight. Empty for all.
     hours: tuple[int, ...] = ()
-    #: Load up to which the row applies.
+    #: Load up to which the row applies, 0 to 1.
     below_load: float = 1.0
     #: Service classes; empty for all.
     service_classes: tuple[str, ...] = ()
 
     def matches(self, scenario: NodeScenario) -> bool:
-        """Whether the row applies to a situation."""
+        """Return whether the row applies to a situation."""
         if self.environments and scenario.environment not in self.environments:
             return False
         if self.service_classes and scenario.service_class not in self.service_classes:
@@ -73,17 +74,18 @@ class ScenarioRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 class OvercommitPool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How the nodes of a pool are overcommitted."""
+    """Overcommit of the nodes of a pool."""
 
     #: Highest ratio by resource; a resource without one is not overcommitted.
     caps: dict[str, float]
     #: Configured ratio by resource; a resource without one is bounded by the others.
     static: dict[str, float] = {}
-    #: Dynamic coefficients; without a matching row they bound nothing.
+    #: Dynamic coefficients; without a matching row there is no such bound.
     scenarios: tuple[ScenarioRow, ...] = ()
     #: Environments in which memory may be overcommitted.
     memory_environments: tuple[str, ...] = ()
-    #: Whether measured load bounds the ratio; old metrics then turn off what is not configured.
+    #: True if measured load bounds the ratio; old metrics then disable overcommit that is not
+    #: configured.
     measured: bool = True
 
     def choose(
@@ -93,13 +95,13 @@ class OvercommitPool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
         measured: Mapping[str, float] | None = None,
         static: Mapping[str, float] | None = None,
     ) -> NodeRatio:
-        """The ratio of promised to real capacity: the smallest of all, never below 1.
+        """Ratio of promised to real capacity: the smallest of all, never below 1.
 
         Args:
             resource: the resource.
             scenario: the situation of the node.
-            measured: measured ratios by resource; ``None`` if the metrics are too old, and then
-                nothing is overcommitted that has no configured ratio.
+            measured: measured ratios by resource; ``None`` if the metrics are too old: then only
+                resources with a configured ratio are overcommitted.
             static: further configured ratios, from a NodeOvercommitConfig.
         """
         cap = max(self.caps.get(resource, 1.0), 1.0)
@@ -120,7 +122,7 @@ class OvercommitPool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class OvercommitRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How the nodes of a cluster are overcommitted."""
+    """Overcommit of the nodes of a cluster."""
 
     #: Pools by the value of the node label ``katalyst.kubewharf.io/overcommit_node_pool``.
     pools: dict[str, OvercommitPool] = {}
@@ -133,10 +135,10 @@ class OvercommitRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 def read_overcommit(value: Any, where: str) -> OvercommitRules | None:
-    """The section ``overcommit`` of a profile; ``None`` without one.
+    """Read the section ``overcommit`` of a profile; ``None`` without one.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
+        InputError: a value has the wrong form; the message contains its path.
     """
     if value is None or value is False:
         return None

@@ -1,9 +1,9 @@
-"""The ``reclaim`` settings of a profile: which estimator lends unused capacity, and its margins.
+"""The ``reclaim`` settings of a profile: the estimator of reclaimable capacity, and its margins.
 
     stretto:
       reclaim: {estimator: reservation, margin: 0.15, extendedResources: batch}
 
-The node agent publishes the estimate; the scheduler stops lending by reports that are too old.
+The node agent publishes the estimate; the scheduler ignores reports that are too old.
 """
 
 from enum import Enum
@@ -15,26 +15,26 @@ from stretto.framework.profile.capacity.section import check_ranges, read_sectio
 
 
 class Estimator(Enum):
-    """How the headroom of a node is estimated."""
+    """Method that estimates the headroom of a node."""
 
-    #: Katalyst: what measured containers are not expected to need.
+    #: Katalyst: the amount that measured containers are not expected to need.
     CANONICAL = "canonical"
-    #: Katalyst: grows while loaned cores idle, shrinks while they are busy.
+    #: Katalyst: grows while reclaimed cores are idle, shrinks while they are busy.
     UTILISATION = "utilisation"
-    #: Koordinator: what online pods do not use now.
+    #: Koordinator: the amount that online pods do not use now.
     BATCH = "batch"
-    #: Koordinator: what online pods will not need soon, by their peaks.
+    #: Koordinator: the amount that online pods will not need soon, from their peaks.
     MID = "mid"
     #: Borg: a reservation per pod, which decays from the request to the use with a margin.
     RESERVATION = "reservation"
 
 
 class ExtendedNames(Enum):
-    """Extended resources of a node that publish its headroom too."""
+    """Extended resources of a node that also publish its headroom."""
 
     #: None; the CustomNodeResource alone.
     NONE = "none"
-    #: Katalyst's.
+    #: Katalyst's resources.
     KATALYST = "katalyst"
     #: Koordinator's batch resources.
     BATCH = "batch"
@@ -58,37 +58,37 @@ _NAMES: Final = {
 
 
 class ReclaimRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How much of the unused capacity of a node is loaned."""
+    """Settings of the reclaimed part of a node's unused capacity."""
 
-    #: The estimator.
+    #: Estimator of the headroom.
     estimator: Estimator = Estimator.CANONICAL
     #: Cores kept free for pods that start.
     reserved_cores: float = 1.0
-    #: Share of free memory that is loaned where the estimator has no formula for memory.
+    #: Share of free memory that is reclaimed if the estimator has no formula for memory.
     memory_share: float = 0.6
-    #: Part of the use that is added as a safety margin (``reservation``).
+    #: Fraction of the use that is added as a safety margin (``reservation``).
     margin: float = 0.15
-    #: Seconds in which a new pod keeps its whole request (``reservation``); Borg's.
+    #: Seconds for which a new pod keeps its whole request (``reservation``), as in Borg.
     start_seconds: float = 300.0
     #: Seconds in which a reservation decays to 37 % of its distance (``reservation``).
     decay_seconds: float = 300.0
     #: Percent of CPU that online and batch pods may use together (``batch``).
     cpu_percent: int = 60
-    #: The same for memory.
+    #: Percent of memory that online and batch pods may use together (``batch``).
     memory_percent: int = 65
-    #: Utilisation of loaned cores below which more is loaned (``utilisation``).
+    #: Utilisation of reclaimed cores below which more is reclaimed (``utilisation``).
     target: float = 0.6
-    #: Extended resources that publish the headroom too.
+    #: Extended resources that also publish the headroom.
     extended_resources: ExtendedNames = ExtendedNames.NONE
-    #: Seconds after which a report is too old to lend by it.
+    #: Seconds after which a report is too old to be used.
     degrade_seconds: float = 900.0
 
 
 def read_reclaim(value: Any, where: str) -> ReclaimRules | None:
-    """The section ``reclaim`` of a profile; ``None`` without one.
+    """Read the section ``reclaim`` of a profile; ``None`` without one.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
+        InputError: a value has the wrong form; the message contains its path.
     """
     if value is None or value is False:
         return None

@@ -11,21 +11,21 @@ from stretto.framework.profile.capacity.reclaim import ReclaimRules, read_reclai
 
 
 class CapacityRules(msgspec.Struct, frozen=True):
-    """How a profile uses more of its nodes than pods request."""
+    """Settings with which a profile uses more of its nodes than pods request."""
 
-    #: How nodes are overcommitted; ``None`` for not at all.
+    #: Overcommit of nodes; ``None`` for no overcommit.
     overcommit: OvercommitRules | None = None
-    #: How unused capacity is loaned; ``None`` for reports of agents as they are.
+    #: Reclaim of unused capacity; ``None`` to use the reports of agents unchanged.
     reclaim: ReclaimRules | None = None
-    #: How pods leave hot nodes; ``None`` for not at all.
+    #: Moves of pods from hot nodes; ``None`` for no moves.
     hot_nodes: HotNodeRules | None = None
 
 
 def read_capacity(own: Mapping[str, Any], where: str) -> CapacityRules:
-    """The capacity settings among Stretto's settings of a profile.
+    """Read the capacity settings among Stretto's settings of a profile.
 
     Raises:
-        InputError: something has the wrong form; the path says where.
+        InputError: a value has the wrong form; the message contains its path.
     """
     return CapacityRules(
         read_overcommit(own.get("overcommit"), f"{where}.overcommit"),

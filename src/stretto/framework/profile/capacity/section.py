@@ -1,4 +1,4 @@
-"""Read a section of the capacity settings: its fields, and the range of each number."""
+"""Reads a section of the capacity settings: its fields, and the range of each number."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -11,10 +11,10 @@ Rules = TypeVar("Rules")
 
 
 def read_section(value: Any, form: type[Rules], expected: str, where: str) -> Rules:
-    """A section as a struct.
+    """Read a section as a struct.
 
     Raises:
-        InputError: a field is unknown or has another type; the message states ``expected``.
+        InputError: a field is unknown or has another type; the message contains ``expected``.
     """
     try:
         return msgspec.convert(value, form)
@@ -23,10 +23,10 @@ def read_section(value: Any, form: type[Rules], expected: str, where: str) -> Ru
 
 
 def check_ranges(ranges: Mapping[str, tuple[float, float, float]], where: str) -> None:
-    """Refuse numbers outside their range; by field: the number, the least and the most.
+    """Refuse numbers outside their range; ``ranges`` maps fields to number, minimum and maximum.
 
     Raises:
-        InputError: a number is outside its range; the path names its field.
+        InputError: a number is outside its range; the message contains the path of its field.
     """
     for field, (given, least, most) in ranges.items():
         if not least <= given <= most:
