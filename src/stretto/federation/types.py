@@ -61,11 +61,11 @@ class FederatedTypes:
         yield from self._by_name.values()
 
     def named(self, name: str) -> FederatedType | None:
-        """The kind with a configuration of that name; ``None`` without one."""
+        """The kind with a configuration of that name; ``None`` if there is none."""
         return self._by_name.get(name)
 
     def of(self, group: str, kind: str) -> FederatedType | None:
-        """The kind of a group and a singular name, of any version; ``None`` without one."""
+        """The kind of a group and a singular name, of any version; ``None`` if there is none."""
         return self._by_kind.get((group, kind))
 
 

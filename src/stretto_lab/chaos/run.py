@@ -224,7 +224,7 @@ class ChaosRun:
 
         This finds missed cures of states in transit (a bind, an eviction, a back-off). If the plane
         releases capacity for no unit meanwhile (a gang at its deadline, a move), the result does
-        not count, because the release is an event of its own.
+        not count, because the release is a separate event.
         """
         environment, laws = self._environment, self._environment.laws
         plane, now = environment.plane, environment.clock.monotonic()

@@ -70,5 +70,5 @@ def minimal(items: list[Fault], fails: Callable[[Sequence[Fault]], bool]) -> lis
 
 
 def _law(result: SeedResult) -> str:
-    """Name of the first violated law; empty without one."""
+    """Name of the first violated law; empty if there is none."""
     return result.breaches[0].split(":", maxsplit=1)[0] if result.breaches else ""

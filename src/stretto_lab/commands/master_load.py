@@ -40,7 +40,7 @@ from stretto_lab.bench.offers.options import OfferBenchOptions
 def offers(common: CommandContext, opts: OfferBenchOptions) -> None:
     """Measure a master under the load of many frameworks, over HTTP.
 
-    The master is a process of its own. Each framework has a stream and one call at a time: it
+    The master runs in a separate process. Each framework has a stream and one call at a time: it
     launches a task on the first offer of each event, declines the others and acknowledges updates.
     Tasks end as soon as they are launched. A call that is not accepted fails the check.
     """

@@ -56,8 +56,8 @@ class PlacedObject(msgspec.Struct, frozen=True):
     waiting: dict[str, int]
     #: Replicas that may run in no cluster.
     unplaced: int
-    #: Reason why the object has no placement or why a queue or gang holds replicas, or a setting of
-    #: its policies without an effect; else empty.
+    #: Reason why the object has no placement or why a queue or gang holds back replicas, or a
+    #: setting of its policies without an effect; else empty.
     problem: str = ""
     #: Clusters of the placement that are not ready. The object keeps its placement there, and the
     #: state of its replicas is unknown.

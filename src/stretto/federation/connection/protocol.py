@@ -19,11 +19,11 @@ class ClusterCredentials(msgspec.Struct, frozen=True):
     where: str
     #: Certificate authority of the API server (PEM); empty for the system's.
     authority: bytes = b""
-    #: Client certificate (PEM); empty without one.
+    #: Client certificate (PEM); empty if there is none.
     certificate: bytes = b""
-    #: Key of the client certificate (PEM); empty without one.
+    #: Key of the client certificate (PEM); empty if there is none.
     key: bytes = b""
-    #: Token for joining; empty without one.
+    #: Token for joining; empty if there is none.
     bootstrap_token: str = ""
     #: Token of the service account that joining has created; empty before joining.
     account_token: str = ""

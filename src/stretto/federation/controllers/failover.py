@@ -128,7 +128,7 @@ class FailoverController:
 
 
 def read(item: FederatedItem) -> Fields:
-    """The annotation of an object; empty without one."""
+    """The annotation of an object; empty if there is none."""
     try:
         found = json.loads(item.federated.annotations.get(names.FAILOVER) or "{}")
     except ValueError:

@@ -145,7 +145,7 @@ def scheduler_waits(fleet: ClusterFleet) -> Iterator[FederatedKey]:
 
 
 def waiting(fleet: ClusterFleet) -> Iterator[FederatedKey]:
-    """Keys of the federated objects with replicas that no cluster holds."""
+    """Keys of the federated objects with replicas that run in no cluster."""
     return _indexed(fleet, index.WAITING)
 
 

@@ -50,7 +50,10 @@ class ObjectReporter:
                     self.warn(federated, each.reason, each.message)
 
     def warn(self, federated: StoredObject, reason: str, message: str) -> None:
-        """Queue an event about the source of an object; its kind stands for many of them."""
+        """Queue an event about the source of an object.
+
+        Its FederatedTypeConfig represents many such events.
+        """
         text = EventText(EventLevel.WARNING, reason, message)
         type_ = self._fleet.type_of(federated)
         config = self._configs.get("", type_.name) if type_ is not None else None

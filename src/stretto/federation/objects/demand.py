@@ -77,7 +77,7 @@ def _requests(spec: bytes) -> Amounts:
 
 
 def pod_spec(template: Fields) -> Fields | None:
-    """The spec of the pods of a workload, or of a pod itself; ``None`` without one."""
+    """The spec of the pods of a workload, or of a pod itself; ``None`` if there is none."""
     if template.get("kind") == "Pod":
         return template.get("spec")
     for path in _POD_TEMPLATES:

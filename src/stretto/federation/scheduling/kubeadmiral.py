@@ -21,7 +21,7 @@ from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, HeldReplicas
 
 GROUPS: Final = "ClusterAffinities"
-"""Name that stands for a filter: the alternatives of an affinity exclude the cluster."""
+"""Name used as a filter: the alternatives of an affinity exclude the cluster."""
 
 
 class PlacementVerdict(Enum):
@@ -57,7 +57,7 @@ class FederatedPlacement:
     waiting: Mapping[str, int] = field(default_factory=dict)
     #: Replicas that may run in no cluster.
     unplaced: int = 0
-    #: Part of them that a queue or a gang holds back; ``None`` without any.
+    #: Unplaced replicas that a queue or a gang holds back; ``None`` if there are none.
     held: HeldReplicas | None = None
 
 

@@ -56,7 +56,7 @@ class ClusterProfile:
     selectors: tuple[str, ...] = (PRIORITY_SORT, MAX_CLUSTER)
     #: Weights of scores; absent scores have weight 1.
     weights: Mapping[str, int] = field(default_factory=dict)
-    #: Plugin that divides the replicas; empty for the one of the federation's settings.
+    #: Plugin that divides the replicas; empty for the default of the federation's settings.
     replicas: str = ""
     #: The plugins that the names refer to.
     plugins: ClusterPlugins = BUILT_IN
@@ -76,7 +76,7 @@ class ClusterProfile:
 
     @property
     def divider(self) -> ReplicaDivider | None:
-        """The division of the replicas; ``None`` for the one of the federation's settings."""
+        """The division of the replicas; ``None`` for the default of the federation's settings."""
         return self.plugins.dividers[self.replicas] if self.replicas else None
 
     @property

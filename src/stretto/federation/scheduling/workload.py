@@ -123,7 +123,7 @@ class FederatedWorkload:
     alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
     #: Spread over values of labels.
     spread: tuple[LabelSpread, ...] = ()
-    #: Replicas that its queue holds back; ``None`` without any.
+    #: Replicas that its queue holds back; ``None`` if there are none.
     held: HeldReplicas | None = None
     #: Its gang; None for single pods.
     gang: GangRule | None = None

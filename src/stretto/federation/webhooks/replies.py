@@ -15,7 +15,7 @@ class FilterReply(msgspec.Struct, frozen=True):
 
     #: True if the cluster may run the workload.
     selected: bool = False
-    #: Error of the server; empty without one.
+    #: Error of the server; empty if there is none.
     error: str = ""
 
 
@@ -24,7 +24,7 @@ class ScoreReply(msgspec.Struct, frozen=True):
 
     #: The score; the largest of all clusters becomes 100.
     score: Points = 0
-    #: Error of the server; empty without one.
+    #: Error of the server; empty if there is none.
     error: str = ""
 
 
@@ -33,7 +33,7 @@ class FilterBatchReply(msgspec.Struct, frozen=True):
 
     #: Decision by cluster name; absent clusters are rejected.
     selected: dict[str, bool] = {}
-    #: Error of the server; empty without one.
+    #: Error of the server; empty if there is none.
     error: str = ""
 
 
@@ -42,7 +42,7 @@ class ScoreBatchReply(msgspec.Struct, frozen=True):
 
     #: Scores by cluster name; absent clusters have score 0.
     scores: dict[str, Points] = {}
-    #: Error of the server; empty without one.
+    #: Error of the server; empty if there is none.
     error: str = ""
 
 
@@ -51,7 +51,7 @@ class ReplicasReply(msgspec.Struct, frozen=True):
 
     #: Replicas by cluster name; absent clusters get none.
     replicas: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MOST_POINTS)]] = {}
-    #: Error of the server; empty without one.
+    #: Error of the server; empty if there is none.
     error: str = ""
 
 
@@ -60,5 +60,5 @@ class SelectReply(msgspec.Struct, frozen=True, rename="camel"):
 
     #: Their names.
     selected_cluster_names: tuple[str, ...] = ()
-    #: Error of the server; empty without one.
+    #: Error of the server; empty if there is none.
     error: str = ""

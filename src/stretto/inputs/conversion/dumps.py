@@ -128,7 +128,7 @@ def _sorted_pods(pods: Sequence[_Body], names: set[str]) -> _SortedPods:
 
 
 def _newest(objects: _Objects) -> str:
-    """The time of the newest creation in the dump, used for second 0; empty without one."""
+    """The time of the newest creation in the dump, used for second 0; empty if there is none."""
     times = [
         stamp
         for body in objects.values()

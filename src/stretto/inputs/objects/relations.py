@@ -153,7 +153,7 @@ def _check_uid(reference: OwnerReference, owner: InputObject, where: str) -> Non
 
 
 def _cycle(owners: Mapping[Key, Sequence[Key]]) -> list[Key]:
-    """A cycle of owners, with its first member repeated at the end; empty without one."""
+    """A cycle of owners, with its first member repeated at the end; empty if there is none."""
     try:
         TopologicalSorter(owners).prepare()
     except CycleError as error:

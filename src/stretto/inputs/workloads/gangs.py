@@ -170,7 +170,7 @@ def _joined(item: InputObject, name: str) -> InputObject:
 
 
 def _membership(item: InputObject) -> _Membership | None:
-    """The gang of a pod in a foreign form; ``None`` without one.
+    """The gang of a pod in a foreign form; ``None`` if there is none.
 
     Raises:
         InputError: a mark is not supported, or the pod has the marks of two schedulers.

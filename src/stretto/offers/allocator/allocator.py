@@ -204,7 +204,7 @@ class Allocator:
         return counts
 
     def filter_end(self, holding: Holding, now: float) -> float | None:
-        """End of the last filter of a framework in a role on an agent; ``None`` without one."""
+        """End of the last filter of a framework in a role on an agent; ``None`` if absent."""
         framework, agent = (
             self.pool.frameworks.get(holding.framework),
             self.pool.agents.find(holding.agent),

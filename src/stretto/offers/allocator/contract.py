@@ -173,7 +173,7 @@ class OfferAllocator(Protocol):
         """Number of active filters, by role."""
 
     def filter_end(self, holding: Holding, now: float) -> float | None:
-        """End of the last filter of a framework in a role on an agent; ``None`` without one."""
+        """End of the last filter of a framework in a role on an agent; ``None`` if absent."""
 
     # ------------------------------------------------------------ cycles
 

@@ -93,7 +93,7 @@ class Master:
 
     @property
     def next_due(self) -> float | None:
-        """Time of the next timer, in monotonic seconds; ``None`` without one."""
+        """Time of the next timer, in monotonic seconds; ``None`` if there is none."""
         return self.state.timers.next_due
 
     def effects(self) -> Iterator[Effect]:

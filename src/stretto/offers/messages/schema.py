@@ -53,7 +53,7 @@ class Field(msgspec.Struct, frozen=True):
     type: str
     #: Cardinality.
     label: Label
-    #: The default in the table; ``None`` without one.
+    #: The default in the table; ``None`` if there is none.
     default: str | None = None
 
     @property

@@ -42,7 +42,7 @@ class TaskRow(NamedTuple):
     row: int
     #: The queue of its role.
     queue: str
-    #: Thousandths that its tasks without those that have ended hold, by offered name.
+    #: Thousandths of the resources of its tasks that have not ended, by offered name.
     held: Mapping[str, int]
 
 
@@ -147,8 +147,8 @@ class SharedLedger:
     def claim(self, node: ClaimedNode) -> bool:
         """Claim the holdings and reservations of frameworks on a node; true if the claim shrank.
 
-        A reservation counts for the queue of its role even while it is unused. The ledger has the
-        tasks with pods, of which the whole pod is charged until its last task has ended.
+        A reservation counts for the queue of its role even if it is unused. Tasks with pods are in
+        the ledger as pods; a pod is charged completely until its last task has ended.
         """
         ledger, slot = self._cluster.ledger, node.slot
         name = self._cluster.nodes.names[slot]

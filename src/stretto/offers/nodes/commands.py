@@ -52,7 +52,7 @@ class NodeCommands:
         role = _role_of(listed)
         numbers = self._tasks.numbers(message["framework"]["id"]["value"], listed)
         if not numbers:
-            return  # they have ended meanwhile
+            return  # the tasks have ended since
         launch = TaskLaunch(message["framework"], listed, numbers, node, role, self._queue_of(role))
         refusal = self._refusal(node, count)
         if refusal:

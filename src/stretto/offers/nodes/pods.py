@@ -2,8 +2,8 @@
 
 A pod contains the data for a restarted master: the tasks with the numbers of their launches, and
 the framework's description. Its name is derived from the ids of framework and tasks and from the
-number of the launch, so a repeated creation finds the first pod, and a later task with the same id
-has a pod of its own.
+number of the launch. A repeated creation therefore finds the first pod, and a later task with the
+same id has its own pod.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ class TaskLaunch(msgspec.Struct, frozen=True):
     framework: Message
     #: TaskInfos.
     tasks: tuple[Message, ...]
-    #: Numbers of their launches.
+    #: Launch numbers of the tasks.
     numbers: tuple[int, ...]
     #: Name of the node.
     node: str

@@ -1,8 +1,4 @@
-"""Queues as roles: guarantee, limit, weight and parent of a Queue are those of a role.
-
-The role of a queue is its path in the tree: queue ``b`` below ``a`` is ``a/b``. The role ``*`` is
-the default queue. A role without a Queue has neither guarantee nor limit.
-"""
+"""Queues as roles: guarantee, limit, weight and parent of a Queue apply to its role."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -35,7 +35,7 @@ class TaskReport(NamedTuple):
 
     #: State of the task.
     state: str
-    #: Reason, for people.
+    #: Reason, as text for users.
     message: str = ""
     #: Mesos' reason; empty for none.
     reason: str = ""
@@ -50,7 +50,7 @@ class PodIdentity(NamedTuple):
     rows: tuple[Message, ...]
     #: FrameworkInfo; empty if the mark is missing.
     framework: Message
-    #: The role whose capacity they use.
+    #: The role whose capacity the tasks use.
     role: str
 
     @property

@@ -1,8 +1,8 @@
 """Tasks in pods: launched, killed and observed until their framework has acknowledged the end.
 
 A framework may use the id of an ended or lost task again while the pod of the former task still
-exists. The pods of both differ in the number of the launch, which the master stores with the task:
-also a restarted master takes the state of a task from no other pod than its own.
+exists. The pods of both tasks differ in the launch number, which the master stores with the task. A
+restarted master therefore reads the state of a task only from the task's own pod.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +72,7 @@ class TaskPods:
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
         """Create the pod of tasks; a setting that pods do not support fails the tasks.
 
-        Nothing more is sent about former tasks with the same ids, and their pods are deleted.
+        The master sends no more updates of former tasks with the same ids, and deletes their pods.
         """
         for key in launch.keys:
             self._forget(key)
@@ -90,7 +90,7 @@ class TaskPods:
         self._report_all(launch, TaskReport("TASK_FAILED", text, _LAUNCH_FAILED))
 
     def kill(self, key: TaskKey, now: float) -> None:
-        """Delete the pod of a task, and with it the other tasks of its group."""
+        """Delete the pod of a task; this kills the other tasks of its group as well."""
         self._killed.add(key)
         for pod in self._pods_of(key):
             self._kill_pod(pod, now)
@@ -112,7 +112,7 @@ class TaskPods:
             self._kill_pod(pod, now)
 
     def _kill_pod(self, pod: StoredObject, now: float) -> None:
-        """Delete a pod; its tasks are killed, unless they are of the past."""
+        """Delete a pod; its tasks are killed, unless the pod belongs to former tasks."""
         identity = states.identity_of(pod)
         if identity is not None and not self._is_past(identity):
             self._killed.update(identity.keys)
@@ -155,7 +155,7 @@ class TaskPods:
                 yield RunningTasks(pod.record.uid, identity.role, active)
 
     def numbers(self, framework_id: str, tasks: Sequence[Message]) -> tuple[int, ...]:
-        """Numbers of the launches of tasks; empty if one of them has ended meanwhile."""
+        """Launch numbers of tasks; empty if a task has ended since."""
         agent = self._master.agents.get(tasks[0]["agent_id"]["value"])
         ids = [each["task_id"]["value"] for each in tasks]
         found = [agent.task(framework_id, each) for each in ids] if agent is not None else []
@@ -169,8 +169,8 @@ class TaskPods:
     def reported(self, node: str, agent_id: str) -> tuple[list[Message], list[Message]]:
         """The frameworks and tasks that the agent of a node reports when it registers.
 
-        Tasks of another node that had the same name are lost, although their pods may run on. What
-        a former task with the id of a later one left is not reported.
+        Tasks of another node that had the same name are lost, although their pods may run on. Pods
+        of a former task whose id a later task uses are not reported.
         """
         frameworks: dict[str, Message] = {}
         tasks: list[Message] = []
@@ -197,7 +197,7 @@ class TaskPods:
 
     @property
     def trouble(self) -> str:
-        """Reason why pods of tasks cannot be deleted or released; empty without one."""
+        """Reason why pods of tasks cannot be deleted or released; empty if there is none."""
         refusals = self._writes.refusals
         if not refusals:
             return ""
@@ -226,7 +226,7 @@ class TaskPods:
         self._writes.note(change, self._master.now)
 
     def _follow(self, change: Change, now: float) -> None:
-        """Report the states of the tasks of one pod, or delete it if they are of the past."""
+        """Report the states of the tasks of one pod, or delete the pod of former tasks."""
         pod = change.object
         identity = states.identity_of(pod)
         if identity is None:
@@ -263,14 +263,14 @@ class TaskPods:
         found: Sequence[TaskReport],
         now: float,
     ) -> None:
-        """Kill the other tasks of a group of which one has failed, as Mesos' executor does."""
+        """Kill the other tasks of a group in which a task has failed, as Mesos' executor does."""
         alive = [k for k, e in zip(identity.keys, found, strict=True) if e.state not in ENDED]
         if alive and any(each.state == "TASK_FAILED" for each in found) and not pod.is_terminating:
             self._killed.update(alive)
             self._writes.delete(pod, now)
 
     def _clear(self, change: Change, identity: states.PodIdentity, now: float) -> None:
-        """Delete a pod of past tasks; once it is gone, nothing more is sent about them."""
+        """Delete a pod of former tasks; drop their updates when the pod no longer exists."""
         if change.new is not None:
             self._writes.delete(change.new, now)
             return
@@ -280,9 +280,9 @@ class TaskPods:
                 self._forget(key)
 
     def _end_executor(self, identity: states.PodIdentity) -> None:
-        """The pod of a group is gone, and with it what stands for its executor.
+        """End the executor of a group whose pod no longer exists.
 
-        A later group on the same agent may use the executor too.
+        The executor remains if a later group on the same agent uses it.
         """
         first = identity.rows[0]
         if "executor_id" not in first:
@@ -302,14 +302,15 @@ class TaskPods:
         reports.receive(self._master, "", "ExitedExecutorMessage", message)
 
     def _pods_of(self, key: TaskKey) -> list[StoredObject]:
-        """The visible pods of tasks with an id, a former one included."""
+        """The visible pods of tasks with an id, including pods of former tasks."""
         return list(self.cache.indexed(BY_TASK, "\n".join(key)))
 
     def _is_past(self, identity: states.PodIdentity) -> bool:
-        """True if the tasks of a pod are of the past, and nothing is reported about them.
+        """True if a pod belongs to former tasks, about which nothing is reported.
 
-        That is so if their framework has ended, if a later launch has the id of one of them, or if
-        their agent is registered and has none of them: their framework knows their end.
+        This is true if the framework has ended, if a later launch uses the id of a task, or if the
+        agent is registered and has none of the tasks. In all cases the framework already knows the
+        end.
         """
         framework = self._master.frameworks.get(identity.framework_id)
         if framework is None:
@@ -322,7 +323,7 @@ class TaskPods:
         return is_registered and not any(map(self._task_of, identity.rows))
 
     def _task_of(self, row: Message) -> Task | None:
-        """The task of the master that a launch has started, as long as its agent has it."""
+        """The task of the master for a launch, if the agent still has the task."""
         agent = self._master.agents.get(row["agent_id"]["value"])
         key = row["framework_id"]["value"], row["task_id"]["value"]
         task = agent.task(*key) if agent is not None else None

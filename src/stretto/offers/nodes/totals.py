@@ -127,7 +127,7 @@ class NodeTotals:
         """Claim the holdings of an agent, then set its total.
 
         This rescinds only offers with a resource of which pods and frameworks use more than the
-        node has. The next cycle would make all other offers again. Reservations stay.
+        node has. The next cycle would make all other offers again. Reservations do not change.
         """
         balance = self._claim(agent, slot, tasks, is_offered=is_offered)
         offers = offers_with(balance.short, self._master.offers.of_agent(agent.id))

@@ -1,9 +1,9 @@
-"""Writes of pods of tasks: repeated until they are answered, and no task starts twice.
+"""Writes of pods of tasks: repeated until they are answered, with at most one start of each task.
 
-A creation is repeated under the same name, which no other launch has, and the pod has a finalizer:
-it stays in the store until the master has read it, so a repetition always finds the pod of the
-first attempt, also if another client has deleted it meanwhile. The master removes the finalizer of
-pods that are being deleted.
+A creation is repeated under the same name, which is unique to the launch. The pod has a finalizer
+and remains in the store until the master has read it. A repetition therefore always finds the pod
+of the first attempt, even if another client has deleted the pod since. The master removes the
+finalizer of pods that are being deleted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -107,7 +107,7 @@ class _DueWrites(Generic[_T]):
         self._delay = RETRY
 
     def add(self, name: Name, item: _T, at: float) -> None:
-        """Send a write at a time, and all other waiting writes with it."""
+        """Send a write at a time, together with all other waiting writes."""
         self.items[name] = item
         self.due = min(self.due, at)
 
@@ -179,7 +179,7 @@ class PodWrites:
         self._deletions.add(name, _PodName(*name), now)
 
     def note(self, change: Change, now: float) -> None:
-        """A pod has been read: its creation has taken effect, and its deletion may finish."""
+        """Record that a pod has been read: it was created, and its deletion may finish."""
         name, pod = change.object.name, change.new
         self._creations.items.pop(name, None)
         self.launched.pop(name, None)
@@ -203,7 +203,7 @@ class PodWrites:
     def _create(
         self, now: float, is_wanted: Callable[[TaskLaunch], bool]
     ) -> Iterator[RefusedLaunch]:
-        """Create pods, except for tasks that have ended meanwhile."""
+        """Create pods, except for tasks that have ended since."""
         wanted = self._creations.take(now)
         for name in [name for name, each in wanted.items() if not is_wanted(each.launch)]:
             del wanted[name], self.launched[name]

@@ -46,7 +46,7 @@ class FleetDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     performance: dict[str, dict[str, str | float]] = {}
 
     def matrix(self) -> PerformanceMatrix | None:
-        """The matrix of CPU generations; ``None`` without one.
+        """The matrix of CPU generations; ``None`` if there is none.
 
         Raises:
             InputError: an entry is not a positive number.

@@ -45,7 +45,7 @@ def with_remaining_time(record: Record, plane: Plane, created: float) -> bytes:
 
 
 def stated_run_time(record: Record) -> float:
-    """The run time in seconds from a pod's annotation; infinity without one."""
+    """The run time in seconds from a pod's annotation; infinity if there is none."""
     notes = decode_pod_head(record.body).metadata.annotations
     if notes is NO_BYTES or DURATION not in bytes(notes).decode():
         return inf

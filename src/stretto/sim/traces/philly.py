@@ -7,7 +7,7 @@ pass follows. Under ``fifo``, the head of the queue blocks all later jobs; ``sjf
 duration first, and its head blocks too; under ``skip``, every job that fits starts, in the order of
 the queue; ``easy`` reserves for the head only: a later job may start if it ends before the head can
 start, or if it uses only GPUs that the head does not need; ``conservative`` reserves for every
-waiting job in order. Both use the estimate of a job where it has one; it ends after its run time.
+waiting job in order. Both use the estimate of a job if it has one; the job ends after its run time.
 With GPUs per node, the pool consists of nodes; a job that fits a node is one pod, a larger job is a
 gang of whole nodes and a rest. Jobs larger than the pool are skipped and counted. The wait of a job
 is the time from submission to start; its completion time (JCT) is the time from submission to end;

@@ -41,7 +41,7 @@ class OfferBenchResult(msgspec.Struct, frozen=True):
     tasks: dict[str, int]
     #: Calls that were not accepted.
     refused: int
-    #: Calls per second of CPU time of the master, which is its capacity on a core of its own.
+    #: Calls per second of CPU time of the master, which is its capacity on a dedicated core.
     calls_per_cpu_s: float
     #: Share of one core that the master used.
     master_cores: float

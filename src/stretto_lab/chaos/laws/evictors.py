@@ -185,7 +185,7 @@ def _contender(plane: Plane, usage: QueueUsage, rows: Sequence[int]) -> Contende
 def _right(
     loser: Contender, winner: Contender, used: dict[QueueBranch, Counter[int]], first: bool
 ) -> str:
-    """The right by which the loser may evict the winner; empty without one."""
+    """The right by which the loser may evict the winner; empty if there is none."""
     if loser.priority > winner.priority and (not first or _may_lose(winner, loser, used)):
         return "by its priority"
     if not first and winner.priority > loser.priority:

@@ -372,7 +372,7 @@ def _described(pod: TruePod) -> str:
 def _device_problem(
     shape: NodeShapeDraw, request: PodRequest, mask: int, others: Iterable[tuple[TruePod, int]]
 ) -> str:
-    """Error in the devices of a claim; empty without one."""
+    """Error in the devices of a claim; empty if there is none."""
     chosen = [d for d in range(16) if mask >> d & 1]
     if len(chosen) != request.gpus or any(d >= shape.gpus for d in chosen):
         return f"devices {chosen} for {request.gpus} of {shape.gpus} GPUs"

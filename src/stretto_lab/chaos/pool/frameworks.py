@@ -142,7 +142,7 @@ class FrameworkClient:
             self._answer(world)
 
     def use_again(self, world: CallSender) -> bool:
-        """Launch tasks with ids of tasks whose end is acknowledged now; false without any."""
+        """Launch tasks with ids of tasks whose end is acknowledged now; false if there are none."""
         is_ended = any(self.tasks.get(e["task_id"]["value"]) in ENDED for e in self.updates)
         self._acknowledge_all(world, 1.0)
         if is_ended and self.offers:

@@ -140,7 +140,7 @@ class PoolLaws:
         return {k: n for each in self._world.frameworks for k, n in each.launches.items()}
 
     def _reports(self) -> Iterator[str]:
-        """Law 3: a task that runs or has finished was started, by the pod of its last launch."""
+        """Law 3: a task that runs or has finished was started by the pod of its last launch."""
         for client in self._world.frameworks:
             for task, state in client.tasks.items():
                 had = self._former.get(task, (0, 0))[1]
@@ -148,10 +148,7 @@ class PoolLaws:
                     yield f"law 3: task {task} is {state}, and its launch has had no pod"
 
     def _spared(self) -> Iterator[str]:
-        """Law 8: capacity that was rescinded for a pod is not offered alternately.
-
-        Reserved capacity is excluded, because no pod could use it.
-        """
+        """Law 8: capacity of rescinded offers is not offered while it is reserved for a pod."""
         master = self._world.master.state
         present = {offer.id: offer for offer in master.offers}
         for offer_id in present.keys() - self._offers:

@@ -35,14 +35,14 @@ class PoolPod(NamedTuple):
     phase: str
     #: Requests.
     requests: Mapping[str, int]
-    #: Ids of the tasks that it runs, with the numbers of their launches.
+    #: Ids of the tasks in the pod, with their launch numbers.
     tasks: tuple[tuple[str, int], ...]
     #: Reserved amounts that its tasks use, by role of the reservation.
     reserved: Mapping[str, Amounts]
 
     @property
     def holds(self) -> bool:
-        """True if it holds its requests on a node."""
+        """True if the pod uses its requests on a node."""
         return bool(self.node) and self.phase in LIVE
 
 

@@ -202,7 +202,7 @@ class BindingInput(msgspec.Struct, frozen=True):
         return {each.name: each.replicas for each in self.previous}
 
     def rules(self) -> tuple[ClusterRule, ...] | None:
-        """Static weights; ``None`` without any."""
+        """Static weights; ``None`` if there are none."""
         return tuple(each.rule() for each in self.static_weights) or None
 
     def constraints(self) -> tuple[ClusterSpread, ...]:

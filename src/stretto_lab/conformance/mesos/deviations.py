@@ -26,5 +26,5 @@ DEVIATIONS: Final = (
 
 
 def deviation_of(field: str) -> str | None:
-    """The rule that explains a differing field; ``None`` without one."""
+    """The rule that explains a differing field; ``None`` if there is none."""
     return next((each.name for each in DEVIATIONS if each.fields.match(field)), None)

@@ -104,7 +104,7 @@ def grant(store: Store, namespace: StoredObject, rules: list[Fields]) -> None:
 
 
 def has_rights(store: Store, rules: list[Fields]) -> bool:
-    """True if the service account has exactly these rights, as far as it can read them.
+    """True if the ClusterRole has exactly these rules; false if it may not be read.
 
     Raises:
         UnreachableError: the member does not answer.

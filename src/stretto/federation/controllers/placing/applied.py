@@ -14,13 +14,13 @@ from stretto.reconcile.cache import Name, StoredObject
 class AppliedPolicy(NamedTuple):
     """The policy of an object."""
 
-    #: Name of the policy; empty without one.
+    #: Name of the policy; empty if there is none.
     name: str = ""
-    #: Its content; ``None`` without one.
+    #: Its content; ``None`` if there is none.
     spec: PropagationPolicySpec | None = None
     #: Digest of its content, which shows changes; empty without a policy.
     content: str = ""
-    #: Its rules with the annotations of the object applied; ``None`` without one.
+    #: Its rules with the annotations of the object applied; ``None`` if there is none.
     rules: Steering | None = None
     #: Settings of the policy without an effect, each with a remedy.
     oddities: tuple[str, ...] = ()

@@ -70,8 +70,8 @@ class PlacementDecision:
             rules: its policy with its annotations.
 
         Raises:
-            ObjectProblemError: a profile is missing or a webhook fails; the placement stays.
-            InputError, UnknownNameError: the profile is invalid; the placement stays.
+            ObjectProblemError: a profile is missing or a webhook fails; the placement is unchanged.
+            InputError, UnknownNameError: the profile is invalid; the placement is unchanged.
         """
         result, condition, closed = self.result(item, rules, explains=False)
         if self._supply.promises_count and result.replicas:

@@ -46,11 +46,11 @@ class WriteAttempts:
             self._attempts.pop(place, None)
 
     def unseen(self, place: DeliveryPlace, present: StoredObject | None) -> Fields | None:
-        """Fields that may have taken effect and are not observed yet; ``None`` without any.
+        """Fields that may have taken effect and are not observed yet; ``None`` if there are none.
 
         Args:
             place: the object and its cluster.
-            present: the object that is observed there; ``None`` without one.
+            present: the object that is observed there; ``None`` if there is none.
         """
         attempt = self._attempts.get(place)
         if attempt is None:

@@ -120,12 +120,12 @@ class MemberDeliveries:
         return sent.delivery.meanwhile if sent is not None and not sent.future.done() else None
 
     def since(self, key: FederatedKey, clusters: list[str]) -> float | None:
-        """Monotonic time of the oldest unanswered write of an object; ``None`` without one."""
+        """Monotonic time of the oldest unanswered write of an object; ``None`` if there is none."""
         found = (self._sent.get(DeliveryPlace(each, key)) for each in clusters)
         return min((each.since for each in found if each and not each.future.done()), default=None)
 
     def answer(self, place: DeliveryPlace, member: StoreCache) -> DeliveryResult | None:
-        """Return the reply to the last write once; ``None`` without one."""
+        """Return the reply to the last write once; ``None`` if there is none."""
         sent = self._sent.get(place)
         if sent is None or not sent.future.done():
             return None

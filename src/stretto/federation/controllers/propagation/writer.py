@@ -65,7 +65,7 @@ class MemberWriter:
         return self._problems.get(federated.record.uid, {})
 
     def unanswered_since(self, item: FederatedItem, clusters: list[str]) -> float | None:
-        """Monotonic time of the oldest write of an object in flight; ``None`` without one."""
+        """Monotonic time of the oldest write of an object in flight; ``None`` if there is none."""
         return self._deliveries.since(item.key, clusters)
 
     def save_versions(self, item: FederatedItem, clusters: Iterable[str]) -> None:
@@ -245,7 +245,7 @@ def _was_in(federated: StoredObject, cluster: str) -> bool:
 
 
 def _type_error(item: FederatedItem, wanted: Fields) -> str:
-    """Error in the type of an overridden field; empty without one."""
+    """Error in the type of an overridden field; empty if there is none."""
     try:
         check(item.type.kind, wanted)
     except InputError as error:

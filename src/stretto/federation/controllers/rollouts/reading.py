@@ -32,7 +32,7 @@ class MemberDeployment:
     written: WrittenSpec | None
     #: Input of the planner.
     member: RolloutMember
-    #: A write that may have taken effect and is not observed yet; ``None`` without any.
+    #: A write that may have taken effect and is not observed yet; ``None`` if there are none.
     sent: Fields | None = None
 
 

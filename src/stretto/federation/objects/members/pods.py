@@ -96,7 +96,7 @@ def _newest_pods(member: StoreCache, workload: StoredObject) -> list[StoredObjec
 
 
 def first_owner(item: StoredObject) -> str:
-    """Name of the first owner; empty without one."""
+    """Name of the first owner; empty if there is none."""
     references = item.metadata.get("ownerReferences") or ()
     return str(references[0]["name"]) if references else ""
 

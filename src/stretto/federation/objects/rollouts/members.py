@@ -165,7 +165,7 @@ def _pods(
 
 
 def _revision(replica_set: StoredObject) -> str:
-    """The revision that the annotation of a ReplicaSet names; empty without one."""
+    """The revision that the annotation of a ReplicaSet names; empty if there is none."""
     text = replica_set.annotations.get(names.MEMBER_ROLLOUT)
     try:
         return msgspec.json.decode((text or "").encode(), type=WrittenSpec).spec.revision

@@ -22,7 +22,7 @@ class SelectedPolicy(NamedTuple):
 
 
 def selected(template: Fields, policies: Iterable[PropagationPolicy]) -> SelectedPolicy | None:
-    """The policy of one scope that selects an object; ``None`` without one.
+    """The policy of one scope that selects an object; ``None`` if there is none.
 
     Args:
         template: the object as it is sent to members.

@@ -35,11 +35,11 @@ class TriggerInput:
     replicas: int
     #: Requests of one replica.
     request: Mapping[str, int]
-    #: Name of the policy; empty without one.
+    #: Name of the policy; empty if there is none.
     policy_name: str
-    #: The policy; ``None`` without one.
+    #: The policy; ``None`` if there is none.
     policy: PropagationPolicySpec | None
-    #: Digest of the policy by ``content_of``; empty without one.
+    #: Digest of the policy by ``content_of``; empty if there is none.
     content: str
     #: The clusters that have joined.
     clusters: FleetDigests
@@ -76,7 +76,7 @@ class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     request: str
     #: Digest of the name of the policy.
     policy: str
-    #: Digest of the policy without its rules for migration; empty without one.
+    #: Digest of the policy without its rules for migration; empty if there is none.
     content: str = ""
     #: Digest of the observations of the migration; empty if the policy has no migration rules.
     migration: str = ""
@@ -161,7 +161,7 @@ def compare(
     """Compare the input of a decision with its record; the verdict lists deferred changes.
 
     Args:
-        old: the record of the last decision; ``None`` without one.
+        old: the record of the last decision; ``None`` if there is none.
         new: the record of ``found``.
         found: the present input.
         before: the reasons of the last comparison.

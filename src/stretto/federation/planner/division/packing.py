@@ -32,7 +32,7 @@ def pack(demand: DivisionDemand) -> DivisionPlan:
 
 
 def _within(total: int, least: Sequence[int]) -> list[int]:
-    """Minimums in order, as far as the total reaches."""
+    """Minimums in order, limited by the total."""
     return _filled([0] * len(least), least, total)
 
 

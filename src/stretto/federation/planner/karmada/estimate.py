@@ -50,7 +50,7 @@ def fitting(summary: ClusterSummary | None, request: Mapping[str, int] | None) -
     """Number of replicas that fit.
 
     Args:
-        summary: the report; ``None`` without one.
+        summary: the report; ``None`` if there is none.
         request: requests of one replica in billionths; ``None`` requests only a pod.
     """
     if summary is None:

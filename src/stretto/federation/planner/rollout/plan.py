@@ -1,9 +1,9 @@
 """Plan the next step of a rollout: clusters update, grow and shrink within the remaining budget.
 
 The sums of the envelopes of all members stay within two limits: at most replicas + max surge pods,
-and at least replicas − max unavailable available ones. The workload stays within them whatever the
-members' controllers do until the next plan. If pods fail or the replicas change so that a limit is
-exceeded, no step makes it worse.
+and at least replicas − max unavailable available pods. The workload stays within the limits for
+every behaviour of the members' controllers until the next plan. If pods fail or the replicas change
+so that a limit is exceeded, no step increases the excess.
 
 The order of the steps is: updates that have begun continue, clusters that have too many replicas
 shrink, clusters with the new revision grow, and further clusters begin to update. A member that
@@ -212,7 +212,7 @@ class _Step:
         return low
 
     def shrink(self, members: Iterable[RolloutMember]) -> None:
-        """Remove replicas from members that have too many, as far as enough stay available."""
+        """Remove excess replicas from members as long as enough pods stay available."""
         for each in members:
             spec = self._specs[each.name]
             if each.settled() and not each.rolls(spec) and spec.replicas > each.desired:

@@ -14,11 +14,11 @@ class ReplicaDivision:
 
     #: Replicas by cluster; ``None`` for all replicas of the workload.
     replicas: Mapping[str, int | None]
-    #: Part of them that is beyond the capacity of the cluster.
+    #: Replicas beyond the capacity of their cluster, by cluster.
     waiting: Mapping[str, int] = field(default_factory=dict)
     #: Replicas that may run in no cluster.
     unplaced: int = 0
-    #: Part of them that a queue or a gang holds back; ``None`` without any.
+    #: Unplaced replicas that a queue or a gang holds back; ``None`` if there are none.
     held: HeldReplicas | None = None
 
 

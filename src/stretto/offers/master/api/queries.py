@@ -12,7 +12,7 @@ from stretto.offers.master.core.state import MasterState
 from stretto.offers.messages.schema import Message
 
 Query = Callable[[MasterState], Message]
-"""Function that returns the body of an answer; empty without one."""
+"""Function that returns the body of an answer; empty if there is none."""
 
 
 def version_info() -> Message:

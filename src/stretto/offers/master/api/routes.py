@@ -21,7 +21,7 @@ ROUTES: Final[Mapping[str, Endpoint]] = {
 
 
 def route(path: str) -> str | None:
-    """The path of the interface that answers; ``None`` without one."""
+    """The path of the interface that answers; ``None`` if there is none."""
     path = path.removeprefix("/master").rstrip("/")
     while path:
         if path in ROUTES:

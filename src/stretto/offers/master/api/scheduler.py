@@ -125,7 +125,7 @@ def _subscribe(master: MasterState, request: MasterRequest, call: Message) -> Ht
 def _roles_error(
     master: MasterState, wanted: SubscriptionTerms, principal: str | None
 ) -> str | None:
-    """Error about roles that the principal may not use; ``None`` without one."""
+    """Error about roles that the principal may not use; ``None`` if there is none."""
     acls, roles = master.settings.acls, roles_of(wanted.info)
     denied = [each for each in roles if not acls.allows("register_frameworks", principal, [each])]
     return f"Not authorized to use roles '{{ {', '.join(denied)} }}'" if denied else None

@@ -30,14 +30,14 @@ def subscription_error(
 
 
 def suppressed_error(info: Message, suppressed: Iterable[str]) -> str | None:
-    """Error about a suppressed role that is not subscribed; ``None`` without one."""
+    """Error about a suppressed role that is not subscribed; ``None`` if there is none."""
     roles = set(roles_of(info))
     wrong = next((role for role in sorted(suppressed) if role not in roles), None)
     return f"Suppressed role '{wrong}' is not contained in the list of roles" if wrong else None
 
 
 def update_error(old: Message, new: Message) -> str | None:
-    """Error about a changed field that is immutable; ``None`` without one."""
+    """Error about a changed field that is immutable; ``None`` if there is none."""
     if old.get("principal") != new.get("principal"):
         return "Changing framework's principal is not allowed."
     if old["user"] != new["user"]:

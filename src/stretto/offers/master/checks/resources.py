@@ -15,7 +15,7 @@ _FORMAT: Final = "Invalid resource format: "
 
 
 def list_error(resources: Iterable[Message]) -> str | None:
-    """The first invalid resource, with its text; ``None`` without one."""
+    """The first invalid resource, with its text; ``None`` if there is none."""
     for resource in resources:
         error = resource_error(resource)
         if error:
@@ -56,7 +56,7 @@ def use_error(resources: Sequence[Message]) -> str | None:
 
 
 def unique_volumes_error(resources: ResourceList) -> str | None:
-    """Error about two persistent volumes of one role with the same id; ``None`` without one."""
+    """Error about two persistent volumes of one role with the same id; ``None`` if valid."""
     found: set[tuple[str, str]] = set()
     for item in resources:
         if item.kind.persistent:
@@ -68,7 +68,7 @@ def unique_volumes_error(resources: ResourceList) -> str | None:
 
 
 def single_role_error(resources: Iterable[Message]) -> str | None:
-    """Error about resources that are not allocated to one role; ``None`` without one."""
+    """Error about resources that are not allocated to one role; ``None`` if there is none."""
     role: str | None = None
     for resource in resources:
         allocated = resource.get("allocation_info", {}).get("role")
@@ -84,7 +84,7 @@ def single_role_error(resources: Iterable[Message]) -> str | None:
 
 
 def mixed_revocable_error(resources: ResourceList) -> str | None:
-    """Error about a mix of revocable and other resources of one name; ``None`` without one."""
+    """Error about a mix of revocable and other resources of one name; ``None`` if there is none."""
     kinds: dict[str, set[bool]] = {}
     for item in resources:
         kinds.setdefault(item.kind.name, set()).add(item.kind.revocable)
@@ -95,7 +95,7 @@ def mixed_revocable_error(resources: ResourceList) -> str | None:
 
 
 def volumes_error(volumes: Iterable[Message]) -> str | None:
-    """Error about a resource that is not a persistent volume; ``None`` without one."""
+    """Error about a resource that is not a persistent volume; ``None`` if there is none."""
     for volume in volumes:
         disk = volume.get("disk")
         if disk is None:
@@ -110,7 +110,7 @@ def volumes_error(volumes: Iterable[Message]) -> str | None:
 
 
 def providers_error(resources: Sequence[Message]) -> str | None:
-    """Error about resources of several providers; ``None`` without one."""
+    """Error about resources of several providers; ``None`` if there is none."""
     ids = [each.get("provider_id", {}).get("value") for each in resources]
     if len(set(ids)) == 1:
         return None

@@ -35,7 +35,7 @@ class ItemKind(msgspec.Struct, frozen=True):
     allocated: str | None = None
     #: The reservations, outermost first, as JSON with sorted keys.
     reservations: tuple[str, ...] = ()
-    #: The DiskInfo as JSON with sorted keys; empty without one.
+    #: The DiskInfo as JSON with sorted keys; empty if there is none.
     disk: str = ""
     #: True if it can be revoked.
     revocable: bool = False
@@ -66,7 +66,7 @@ class ItemKind(msgspec.Struct, frozen=True):
 
     @property
     def disk_info(self) -> Message:
-        """The DiskInfo; empty without one."""
+        """The DiskInfo; empty if there is none."""
         info: Message = msgspec.json.decode(self.disk) if self.disk else {}
         return info
 

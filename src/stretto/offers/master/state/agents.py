@@ -101,7 +101,7 @@ class Agent:
 
     @property
     def port(self) -> int:
-        """The port in its pid; 0 without one."""
+        """The port in its pid; 0 if there is none."""
         port = self.pid.rpartition(":")[2]
         return int(port) if port.isdigit() else 0
 

@@ -26,7 +26,7 @@ PARTITION_STATES: Final = frozenset(
 )
 """Task states that frameworks without PARTITION_AWARE receive as TASK_LOST."""
 SEEN: Final = "seen"
-"""Key of the number of its launch in the row of a task; it is no field of Task messages."""
+"""Key of the launch number in the row of a task; it is no field of Task messages."""
 _COPIED: Final = (
     "labels",
     "discovery",
@@ -42,10 +42,10 @@ class Task:
     """A launched task."""
 
     def __init__(self, message: Message, seen: int) -> None:
-        """Initialize with a Task message; ``seen`` is the number of its launch, used once."""
+        """Initialize with a Task message; ``seen`` is the launch number, which is unique."""
         #: The Task message without ``state``, ``statuses`` and the last update.
         self._message = message
-        #: Number of its launch: tasks with the same id differ in it.
+        #: Launch number, in which tasks with the same id differ.
         self.seen: Final = seen
         #: Id.
         self.id: Final[str] = message["task_id"]["value"]
@@ -67,12 +67,12 @@ class Task:
 
     @classmethod
     def of_row(cls, row: Message) -> "Task":
-        """The task of a row: its message with the number of its launch."""
+        """The task of a row: its message with the launch number."""
         return cls({key: value for key, value in row.items() if key != SEEN}, row[SEEN])
 
     @property
     def row(self) -> Message:
-        """The Task message with the number of its launch."""
+        """The Task message with the launch number."""
         return self.message() | {SEEN: self.seen}
 
     @property

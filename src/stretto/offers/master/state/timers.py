@@ -30,7 +30,7 @@ class Timers:
 
     @property
     def next_due(self) -> float | None:
-        """Time of the next action; ``None`` without one."""
+        """Time of the next action; ``None`` if there is none."""
         while self._heap and self._heap[0][1] not in self._actions:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None

@@ -89,7 +89,7 @@ class FleetObserver:
         """
         #: The samples so far.
         self.samples: list[FleetSample] = []
-        #: Pods that were deleted while their job went on.
+        #: Pods that were deleted while their job continued.
         self.moves = 0
         #: Jobs that ended.
         self.ended: set[str] = set()

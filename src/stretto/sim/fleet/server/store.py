@@ -77,7 +77,7 @@ class MemberStore(StoreWrapper):
 
 
 def _mistyped(kind: Kind, body: bytes) -> Reply | None:
-    """The refusal of an object with a field of a wrong type; ``None`` without one."""
+    """The refusal of an object with a field of a wrong type; ``None`` if there is none."""
     struct = TABLE.struct(kind) if kind in TABLE else None
     if struct is None:
         return None

@@ -60,7 +60,7 @@ class RealServers:
         self.planes = planes
         #: Stores of the servers by name.
         self.stores = {name: store_of(each) for name, each in planes.items()}
-        #: Their objects by name of the server, for comparisons.
+        #: Objects by name of the server, for comparisons.
         self.lists = {name: RecentLists(x, clock, AGE) for name, x in self.stores.items()}
         #: The webhook servers of the scenarios.
         self.webhooks = ScenarioWebhooks(clock)
@@ -69,7 +69,7 @@ class RealServers:
         preparation.prepare_host(planes[HOST], self.stores[HOST], common)
         for name in self.members:
             preparation.prepare_member(planes[name], name, common)
-        #: Their objects from the caches of the controllers, which cost no request.
+        #: Objects of the servers from the caches of the controllers, which need no request.
         self.caches = {name: CachedLists(lambda: self.fleet, name) for name in planes}
         self._settings = settings_of(common)
         self._federation: Federation | None = None

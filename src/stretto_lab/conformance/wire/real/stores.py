@@ -26,7 +26,7 @@ def store_of(plane: ControlPlane) -> KubeStore:
 
 
 class CachedLists:
-    """Lists of a server from the caches of the controllers; they cost no request."""
+    """Lists of a server from the caches of the controllers; they need no request."""
 
     def __init__(self, fleet: Callable[[], ClusterFleet | None], name: str) -> None:
         """Initialize for a server.

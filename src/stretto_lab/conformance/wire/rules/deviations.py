@@ -164,7 +164,7 @@ DEVIATIONS: Final = (
 
 
 def rule_of(item: Difference) -> str | None:
-    """The name of the rule that explains a difference; ``None`` without one."""
+    """The name of the rule that explains a difference; ``None`` if there is none."""
     rules = (*CIRCUMSTANCES, *DEVIATIONS)
     found = next((each.name for each in rules if each.explains(item)), None)
     if found is not None or item.part == "federated":
