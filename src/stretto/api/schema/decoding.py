@@ -17,6 +17,9 @@ from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 from stretto.api.wire.quantity import format_milli, milli
 from stretto.base.errors import InputError
 
+_OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*")
+"""Amounts that differ from a quantity in their suffix only."""
+_BAD_SUFFIX: Final = "unable to parse quantity's suffix"
 _BAD_QUANTITY: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -61,7 +64,7 @@ def _struct(
     for name, member in value.items():
         known = fields.get(name)
         if known is None:
-            found.unknown.append(f"{path}{name}")
+            found.unknown.append(f"{path}{name}".replace(_KEY, ""))
         elif member is not None:
             if type(member) is known.type.taken:
                 decoded = member
@@ -111,6 +114,10 @@ _ZEROS: Final = {
     Form.INT_OR_STRING: 0,
 }
 
+_KEY: Final = "\x1f"
+"""Encloses a key of a map in a path: errors about types do not name it."""
+_ELEMENTS: Final = re.compile(rf"\[\d+\]|{_KEY}.*?{_KEY}")
+"""The parts of a path that are no fields."""
 _Place = tuple[StructType, Decoding]
 
 
@@ -134,13 +141,12 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
         item = kind.item
         if item.form is Form.STRING and all(type(each) is str for each in value.values()):
             return dict(value)
-        named = item.form in (Form.STRUCT, Form.LIST, Form.MAP)
         if item.form is Form.QUANTITY:
             return {key: _amount(each, item, path, place) for key, each in value.items()}
         return {
             key: _zero_item(item)
             if each is None
-            else _value(each, item, f"{path}.{key}" if named else path, place)
+            else _value(each, item, f"{path}{_KEY}.{key}{_KEY}", place)
             for key, each in value.items()
         }
     return value if form is Form.ANY else _SCALARS[form](value, kind, path, place)
@@ -217,7 +223,8 @@ def _quantity(value: Any, _kind: ValueType, path: str, _place: _Place) -> str:
     try:
         return canonical(text, path)
     except InputError as error:
-        raise DecodeError(_BAD_QUANTITY) from error
+        is_other = _OTHER_SUFFIX.fullmatch(text.strip()) is not None
+        raise DecodeError(_BAD_SUFFIX if is_other else _BAD_QUANTITY) from error
 
 
 def _amount(value: Any, kind: ValueType, path: str, place: _Place) -> str:
@@ -250,8 +257,8 @@ _SCALARS: Final[dict[Form, _Scalar]] = {
 
 
 def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str = "") -> DecodeError:
-    """The error of a value with the wrong type."""
-    plain = re.sub(r"\[\d+\]", "", path)
+    """The message about a value of the wrong type."""
+    plain = _ELEMENTS.sub("", path)
     return DecodeError(
         f"json: cannot unmarshal {what or json_type(value)} into Go struct field "
         f"{place[0].go_name}.{plain} of type {go_type(kind)}"

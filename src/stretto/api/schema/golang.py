@@ -1,5 +1,6 @@
 """Go's names of JSON values and of types, as quoted in messages of an API server."""
 
+import json
 from typing import Any, Final
 
 from stretto.api.schema.types import Form, ValueType
@@ -68,3 +69,15 @@ def go_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def go_syntax(value: Any) -> str:
+    """A value in Go's syntax, as ``%#v`` prints it: ``[]interface {}{"x", 1}``."""
+    if isinstance(value, dict):
+        members = (f"{json.dumps(key)}:{go_syntax(value[key])}" for key in sorted(value))
+        return f"{reflected_type(value)}{{{', '.join(members)}}}"
+    if isinstance(value, list):
+        return f"{reflected_type(value)}{{{', '.join(map(go_syntax, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else go_value(value)

@@ -36,50 +36,64 @@ def struct_of_schema(schema: Mapping[str, Any]) -> StructType:
 @lru_cache(maxsize=256)
 def _struct_of(text: bytes) -> StructType:
     schema = msgspec.json.decode(text)
-    inner = _object(schema)
-    fields = dict(inner.fields)
-    for name in _TYPE_FIELDS:
-        fields[name] = FieldType(name, STRING)
-    meta = ValueType(Form.STRUCT, find=lambda: struct("meta/v1.ObjectMeta"), merge=Merge.GRANULAR)
-    fields["metadata"] = FieldType("metadata", meta)
+    inner = _object(schema, named=True)
+    fields = {**inner.fields, **_own_fields()}
     return StructType("", fields, inner.others, inner.is_open)
 
 
-def _object(schema: Json) -> StructType:
+def _own_fields() -> dict[str, FieldType]:
+    """The fields that every object of Kubernetes has."""
+    meta = ValueType(Form.STRUCT, find=lambda: struct("meta/v1.ObjectMeta"), merge=Merge.GRANULAR)
+    fields = {name: FieldType(name, STRING) for name in _TYPE_FIELDS}
+    return {**fields, "metadata": FieldType("metadata", meta)}
+
+
+def _object(schema: Json, *, keeps: bool = False, named: bool = False) -> StructType:
+    """The struct of a schema, as the OpenAPI document of its kind describes it.
+
+    Args:
+        schema: the schema of an object.
+        keeps: True if a schema around it preserves unknown fields.
+        named: True for the root, which has the fields of every object.
+    """
+    keeps = keeps or bool(schema.get(PRESERVE))
     fields = {
-        name: FieldType(name, value_type(each))
+        name: FieldType(name, value_type(each, keeps=keeps))
         for name, each in (schema.get("properties") or {}).items()
     }
     if schema.get(EMBEDDED):
-        for name in (*_TYPE_FIELDS, "metadata"):
-            fields.setdefault(name, FieldType(name, ANY))
+        fields |= _own_fields()
     extra = schema.get("additionalProperties")
-    others = value_type(extra) if isinstance(extra, dict) else None
-    return StructType("", fields, others, bool(schema.get(PRESERVE)) or extra is True)
+    if isinstance(extra, dict):
+        return StructType("", fields, value_type(extra, keeps=keeps))
+    is_free = extra is None and (keeps or not (fields or named))
+    return StructType("", fields, None, is_free or extra is True)
 
 
-def value_type(schema: Json) -> ValueType:
-    """Return the type of a value of a schema."""
+def value_type(schema: Json, *, keeps: bool = False) -> ValueType:
+    """The type of a value of a schema.
+
+    Args:
+        schema: the schema.
+        keeps: True if a schema around it preserves unknown fields.
+    """
     if schema.get(INT_OR_STRING):
         return ValueType(Form.INT_OR_STRING)
     word = schema.get("type")
     if word == "array":
-        return _array(schema)
+        return _array(schema, keeps)
     if word == "object" or "properties" in schema:
         atomic = schema.get("x-kubernetes-map-type") == "atomic"
         merge = Merge.ATOMIC if atomic else Merge.GRANULAR
-        extra = schema.get("additionalProperties")
-        if isinstance(extra, dict) and not schema.get("properties"):
-            return ValueType(Form.MAP, value_type(extra), merge=merge)
-        found = _object(schema)
-        if not found.fields and not found.is_open and found.others is None:
-            return ValueType(Form.STRUCT, find=lambda: found, merge=merge)
+        found = _object(schema, keeps=keeps)
+        if found.others is not None and not found.fields:
+            return ValueType(Form.MAP, found.others, merge=merge)
         return ValueType(Form.STRUCT, find=lambda: found, merge=merge)
     form = _FORMS.get(str(word))
     return ANY if form is None else ValueType(form)
 
 
-def _array(schema: Json) -> ValueType:
+def _array(schema: Json, keeps: bool) -> ValueType:
     merge = _MERGES.get(str(schema.get("x-kubernetes-list-type")), Merge.ATOMIC)
     items = schema.get("items") or {}
     keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
@@ -87,7 +101,7 @@ def _array(schema: Json) -> ValueType:
     defaults = {
         key: properties[key]["default"] for key in keys if "default" in (properties.get(key) or {})
     }
-    return ValueType(Form.LIST, value_type(items), None, merge, keys, defaults)
+    return ValueType(Form.LIST, value_type(items, keeps=keeps), None, merge, keys, defaults)
 
 
 # ---------------------------------------------------------------- pruning and defaults

@@ -1,5 +1,6 @@
 """Failures as Kubernetes' ``Status`` with reason, details and code."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -8,6 +9,8 @@ from stretto.api.wire.kinds import Kind
 Fields = dict[str, Any]
 
 _RETRY_SECONDS: Final = 1
+_FRACTION: Final = re.compile(r"cannot unmarshal number -?\d+\.\S+ .* of type (int\d+)$")
+"""The message about a number with a fraction in the place of an integer."""
 
 
 class ApiError(Exception):
@@ -113,6 +116,22 @@ def bad_request(message: str) -> ApiError:
 def internal(message: str) -> ApiError:
     """500 without a reason, as in kube-apiserver for errors without a status."""
     return ApiError(500, "", message)
+
+
+def unconvertible(kind: Kind, item: Mapping[str, Any], why: str) -> ApiError:
+    """500 about the result of an apply that its kind cannot hold.
+
+    Args:
+        kind: the kind.
+        item: the result.
+        why: the message of Go's decoder.
+    """
+    metadata, version = item.get("metadata") or {}, f"{kind.api_version}, Kind={kind.kind}"
+    key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    number = _FRACTION.search(why)
+    cause = f"cannot convert float64 to {number[1]}" if number else why
+    text = f"failed to convert new object ({key}; {version}) to proper version: "
+    return internal(f"{text}unable to convert unstructured object to {version}: {cause}")
 
 
 def failed_internally(text: str) -> ApiError:

@@ -1,5 +1,6 @@
 """Defaults of pods and pod templates."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -9,6 +10,18 @@ Json = dict[str, Any]
 
 _FILE_MODE: Final = 0o644
 _TOKEN_SECONDS: Final = 3600
+_LATEST: Final = "latest"
+_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_IMAGE: Final = re.compile(
+    rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?"
+    r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?",
+    re.ASCII,
+)
+"""A name of an image, as the reference grammar of container registries has it."""
+_IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
+"""The digest of an image alone, which is no name."""
 
 
 def default(value: Json, **members: Any) -> None:
@@ -56,11 +69,12 @@ def _container(container: Json) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """The default pull policy of an image: Always without a tag or with ``latest``."""
-    if "@" in image:
+    """Images without a tag or with ``latest`` are always pulled; malformed names are not."""
+    found = None if _IDENTIFIER.fullmatch(image) else _IMAGE.fullmatch(image)
+    if found is None:
         return "IfNotPresent"
-    _, _, tag = image.rpartition("/")[2].partition(":")
-    return "Always" if tag in ("", "latest") and image else "IfNotPresent"
+    tag = found["tag"] or ("" if found["digest"] else _LATEST)
+    return "Always" if tag == _LATEST else "IfNotPresent"
 
 
 def _probe(probe: Json) -> None:

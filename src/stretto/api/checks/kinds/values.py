@@ -15,7 +15,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.shapes import choice
-from stretto.api.checks.fields.texts import check_labels, dns_label, label_key
+from stretto.api.checks.fields.texts import check_labels, dns_label, label_key, label_value
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 """Protocols of ports."""
@@ -107,6 +107,11 @@ def check_selector(selector: Json | None, field: str) -> Errors:
             found.append(invalid(f"{where}.operator", operator, "not a valid selector operator"))
         key = rule.get("key", "")
         found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
+        found += [
+            invalid(f"{where}.values[{number}]", value, each)
+            for number, value in enumerate(values or ())
+            for each in label_value(value)
+        ]
     return found
 
 

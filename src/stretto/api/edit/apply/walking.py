@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
-from stretto.api.schema.golang import go_value
+from stretto.api.schema.golang import go_syntax, go_value, reflected_type
 from stretto.api.schema.types import ANY, RAW, Form, Merge, StructType, ValueType
 
 MISSING: Final = object()
@@ -132,19 +132,14 @@ _TEXTUAL: Final = frozenset((Form.STRING, Form.BYTES, Form.TIME, Form.MICRO_TIME
 
 
 def _check_scalar(value: Any, kind: ValueType, where: str) -> None:
-    if isinstance(value, dict | list):
-        raise ApplyError(f"{where}: expected scalar, got {_go_value(value)}")
     if kind.form in _NUMERIC and (isinstance(value, bool) or not isinstance(value, int | float)):
-        word = "string" if isinstance(value, str) else "boolean"
-        raise ApplyError(f"{where}: expected numeric (int or float), got {word}")
-    if kind.form in _TEXTUAL and not isinstance(value, str):
-        raise ApplyError(f"{where}: expected string, got {_go_value(value)}")
-    if kind.form is Form.BOOL and not isinstance(value, bool):
-        raise ApplyError(f"{where}: expected boolean, got {_go_value(value)}")
-
-
-def _go_value(value: Any) -> str:
-    """Format a value as Go does in messages of this check."""
-    if isinstance(value, str):
-        return f"&{{{value}}}"
-    return f"&value.valueUnstructured{{Value:{value}}}"
+        text = f"expected numeric (int or float), got {reflected_type(value)}"
+    elif kind.form in _TEXTUAL and not isinstance(value, str):
+        text = f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
+    elif kind.form is Form.BOOL and not isinstance(value, bool):
+        text = f"expected boolean, got &{{{go_value(value)}}}"
+    elif isinstance(value, dict | list):
+        text = f"expected any scalar, got &{{{go_value(value)}}}"
+    else:
+        return
+    raise ApplyError(f"{where}: {text}")

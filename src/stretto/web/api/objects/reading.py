@@ -12,7 +12,7 @@ from stretto.api.schema.protobuf import ProtobufError, decode_message, open_enve
 from stretto.base.errors import InputError
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
-from stretto.web.api.failures import ApiError, WarnedError, bad_request
+from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.recurring import decode_recurring
 from stretto.web.api.resources import ServedResource
@@ -184,6 +184,8 @@ def read_object(
             raise refusal from error
         raise WarnedError(refusal, _unknown(value)) from error
     except DecodeError as error:
+        if is_applied and resource.definition is None:
+            raise unconvertible(kind, value, str(error)) from error
         raise bad_request(prefix + str(error)) from error
     problems = [*repeated, *unknown]
     if isinstance(repeated, json_text.TextProblems) and resource.definition is None:

@@ -95,8 +95,8 @@ def _ports(ports: list[Json], kind: str) -> Errors:
         if isinstance(target, str) and target:
             problems = port_name(target)
             found += [invalid(f"{where}.targetPort", target, each) for each in problems]
-        elif target:
-            found += port_number(target, f"{where}.targetPort")
+        else:
+            found += port_number(target or 0, f"{where}.targetPort")
         if kind == "ClusterIP" and port.get("nodePort"):
             text = "may not be used when `type` is 'ClusterIP'"
             found.append(forbidden(f"{where}.nodePort", text))

@@ -174,12 +174,10 @@ def _column(column: Json, path: str) -> Errors:
     found: Errors = []
     if not column.get("name"):
         found.append(required(f"{path}.name"))
-    kind = column.get("type", "")
+    kind, listed = column.get("type", ""), ",".join(_COLUMN_TYPES)
     if not kind:
-        listed = ", ".join(_COLUMN_TYPES)
         found.append(required(f"{path}.type", f"must be one of {listed}"))
     elif kind not in _COLUMN_TYPES:
-        listed = ",".join(_COLUMN_TYPES)
         found.append(invalid(f"{path}.type", kind, f"must be one of {listed}"))
     form = column.get("format", "")
     if form and form not in _COLUMN_FORMATS:

@@ -174,9 +174,6 @@ def check_spread(constraints: list[Json], path: str) -> Iterator[Any]:
             yield invalid(f"{where}.maxSkew", item.get("maxSkew", 0), "must be greater than zero")
         if not key:
             yield required(f"{where}.topologyKey", "can not be empty")
-        else:
-            for problem in qualified_name(key):
-                yield invalid(f"{where}.topologyKey", key, problem)
         yield from one_of(when, f"{where}.whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway"))
         if (key, when) in pairs:
             yield duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {when}}}")

@@ -14,8 +14,13 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.schedules import schedule_problem
+from stretto.api.checks.fields.texts import dns_label
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
-from stretto.api.checks.kinds.workloads.templates import NO_MATCH, check_template, template_labels
+from stretto.api.checks.kinds.workloads.templates import (
+    check_match,
+    check_template,
+    template_labels,
+)
 
 _NUMBERS: Final = (
     "parallelism",
@@ -24,6 +29,7 @@ _NUMBERS: Final = (
     "backoffLimit",
     "ttlSecondsAfterFinished",
     "backoffLimitPerIndex",
+    "maxFailedIndexes",
 )
 _PER_INDEX: Final = ("backoffLimitPerIndex", "maxFailedIndexes")
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -31,8 +37,11 @@ _CONTROLLER: Final = "batch.kubernetes.io/controller-uid"
 _MAX_CODES: Final = 255
 _MODES: Final = ("NonIndexed", "Indexed")
 _FIXED: Final = (
-    "completions", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy",
+    "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy",
 )  # fmt: skip
+_INDEXES: Final = 100_000
+"""Most pods at a time, and most failed indexes, of an indexed Job."""
+_LABELS: Final = "spec.template.metadata.labels"
 _LOCAL: Final = (
     "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 )
@@ -42,30 +51,72 @@ _TZ: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
 def check_job(item: Json, old: Json | None) -> Errors:
     """Check a Job; once started, its template and selector are immutable."""
     spec = item.get("spec") or {}
-    if old is None:
-        return check_job_spec(spec, "spec")
-    found: Errors = []
-    if not spec.get("manualSelector"):
-        uid = item["metadata"].get("uid")
-        expected = {"matchLabels": {_CONTROLLER: uid}}
-        if spec.get("selector") != expected:
-            detail = "`selector` not auto-generated"
-            found.append(invalid("spec.selector", spec.get("selector"), detail))
-    if not selects(spec.get("selector") or {}, template_labels(spec)):
-        labels = template_labels(spec) or None
-        error = invalid("spec.template.metadata.labels", labels, NO_MATCH)
-        found += [error, error]
-    found += check_job_spec(spec, "spec")
+    if old is None and not spec.get("manualSelector"):  # the selector is generated with the uid
+        return [*check_job_spec(spec, "spec"), *_hostnames(item)]
+    found = [*_generated(item), *_job_spec(spec), *_hostnames(item)]
+    return found if old is None else [*found, *_job_spec(spec), *_changes(spec, old)]
+
+
+def _changes(spec: Json, old: Json) -> Errors:
+    """The fields of a Job that may not change."""
     before = old.get("spec") or {}
-    for name in ("selector", "completionMode"):
-        if spec.get(name) != before.get(name):
-            found.append(immutable(f"spec.{name}", spec.get(name)))
-    if not _mutable(before, old) and spec.get("template") != before.get("template"):
-        found.append(immutable("spec.template", spec.get("template")))
-    for name in _FIXED:
-        if spec.get(name) != before.get(name) and not _elastic(name, spec):
-            found.append(immutable(f"spec.{name}", spec.get(name)))
+    found: Errors = []
+    completions = spec.get("completions")
+    if completions != before.get("completions"):
+        if spec.get("completionMode") != "Indexed":
+            found.append(immutable("spec.completions", completions))
+        elif completions is not None and completions != spec.get("parallelism"):
+            detail = "can only be modified in tandem with spec.parallelism"
+            found.append(invalid("spec.completions", completions, detail))
+    names = ["selector", *(() if _mutable(before, old) else ("template",)), *_FIXED]
+    changed = [name for name in names if spec.get(name) != before.get(name)]
+    return found + [immutable(f"spec.{name}", spec.get(name)) for name in changed]
+
+
+def _generated(item: Json) -> Errors:
+    """The generated selector of a Job, and the labels of its template for it."""
+    spec, metadata = item.get("spec") or {}, item["metadata"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return []
+    uid, name = metadata.get("uid") or "", metadata.get("name") or ""
+    labels = template_labels(spec) or {}
+    expected = {
+        "controller-uid": uid,
+        "job-name": name,
+        _CONTROLLER: uid,
+        "batch.kubernetes.io/job-name": name,
+    }
+    found = [] if uid else [required("metadata.uid")]
+    for key, value in expected.items():
+        if key not in labels:
+            found.append(required(f"{_LABELS}.{key}", f"must be '{value}'"))
+        elif labels[key] != value:
+            found.append(invalid(f"{_LABELS}.{key}", labels, f"must be '{value}'"))
+    if not selects(spec["selector"], expected):
+        detail = "`selector` not auto-generated"
+        found.append(invalid("spec.selector", spec["selector"], detail))
     return found
+
+
+def _job_spec(spec: Json) -> Errors:
+    """The spec of a Job with its selector."""
+    found = check_job_spec(spec, "spec")
+    selector = spec.get("selector")
+    if selector is None:
+        found.append(required("spec.selector"))
+    malformed = check_selector(selector, "spec.selector")
+    return found + (malformed or check_match(spec))
+
+
+def _hostnames(item: Json) -> Errors:
+    """The name of an indexed Job, from which hostnames of its pods are made."""
+    spec, name = item.get("spec") or {}, item["metadata"].get("name") or ""
+    count = spec.get("completions") or 0
+    hostname = f"{name}-{count - 1}"
+    if spec.get("completionMode") != "Indexed" or count <= 0 or not dns_label(hostname):
+        return []
+    detail = f"will not able to create pod with invalid DNS label: {hostname}"
+    return [invalid("metadata.name", name, detail)]
 
 
 def _mutable(spec: Json, job: Json) -> bool:
@@ -73,28 +124,21 @@ def _mutable(spec: Json, job: Json) -> bool:
     return bool(spec.get("suspend")) and not (job.get("status") or {}).get("startTime")
 
 
-def _elastic(name: str, spec: Json) -> bool:
-    """Return whether the completions of an indexed Job change together with its parallelism."""
-    return (
-        name == "completions"
-        and spec.get("completionMode") == "Indexed"
-        and spec.get("completions") == spec.get("parallelism")
-    )
-
-
 def check_job_spec(spec: Json, path: str) -> Errors:
-    """Check the spec of a Job or of a CronJob's template."""
+    """The spec of a Job or of a CronJob's template, without its selector."""
     found: Errors = []
     for name in _NUMBERS:
         if spec.get(name) is not None:
             found += not_negative(spec[name], f"{path}.{name}")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        detail = "when maxFailedIndexes is specified"
+        found.append(required(f"{path}.backoffLimitPerIndex", detail))
     mode = spec.get("completionMode")
     if mode is not None:
         found += one_of(mode, f"{path}.completionMode", _MODES)
-        if mode == "Indexed" and spec.get("completions") is None:
-            detail = f"when completion mode is {mode}"
-            found.append(required(f"{path}.completions", detail))
-    if mode != "Indexed":
+    if mode == "Indexed":
+        found += _indexed(spec, path)
+    if mode in (None, "NonIndexed"):
         found += [
             invalid(f"{path}.{name}", spec[name], "requires indexed completion mode")
             for name in _PER_INDEX
@@ -106,17 +150,42 @@ def check_job_spec(spec: Json, path: str) -> Errors:
     replacement = spec.get("podReplacementPolicy")
     if replacement is not None:
         found += _replacement(spec, replacement, f"{path}.podReplacementPolicy")
-    if spec.get("selector") is not None:
-        found += check_selector(spec["selector"], f"{path}.selector")
     found += check_template(spec.get("template") or {}, f"{path}.template")
-    if inner.get("restartPolicy") not in ("OnFailure", "Never"):
-        text = 'valid values: "OnFailure", "Never"'
-        found.append(required(f"{path}.template.spec.restartPolicy", text))
-    elif spec.get("podFailurePolicy") is not None and inner["restartPolicy"] != "Never":
-        detail = 'only "Never" is supported when podFailurePolicy is specified'
-        where = f"{path}.template.spec.restartPolicy"
-        found.append(invalid(where, inner["restartPolicy"], detail))
+    return found + _restarts(
+        spec, inner.get("restartPolicy"), f"{path}.template.spec.restartPolicy"
+    )
+
+
+def _indexed(spec: Json, path: str) -> Errors:
+    """The counts of an indexed Job."""
+    completions, most = spec.get("completions"), spec.get("maxFailedIndexes")
+    found: Errors = []
+    if completions is None:
+        found.append(required(f"{path}.completions", "when completion mode is Indexed"))
+    parallel = spec.get("parallelism")
+    if parallel is not None and parallel > _INDEXES:
+        text = f"must be less than or equal to {_INDEXES} when completion mode is Indexed"
+        found.append(invalid(f"{path}.parallelism", parallel, text))
+    if most is not None and completions is not None and most > completions:
+        text = "must be less than or equal to completions"
+        found.append(invalid(f"{path}.maxFailedIndexes", most, text))
+    if most is not None and most > _INDEXES:
+        text = f"must be less than or equal to {_INDEXES}"
+        found.append(invalid(f"{path}.maxFailedIndexes", most, text))
     return found
+
+
+def _restarts(spec: Json, policy: str | None, path: str) -> Errors:
+    """The restart policy of the pods of a Job."""
+    if policy in (None, "", "Always"):
+        return [required(path, 'valid values: "OnFailure", "Never"')]
+    if policy not in ("OnFailure", "Never"):
+        return [unsupported(path, policy, ("OnFailure", "Never"))]
+    if spec.get("podFailurePolicy") is not None and policy != "Never":
+        return [
+            invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
+        ]
+    return []
 
 
 def _replacement(spec: Json, policy: str, path: str) -> Errors:
@@ -237,11 +306,13 @@ def check_cron_job(item: Json, old: Json | None) -> Errors:
     else:
         allowed = ("Allow", "Forbid", "Replace")
         found += one_of(policy, "spec.concurrencyPolicy", allowed)
-    template = (spec.get("jobTemplate") or {}).get("spec") or {}
+    template, path = (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec"
+    found += check_job_spec(template, path)
+    if template.get("selector") is not None:
+        detail = "`selector` will be auto-generated"
+        found.append(invalid(f"{path}.selector", template["selector"], detail))
     if template.get("manualSelector"):
-        where = "spec.jobTemplate.spec.manualSelector"
-        found.append(unsupported(where, True, ("nil", "false")))
-    found += check_job_spec(template, "spec.jobTemplate.spec")
+        found.append(unsupported(f"{path}.manualSelector", True, ("nil", "false")))
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         if spec.get(name) is not None:
             found += not_negative(spec[name], f"spec.{name}")
@@ -249,11 +320,10 @@ def check_cron_job(item: Json, old: Json | None) -> Errors:
 
 
 def _schedule(schedule: str) -> Errors:
-    path = "spec.schedule"
-    if "TZ" in schedule:
-        return [invalid(path, schedule, _TZ)]
-    problem = schedule_problem(schedule)
-    return [invalid(path, schedule, problem)] if problem else []
+    path, zoned = "spec.schedule", schedule.startswith(("TZ=", "CRON_TZ="))
+    problem = schedule_problem(schedule.partition(" ")[2].strip() if zoned else schedule)
+    found = [invalid(path, schedule, problem)] if problem else []
+    return [*found, invalid(path, schedule, _TZ)] if "TZ" in schedule else found
 
 
 def _time_zone(zone: str) -> Errors:

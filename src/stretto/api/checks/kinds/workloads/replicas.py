@@ -11,16 +11,25 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import check_labels
-from stretto.api.checks.kinds.values import Json, count_or_percent, exceeds_all, not_negative
+from stretto.api.checks.kinds.values import (
+    Json,
+    check_selector,
+    count_or_percent,
+    exceeds_all,
+    not_negative,
+)
 from stretto.api.checks.kinds.workloads.templates import (
     NO_MATCH,
     TEMPLATE,
+    check_controlled,
+    check_match,
     check_restarting,
     check_selected,
     template_labels,
 )
 
 _ROLLING: Final = ("Recreate", "RollingUpdate")
+_MALFORMED: Final = "invalid label selector"
 _ABOVE: Final = "cannot be greater than status.replicas"
 
 
@@ -28,7 +37,8 @@ def check_deployment(item: Json, old: Json | None) -> Errors:
     """Check a Deployment."""
     spec = item.get("spec") or {}
     found = not_negative(spec.get("replicas"), "spec.replicas")
-    found += check_selected(spec, "deployment") + check_restarting(spec)
+    found += check_selected(spec, "deployment")
+    found += check_controlled(spec, _MALFORMED, check_restarting(spec))
     found += _strategy(spec.get("strategy") or {})
     for name in ("minReadySeconds", "revisionHistoryLimit"):
         found += not_negative(spec.get(name), f"spec.{name}")
@@ -79,7 +89,8 @@ def check_replica_set(item: Json, old: Json | None) -> Errors:
     spec = item.get("spec") or {}
     found = not_negative(spec.get("replicas"), "spec.replicas")
     found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
-    found += check_selected(spec, "replicaset") + check_restarting(spec)
+    found += check_selected(spec, "deployment")  # the word of kube-apiserver
+    found += check_controlled(spec, _MALFORMED, check_restarting(spec))
     return found + _fixed_selector(spec, old)
 
 
@@ -95,18 +106,17 @@ def check_replication_controller(item: Json, _old: Json | None) -> Errors:
     if spec.get("template") is None:
         return [*found, required(TEMPLATE)]
     labels = template_labels(spec)
-    if selector and any(labels.get(key) != value for key, value in selector.items()):
-        found.append(invalid(f"{TEMPLATE}.metadata.labels", labels or None, NO_MATCH))
-    return found + check_restarting(spec)
+    if selector and any((labels or {}).get(key) != value for key, value in selector.items()):
+        found.append(invalid(f"{TEMPLATE}.metadata.labels", labels, NO_MATCH))
+    return found + check_restarting(spec, "ReplicationController")
 
 
 def check_daemon_set(item: Json, old: Json | None) -> Errors:
     """Check a DaemonSet."""
     spec = item.get("spec") or {}
     found = _fixed_selector(spec, old)
-    selected = check_selected(spec, "daemonset")
-    found += selected if spec.get("selector") is not None else selected[1:]
-    found += check_restarting(spec)
+    found += _daemon_selector(spec)
+    found += check_restarting(spec, "DaemonSet")
     found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     strategy = spec.get("updateStrategy") or {}
     path = "spec.updateStrategy"
@@ -120,6 +130,19 @@ def check_daemon_set(item: Json, old: Json | None) -> Errors:
         shown = {"Type": strategy.get("type") or "", "RollingUpdate": None}
         found.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
     found += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+    return found
+
+
+def _daemon_selector(spec: Json) -> Errors:
+    """The selector of a DaemonSet: it may be absent, and then matches no template."""
+    selector = spec.get("selector")
+    found = check_selector(selector, "spec.selector")
+    if not found:
+        is_empty = selector is not None and not any(selector.values())
+        found += [] if is_empty else check_match(spec)
+    if selector is not None and not any(selector.values()):
+        detail = "empty selector is invalid for daemonset"
+        found.append(invalid("spec.selector", selector, detail))
     return found
 
 

@@ -4,15 +4,19 @@ from typing import Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, required
 from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import dns_label
 from stretto.api.checks.kinds.core.volumes import check_claim_spec
 from stretto.api.checks.kinds.values import Json, labelled, not_negative
 from stretto.api.checks.kinds.workloads.templates import (
     TEMPLATE,
-    check_restarting,
+    check_always,
+    check_controlled,
+    check_marks,
     check_selected,
     check_template,
 )
 
+_KIND: Final = "StatefulSet"
 _FIXED: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
     "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
@@ -45,17 +49,27 @@ def check_stateful_set(item: Json, old: Json | None) -> Errors:
         found.append(invalid("spec.podManagementPolicy", policy, text))
     found += _strategy(spec.get("updateStrategy") or {})
     found += _retention(spec.get("persistentVolumeClaimRetentionPolicy"))
+    found += _claims(spec.get("volumeClaimTemplates") or []) if old is None else []
     found += not_negative(spec.get("replicas"), "spec.replicas")
     found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     ordinals = spec.get("ordinals")
     if ordinals is not None:
         found += not_negative(ordinals.get("start"), "spec.ordinals.start")
+    if old is None and spec.get("serviceName"):
+        path = "spec.serviceName"
+        found += [
+            invalid(path, spec["serviceName"], each) for each in dns_label(spec["serviceName"])
+        ]
     found += check_selected(spec, "statefulset")
-    claims = spec.get("volumeClaimTemplates") or []
-    found += _claims(claims)
+    return found + check_controlled(spec, "", _template(spec)) + check_always(spec, _KIND) + changed
+
+
+def _template(spec: Json) -> Errors:
+    """The template with the volumes of the claims."""
+    claims, template = spec.get("volumeClaimTemplates") or [], spec.get("template") or {}
     names = frozenset((each.get("metadata") or {}).get("name", "") for each in claims)
-    found += _claim_volumes(claims)
-    return found + check_restarting(spec, names) + changed
+    found = _claim_volumes(claims) + check_template(template, TEMPLATE, names)
+    return found + check_marks(template.get("metadata") or {}, TEMPLATE)  # kube-apiserver repeats
 
 
 def _strategy(strategy: Json) -> Errors:

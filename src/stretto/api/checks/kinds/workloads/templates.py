@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required, unsupported
-from stretto.api.checks.fields.metadata import check_plain_metadata
-from stretto.api.checks.fields.shapes import moved
+from stretto.api.checks.fields.texts import check_annotations, check_labels
 from stretto.api.checks.kinds.pods.pod import check_pod_spec
 from stretto.api.checks.kinds.values import Json, check_selector, selects
 
@@ -23,8 +22,7 @@ def check_template(template: Json, path: str, volumes: frozenset[str] = frozense
         volumes: names of volumes that a controller adds.
     """
     spec = template.get("spec") or {}
-    errors = check_plain_metadata(template.get("metadata") or {})
-    found = [moved(each, f"{path}.") for each in errors]
+    found = check_marks(template.get("metadata") or {}, path)
     found += check_pod_spec(spec, f"{path}.spec", volumes)
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
@@ -32,38 +30,78 @@ def check_template(template: Json, path: str, volumes: frozenset[str] = frozense
     return found
 
 
-def check_restarting(spec: Json, volumes: frozenset[str] = frozenset()) -> Errors:
-    """Check the template of a kind whose pods always restart."""
-    template = spec.get("template") or {}
-    inner = template.get("spec") or {}
-    found = check_template(template, TEMPLATE, volumes)
-    policy = inner.get("restartPolicy")
-    if policy in ("Never", "OnFailure"):
-        found.append(unsupported(f"{TEMPLATE}.spec.restartPolicy", policy, ("Always",)))
+def check_marks(metadata: Json, path: str) -> Errors:
+    """The labels and annotations of a template, whose paths do not name the metadata."""
+    found = check_labels(metadata.get("labels"), f"{path}.labels")
+    return found + check_annotations(metadata.get("annotations"), f"{path}.annotations")
+
+
+def check_restarting(
+    spec: Json, kind: str = "ReplicaSet", volumes: frozenset[str] = frozenset()
+) -> Errors:
+    """The template of a kind whose pods always restart.
+
+    Args:
+        spec: the spec of the workload.
+        kind: the kind that messages name.
+        volumes: names of volumes that a controller adds.
+    """
+    return check_template(spec.get("template") or {}, TEMPLATE, volumes) + check_always(spec, kind)
+
+
+def check_always(spec: Json, kind: str) -> Errors:
+    """What the template of a kind whose pods always restart may not set."""
+    inner = (spec.get("template") or {}).get("spec") or {}
+    policy, found = inner.get("restartPolicy"), Errors()
+    if policy != "Always":
+        found.append(unsupported(f"{TEMPLATE}.spec.restartPolicy", policy or "", ("Always",)))
     if inner.get("activeDeadlineSeconds") is not None:
-        detail = "activeDeadlineSeconds in {} is not Supported"
         where = f"{TEMPLATE}.spec.activeDeadlineSeconds"
-        found.append(forbidden(where, detail.format("ReplicaSet")))
+        found.append(forbidden(where, f"activeDeadlineSeconds in {kind} is not Supported"))
     return found
 
 
 def check_selected(spec: Json, word: str) -> Errors:
-    """Check the selector of a workload and the labels of its template."""
+    """The selector of a workload, which must not be empty.
+
+    Args:
+        spec: the spec of the workload.
+        word: the kind that messages name.
+    """
     selector = spec.get("selector")
-    found: Errors = []
     if selector is None:
-        found.append(required("spec.selector"))
-    else:
-        found += check_selector(selector, "spec.selector")
-        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            found.append(invalid("spec.selector", {}, f"empty selector is invalid for {word}"))
-            return found
-    labels = template_labels(spec)
-    if selector is None or not selects(selector, labels):
-        found.append(invalid(f"{TEMPLATE}.metadata.labels", labels or None, NO_MATCH))
+        return [required("spec.selector")]
+    found = check_selector(selector, "spec.selector")
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        found.append(invalid("spec.selector", selector, f"empty selector is invalid for {word}"))
     return found
 
 
-def template_labels(spec: Json) -> dict[str, Any]:
-    """The labels of the template of a workload."""
-    return ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+def check_controlled(spec: Json, detail: str, template: Errors) -> Errors:
+    """The template of a controller beside its selector; a malformed selector hides its errors.
+
+    Args:
+        spec: the spec of the workload.
+        detail: why a malformed selector is refused again.
+        template: the errors of the template.
+    """
+    selector = spec.get("selector")
+    if check_selector(selector, ""):
+        return [invalid("spec.selector", selector, detail)]
+    is_empty = selector is not None and not any(selector.values())
+    return template if is_empty else [*check_match(spec), *template]
+
+
+def check_match(spec: Json, path: str = "spec") -> Errors:
+    """Check that the selector of a workload matches the labels of its template."""
+    selector, labels = spec.get("selector"), template_labels(spec)
+    if selector is not None and selects(selector, labels or {}):
+        return []
+    return [invalid(f"{path}.template.metadata.labels", labels, NO_MATCH)]
+
+
+def template_labels(spec: Json) -> dict[str, Any] | None:
+    """The labels of the template of a workload; ``None`` if it states none."""
+    found: dict[str, Any] | None
+    found = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    return found

@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
-from stretto.api.schema.decoding import Decoding, decode
+from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import selector_text
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError
+from stretto.web.api.failures import ApiError, unconvertible
 
 Json = dict[str, Any]
 
@@ -32,6 +32,18 @@ def decoded_scale(value: Json) -> tuple[Json, list[str]]:
     item = decode(value, scale_struct(), found)
     unknown = [path for path in found.unknown if path not in ("kind", "apiVersion")]
     return item, [f'unknown field "{path}"' for path in unknown]
+
+
+def check_applied(item: Json) -> None:
+    """Refuse an applied scale that its type cannot hold.
+
+    Raises:
+        ApiError: a member has the wrong type.
+    """
+    try:
+        decoded_scale(item)
+    except DecodeError as error:
+        raise unconvertible(SCALE, item, str(error)) from error
 
 
 def scale_of(call: Call, item: Json) -> Json:

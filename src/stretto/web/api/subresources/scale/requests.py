@@ -12,7 +12,12 @@ from stretto.web.api.patching.patches import patched
 from stretto.web.api.patching.results import read_result
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.scale.ownership import own_scale, scale_frame
-from stretto.web.api.subresources.scale.replicas import SCALE, decoded_scale, scale_struct
+from stretto.web.api.subresources.scale.replicas import (
+    SCALE,
+    check_applied,
+    decoded_scale,
+    scale_struct,
+)
 from stretto.web.api.subresources.typed import read_typed
 
 Json = dict[str, Any]
@@ -50,6 +55,7 @@ def _applied(state: ApiState, call: Call, before: Json) -> tuple[Json, Managers]
     wanted, owners = merged(call, config, states, scale_frame(state, call, "Apply"))
     heed_repeated(call, config)
     _check_name(call, wanted)
+    check_applied(wanted)
     return wanted, owners
 
 

@@ -1,0 +1,140 @@
+"""Selectors, templates and counts of workloads are checked as by kube-apiserver."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.web.api.test_kind_rules import ApiClient
+
+Json = dict[str, Any]
+
+APPS = "/apis/apps/v1/namespaces/default"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+BAD = {"matchLabels": {"a": "foo/bar"}}
+
+
+def workload(selector: Any, labels: Any, **spec: Any) -> Json:
+    inner = {"containers": [{"name": "c", "image": "i"}], **spec.pop("pod", {})}
+    template = {"metadata": {"labels": labels}, "spec": inner}
+    return {"metadata": {"name": "w"}, "spec": {"selector": selector, "template": template, **spec}}
+
+
+def job(**spec: Any) -> Json:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    pod |= spec.pop("pod", {})
+    return {"metadata": {"name": "j"}, "spec": {"template": {"spec": pod}, **spec}}
+
+
+def causes(target: str, body: Json) -> list[tuple[str, str]]:
+    answer = ApiClient().send("POST", target, body)[1]
+    return [(each["field"], each["message"]) for each in answer["details"]["causes"]]
+
+
+def fields(target: str, body: Json) -> list[str]:
+    return [field for field, _ in causes(target, body)]
+
+
+@pytest.mark.parametrize("plural", ["deployments", "replicasets", "statefulsets"])
+def test_a_malformed_selector_hides_the_errors_of_the_template(plural: str) -> None:
+    body = workload(BAD, {"b": "c"}, pod={"containers": []})
+    found = fields(f"{APPS}/{plural}", body)
+    assert found == ["spec.selector.matchLabels", "spec.selector"]
+
+
+def test_an_unknown_restart_policy_is_refused_by_the_pod_and_by_its_controller() -> None:
+    body = workload({"matchLabels": {"a": "b"}}, {"a": "b"}, pod={"restartPolicy": "Maybe"})
+    assert fields(f"{APPS}/daemonsets", body) == ["spec.template.spec.restartPolicy"] * 2
+
+
+def test_a_deadline_names_the_kind_of_its_controller() -> None:
+    body = workload({"matchLabels": {"a": "b"}}, {"a": "b"}, pod={"activeDeadlineSeconds": 5})
+    ((_, message),) = causes(f"{APPS}/daemonsets", body)
+    assert "activeDeadlineSeconds in DaemonSet is not Supported" in message
+
+
+def test_a_value_of_a_selector_expression_is_a_label() -> None:
+    rule = {"key": "a", "operator": "In", "values": ["b c"]}
+    body = workload({"matchExpressions": [rule]}, {"a": "b c"})
+    assert "spec.selector.matchExpressions[0].values[0]" in fields(f"{APPS}/deployments", body)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"maxFailedIndexes": 1, "completionMode": "Indexed", "completions": 2}, "backoffLimitPer"),
+        ({"completionMode": "Indexed", "completions": 2, "parallelism": 100_001}, "parallelism"),
+        ({"pod": {"restartPolicy": "Always"}}, "template.spec.restartPolicy"),
+    ],
+)
+def test_the_counts_and_policies_of_a_job_are_checked(spec: Json, field: str) -> None:
+    (found,) = fields(JOBS, job(**spec))
+    assert found.startswith(f"spec.{field}")
+
+
+def test_the_selector_of_a_job_by_hand_must_match_its_template() -> None:
+    body = job(manualSelector=True, selector={"matchLabels": {"a": "b"}})
+    assert fields(JOBS, body) == ["spec.template.metadata.labels"]
+
+
+def test_the_completions_of_an_indexed_job_change_with_its_parallelism() -> None:
+    client = ApiClient()
+    client.send("POST", JOBS, job(completionMode="Indexed", completions=2, parallelism=2))
+    status, answer = client.merge(f"{JOBS}/j", {"spec": {"completions": 3}})
+    assert (status, answer["details"]["causes"][0]["field"]) == (422, "spec.completions")
+    both = {"spec": {"completions": 3, "parallelism": 3}}
+    assert client.merge(f"{JOBS}/j", both)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("nginx", "Always"),
+        ("nginx:latest", "Always"),
+        ("nginx:1.27", "IfNotPresent"),
+        ("registry.example.org:5000/team/app", "Always"),
+        ("registry.example.org:5000/team/app:2", "IfNotPresent"),
+        ("app@sha256:" + "a" * 64, "IfNotPresent"),
+        ("Bad_Name", "IfNotPresent"),
+        ("a" * 64, "IfNotPresent"),
+    ],
+)
+def test_the_pull_policy_depends_on_the_tag_of_the_image(image: str, policy: str) -> None:
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    _, made = ApiClient().send("POST", "/api/v1/namespaces/default/pods", body)
+    assert made["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_an_amount_with_another_suffix_is_refused_for_its_suffix() -> None:
+    pod = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "6Gi-"}}}]}
+    body = {"metadata": {"name": "p"}, "spec": pod}
+    status, answer = ApiClient().send("POST", "/api/v1/namespaces/default/pods", body)
+    assert (status, "unable to parse quantity's suffix" in answer["message"]) == (400, True)
+
+
+def test_a_port_of_zero_is_refused_as_port_and_as_its_target() -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 0}]}}
+    found = fields("/api/v1/namespaces/default/services", body)
+    assert found == ["spec.ports[0].port", "spec.ports[0].targetPort"]
+
+
+def test_an_applied_fraction_is_refused_as_a_failed_conversion() -> None:
+    client = ApiClient()
+    target, labels = f"{APPS}/deployments", {"a": "b"}
+    client.send("POST", target, workload({"matchLabels": labels}, labels))
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 3.5}}
+    body = {**scale, "metadata": {"name": "w", "namespace": "default"}}
+    patch = "apply-patch+yaml"
+    status, answer = client.send("PATCH", f"{target}/w/scale?fieldManager=m&force=1", body, patch)
+    assert status == 500
+    assert answer["message"].endswith("Kind=Scale: cannot convert float64 to int32")
+
+
+def test_an_applied_list_in_the_place_of_a_text_is_shown_as_go_prints_it() -> None:
+    head = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}
+    target = "/api/v1/namespaces/default/configmaps/m?fieldManager=m"
+    _, answer = ApiClient().send(
+        "PATCH", target, {**head, "data": {"k": ["1"]}}, "apply-patch+yaml"
+    )
+    assert answer["message"].endswith(
+        'expected string, got &value.valueUnstructured{Value:[]interface {}{"1"}}'
+    )
