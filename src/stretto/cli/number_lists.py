@@ -37,6 +37,7 @@ def _numbers(option: str, text: str, kind: type[Number], low: int) -> tuple[Numb
             number = kind(-1)
         if not low <= number < TOO_BIG:
             what = "integers" if low else "numbers"
-            raise InputError(option, part.strip(), f"{what} of at least {low}, separated by commas")
+            expected = f"{what} from {low} to below {TOO_BIG:,}, separated by commas"
+            raise InputError(option, part.strip(), expected)
         found[number] = None
     return tuple(found)

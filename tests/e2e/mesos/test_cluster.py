@@ -5,10 +5,13 @@ The nodes are simulated by kwok.
 
 import http.client
 import json
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -77,6 +80,12 @@ class Masters:
         command += ["--advertise", f"localhost:{port}"]
         return ServerProcess(f"stretto master {port}", command, directory / f"{port}.log")
 
+    def release(self) -> "subprocess.CompletedProcess[str]":
+        """Run the command that follows the last master."""
+        line = [sys.executable, "-m", "stretto.cli.main", "master", "--release"]
+        line += ["--kubeconfig", str(self.kubeconfig), "--namespace", "mesos"]
+        return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
     def get(self, number: int, path: str) -> tuple[int, str]:
         """Status and Location of a GET; 0 before the process listens."""
         connection = http.client.HTTPConnection("127.0.0.1", self.ports[number], timeout=10)
@@ -127,6 +136,31 @@ def test_tasks_are_pods_and_another_master_takes_over(
     calls = cluster.audit(ACCOUNT)
     assert {each.what for each in calls if each.response_status.code == 403} == set()
     assert granted() - {each.what for each in calls} - UNUSED == set()
+
+
+def test_release_lets_the_pods_of_tasks_go_after_the_last_master(
+    cluster: ControlPlane, masters: Masters
+) -> None:
+    with closing(Subscriber(masters.ports[0])) as framework:
+        until(lambda: bool(framework.offers()), masters.said, WITHIN)
+        framework.launch(framework.offers()[0], "u")
+        until(lambda: bool(tasks(cluster)), masters.said, WITHIN)
+    masters.parts[0].stop()
+    (name,) = tasks(cluster)
+    cluster.send("DELETE", f"/api/v1/namespaces/mesos/pods/{name}")
+    time.sleep(2)  # longer than the API server and the kubelet need for a pod without a finalizer
+    assert tasks(cluster)[name]["metadata"]["finalizers"] == ["stretto.dev/task"]
+
+    released = masters.release()
+    assert (released.returncode, released.stdout) == (0, "1 pods released in namespace mesos\n")
+    until(lambda: not tasks(cluster), masters.said, WITHIN)
+    assert masters.release().stdout == "0 pods released in namespace mesos\n"
+
+
+def tasks(cluster: ControlPlane) -> dict[str, Any]:
+    """The pods of tasks by name."""
+    items = json.loads(cluster.send("GET", "/api/v1/namespaces/mesos/pods").body)["items"]
+    return {each["metadata"]["name"]: each for each in items}
 
 
 def granted() -> set[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -87,7 +88,7 @@ def test_without_a_master_no_framework_is_proposed() -> None:
 
 
 def test_an_unknown_framework_agent_or_task_is_not_found() -> None:
-    texts = ["framework frame 0", "framework frame 0", "agent m-S9", "task x", "task x"]
+    texts = ["framework 'frame 0'"] * 2 + ["agent 'm-S9'", "task 'x'", "task 'x'"]
     found = invoked(
         ["explain", "--framework", "frame 0"],
         ["offers", "--framework", "frame 0"],
@@ -108,9 +109,50 @@ def test_an_unknown_framework_agent_or_task_is_not_found() -> None:
         ["offers", "--agent", "m-S0"],
         ["explain", "web-0", "--framework", "f"],
         ["explain", "--framework", "f", "--on", "cluster"],
+        ["explain", "--framework", "f", "--runs"],
+        ["explain", "--framework", "f", "--namespace", "n"],
+        ["explain", "web-0", "--master", "http://127.0.0.1:1"],
         ["story", "web-0", "--task", "t"],
+        ["story", "web-0", "--master", "http://127.0.0.1:1"],
         ["story"],
     ],
 )
 def test_options_that_exclude_each_other_are_usage_errors(words: list[str]) -> None:
     assert CliRunner().invoke(cli, words).exit_code == 2
+
+
+def test_an_agent_is_named_by_its_host_too() -> None:
+    host, number = invoked(
+        ["explain", "--framework", NAME, "--agent", "agent0"],
+        ["offers", "--framework", NAME, "--agent", "m-S0"],
+    )
+    assert json.loads(host.stdout)["obstacles"] == json.loads(number.stdout)["obstacles"]
+
+
+def test_a_task_of_another_framework_is_not_found() -> None:
+    mine, other = invoked(
+        ["offers", "--framework", NAME, "--task", "m-0000-1"],
+        ["offers", "--framework", "other", "--task", "m-0000-1"],
+    )
+    assert (mine.exit_code, other.exit_code) == (0, 6)
+    assert "framework 'other' was not found: the master has 1 framework" in other.stderr
+
+
+@pytest.mark.parametrize("option", ["--ca", "--token"])
+def test_a_file_that_a_plain_master_cannot_use_is_refused(option: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("two\nlines")
+    result = CliRunner().invoke(cli, ["offers", option, str(file)])
+    assert (result.exit_code, f"{option}: got" in result.stderr) == (2, True)
+
+
+def test_a_master_without_frameworks_shows_no_empty_tables() -> None:
+    texts: list[str] = []
+
+    async def scene(port: int) -> None:
+        line = ["offers", "--master", f"http://127.0.0.1:{port}"]
+        result = await asyncio.to_thread(CliRunner().invoke, cli, line)
+        texts.append(result.stdout)
+
+    served(scene)
+    assert texts == ["no roles\nno frameworks\nno offers\n"]

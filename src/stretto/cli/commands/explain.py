@@ -72,15 +72,14 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     fit. podgroup/NAME, queue/NAME and node/NAME explain other objects, --pending all pending pods.
     --framework lists, for each agent of the master, what stands between the framework and an offer.
     """
-    from stretto.cli.parts.masters.answers import check_agent, explain_framework
+    from stretto.cli.parts.masters.answers import check_options, explain_framework
     from stretto.cli.sources.scenes import opened_scene
 
+    check_options("--framework", is_given=opts.framework is not None)
     if opts.runs:
         _list_runs(common)
         return
-    check_agent(opts.framework, opts.agent)
     if opts.framework is not None:
-        opts.refuse_with("--framework", opts.pod or opts.pending or opts.when)
         explain_framework(common, opts, opts.framework, opts.agent)
         return
     if bool(opts.pod) == opts.pending:

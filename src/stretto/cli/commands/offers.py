@@ -45,12 +45,12 @@ def offers(common: CommandContext, opts: OffersOptions) -> None:
 
     With --framework, each agent without an offer is listed with the first obstacle: suppressed, no
     capacity, a limit, a filter and its end, headroom and for which role. With --task, the states
-    of a task are listed with their times. `stretto explain --framework` and `stretto story --task`
-    do the same.
+    of a task are listed with their times, of one framework with --framework. `stretto explain
+    --framework` and `stretto story --task` do the same.
     """
     check_agent(opts.framework, opts.agent)
     if opts.task is not None:
-        task_story(common, opts, opts.task)
+        task_story(common, opts, opts.task, opts.framework)
     elif opts.framework is not None:
         explain_framework(common, opts, opts.framework, opts.agent)
     else:

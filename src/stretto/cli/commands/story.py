@@ -69,11 +69,11 @@ def story(common: CommandContext, opts: StoryOptions) -> None:
     """
     import msgspec
 
-    from stretto.cli.parts.masters.answers import task_story
+    from stretto.cli.parts.masters.answers import check_options, task_story
     from stretto.explain.story import SCHEMA
 
+    check_options("--task", is_given=opts.task is not None)
     if opts.task is not None:
-        opts.refuse_with("--task", opts.pod)
         task_story(common, opts, opts.task)
         return
     if not opts.pod:

@@ -77,20 +77,6 @@ class StateOptions:
         """Context of the cluster; empty for the current one."""
         return self.context or (self.named.partition(":")[2] if self.is_cluster_name else "")
 
-    def refuse_with(self, option: str, others: object = None) -> None:
-        """Refuse a state, a pod or further choices together with an option about a master.
-
-        Args:
-            option: the option about the master.
-            others: other choices of the command, true if there are any.
-
-        Raises:
-            UsageError: there is one.
-        """
-        if self.named or self.reads_cluster or others:
-            text = f"{option} concerns a master: expected no POD and no state."
-            raise click.UsageError(text, click.get_current_context())
-
     def check(self) -> None:
         """Refuse two states, and options that the state does not have.
 

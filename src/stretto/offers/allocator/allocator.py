@@ -225,6 +225,11 @@ class Allocator:
             self._recovery = (needed, now + settings.recovery_timeout)
 
     @property
+    def has_nested_quota(self) -> bool:
+        """True if roles below the top level may have quota."""
+        return self.pool.settings.nested_quota
+
+    @property
     def is_due(self) -> bool:
         """True if an event since the last cycle requires one."""
         return self._triggers.is_due

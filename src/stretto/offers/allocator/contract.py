@@ -184,6 +184,11 @@ class OfferAllocator(Protocol):
         """
 
     @property
+    def has_nested_quota(self) -> bool:
+        """True if roles below the top level may have quota."""
+        ...
+
+    @property
     def is_due(self) -> bool:
         """True if an event since the last cycle requires one; several events cause one cycle."""
 

@@ -1,12 +1,19 @@
 """``GET /offers``: the obstacle between a framework and an agent."""
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from stretto.cli.main import cli
+from stretto.offers.allocator.subjects.settings import MESOS
 from stretto.offers.master.api.standing import offers
 from tests.support.mesos import MesosBench, task
 
+ROLE = {
+    "roles": ["a/b"],
+    "capabilities": [{"type": each} for each in ("MULTI_ROLE", "RESERVATION_REFINEMENT")],
+}
+NESTED = msgspec.structs.replace(MESOS, nested_quota=True)
 NO_FILTER = {"refuse_seconds": 0}
 
 
@@ -69,3 +76,31 @@ def test_without_another_obstacle_share_and_position_of_the_role_are_shown() -> 
 def test_a_master_that_cannot_be_asked_ends_the_verb(url: str, code: int) -> None:
     result = CliRunner().invoke(cli, ["offers", "--master", url])
     assert result.exit_code == code, result.output
+
+
+def quota(bench: MesosBench, kind: str, role: str, mem: float) -> None:
+    """Set a limit or a guarantee of one CPU and some memory."""
+    config = {"role": role, kind: {"cpus": {"value": 1.0}, "mem": {"value": mem}}}
+    body = {"type": "UPDATE_QUOTA", "update_quota": {"quota_configs": [config]}}
+    assert bench.post(body, "/api/v1").status == 200
+
+
+def test_the_limit_of_a_nested_role_is_named() -> None:
+    bench = MesosBench(NESTED)
+    agent = bench.agent(cpus=4)
+    framework = bench.subscribe(**ROLE)
+    quota(bench, "limits", "a/b", 32)
+    bench.advance(2)
+    bench.launch(framework, task("t", agent))
+    bench.advance(10)
+    reason, text = obstacle(bench, framework)
+    assert (reason, text) == ("limit", "role a/b has reached its limit of 1 cpus")
+
+
+def test_the_guarantee_of_a_sibling_may_hold_capacity() -> None:
+    bench = MesosBench(NESTED)
+    bench.agent(cpus=1)
+    quota(bench, "guarantees", "a/c", 1024)
+    framework = bench.subscribe(**ROLE)
+    reason, text = obstacle(bench, framework)
+    assert (reason, text) == ("headroom", "1 cpus may be held for the guarantee of role a/c")

@@ -45,7 +45,7 @@ class FrameworkOptions(MasterAccess):
 
     #: Id or name of the framework; ``None`` for no such question.
     framework: str | None
-    #: Id of an agent; ``None`` for all.
+    #: Id or host name of an agent; ``None`` for all.
     agent: str | None
 
 
@@ -76,7 +76,7 @@ def framework_options(body: Body) -> Body:
             "--agent",
             metavar="ID",
             shell_complete=completes("slaves"),
-            help="With --framework: explain this agent only.",
+            help="With --framework: explain this agent only, by its id or host name.",
         ),
         click.option(
             "--framework",
@@ -145,6 +145,8 @@ def trust(access: MasterAccess) -> "ssl.SSLContext | None":
     from stretto.stores.kube.login.trust import verifying_context
 
     if address(access).scheme == "http":
+        if access.ca is not None:
+            raise InputError("--ca", str(access.ca), "no authorities with an http --master")
         return None
     try:
         return verifying_context(cafile=str(access.ca) if access.ca is not None else None)
@@ -163,7 +165,10 @@ def authorization(access: MasterAccess) -> str:
     if access.token is not None and access.credential is not None:
         raise InputError("--token", str(access.token), "either --token or --credential")
     if access.token is not None:
-        return f"Bearer {access.token.read_text(encoding='utf-8', errors='replace').strip()}"
+        token = access.token.read_text(encoding="utf-8", errors="replace").strip()
+        if not token or not all(" " < each <= "~" for each in token):
+            raise InputError("--token", str(access.token), "one line of printable ASCII characters")
+        return f"Bearer {token}"
     if access.credential is None:
         return ""
     first = read_credentials(access.credential)[0]
@@ -197,7 +202,8 @@ def document(
         hint = "name credentials with --credential or --token"
         raise NotAllowedError(f"reading {access.master}", f"it answers {answer.status}", hint)
     if answer.status != 200:
-        raise UnreachableError(name, f"it answers {answer.status}")
+        hint = "only `stretto master` has this document" if answer.status == 404 else ""
+        raise UnreachableError(name, f"it answers {answer.status} to {path}", hint)
     try:
         return msgspec.json.decode(answer.body)
     except msgspec.DecodeError as error:

@@ -1,16 +1,46 @@
 """Answers of a master about its frameworks, agents and tasks, for the commands that show them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
-from stretto.base.errors import NotFoundError, suggestion
+from stretto.base.errors import NotFoundError, quoted, suggestion
 from stretto.base.nearest import nearest
-from stretto.cli.options import CommandContext
+from stretto.cli.options import Command, CommandContext
 from stretto.cli.parts.masters.address import MasterAccess, document
 
 SCHEMA: Final = "stretto.offers/v1"
+
+
+_OF_MASTER: Final = frozenset({"master", "credential", "token", "ca", "framework", "agent", "task"})
+"""Parameters that concern a master."""
+
+
+def check_options(option: str, *, is_given: bool) -> None:
+    """Check that a command has options of a master only, or none of them.
+
+    Args:
+        option: the option that chooses the master.
+        is_given: whether the command line has it.
+
+    Raises:
+        UsageError: there are others.
+    """
+    context = click.get_current_context()
+    shared = context.command.shared_names if isinstance(context.command, Command) else set()
+    wrong = [
+        each.human_readable_name if isinstance(each, click.Argument) else max(each.opts, key=len)
+        for each in context.command.params
+        if context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
+        and each.name not in shared
+        and (each.name in _OF_MASTER) is not is_given
+    ]
+    if wrong:
+        names = " and ".join(wrong)
+        text = f"{option} concerns a master: expected no {names}."
+        raise click.UsageError(text if is_given else f"{names} needs {option}.", context)
 
 
 def check_agent(framework: str | None, agent: str | None) -> None:
@@ -36,7 +66,7 @@ def show_offers(common: CommandContext, access: MasterAccess) -> None:
         (e["id"], e["framework_id"], e["role"], f"{e['age']:.0f} s", e["resources"])
         for e in found["offers"]
     ]
-    common.console.table(["offer", "framework", "role", "age", "resources"], rows)
+    _show(common, "offers", ["offer", "framework", "role", "age", "resources"], rows)
     common.console.json(SCHEMA, found)
 
 
@@ -52,53 +82,80 @@ def explain_framework(
     query = {"framework": framework} | ({} if agent is None else {"agent": agent})
     found = document(access, "/offers", query)
     if not found["frameworks"]:
-        known = document(access, "/offers", {})["frameworks"]
-        raise _unknown("framework", framework, (each["name"] for each in known))
+        raise _unknown_framework(access, framework)
     if agent is not None and not found["obstacles"]:
-        known = [each["id"] for each in document(access, "/slaves", {})["slaves"]]
-        if agent not in known:
-            raise _unknown("agent", agent, known)
+        known = document(access, "/slaves", {})["slaves"]
+        if all(agent not in (each["id"], each["hostname"]) for each in known):
+            names = [each[key] for each in known for key in ("id", "hostname")]
+            raise _unknown("agent", agent, names, len(known))
     _show_shares(common, found)
-    obstacles = [(e["agent"], e["role"], e["reason"], e["text"]) for e in found["obstacles"]]
-    common.console.table(["agent", "role", "reason", "what"], obstacles)
+    several = len(found["frameworks"]) > 1
+    obstacles = [
+        (*([e["framework"]] * several), e["agent"], e["host"], e["role"], e["reason"], e["text"])
+        for e in found["obstacles"]
+    ]
+    heads = [*(["framework"] * several), "agent", "host", "role", "reason", "what"]
+    _show(common, "obstacles: every agent is offered", heads, obstacles)
     common.console.json(SCHEMA, found)
 
 
-def task_story(common: CommandContext, access: MasterAccess, task: str) -> None:
-    """Show every state of a task with its time.
+def task_story(
+    common: CommandContext, access: MasterAccess, task: str, framework: str | None = None
+) -> None:
+    """Show every state of a task with its time, of one framework or of all that have its id.
 
     Raises:
-        NotFoundError: the master knows no such task.
+        NotFoundError: the master knows no such task or framework.
         UnreachableError: the master does not answer.
     """
     tasks = document(access, "/tasks", {"task_id": task})["tasks"]
+    if framework is not None:
+        found = document(access, "/offers", {"framework": framework})["frameworks"]
+        if not found:
+            raise _unknown_framework(access, framework)
+        ids = {each["id"] for each in found}
+        tasks = [each for each in tasks if each["framework_id"] in ids]
     if not tasks:
         listed = document(access, "/tasks", {"limit": "1000"})["tasks"]
-        raise _unknown("task", task, (each["id"] for each in listed))
+        raise _unknown("task", task, [each["id"] for each in listed], len(listed))
     for each in tasks:
         _show_task(common, each)
     common.console.json(SCHEMA, {"tasks": tasks})
 
 
-def _unknown(kind: str, name: str, known: Iterable[str]) -> NotFoundError:
-    names = sorted(set(known))
-    hint = suggestion(nearest(name, names))
-    return NotFoundError(f"{kind} {name}", f"the master has {len(names)} {kind}s", hint)
+def _unknown_framework(access: MasterAccess, name: str) -> NotFoundError:
+    known = document(access, "/offers", {})["frameworks"]
+    return _unknown("framework", name, [each["name"] for each in known], len(known))
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], count: int) -> NotFoundError:
+    hint = suggestion(nearest(name, sorted(set(known))))
+    number = f"{count} {kind}" if count == 1 else f"{count} {kind}s"
+    return NotFoundError(f"{kind} {quoted(name)}", f"the master has {number}", hint)
+
+
+def _show(
+    common: CommandContext, what: str, heads: Sequence[str], rows: Sequence[Sequence[object]]
+) -> None:
+    """A table, or one line that there is nothing to show."""
+    if rows:
+        common.console.table(heads, rows)
+    else:
+        common.console.data(f"no {what}")
 
 
 def _show_shares(common: CommandContext, found: dict[str, Any]) -> None:
-    console = common.console
     roles = [
         (e["name"], e["weight"], f"{e['share']:.1%}", e["frameworks"], e["filters"])
         for e in found["roles"]
     ]
-    console.table(["role", "weight", "share", "frameworks", "filters"], roles)
+    _show(common, "roles", ["role", "weight", "share", "frameworks", "filters"], roles)
     frameworks = [
-        (e["name"], ", ".join(e["roles"]), _state(e), e["tasks"], e["used"], e["offers"], _age(e))
+        (e["name"], e["id"], ", ".join(e["roles"]), _state(e), e["tasks"], e["used"], *_offers(e))
         for e in found["frameworks"]
     ]
-    heads = ["framework", "roles", "state", "tasks", "used", "offers", "oldest"]
-    console.table(heads, frameworks)
+    heads = ["framework", "id", "roles", "state", "tasks", "used", "offers", "oldest"]
+    _show(common, "frameworks", heads, frameworks)
 
 
 def _state(framework: dict[str, Any]) -> str:
@@ -108,8 +165,10 @@ def _state(framework: dict[str, Any]) -> str:
     return f"suppressed: {suppressed}" if suppressed else "active"
 
 
-def _age(framework: dict[str, Any]) -> str:
-    return "" if framework["oldest"] is None else f"{framework['oldest']:.0f} s"
+def _offers(framework: dict[str, Any]) -> tuple[int, str]:
+    """Number of outstanding offers, and the age of the oldest one."""
+    oldest = framework["oldest"]
+    return framework["offers"], "" if oldest is None else f"{oldest:.0f} s"
 
 
 def _show_task(common: CommandContext, task: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ def offers(master: MasterState, query: Mapping[str, str]) -> Document:
             for framework in master.frameworks
             if wanted in (framework.id, framework.info["name"])
             for each in obstacles(master, framework)
-            if agent in (None, each.agent)
+            if agent in (None, each.agent, each.host)
         ]
     return found
 

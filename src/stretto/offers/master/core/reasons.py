@@ -12,6 +12,7 @@ from stretto.offers.master.core.operators.quota import consumed
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import MILLI, total
+from stretto.offers.master.roles import is_below
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.master.state.frameworks import Framework
 
@@ -19,8 +20,12 @@ from stretto.offers.master.state.frameworks import Framework
 class Obstacle(NamedTuple):
     """Reason why a framework gets no offer."""
 
+    #: Id of the framework.
+    framework: str
     #: Id of the agent.
     agent: str
+    #: Host name of the agent.
+    host: str
     #: The role.
     role: str
     #: Short name, such as ``filter``.
@@ -38,7 +43,8 @@ def obstacles(master: MasterState, framework: Framework) -> Iterator[Obstacle]:
             if (agent.id, role) in offered:
                 continue
             found = _obstacle(master, framework, agent, role)
-            yield Obstacle(agent.id, role, *(found or ("next cycle", turn(role))))
+            where = framework.id, agent.id, agent.hostname, role
+            yield Obstacle(*where, *(found or ("next cycle", turn(role))))
 
 
 def role_share(master: MasterState, role: str) -> float:
@@ -124,17 +130,14 @@ def _capacity(agent: Agent) -> tuple[str, str] | None:
 
 
 def _limit(master: MasterState, role: str) -> tuple[str, str] | None:
-    top = role.partition("/")[0]
-    limits = master.quotas.get(top, {}).get("limits", {})
-    used = consumed(master, top)
-    reached = [
-        name for name, each in limits.items() if used.get(name, 0) >= formats.milli(each["value"])
-    ]
-    if not reached:
-        return None
-    name = reached[0]
-    shown = formats.number_text(limits[name]["value"])
-    return "limit", f"role {top} has reached its limit of {shown} {name}"
+    """The first limit that the role or one above it has reached, from the top."""
+    for above in [each for each in master.quotas if each == role or is_below(role, each)]:
+        limits, used = master.quotas[above].get("limits", {}), consumed(master, above)
+        for name, each in limits.items():
+            if used.get(name, 0) >= formats.milli(each["value"]):
+                shown = formats.number_text(each["value"])
+                return "limit", f"role {above} has reached its limit of {shown} {name}"
+    return None
 
 
 def _filter(master: MasterState, holding: Holding) -> tuple[str, str] | None:
@@ -145,9 +148,8 @@ def _filter(master: MasterState, holding: Holding) -> tuple[str, str] | None:
 
 
 def _headroom(master: MasterState, role: str) -> tuple[str, str] | None:
-    top = role.partition("/")[0]
     for other, config in master.quotas.items():
-        if other == top:
+        if other == role or is_below(role, other):
             continue
         used = consumed(master, other)
         for name, each in config.get("guarantees", {}).items():

@@ -1,9 +1,9 @@
 """Quota and weights of roles."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from stretto.base.amounts import add_amounts, covers
+from stretto.base.amounts import add_amounts, covers, total_of
 from stretto.offers.master.checks.resources import list_error
 from stretto.offers.master.core import subjects
 from stretto.offers.master.core.documents import known_roles, reserved_to
@@ -13,7 +13,7 @@ from stretto.offers.master.core.operators.verdict import DONE, OperatorVerdict, 
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import total
-from stretto.offers.master.roles import is_below, role_error
+from stretto.offers.master.roles import ancestors, is_below, role_error
 from stretto.offers.messages.schema import Message
 
 EXABYTE: Final = 1024**4
@@ -25,11 +25,14 @@ TRILLION: Final = 10**12
 def update_quota(master: MasterState, configs: list[Message], force: bool) -> OperatorVerdict:
     """UPDATE_QUOTA: apply all configurations, or none of them."""
     for config in configs:
-        if "/" in config["role"]:
+        if "/" in config["role"] and not master.allocator.has_nested_quota:
             return bad(f"Updating quota on nested role '{config['role']}' is not supported yet")
         error = _config_error(config)
         if error:
             return bad(f"Invalid QuotaConfig: {error}")
+    error = _nesting_error(master, configs)
+    if error:
+        return bad(f"Invalid QuotaConfig: {error}")
     for config in configs:
         error = None if force else _consumption_error(master, config)
         if error:
@@ -66,10 +69,13 @@ def set_legacy(master: MasterState, request: Message) -> OperatorVerdict:
             f"Failed to validate set quota request: Cannot set quota for role '{role}' which"
             " already has quota"
         )
-    if "/" in role:
+    if "/" in role and not master.allocator.has_nested_quota:
         return bad(f"Setting quota on nested role '{role}' is not supported yet")
     amounts = {each["name"]: each["scalar"] for each in request["guarantee"]}
     config = {"role": role, "guarantees": amounts, "limits": dict(amounts)}
+    error = _nesting_error(master, [config])
+    if error:
+        return bad(f"Failed to validate set quota request: {error}")
     error = None if request.get("force") else _capacity_error(master, [config])
     if error:
         return conflict(
@@ -205,9 +211,8 @@ def _consumption_error(master: MasterState, config: Message) -> str | None:
 def _capacity_error(master: MasterState, configs: Iterable[Message]) -> str | None:
     """Error if the guarantees of all roles exceed the agents' capacity; ``None`` if they fit."""
     merged = master.quotas | {config["role"]: config for config in configs}
-    wanted: dict[str, int] = {}
-    for config in merged.values():
-        add_amounts(wanted, milli_of(config.get("guarantees", {})).items())
+    guaranteed = _guaranteed(merged)
+    wanted = total_of(guaranteed[role] for role in guaranteed if "/" not in role)
     agents = [agent.total.where(lambda kind: not kind.revocable) for agent in master.agents]
     capacity = total(agents).scalars()
     if covers(capacity, wanted):
@@ -216,6 +221,38 @@ def _capacity_error(master: MasterState, configs: Iterable[Message]) -> str | No
         f"'{formats.quantities_text(wanted)}' exceed cluster capacity"
         f" '{formats.quantities_text(capacity)}'"
     )
+
+
+def _nesting_error(master: MasterState, configs: Iterable[Message]) -> str | None:
+    """Error if a role has a limit below the guarantees of the roles under it."""
+    merged = master.quotas | {config["role"]: config for config in configs}
+    guaranteed = _guaranteed(merged)
+    for role, config in merged.items():
+        limits = milli_of(config.get("limits", {}))
+        if any(guaranteed[role].get(name, 0) > limit for name, limit in limits.items()):
+            return (
+                f"the guarantees of role '{role}' and the roles below it,"
+                f" '{formats.quantities_text(guaranteed[role])}', exceed its limits"
+                f" '{formats.quantities_text(limits)}'"
+            )
+    return None
+
+
+def _guaranteed(quotas: Mapping[str, Message]) -> dict[str, dict[str, int]]:
+    """Thousandths that each role guarantees, ancestors of roles with quota included.
+
+    The guarantee of a role also covers the roles below it, so the larger of both counts.
+    """
+    found: dict[str, dict[str, int]] = {}
+    roles = {*quotas, *(each for role in quotas for each in ancestors(role))}
+    for role in sorted(roles, key=lambda each: each.count("/"), reverse=True):
+        below = found.setdefault(role, {})
+        for name, own in milli_of(quotas.get(role, {}).get("guarantees", {})).items():
+            below[name] = max(own, below.get(name, 0))
+        parent = role.rpartition("/")[0]
+        if parent:
+            add_amounts(found.setdefault(parent, {}), below.items())
+    return found
 
 
 def _legacy_error(request: Message) -> str | None:
