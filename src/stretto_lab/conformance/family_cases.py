@@ -41,7 +41,7 @@ class FamilyCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The family, by which reports count agreement."""
+        """The family; reports count agreement by it."""
         return (self.family,)
 
 

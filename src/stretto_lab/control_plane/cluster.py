@@ -210,7 +210,11 @@ class ControlPlane:
             return False
 
     def send(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> ServerAnswer:
-        """Send one request as a user, for operations that a store does not support."""
+        """Send one request as a user, for operations that a store does not support.
+
+        Raises:
+            UnreachableError: the API server does not respond.
+        """
         trust = ssl.create_default_context(cafile=str(self.credentials.ca.cert))
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self._ports[2], timeout=_ANSWER, context=trust

@@ -23,7 +23,7 @@ from stretto.reconcile.reconciler import Later
 _NOTHING: Final = "{}"
 """Annotation of an object that has left all clusters; one that was in none has no annotation."""
 POD_DELAY: Final = 10.0
-"""Seconds between a change and the next observation; the members schedule new pods meanwhile."""
+"""Seconds between a change and the next observation, in which the members schedule new pods."""
 
 
 class AutoMigrationController:

@@ -19,7 +19,7 @@ _MARKS: Final = {
     names.NAMESPACE_ADOPT: json.dumps({"regexp": ".*"}, separators=(",", ":")),
     names.NAMESPACE_ORPHAN: "adopted",
 }
-"""Annotations by which an existing namespace of a member is adopted, and kept after removal."""
+"""Annotations with which an existing namespace of a member is adopted, and kept after removal."""
 
 
 class NamespaceController:

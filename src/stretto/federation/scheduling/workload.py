@@ -101,7 +101,7 @@ class FederatedWorkload:
     cluster_selector: Mapping[str, str] = field(default_factory=dict)
     #: The only clusters that may run the workload; empty allows all.
     placement: frozenset[str] = frozenset()
-    #: Alternatives of which one must match; ``None`` for no requirement.
+    #: Alternatives; at least one of them must match. ``None`` for no requirement.
     required: tuple[ClusterTerm, ...] | None = None
     #: Alternatives that add points.
     preferred: tuple[ClusterTerm, ...] = ()

@@ -1,4 +1,4 @@
-"""Layouts of files, by which files are recognized and compared with the nearest known layout."""
+"""Layouts of files, which recognize files and find the nearest known layout."""
 
 import csv
 import re

@@ -1,7 +1,7 @@
-"""The fields of a pod's spec, by which misspelled fields in a scenario are refused.
+"""The fields of a pod's spec; a scenario with misspelled fields is refused.
 
-Fields that scheduling reads are checked completely; of the others only the top-level names are
-checked.
+Fields that scheduling reads are checked completely. All other fields are checked at the top level
+only.
 """
 
 from collections.abc import Mapping

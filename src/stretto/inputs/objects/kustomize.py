@@ -80,7 +80,7 @@ def naming_patches(paths: Sequence[Path]) -> Iterator[None]:
 
 
 def _normal(path: Path) -> Path:
-    """An absolute path without ``..``, by which files are compared."""
+    """An absolute path without ``..``, for comparisons of files."""
     return Path(os.path.abspath(path))
 
 

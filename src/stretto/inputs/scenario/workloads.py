@@ -23,7 +23,7 @@ MAX_ARRIVALS: Final = 10_000_000
 MAX_PODS_OF_A_NODE: Final = 110
 """The kubelet's default for the maximum number of pods."""
 _DEDICATED_EVERY: Final = 20
-"""Number of nodes of which one has the taint of a dedicated team."""
+"""Step between the numbers of the nodes that have the taint of a dedicated team."""
 _ROUNDED: Final = 6
 """Times are whole microseconds, so all reports print the same values."""
 

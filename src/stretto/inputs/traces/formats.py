@@ -67,7 +67,7 @@ class TraceFormat:
     read: Callable[[Path, set[str] | None], tuple[Any, ...]]
     #: (items, keys) to pods.
     pods: Callable[[tuple[Any, ...], Any], tuple[FleetPod, ...]]
-    #: Layouts of its files, by which a file is recognized.
+    #: Layouts of the files; they recognize a file.
     layouts: tuple[FileLayout, ...] = ()
     #: (file or folder, kept part, keys) to nodes, pods and changes of nodes; ``None`` for a format
     #: with one work list.

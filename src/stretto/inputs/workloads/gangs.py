@@ -21,7 +21,7 @@ from stretto.inputs.objects.relations import InputObject
 
 
 class GangForm(msgspec.Struct, frozen=True):
-    """Marks by which one scheduler recognizes the pods of a gang."""
+    """Marks with which one scheduler recognizes the pods of a gang."""
 
     #: The scheduler.
     scheduler: str

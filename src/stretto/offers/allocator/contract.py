@@ -43,7 +43,7 @@ class OfferAllocator(Protocol):
         """
 
     def update_agent(self, agent: AgentInfo) -> bool:
-        """Replace an agent's total, attributes, domain and capabilities; true if any changed.
+        """Replace total, attributes, domain and capabilities of an agent; true if anything changed.
 
         The total may fall below the held amounts; the rest is offered after recovery. Changed
         attributes remove the filters on this agent.

@@ -69,7 +69,7 @@ class NodeBalance(NamedTuple):
     total: Mapping[str, int]
     #: Held and free port numbers.
     ports: ranges.Ranges
-    #: Offered names of which pods and frameworks together use more than the node has.
+    #: Offered names of over-committed resources: pods and frameworks use more than the node has.
     short: frozenset[str]
 
 

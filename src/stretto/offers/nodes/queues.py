@@ -1,4 +1,8 @@
-"""Queues as roles: guarantee, limit, weight and parent of a Queue apply to its role."""
+"""Queues as roles: guarantee, limit, weight and parent of a Queue apply to its role.
+
+The role of a queue is its path in the tree: queue ``b`` below ``a`` is ``a/b``. The role ``*`` is
+the default queue. A role without a Queue has neither guarantee nor limit.
+"""
 
 from collections.abc import Mapping
 from typing import Final

@@ -95,7 +95,7 @@ def read_fleet(path: Path) -> FleetScenario:
 
 
 def _check(path: Path, fleet: FleetDescription) -> None:
-    """Refuse a description of which no fleet can be built."""
+    """Refuse a description from which no fleet can be built."""
     seen: set[str] = set()
     if not fleet.clusters:
         raise InputError(f"{path}: federation.clusters", None, "at least one cluster")

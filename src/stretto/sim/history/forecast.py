@@ -42,7 +42,7 @@ HORIZON_S: Final = 366 * 86_400.0
 IDLE_STEPS: Final = 8
 """Consecutive deadlines of the plane without a start after which only ends advance the time."""
 SOON_S: Final = 0.1
-"""Seconds by which the time advances if the plane is due at once."""
+"""Seconds by which the time advances if the plane is due immediately."""
 ENOUGH: Final = 5
 """Minimum number of ended units of a size for the use of their median."""
 

@@ -77,7 +77,7 @@ class AppliedSubmission(msgspec.Struct, frozen=True):
 
 
 class _Owner(msgspec.Struct, frozen=True):
-    """A controller by which submitted and existing pods are grouped."""
+    """A controller that groups submitted and existing pods."""
 
     kind: str
     namespace: str

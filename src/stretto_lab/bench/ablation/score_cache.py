@@ -38,7 +38,7 @@ MANY: Final = 100
 CHECKED: Final = 64
 """Classes whose scores are compared with the reference."""
 COLUMNS: Final = ("free", "alloc", "live", "generation", "ports", "device_free", "census")
-"""Columns by which snapshots are compared."""
+"""Columns in which snapshots are compared."""
 
 Measure = Callable[["AblationScene"], "list[Ablation]"]
 """Function that measures one part on a scene."""

@@ -58,7 +58,7 @@ class NodeShapeDraw(msgspec.Struct, frozen=True):
     cap: float = 1.0
 
     def promised(self, requests: Iterable["PodRequest"]) -> int:
-        """Milli-CPU that the node may promise to pods, some of which have exclusive cores."""
+        """Milli-CPU that the node may promise to pods; some of the pods have exclusive cores."""
         held = sum(request.cpu for request in requests if request.exclusive)
         rest = max(self.cpu - held, 0)
         return self.cpu + int(rest * self.cap) - rest

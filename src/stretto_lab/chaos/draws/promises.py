@@ -48,7 +48,7 @@ class PromiseLaw:
         return found
 
     def _overruns(self, plane: Plane, uid: str, slot: int) -> list[InvariantBreach]:
-        """Resources of a claim of which its node has more charges than promises."""
+        """Resources of a claim for which its node has more charges than promises."""
         cluster, ledger, pods = plane.cluster, plane.cluster.ledger, plane.cluster.pods
         row, found = pods.row(uid), list[InvariantBreach]()
         if row is None or cluster.evictions.on_slot(slot) or cluster.evictions.nominated_on(slot):

@@ -102,7 +102,7 @@ def policy_spec(rng: Rng, clusters: Sequence[str], *, migrates: bool) -> Fields:
 
 
 def placement(rng: Rng, clusters: Sequence[str]) -> list[dict[str, Any]]:
-    """Weights of clusters, of which at least one is positive."""
+    """Weights of clusters; at least one of them is positive."""
     weights = [rng.randint(0, 3) for _ in clusters]
     if not any(weights):
         weights[0] = 1

@@ -16,9 +16,9 @@ from stretto.state.work.rescheduling import ReschedulingGoal
 def breaches_of_moves(
     plane: Plane, rows: Sequence[int], claimed: Collection[str]
 ) -> Iterator[InvariantBreach]:
-    """Moves after which as many nodes or GPUs are in use as before.
+    """Moves that leave as many nodes or GPUs in use as before.
 
-    Moves of a node or GPU do not count if the store refused one of its evictions. Pods that were
+    Moves of a node or GPU do not count if the store refused one of their evictions. Pods that were
     claimed after the plan, in the same step, do not count on the former nodes.
     """
     plan = plane.rescheduler.latest

@@ -14,7 +14,7 @@ from stretto_lab.chaos.pool.operations import (
 )
 
 ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
-"""States after which a framework removes a task."""
+"""States in which a framework removes a task."""
 
 GROUPED = 0.25
 """Share of the launches that are groups."""
@@ -162,7 +162,7 @@ class FrameworkClient:
                 self._note_end(status["task_id"]["value"])
 
     def _note_end(self, name: str) -> None:
-        """Record an acknowledged end, after which the id is reused, unless it is recorded."""
+        """Record an acknowledged end unless it is recorded; the id can be reused from now on."""
         if self.tasks.get(name) in ENDED and name not in self._ended:
             self._ended.append(name)
 

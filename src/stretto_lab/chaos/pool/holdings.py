@@ -60,7 +60,7 @@ def held_of(
 
 
 def _distinct(offers: Iterable[Offer]) -> Iterator[Offer]:
-    """Offers, of which only one counts if several offer the same capacity."""
+    """Offers; only one counts if several offer the same capacity."""
     seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
     for offer in offers:
         contest = offer.agent_id, tuple(sorted(exact(offer.resources).items()))

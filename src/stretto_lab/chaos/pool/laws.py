@@ -148,7 +148,10 @@ class PoolLaws:
                     yield f"law 3: task {task} is {state}, and its launch has had no pod"
 
     def _spared(self) -> Iterator[str]:
-        """Law 8: capacity of rescinded offers is not offered while it is reserved for a pod."""
+        """Law 8: capacity of rescinded offers is not offered while it is reserved for a pod.
+
+        Reserved resources of an offer are not checked, because no pod can use them.
+        """
         master = self._world.master.state
         present = {offer.id: offer for offer in master.offers}
         for offer_id in present.keys() - self._offers:

@@ -33,7 +33,7 @@ class PoolPlay:
         return world.trace[-1], offers, len(world.pods())
 
     def settle(self) -> str:
-        """End all faults; return the first law that is violated meanwhile or at the end."""
+        """End all faults; return the first law that is violated during the heal or at its end."""
         self._world.heal()
         for _ in range(HEAL_STEPS):
             self._world.recover()

@@ -15,7 +15,7 @@ PORTS: Final = ((31000, 31005),)
 """Host ports that every node offers."""
 DISK: Final = "ephemeral-storage"
 _USED_PORTS: Final = (31000, 31001, 31003, 31005, 31009)
-"""Host ports of pods, one of which is not offered."""
+"""Host ports of pods; one of them is not offered."""
 
 
 def drawn_node(rng: Rng, name: str) -> bytes:

@@ -30,7 +30,7 @@ class ExchangeCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Family and session, by which reports count agreement."""
+        """Family and session; reports count agreement by both."""
         return (self.line.family, self.line.session)
 
 

@@ -31,7 +31,7 @@ class SessionCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The session, by which reports count agreement."""
+        """The session; reports count agreement by it."""
         return (self.record.session,)
 
 

@@ -64,7 +64,7 @@ class OfferCase(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The family, by which reports count agreement."""
+        """The family; reports count agreement by it."""
         return (self.family,)
 
 

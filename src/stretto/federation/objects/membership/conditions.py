@@ -74,7 +74,7 @@ UNJOINABLE: Final = ClusterCondition(
 )
 """The member belongs to another cluster object and must leave that federation first."""
 FINAL: Final = frozenset({ConditionReason.UNJOINABLE, ConditionReason.TIMED_OUT})
-"""Reasons after which no attempt to join follows."""
+"""Reasons that end the attempts to join."""
 
 _ONLINE: Final = ClusterCondition(
     ConditionType.OFFLINE, "False", ConditionReason.REACHABLE, "Cluster is reachable"

@@ -82,7 +82,7 @@ class Steering:
     sticky: bool
     #: Labels that clusters must have.
     cluster_selector: Mapping[str, str]
-    #: Terms of which one must match; ``None`` matches every cluster.
+    #: Terms; at least one of them must match. ``None`` matches every cluster.
     required: tuple[NodeSelectorTerm, ...] | None
     #: Terms that add to the score.
     preferred: tuple[PreferredClusterTerm, ...]

@@ -1,4 +1,11 @@
-"""The walk of ``apportion`` in one step, for inputs where Webster's method keeps every quota."""
+"""The walk of ``apportion`` in one step, for inputs where Webster's method keeps every quota.
+
+The walk gives each replica to the cluster that Webster's method prefers, unless this breaks a quota
+now or makes a quota unreachable. A cluster's turn for its next replica opens at the first total at
+which its share exceeds its replicas. The turn is due at the first total at which the share reaches
+one more replica. If Webster's sequence takes every turn between these two totals, up to the last
+total at which a taken turn is due, all quotas stay reachable, and the walk equals the sequence.
+"""
 
 from dataclasses import dataclass
 from typing import Final

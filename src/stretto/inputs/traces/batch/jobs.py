@@ -28,9 +28,9 @@ MAX_SIZE: Final = 10_000_000
 MAX_PODS: Final = 100_000
 """Maximum number of pods of a job, more than the largest gang that a cluster can start at once."""
 AMPLE_CPU_MILLI: Final = 10_000_000
-"""CPU of a node of which only the GPUs are known; it is never the limit."""
+"""CPU of a node with a known number of GPUs only; it is never the limit."""
 AMPLE_MEMORY_MIB: Final = 1 << 24
-"""Memory of a node of which only processors or GPUs are known; it is never the limit."""
+"""Memory of a node with known processors or GPUs only; it is never the limit."""
 GROUP_LABEL: Final = "stretto.dev/user-group"
 """Label of a pod: the user group of its trace."""
 TRACE_QUEUE_LABEL: Final = "stretto.dev/trace-queue"

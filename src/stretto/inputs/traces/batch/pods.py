@@ -8,7 +8,7 @@ from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs, gang_of, limit_of, shares_of
 
 VALUES: Final = ("user", "group", "queue", "partition")
-"""Values of a job by which jobs are selected."""
+"""Values of a job that can select jobs."""
 _SHOWN: Final = 8
 """Maximum number of values in a message."""
 

@@ -84,7 +84,7 @@ class ConstraintGroup(msgspec.Struct, frozen=True):
 
 
 class RoleConstraints(msgspec.Struct, frozen=True):
-    """Groups of which one must be met."""
+    """Groups; at least one of them must match."""
 
     #: The groups.
     groups: tuple[ConstraintGroup, ...] = ()

@@ -93,7 +93,7 @@ class TraceRunner:
             self._fleet.host.delete(POD_GROUP, [Deletion("default", name)])
 
     def _note_starts(self) -> None:
-        """Record the jobs of which all pods run, with the start of the last one."""
+        """Record the jobs whose pods all run, with the start of the last pod."""
         read = [self._read(name, member) for name, member in self._fleet.members.items()]
         if not any(read):
             return

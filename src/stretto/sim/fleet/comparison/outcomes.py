@@ -36,7 +36,7 @@ class JobOutcome(msgspec.Struct, frozen=True):
 
     #: Jobs that arrived.
     arrived: int
-    #: Jobs of which all pods ran at the same time.
+    #: Number of jobs whose pods all ran at the same time.
     started: int
     #: Jobs that ended.
     ended: int
@@ -99,7 +99,7 @@ class FleetObserver:
         self._seen: dict[str, dict[str, ObservedPod]] = {}
 
     def look(self) -> None:
-        """Take a sample, unless the present moment has one."""
+        """Take a sample, unless there is one at the present time."""
         second = round(self._fleet.clock.monotonic() - self._start, 3)
         if self.samples and self.samples[-1].second == second:
             return

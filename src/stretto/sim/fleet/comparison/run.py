@@ -29,7 +29,7 @@ _RETRIES: Final = 200
 _REST: Final = 60.0
 """Seconds of the run after the last arrival of jobs without an end."""
 _LONGEST: Final = 2.0
-"""Multiple of a trace's span after which waiting jobs are given up."""
+"""Maximum length of the run, as a multiple of the span of a trace."""
 
 
 @dataclass(frozen=True, slots=True)

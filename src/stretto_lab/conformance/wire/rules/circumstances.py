@@ -74,10 +74,10 @@ def _unready(found: Difference) -> bool:
 
 
 def _capacity_in_use(found: Difference) -> bool:
-    """True for a placement by free capacity, which other recorded scenarios used meanwhile.
+    """True for a placement by free capacity that other recorded scenarios used at the time.
 
-    If capacity selects clusters, their number must be the recorded one; if it weighs them, each
-    share must be near the recorded one. The total must be equal in any case.
+    The totals must be equal. If capacity chooses the clusters, their number must be the recorded
+    number. If capacity weighs the clusters, every share must be near the recorded share.
     """
     if found.part != "federated" or not _same_but_placement(found):
         return False
