@@ -51,8 +51,8 @@ _KINDS = (
 class StoreMember:
     """A member that is a store and answers at once; it is its own connection."""
 
-    def __init__(self, clock: ManualClock, number: int) -> None:
-        self.store: Store = MemoryStore(clock, Rng(number), HISTORY)
+    def __init__(self, clock: ManualClock, number: int, store: Store | None = None) -> None:
+        self.store: Store = store or MemoryStore(clock, Rng(number), HISTORY)
 
     def probe(self) -> Future[MemberProbe]:
         """It is healthy and serves two kinds."""
@@ -88,9 +88,9 @@ class WholeFleet:
         self.clock = ManualClock(1_000_000.0)
         self.host = MemoryStore(self.clock, Rng(0), HISTORY)
         self.names = [f"c{at:04}" for at in range(clusters)]
-        members = {name: StoreMember(self.clock, at) for at, name in enumerate(self.names, 1)}
+        self.members = {name: StoreMember(self.clock, at) for at, name in enumerate(self.names, 1)}
         settings = FederationSettings(health_period=1e6, health_threshold=0.0)
-        self.federation = Federation(self.host, self.clock, settings, StoreConnector(members))
+        self.federation = Federation(self.host, self.clock, settings, StoreConnector(self.members))
         used = {"deployments.apps", "namespaces"}
         configs = [each for each in default_types() if each["metadata"]["name"] in used]
         self.create(FEDERATED_TYPE_CONFIG.kind, configs)

@@ -1,12 +1,13 @@
 """Share of a federation's work for one process: some controllers, and a shard of objects."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from zlib import crc32
 
 from stretto.reconcile.cache import Change
-from stretto.reconcile.reconciler import Later, Reconciler
+from stretto.reconcile.reconciler import Later, Reconciler, Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,13 @@ class ShardedController:
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The keys of the shard that a change affects."""
         for key in self._inner.affected(change):
-            if self._owns(key.key if isinstance(key, Later) else key):
+            if isinstance(key, Sweep):
+                yield Sweep(key.name, partial(self._own, key))
+            elif self._owns(key.key if isinstance(key, Later) else key):
                 yield key
+
+    def _own(self, sweep: Sweep) -> Iterator[Hashable]:
+        return filter(self._owns, sweep.keys())
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Reconcile one key."""

@@ -7,7 +7,8 @@ exponential back-off.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,7 +17,7 @@ from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError, WentBackError
 from stretto.reconcile.cache import Change, DecodedForms, StoreCache
 from stretto.reconcile.queue import DelayQueue
-from stretto.reconcile.reconciler import Later, Reconciler, RetryError
+from stretto.reconcile.reconciler import Later, Reconciler, RetryError, Sweep
 from stretto.stores.later_lists import NotListedError
 from stretto.stores.store import Store
 
@@ -176,17 +177,25 @@ class ReconcileLoop:
             self.make_due(*self._posted.popleft())
         while self._changes:
             changes, self._changes[:] = tuple(self._changes), ()
+            sweeps: dict[tuple[int, str], tuple[Sweep, Change]] = {}
             for change in changes:
-                for controller, queue in zip(self._controllers, self._queues, strict=True):
-                    self._offer(change, controller, queue, now)
+                for index, controller in enumerate(self._controllers):
+                    affected = partial(controller.affected, change)
+                    for sweep in self._offer(index, affected, change, now):
+                        sweeps[index, sweep.name] = sweep, change
+            for (index, _), (sweep, change) in sweeps.items():
+                self._offer(index, sweep.keys, change, now)
 
     def _offer(
-        self, change: Change, controller: Reconciler, queue: DelayQueue[Hashable], now: float
-    ) -> None:
-        """Make affected keys due; a malformed object must not stop other objects."""
+        self, index: int, keys: Callable[[], Iterable[Hashable]], change: Change, now: float
+    ) -> Sequence[Sweep]:
+        """Make affected keys due; return the sweeps. A malformed object must not stop others."""
+        queue, sweeps = self._queues[index], list[Sweep]()
         try:
-            for key in controller.affected(change):
-                if isinstance(key, Later):
+            for key in keys():
+                if isinstance(key, Sweep):
+                    sweeps.append(key)
+                elif isinstance(key, Later):
                     queue.add(key.key, now + key.delay)
                 else:
                     queue.add(key, now)
@@ -194,7 +203,8 @@ class ReconcileLoop:
             raise  # the change would be lost: the caller starts with fresh lists
         except Exception:  # noqa: BLE001
             place = f"{change.kind.kind} {'/'.join(change.object.name)} of {change.source}"
-            _LOG.exception("%s: %s is ignored", controller.name, place)
+            _LOG.exception("%s: %s is ignored", self._controllers[index].name, place)
+        return sweeps
 
     def _poll(self, name: str, cache: StoreCache, now: float) -> None:
         """Read one store; after an error or no answer, the store is skipped for a while.

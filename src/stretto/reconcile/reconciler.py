@@ -1,6 +1,6 @@
 """The contract of a controller, and the results of a reconciliation."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -31,6 +31,19 @@ class Later(msgspec.Struct, frozen=True):
     delay: float
 
 
+class Sweep(msgspec.Struct, frozen=True):
+    """Many keys that one change makes due, such as those of all objects.
+
+    They are enumerated once for all changes that are read together: a controller that starts reads
+    every object and every cluster, and each cluster concerns every object.
+    """
+
+    #: Name of the group of keys within its controller.
+    name: str
+    #: Enumerates the keys.
+    keys: Callable[[], Iterable[Hashable]]
+
+
 class Reconciler(Protocol):
     """Controller that brings objects to their desired state, one key at a time.
 
@@ -44,7 +57,10 @@ class Reconciler(Protocol):
         ...
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """Return the keys that a change makes due; a ``Later`` makes its key due after a delay."""
+        """Return the keys that a change makes due.
+
+        A ``Later`` makes its key due after a delay. A ``Sweep`` stands for many keys.
+        """
         ...
 
     def reconcile(self, key: Hashable, now: float) -> float | None:

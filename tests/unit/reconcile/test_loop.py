@@ -11,7 +11,7 @@ from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import Change
 from stretto.reconcile.loop import ReconcileLoop, RetryDelays
-from stretto.reconcile.reconciler import RetryError
+from stretto.reconcile.reconciler import RetryError, Sweep
 from stretto.stores.embedded.memory import MemoryStore
 
 
@@ -168,3 +168,39 @@ def test_an_object_that_a_controller_does_not_understand_stops_no_other() -> Non
     world.store.create(CONFIG_MAP, [json.dumps(body).encode()])
     world.loop.step()
     assert (len(recorder.times), len(narrow.times)) == (2, 1)
+
+
+class Sweeper(Recorder):
+    """Every change makes the same many keys due."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enumerated = 0
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        yield Sweep("all", self._all)
+
+    def _all(self) -> Iterable[Hashable]:
+        self.enumerated += 1
+        return range(3)
+
+
+def test_a_sweep_enumerates_its_keys_once_for_all_changes_that_are_read_together() -> None:
+    sweeper = Sweeper()
+    world = World(sweeper)
+    for number in range(50):
+        world.create(f"conf-{number}")
+    world.run(1.0)
+    assert (sweeper.enumerated, len(sweeper.times)) == (1, 3)
+
+
+def test_a_sweep_that_fails_stops_no_other_controller() -> None:
+    class Broken(Sweeper):
+        def _all(self) -> Iterable[Hashable]:
+            raise KeyError("malformed")
+
+    world, other = World(Broken()), Recorder()
+    world.loop.add_controllers([other])
+    world.create("conf")
+    world.run(1.0)
+    assert len(other.times) == 1

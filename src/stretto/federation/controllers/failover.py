@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from stretto.federation import names
-from stretto.federation.controllers.keys import FEDERATED, FederatedItem, everything, find, key_of
+from stretto.federation.controllers.keys import FEDERATED, FederatedItem, find, key_of, sweep
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending
 from stretto.federation.objects.current import current_replicas
@@ -52,7 +52,7 @@ class FailoverController:
         if change.kind.kind in FEDERATED and change.new is not None:
             yield from key_of(self._fleet, change.object)
         elif change.kind.kind == "FederatedCluster" and _turned(change):
-            yield from (item.key for item in everything(self._fleet))
+            yield sweep(self._fleet)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Move one object off lost clusters, or back."""

@@ -14,6 +14,7 @@ from stretto.federation.objects.naming import federated_name
 from stretto.federation.objects.pending import has_turn, pending
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.reconciler import Sweep
 
 FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
 """The kinds of federated objects."""
@@ -128,6 +129,17 @@ def everything(fleet: ClusterFleet) -> Iterator[FederatedItem]:
     """Every federated object."""
     for type_ in fleet.types:
         yield from of_type(fleet, type_)
+
+
+def sweep(fleet: ClusterFleet, namespace: str = "") -> Sweep:
+    """The keys of all federated objects, or of those of a namespace, for many changes at once."""
+
+    def keys() -> Iterator[FederatedKey]:
+        for item in everything(fleet):
+            if namespace in ("", item.federated.record.namespace):
+                yield item.key
+
+    return Sweep(f"everything in {namespace}", keys)
 
 
 def of_type(fleet: ClusterFleet, type_: FederatedType) -> Iterator[FederatedItem]:

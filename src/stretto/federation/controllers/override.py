@@ -1,10 +1,11 @@
 """Computes the overrides of each cluster from override policies."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
+    FederatedKey,
     everything,
     find_for_turn,
     key_of,
@@ -17,6 +18,7 @@ from stretto.federation.objects import pending
 from stretto.federation.problems import ObjectProblemError
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change
+from stretto.reconcile.reconciler import Sweep
 
 
 class OverrideController:
@@ -40,9 +42,13 @@ class OverrideController:
         elif label := OVERRIDE_LABELS.get(kind):
             yield from labelled(self._fleet, label, change.object.record.name)
         elif kind == "FederatedCluster":
-            for item in everything(self._fleet):
-                if any(label in item.federated.labels for label in OVERRIDE_LABELS.values()):
-                    yield item.key
+            yield Sweep("overridden", self._overridden)
+
+    def _overridden(self) -> Iterator[FederatedKey]:
+        """Keys of the objects whose labels name an override policy."""
+        for item in everything(self._fleet):
+            if any(label in item.federated.labels for label in OVERRIDE_LABELS.values()):
+                yield item.key
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Compute the overrides of one object."""

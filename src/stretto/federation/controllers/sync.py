@@ -9,10 +9,10 @@ from stretto.federation.controllers.keys import (
     FEDERATED,
     FederatedItem,
     FederatedKey,
-    everything,
     find,
     key_of,
     key_of_member,
+    sweep,
 )
 from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
@@ -59,7 +59,7 @@ class SyncController:
         elif change.kind.kind in FEDERATED:
             yield from key_of(self._fleet, change.object)
         elif change.kind.kind == "FederatedCluster" and _matters(change):
-            yield from (item.key for item in everything(self._fleet))
+            yield sweep(self._fleet)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Propagate one object to all its members."""

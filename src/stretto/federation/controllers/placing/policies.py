@@ -1,12 +1,12 @@
 """The propagation policy of a federated object."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 from stretto.api.kinds.federation import CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY
 from stretto.base.errors import InputError
 from stretto.federation import names
-from stretto.federation.controllers.keys import FederatedKey, everything, labelled
+from stretto.federation.controllers.keys import labelled, sweep
 from stretto.federation.controllers.placing.applied import (
     AppliedPolicy,
     PolicyContent,
@@ -38,7 +38,7 @@ class PolicyFinder:
         }
         self._contents = PolicyContents(fleet)
 
-    def affected(self, change: Change) -> Iterable[FederatedKey]:
+    def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated objects that a change of a policy concerns."""
         label = POLICY_LABELS.get(change.kind.kind)
         if label is None:
@@ -47,10 +47,7 @@ class PolicyFinder:
             self._contents.forget(change.object)
         yield from labelled(self._fleet, label, change.object.record.name)
         if any(_selects(each) for each in (change.old, change.new) if each is not None):
-            namespace = change.object.record.namespace
-            for item in everything(self._fleet):
-                if namespace in ("", item.federated.record.namespace):
-                    yield item.key
+            yield sweep(self._fleet, change.object.record.namespace)
 
     def policy_of(self, federated: StoredObject) -> AppliedPolicy:
         """The policy that the labels of an object name, or else one that selects the object.

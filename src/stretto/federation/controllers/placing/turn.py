@@ -1,12 +1,11 @@
 """One turn of the scheduler over a federated object."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from stretto.base.clock import Clock
 from stretto.federation.controllers.keys import (
     FederatedItem,
-    FederatedKey,
     scheduler_waits,
     waiting,
 )
@@ -53,7 +52,7 @@ class TurnTaker:
             self._profiles, self.supply, keeps_last=fleet.settings.keeps_last_placement
         )
 
-    def affected(self, change: Change) -> Iterable[FederatedKey]:
+    def affected(self, change: Change) -> Iterable[Hashable]:
         """Keys of the objects that a change of a policy, a profile or a webhook concerns.
 
         A profile and a webhook concern the objects that have not been scheduled yet.

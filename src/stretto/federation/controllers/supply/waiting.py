@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
-from stretto.federation.controllers.keys import everything
+from stretto.federation.controllers.keys import sweep
 from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.reconcile.cache import Change, StoredObject
 
@@ -53,7 +53,7 @@ class WaitingObjects:
         """
         old, new = change.old, change.new
         if _read(old) != _read(new):
-            yield from (item.key for item in everything(self._fleet))
+            yield sweep(self._fleet)
         elif old is not None and new is not None and _health(old) == _health(new):
             name = change.object.record.name
             yield from (*self._keys.get(name, ()), *self._anywhere)
