@@ -1,4 +1,5 @@
 """Capacity of a node, a workload or a cell, from requests and measured use.
 
-Here belong pure models and controllers: values in, values out. Stores, clocks and I/O do not.
+This folder contains pure models and controllers that map values to values, without stores, clocks
+and I/O.
 """

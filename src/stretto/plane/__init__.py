@@ -1,4 +1,6 @@
-"""The composition root: the parts of a scheduler joined over one store, and the order of a step.
+"""The composition root.
 
-Only this folder joins the parts. It decides nothing about scheduling.
+Connects the parts of a scheduler over one store, and defines the order of a step.
+
+Only this folder connects the parts. It makes no scheduling decisions.
 """

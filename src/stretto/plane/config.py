@@ -1,4 +1,4 @@
-"""What a plane is built from, and what it reports about each step."""
+"""The configuration of a plane, and its report about each step."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -19,50 +19,50 @@ from stretto.state.work.evictions import EvictionNews
 
 
 class PlaneConfig(msgspec.Struct, frozen=True):
-    """What a plane is built from."""
+    """Configuration of a plane."""
 
     #: The rules, the tie rule, the conflict modes and the delays.
     profile: Profile
     #: Number of scheduler shards.
     shards: int = 1
-    #: How the cluster is modelled.
+    #: Configuration of the cluster state.
     cluster: ClusterConfig = ClusterConfig()
-    #: Queues and how units form; ``None`` takes the profile's retry and gang settings.
+    #: Queues and unit formation; ``None`` for the profile's retry and gang settings.
     dispatcher: DispatcherConfig | None = None
-    #: Seed of every draw that the plane makes.
+    #: Seed of all random numbers of the plane.
     seed: int = 0
     #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
     tier: str = "auto"
-    #: Pods that a shard places in one cycle.
+    #: Number of pods that a shard places in one cycle.
     batch: int = BATCH
-    #: Whether shards try their own nodes first.
+    #: True if shards try their own nodes first.
     partition: bool = True
     #: PodGroups of other schedulers that the store has: keys of ``workload_groups.FORMS``.
     group_forms: tuple[Kind, ...] = ()
     #: Seconds between comparisons with a fresh list; infinity for a store that loses no events.
     compare_every: float = float("inf")
-    #: Which conditions, events and statuses are written; ``None`` writes none.
+    #: Settings of conditions, events and statuses; ``None`` writes none.
     report: ReportConfig | None = None
 
 
 class Step(NamedTuple):
-    """What one step did, for observers."""
+    """Result of one step, for observers."""
 
     #: Clock time of the step, in seconds.
     now: float
     #: The plans of the shards.
     plans: Sequence[Plan]
-    #: The binder's answers, one verdict per plan.
+    #: Verdicts of the binder, one per plan.
     verdicts: Sequence[Verdict]
-    #: Claims that the store refused, or that a read-back found void.
+    #: Claims that the store refused or that a read-back found void.
     refusals: Refusals
-    #: Units that failed for good, with the reason.
+    #: Units that failed permanently, with the reason.
     failed: Sequence[UnitFailure]
     #: Evictions that were started or cancelled.
     evictions: EvictionNews = EvictionNews()
 
 
 Observer = Callable[[Step], None]
-"""Called after each step that did something."""
+"""Called after each step with an effect."""
 Witness = Callable[[ClusterChanges, float], None]
 """Called with each batch of changes and its clock time, before the batch is cleared."""

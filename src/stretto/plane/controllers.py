@@ -1,4 +1,4 @@
-"""The controllers of a plane: what looks after nodes and placed pods, besides scheduling."""
+"""The controllers of a plane for nodes and placed pods, in addition to scheduling."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -28,39 +28,39 @@ from stretto.stores.store import Store
 
 
 class TimedPart(Protocol):
-    """A part that acts at times of its own."""
+    """A part that acts at certain times."""
 
     def step(self, now: float) -> object:
-        """Act if it is due at a clock time; the result is not used."""
+        """Act if it is due at a clock time; the result is ignored."""
         ...
 
     def next_due(self) -> float:
-        """Clock time at which it has work although no event comes."""
+        """Clock time of its next work without an event."""
         ...
 
 
 class ControllerSources(NamedTuple):
-    """What controllers read and write."""
+    """Inputs of controllers."""
 
-    #: What the plane is built from.
+    #: Configuration of the plane.
     config: PlaneConfig
     #: The cluster state.
     cluster: Cluster
     #: Every unit.
     units: Units
-    #: What is left of the disruption budgets.
+    #: Remaining disruptions of the budgets.
     budgets: BudgetLedger
-    #: The store that they write to.
+    #: Store to which they write.
     store: Store
-    #: The plane's clock.
+    #: Clock of the plane.
     clock: Clock
     #: Returns the receiver of eviction orders.
     evictor: EvictionOrdersOf
-    #: The usage of queues.
+    #: Returns the usage of queues.
     usage: UsageOf
-    #: Whether a rule protects a pod from evictions for another reason.
+    #: Predicate on a row: a rule protects the pod from evictions for reasons other than preemption.
     is_protected: Callable[[int], bool]
-    #: (class id, slot) to whether the node rules admit the class.
+    #: Predicate (class id, slot): the node rules admit the class to the slot.
     eligible: Callable[[int, int], bool]
 
 
@@ -71,7 +71,7 @@ class Unloading:
         self, rescheduler: Rescheduler, planner: HotNodes, rules: HotNodeRules | None
     ) -> None:
         """Execute the moves of a planner."""
-        #: The moves of the last round that had some.
+        #: Moves of the last round with moves.
         self.latest: tuple[Move, ...] = ()
         self._rescheduler = rescheduler
         self._planner = planner
@@ -94,9 +94,9 @@ class PlaneControllers:
     """The controllers of one plane."""
 
     def __init__(self, sources: ControllerSources, parts: frozenset[Part]) -> None:
-        """Build them; those of parts that the plane leaves to another process never act."""
+        """Build the controllers; controllers of parts that another process runs never act."""
         profile, clock, cluster = sources.config.profile, sources.clock, sources.cluster
-        #: Ends reservations that are out of time.
+        #: Ends expired reservations.
         self.reservations = Reservations(cluster, sources.store)
         #: Moves pods so that whole GPUs or nodes become free.
         self.rescheduler = _rescheduler(sources, parts)
@@ -112,7 +112,7 @@ class PlaneControllers:
         )
         writes = sources.config.report is not None and Part.STATUSES in parts
         events = NodeEvents(cluster, sources.store if writes else None, clock)
-        #: Chooses how often nodes promise their resources.
+        #: Chooses the overcommit ratios of nodes.
         self.ratios = NodeRatios(cluster, profile.capacity.overcommit, clock.now, events.warn)
         rules = profile.capacity.hot_nodes if Part.RESCHEDULER in parts else None
         #: Moves pods from hot nodes.
@@ -122,7 +122,7 @@ class PlaneControllers:
             *(() if profile.capacity.overcommit is None else (self.ratios,)),
             *(() if profile.capacity.reclaim is None else (degradation,)),
         )
-        #: Those that the profile configures, in the order of their steps.
+        #: Controllers that the profile configures, in the order of their steps.
         self.timed: tuple[TimedPart, ...] = (
             *self._of_nodes,
             self.reservations,
@@ -132,7 +132,7 @@ class PlaneControllers:
         )
 
     def look(self, now: float) -> None:
-        """Bring what depends on nodes up to date, and write nothing to the store."""
+        """Update the data that depends on nodes, without writes to the store."""
         for part in self._of_nodes:
             part.step(now)
 

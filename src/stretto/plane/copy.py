@@ -1,7 +1,7 @@
 """A plane over an in-memory copy of a state, in virtual time: what-if trials without side effects.
 
-A state is what a store held, with the profile it was scheduled by. ``plan``, ``explain`` and
-capacity trials use such copies; ``sim.history`` obtains the states.
+A state is the content of a store and the profile of its scheduler. ``plan``, ``explain`` and
+capacity trials use such copies; ``sim.history`` provides the states.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ class SchedulingRules(NamedTuple):
     source: ProfileSource
     #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
     tier: str = "auto"
-    #: Whether conditions and events of pending pods are written to the store.
+    #: True if conditions and events of pending pods are written to the store.
     events: bool = False
     #: Files with rules that the profile may name.
     plugins: tuple[Path, ...] = ()
@@ -52,13 +52,13 @@ class SchedulingRules(NamedTuple):
 class PlaneSettings(NamedTuple):
     """Settings of a plane apart from its rules."""
 
-    #: Scheduler shards.
+    #: Number of scheduler shards.
     shards: int = 1
-    #: Seed of every draw of the plane.
+    #: Seed of all random numbers of the plane.
     seed: int = 0
     #: Values of a pod's ``schedulerName`` that it schedules, in addition to its profile's.
     scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
-    #: Whether the use of queues is counted even if no policy needs it.
+    #: True if the use of queues is counted even if no policy needs it.
     counts_use: bool = False
     #: PodGroups of other schedulers that its store has: keys of ``workload_groups.FORMS``.
     group_forms: tuple[Kind, ...] = ()
@@ -71,7 +71,7 @@ def build_plane(
     store: Store,
     clock: Clock,
 ) -> Plane:
-    """A plane over a store, from named rules and Queue objects."""
+    """Build a plane over a store, from named rules and Queue objects."""
     profile: Profile = load_profile(rules.source, known_rules(rules.plugins))
     dispatcher = dispatcher_config(profile).having(map(queue_config, queues))
     if settings.counts_use:
@@ -90,7 +90,7 @@ def build_plane(
 
 
 class StoreState(NamedTuple):
-    """The objects of a store, and the rules they were scheduled by."""
+    """The objects of a store, and the rules with which they were scheduled."""
 
     #: Origin for display, such as ``run 2024...-quickstart``.
     title: str
@@ -98,13 +98,13 @@ class StoreState(NamedTuple):
     records: list[Record]
     #: Source of its profile.
     profile: ProfileSource = "default"
-    #: Shards and seed of its plane.
+    #: Number of shards, and seed of the plane.
     settings: PlaneSettings = PlaneSettings()
     #: Wall time of the state in seconds; ``None`` if unknown.
     at: float | None = None
 
     def counting_use(self) -> "StoreState":
-        """The same state; a plane over it counts the use of every queue."""
+        """Return the same state; a plane over it counts the use of every queue."""
         return self._replace(settings=self.settings._replace(counts_use=True))
 
 
@@ -112,7 +112,7 @@ class PlaneCopy:
     """A plane over a copy of a state, in virtual time."""
 
     def __init__(self, state: StoreState, rules: SchedulingRules | None = None) -> None:
-        """Copy a state; nothing is scheduled yet.
+        """Copy a state; no pod is scheduled yet.
 
         Args:
             state: the objects to copy.
@@ -122,7 +122,7 @@ class PlaneCopy:
         self.state = state
         #: Virtual time.
         self.clock = ManualClock()
-        #: The in-memory copy.
+        #: In-memory copy of the store.
         self.store = MemoryStore(self.clock, Rng(state.settings.seed).child("copy"))
         self.store.seed(state.records)
         queues = [decode_as(Queue, each.body) for each in state.records if each.kind == QUEUE]
@@ -137,7 +137,7 @@ class PlaneCopy:
         self.plane.look()
 
     def settle(self, longest_delay: float = _LONGEST_DELAY) -> None:
-        """Schedule until idle, including delays of up to this number of virtual seconds."""
+        """Schedule until idle, including delays of up to ``longest_delay`` virtual seconds."""
         end = self.clock.monotonic() + longest_delay
         self.plane.run_until_idle()
         while (due := self.plane.next_due()) <= end and self.clock.monotonic() < end:
@@ -147,7 +147,7 @@ class PlaneCopy:
     def drop_backoff(self) -> None:
         """Mark units in back-off as unschedulable: the delays belong to the trial, not the state.
 
-        Nothing can be scheduled on this copy afterwards.
+        No pod can be scheduled on this copy afterwards.
         """
         pods = self.plane.cluster.pods
         states = pods.state[: pods.length]
@@ -173,7 +173,7 @@ class PlaneCopy:
                 continue  # without a valid time, the group counts as created now
 
     def create(self, objects: Iterable[tuple[Kind, bytes]]) -> list[str]:
-        """Create objects in the copy; returns the messages of refused ones."""
+        """Create objects in the copy; returns the error messages of refused objects."""
         refused = []
         for kind, body in objects:
             (reply,) = self.store.create(kind, [body])

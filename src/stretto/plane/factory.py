@@ -37,9 +37,9 @@ from stretto.stores.store import Store
 
 @dataclass(frozen=True)
 class PartFactory:
-    """Makes parts over one cluster and one store."""
+    """Creates parts over one cluster and one store."""
 
-    #: What the plane is built from.
+    #: Configuration of the plane.
     config: PlaneConfig
     #: The cluster state.
     cluster: Cluster
@@ -47,22 +47,22 @@ class PartFactory:
     units: Units
     #: The compiled profile.
     engine: CompiledProfile
-    #: What is left of the disruption budgets.
+    #: Remaining disruptions of the budgets.
     budgets: BudgetLedger
-    #: The store that parts write to.
+    #: Store to which parts write.
     store: Store
-    #: The plane's clock.
+    #: Clock of the plane.
     clock: Clock
-    #: Where the fault simulator may stop a part.
+    #: Failpoint of the fault simulator.
     failpoint: Failpoint
-    #: The usage of queues; ``None`` if no queue is configured.
+    #: Returns the usage of queues; ``None`` if no queue is configured.
     usage: UsageOf
-    #: Whether the evictor evicts pods; otherwise another process does.
+    #: True if the evictor evicts pods; otherwise another process does.
     evicts: bool = True
 
     @cached_property
     def placers(self) -> PlacerFactory:
-        """Makes the runtimes of the loops."""
+        """Creates the runtimes of the loops."""
         return PlacerFactory(self.engine, self.config.tier, self.units)
 
     @cached_property
@@ -72,11 +72,11 @@ class PartFactory:
 
     @cached_property
     def rng(self) -> Rng:
-        """The plane's draws."""
+        """Random number generator of the plane."""
         return Rng(self.config.seed)
 
     def loop(self, number: int, sub_cluster: str) -> SchedulingLoop:
-        """A scheduling loop of a shard, for one sub-cluster or for every node."""
+        """Create a scheduling loop of a shard, for one sub-cluster or for every node."""
         path = ("loop", sub_cluster) if sub_cluster else ()
         runtime = self.placers.new(self.rng.child("shard", number, *path))
         preempting = None
@@ -90,7 +90,7 @@ class PartFactory:
         return SchedulingLoop(identity, runtime, pods, cures_of, helpers)
 
     def _candidates(self, runtime: Placer, identity: LoopId) -> HostCandidates | None:
-        """Further hosts of each claim, if claims try hosts."""
+        """Create the search for further hosts of each claim, if claims try hosts."""
         profile = self.config.profile
         if profile.conflicts is not ConflictMode.HOSTS or not isinstance(runtime, Runtime):
             return None
@@ -105,18 +105,21 @@ class PartFactory:
         return host_pool(self.cluster, ttl_s)
 
     def priority_terms(self) -> PriorityTerms:
-        """Which pods a preemptor may evict, with a balance of its own."""
+        """Create the terms of the pods that a preemptor may evict, with a balance of their own."""
         return PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
 
     def reclaim(self, is_spared: Callable[[int], bool]) -> ReclaimRehearsal:
-        """Finds victims for queues below their guarantee, without the pods that are spared."""
+        """Create the search for victims of reclaims.
+
+        Pods for which ``is_spared`` is true are excluded.
+        """
         placer = self.placers.new(self.rng.child("reclaim"))
         terms = ReclaimTerms(self.cluster, self.config.profile.preemption, is_spared)
         finder = self.placers.finder(placer, terms, self.budgets, self.clock)
         return ReclaimRehearsal(self.cluster, self.units, (placer, finder, terms), self.budgets)
 
     def starts(self) -> NodeStarts:
-        """The nodes over time, for backfill.
+        """Create the view of nodes over time, for backfill.
 
         kube-parity plans with the rules of the default profile; its own rules decide the start.
         """
@@ -127,7 +130,7 @@ class PartFactory:
         return NodeStarts(self.cluster, lambda: placers.by_class(rng.child("starts")))
 
     def binder(self) -> Binder:
-        """A binder; it adopts every claim that is assumed now."""
+        """Create a binder; it adopts every assumed claim."""
         profile, rules, volumes = self.config.profile, self.placers.law(), self.placers.volumes()
         if rules is not None:
             judge: ClaimJudge = ParityJudge(self.cluster, rules, profile.commit)
@@ -143,7 +146,7 @@ class PartFactory:
         return Binder(self.cluster, self.units, self.store, judge, options)
 
     def evictor(self) -> Evictor:
-        """An evictor; it adopts every eviction that is under way now."""
+        """Create an evictor; it adopts every eviction in progress."""
         terms = self.priority_terms()
         rules = self.placers.law()
         if rules is not None:

@@ -1,8 +1,8 @@
 """A plane whose nodes are also offered to frameworks: pods, gangs and offers share one ledger.
 
-The stage ``offers`` runs before the scheduler decides, and ``claims`` after the binder has. Before
-pods are evicted, for a guarantee or for a pod of higher priority, the offers that hold capacity
-there are rescinded, because an offer is not in use.
+The stage ``offers`` runs before the scheduler decides, and ``claims`` after the binder. Before pods
+are evicted, for a guarantee or for a pod of higher priority, the offers with capacity on these
+nodes are rescinded, because an offer is not in use.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ from stretto.stores.reflector import Reflector, ReflectorSettings, follow
 from stretto.stores.store import ListOptions, Store
 
 SELECTED: Final = ReflectorSettings(selection=ListOptions(labels=FRAMEWORK))
-"""The pods of tasks only."""
+"""Selection of the pods of tasks."""
 
 
 class OfferingPlane:
@@ -45,18 +45,18 @@ class OfferingPlane:
         """Build the plane; the store is not read before the first step.
 
         Args:
-            config: what the plane is built from.
+            config: configuration of the plane.
             store: the store of nodes, pods and queues.
             clock: the clock of the plane and of the master.
-            master: offers the nodes.
-            pods: how tasks become pods.
+            master: the master that offers the nodes.
+            pods: settings for the pods of tasks.
         """
         self._priority = pods.priority
         #: The plane.
         self.plane = Plane(config, store, clock, wiring=Wiring(stages=self._stages()))
         writes = PodWrites(store, pods.namespace)
         tasks = TaskPods(writes, master, pods, Rng(config.seed).child("updates"))
-        #: The nodes as agents.
+        #: Nodes as agents.
         self.nodes = OfferedNodes(
             master, self.plane.cluster, lambda: self.plane.dispatcher.reclaimer.usage, tasks
         )
@@ -74,7 +74,7 @@ class OfferingPlane:
         self.plane.close()
 
     def next_due(self) -> float:
-        """Clock time at which there is work although no event comes."""
+        """Clock time of the next work without an event."""
         return min(self.plane.next_due(), self.nodes.next_due)
 
     # ------------------------------------------------------------ stages
@@ -94,12 +94,15 @@ class OfferingPlane:
         return self.nodes.step(work.now)
 
     def _claim(self, plane: Plane, work: StepWork) -> None:
-        """Take what the step has bound out of the totals of agents."""
+        """Subtract the pods that the step has bound from the totals of agents."""
         del plane, work
         self.nodes.claim()
 
     def _bind(self, plane: Plane, work: StepWork) -> None:
-        """Commit the plans; one that would evict pods next to an offer is made again without it."""
+        """Commit the plans.
+
+        Remake a plan that would evict pods next to an offer without the offer.
+        """
         work.plans = [self._spared(plane, plan, work.now) for plan in work.plans]
         plane.bind(work)
         for plan in work.plans:
@@ -107,7 +110,7 @@ class OfferingPlane:
                 self._take_offers(plane, setback.rows)
 
     def _spared(self, plane: Plane, plan: Plan, now: float) -> Plan:
-        """The plan without its evictions, if offers on their nodes were rescinded instead."""
+        """Return the plan without its evictions if offers on the nodes were rescinded instead."""
         if not plan.preemptions:
             return plan
         waiting = [plan.units[each.claims] for each in plan.preemptions]
@@ -128,7 +131,7 @@ class OfferingPlane:
     def _take_offers(self, plane: Plane, rows: Iterable[int]) -> None:
         """Rescind offers for pods that fit on no node and have a higher priority than tasks.
 
-        For each pod it is the offers of one node that has enough with them.
+        For each pod, it rescinds the offers of one node that then has enough capacity.
         """
         pods = plane.cluster.pods
         for row in rows:
@@ -137,7 +140,7 @@ class OfferingPlane:
                 any(self.nodes.rescind([name]) for name in names)  # stops at the first
 
     def _nodes_with(self, plane: Plane, class_id: int) -> Iterator[str]:
-        """Nodes that a class may use and where it fits together with what is offered."""
+        """Allowed nodes on which a class fits if the offered capacity counts as free."""
         offers, pod = plane.cluster.offers, plane.cluster.classes[class_id]
         for slot in [slot for slot, _ in offers]:
             if offers.fits_without(slot, pod) and plane.engine.is_eligible(class_id, slot):
@@ -151,10 +154,10 @@ class OfferingPlane:
 
 
 class RescindFirst:
-    """A search for victims that rescinds offers before it looks at pods."""
+    """A search for victims that rescinds offers before it evicts pods."""
 
     def __init__(self, search: ReclaimSearch, nodes: OfferedNodes) -> None:
-        """Search with ``search`` among the pods."""
+        """Use ``search`` for the victims among the pods."""
         self._search = search
         self._nodes = nodes
 
@@ -175,5 +178,5 @@ class RescindFirst:
         return self._search.places(unit, right, ahead)
 
     def may_evict(self, unit: Unit, row: int, right: EvictionRight, now: float) -> bool:
-        """Whether a unit may evict a pod, wherever it runs."""
+        """Return whether a unit may evict a pod, on any node."""
         return self._search.may_evict(unit, row, right, now)

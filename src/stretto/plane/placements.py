@@ -1,4 +1,4 @@
-"""Placements on a copy of a state: which pending pods a scheduler places after changes."""
+"""Placements on a copy of a state: the pending pods that a scheduler places after changes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -29,12 +29,12 @@ class PlacementTrial:
         records: Callable[[], Iterable[Record]],
         scheduler_names: frozenset[str] = frozenset(),
     ) -> None:
-        """A scheduler of a configuration.
+        """Create a scheduler with a configuration.
 
         Args:
             config: rules of the scheduler; nothing is reported.
-            records: the state as it is now.
-            scheduler_names: values of ``schedulerName`` that it places besides its own.
+            records: returns the current state.
+            scheduler_names: further values of ``schedulerName`` that it places.
         """
         names = config.cluster.scheduler_names | scheduler_names
         cluster = msgspec.structs.replace(config.cluster, scheduler_names=names)
@@ -48,11 +48,11 @@ class PlacementTrial:
         nodes: Mapping[str, Mapping[str, Any]] = _NO_NODES,
         removed: Sequence[ObjectName] = (),
     ) -> dict[ObjectName, str]:
-        """The pending pods that are placed after changes, with their nodes.
+        """Pending pods that are placed after changes, with their nodes.
 
         Args:
             nodes: merge patches of nodes, by name.
-            removed: pods that are gone; those that are being deleted are gone too.
+            removed: removed pods; pods that are being deleted also count as removed.
         """
         clock = ManualClock()
         store = MemoryStore(clock, Rng(self._config.seed).child("trial"))
@@ -67,7 +67,7 @@ class PlacementTrial:
 
 
 def _ends(record: Record) -> bool:
-    """Whether a pod is being deleted: it counts as gone."""
+    """Return whether a pod is being deleted: then it counts as removed."""
     return record.kind == POD and bool(record.deleting)
 
 
@@ -76,5 +76,5 @@ def _is_pending(record: Record) -> bool:
 
 
 def scheduling_records(store: Store) -> list[Record]:
-    """All objects of a store by which a scheduler places pods."""
+    """All objects of a store that affect the placement of pods."""
     return [each for kind in scheduled_kinds() for each in store.list(kind).records]

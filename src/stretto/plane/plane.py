@@ -2,9 +2,9 @@
 
     store.watch → pump → cluster → dispatcher → shards → binder → store.bind
 
-``STEP`` lists the stages of a step in order. A role that runs only a part of the scheduler chooses
-its parts and its stages by a ``Wiring``. The same plane runs in real time, in virtual time and
-under the fault simulator: clock, randomness, store and failpoints are arguments.
+``STEP`` lists the stages of a step in order. A role that runs only a part of the scheduler selects
+its parts and stages with a ``Wiring``. The same plane runs in real time, in virtual time and under
+the fault simulator: clock, randomness, store and failpoints are arguments.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,34 +46,34 @@ from stretto.stores.store import Store
 class Stage(NamedTuple):
     """One stage of a step."""
 
-    #: Its name, for the diagram in ARCHITECTURE.md.
+    #: Name of the stage, for the diagram in ARCHITECTURE.md.
     name: str
-    #: Does the stage's work; true if it moved something, so that the next step runs at once.
+    #: Runs the stage; returns true if it changed something, so that the next step runs immediately.
     run: Callable[["Plane", StepWork], bool | None]
-    #: Whether it runs before the store is read, and also before the first list is complete.
+    #: True if it runs before the store is read, and also before the first list is complete.
     before_sync: bool = False
 
 
 class Wiring(NamedTuple):
-    """How the plane of a role differs from the scheduler in one process."""
+    """Differences between the plane of a role and the scheduler in one process."""
 
-    #: The optional parts that it has.
+    #: Optional parts of the plane.
     parts: frozenset[Part] = ALL_PARTS
-    #: The stages of its step; empty for ``STEP``.
+    #: Stages of a step; empty for ``STEP``.
     stages: tuple[Stage, ...] = ()
-    #: Whether it evicts pods itself.
+    #: True if it evicts pods itself.
     evicts: bool = True
-    #: Makes the loop of a shard for a sub-cluster; ``None`` for the plane's own.
+    #: Creates the loop of a shard for a sub-cluster; ``None`` for the plane's own loops.
     make_loop: Callable[["Plane", int, str], SchedulingLoop] | None = None
-    #: Adds the nodes that another process has planned to the work of a shard; ``None`` where the
-    #: plane itself plans.
+    #: Adds the nodes that another process has planned to the work of a shard; ``None`` if the plane
+    #: plans itself.
     add_planned: Callable[["Plane", Sequence[Dispatch]], Sequence[Dispatch]] | None = None
-    #: Clock times at which the role has work although no event comes.
+    #: Clock times of the role's work without an event.
     timers: tuple[Callable[[], float], ...] = ()
 
 
 WHOLE: Final = Wiring()
-"""Every part: the scheduler in one process."""
+"""Wiring of the scheduler in one process: every part."""
 
 
 class Plane:
@@ -88,11 +88,11 @@ class Plane:
         wiring: Wiring = WHOLE,
     ) -> None:
         """Build the parts; the store is not read before the first step."""
-        #: What the plane is built from.
+        #: Configuration of the plane.
         self.config = config
         #: The store that it reads and writes.
         self.store = store
-        #: Its clock.
+        #: Clock of the plane.
         self.clock = clock
         profile = config.profile
         for rule in profile.outside:
@@ -107,7 +107,7 @@ class Plane:
         self._failpoint = failpoint
         #: The stages of a step, in order.
         self.stages = wiring.stages or STEP
-        #: Clock time until which a step has no work without news from the store.
+        #: Clock time until which a step has no work without changes in the store.
         self._rest_until = float("-inf")
         self._begin_dispatching()
         self._begin_placing()
@@ -119,7 +119,7 @@ class Plane:
             self.add_shard()
 
     def _begin_dispatching(self) -> None:
-        """The pump and the dispatcher."""
+        """Create the pump and the dispatcher."""
         config, profile, store = self.config, self.config.profile, self.store
         #: Maps classes to sub-clusters; ``None`` without sub-clusters.
         self.sub_clusters = sub_clusters_of(profile, self.cluster)
@@ -138,13 +138,13 @@ class Plane:
         self._partitions = Partitions(self.dispatcher.shares)
 
     def _begin_placing(self) -> None:
-        """The binder, the evictor and what replaces them after a restart."""
-        #: What is left of the disruption budgets.
+        """Create the binder, the evictor, and the parts that a restart replaces."""
+        #: Remaining disruptions of the budgets.
         self.budgets = BudgetLedger(
             self.cluster,
             self.store.allowances if self.store.capabilities.counts_disruptions else None,
         )
-        #: Makes the parts that a restart replaces.
+        #: Creates the parts that a restart replaces.
         self.factory = PartFactory(
             config=self.config,
             cluster=self.cluster,
@@ -160,13 +160,13 @@ class Plane:
         self.dispatcher.sender.backfill.use(self.factory.starts())
         #: Checks plans and binds pods.
         self.binder = self.factory.binder()
-        #: Evicts pods, and holds their capacity for the claims that wait for it.
+        #: Evicts pods, and reserves their capacity for the claims that wait for it.
         self.evictor = self.factory.evictor()
         #: Finds victims for queues below their guarantee.
         self.reclaim_search = self.factory.reclaim(lambda _: False)
 
     def _begin_controllers(self) -> None:
-        """The controllers that look after nodes and placed pods."""
+        """Create the controllers for nodes and placed pods."""
         sources = ControllerSources(
             config=self.config,
             cluster=self.cluster,
@@ -179,9 +179,9 @@ class Plane:
             is_protected=self.is_protected,
             eligible=self.engine.is_eligible,
         )
-        #: All of them.
+        #: All controllers.
         self.controllers = PlaneControllers(sources, self._wiring.parts)
-        #: Ends reservations that are out of time.
+        #: Ends expired reservations.
         self.reservations = self.controllers.reservations
         #: Moves pods so that whole GPUs or nodes become free.
         self.rescheduler = self.controllers.rescheduler
@@ -189,16 +189,16 @@ class Plane:
         self.overcommit_eviction = self.controllers.overcommit_eviction
 
     def _begin_reports(self) -> None:
-        """Observers, and the parts that write events, conditions and statuses."""
-        #: Called after each step that did something.
+        """Create the observers, and the parts that write events, conditions and statuses."""
+        #: Called after each step with an effect.
         self.observers: list[Observer] = []
         #: Called with each batch of changes.
         self.witnesses: list[Witness] = [self.reservations.witness, self.rescheduler.witness]
-        #: The answers of all nodes to pending classes: for events, metrics and stories.
+        #: Verdicts of all nodes on pending classes: for events, metrics and stories.
         self.verdicts = ClassVerdicts(self.engine)
-        #: Writes conditions and events of pending pods; ``None`` when the plane reports nothing.
+        #: Writes conditions and events of pending pods; ``None`` if the plane reports nothing.
         self.reporter: Reporter | None = None
-        #: Writes statuses of Queues and PodGroups; ``None`` when the plane reports nothing.
+        #: Writes statuses of Queues and PodGroups; ``None`` if the plane reports nothing.
         self.statuses: StatusWriter | None = None
         report, parts = self.config.report, self._wiring.parts
         if report is None:
@@ -240,8 +240,8 @@ class Plane:
     def restart_binder(self, now: float) -> None:
         """Replace a dead binder; the new one reads back every assumed claim.
 
-        Plans in transit and unread verdicts are lost, so the dispatcher dispatches again everything
-        that the shards had.
+        Plans in transit and unread verdicts are lost, so the dispatcher dispatches all units of the
+        shards again.
         """
         self.wake()
         self.binder = self.factory.binder()
@@ -264,11 +264,11 @@ class Plane:
     # ------------------------------------------------------------ a step
 
     def step(self) -> bool:
-        """Run every stage once; False when nothing moved.
+        """Run every stage once; returns false if nothing changed.
 
-        After a step in which no stage acted, the next ones return at once until the store has news
-        or a part is due. Stores that answer later may have answers at any time, and roles have
-        sources of their own, so their planes never rest.
+        After a step in which no stage acted, the next steps return immediately until the store has
+        changes or a part is due. Asynchronous stores may have answers at any time, and roles have
+        further sources, so their planes run every step completely.
         """
         now = self.clock.monotonic()
         if now < self._rest_until and not self.pump.has_news(now):
@@ -287,11 +287,11 @@ class Plane:
         return moved or acted
 
     def wake(self) -> None:
-        """Run every stage in the next step, also when the plane rests: a part was changed."""
+        """Run every stage in the next step, even if nothing is due: a part was changed."""
         self._rest_until = float("-inf")
 
     def look(self) -> None:
-        """Read everything that the store has, and decide nothing."""
+        """Read all changes of the store without scheduling decisions."""
         now = self.clock.monotonic()
         while self.pump.poll(now):
             self._refuse_ratios()
@@ -299,7 +299,7 @@ class Plane:
             self.absorb(StepWork(now))
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
-        """Step until nothing moves at this instant; returns the number of steps."""
+        """Step until nothing changes at this instant; returns the number of steps."""
         self.wake()
         for steps in range(most_steps):
             if not self.step():
@@ -307,7 +307,7 @@ class Plane:
         return most_steps
 
     def next_due(self) -> float:
-        """Clock time at which there is work although no event comes."""
+        """Clock time of the next work without an event."""
         due = [writer.next_due() for writer in (self.reporter, self.statuses) if writer is not None]
         due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
         due += [self.evictor.next_due(), self.factory.refused.next_due()]
@@ -340,7 +340,7 @@ class Plane:
             part.step(work.now)
 
     def _refuse_ratios(self) -> None:
-        """State that configured ratios have no effect if the profile has no section for them."""
+        """Report that configured ratios have no effect if the profile has no section for them."""
         if self.cluster.overcommit_configs and self.config.profile.capacity.overcommit is None:
             self.controllers.ratios.refuse_configs()
 
@@ -454,11 +454,11 @@ class Plane:
             self.statuses.report(work.now, self.clock)
 
     def is_protected(self, row: int) -> bool:
-        """Whether a rule of the profile protects a pod from evictions for another reason."""
+        """Return whether a rule of the profile protects a pod from evictions for another reason."""
         return self.evictor.is_protected(row, self.clock.monotonic())
 
     def capacity(self, class_id: int) -> int:
-        """How many pods of a class fit at most, on the first shard's current snapshot."""
+        """Maximum number of pods of a class that fit on the first shard's current snapshot."""
         return self.shards[0].capacity(class_id)
 
 
@@ -480,18 +480,18 @@ STEP: Final[tuple[Stage, ...]] = (
 
 
 def with_stage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
-    """The stages with the one of the same name replaced."""
+    """Return the stages with the stage of the same name replaced."""
     return tuple(stage if each.name == stage.name else each for each in stages)
 
 
 def insert_after(stages: tuple[Stage, ...], name: str, stage: Stage) -> tuple[Stage, ...]:
-    """The stages with one more behind the one of this name."""
+    """Return the stages with one more stage after the stage with a name."""
     at = next(i for i, each in enumerate(stages) if each.name == name) + 1
     return (*stages[:at], stage, *stages[at:])
 
 
 def _shape(config: PlaneConfig) -> ClusterConfig:
-    """The model of the cluster that a configuration needs."""
+    """Configuration of the cluster state that a plane needs."""
     profile = config.profile
     names = config.cluster.scheduler_names.union(profile.scheduler_names)
     preemptible = names if profile.preemption.spares_others else None

@@ -19,7 +19,7 @@ _STEPS: Final = 16
 
 
 def load_kernels(config: PlaneConfig, clock: Clock) -> None:
-    """Load (or compile) the kernels of a plane by placing one pod in a store of its own."""
+    """Load (or compile) the kernels of a plane by placing one pod in a separate store."""
     store = MemoryStore(clock, Rng(config.seed))
     store.create(NODE, [_NODE])
     store.create(POD, [_POD % min(config.cluster.scheduler_names).encode()])

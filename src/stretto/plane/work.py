@@ -1,4 +1,4 @@
-"""What a role may leave out of its plane, and what the stages of one step pass on."""
+"""The optional parts of a plane, and the data that the stages of one step exchange."""
 
 from collections.abc import Sequence
 from enum import Enum, auto
@@ -23,21 +23,21 @@ class Part(Enum):
 
 
 ALL_PARTS: Final = frozenset(Part)
-"""What the scheduler in one process runs."""
+"""Parts of the scheduler in one process."""
 
 
 class StepWork(msgspec.Struct):
-    """What the stages of one step pass on."""
+    """Data that the stages of one step exchange."""
 
     #: Clock time of the step, in seconds.
     now: float
-    #: Claims that the store refused, or that a read-back found void.
+    #: Claims that the store refused or that a read-back found void.
     refusals: Refusals = []
     #: The plans of the shards.
     plans: list[Plan] = []
-    #: The binder's answers, one verdict per plan.
+    #: Verdicts of the binder, one per plan.
     verdicts: list[Verdict] = []
-    #: Units that failed for good.
+    #: Units that failed permanently.
     failed: Sequence[UnitFailure] = ()
     #: Evictions that were started or cancelled.
     evictions: EvictionNews = EvictionNews()

@@ -41,11 +41,11 @@ class AutoscalerCondition:
 
     #: ``AbleToScale``, ``ScalingActive`` or ``ScalingLimited``.
     type: str
-    #: Whether it holds.
+    #: True if the condition holds.
     holds: bool
-    #: A word that programs read.
+    #: Reason, for programs.
     reason: str
-    #: A sentence.
+    #: Message, for people.
     message: str
 
 
@@ -107,7 +107,7 @@ def not_rescaled(error: str) -> AutoscalerCondition:
 def merged(
     before: Iterable[Fields], new: Iterable[AutoscalerCondition], now: str
 ) -> list[dict[str, Any]]:
-    """Conditions with some of them replaced; a time changes with the status only."""
+    """Replace some conditions; a transition time changes only with the status."""
     found = {str(each.get("type")): dict(each) for each in before}
     for each in new:
         status = "True" if each.holds else "False"

@@ -22,10 +22,10 @@ COMPONENT: Final = "horizontal-pod-autoscaler"
 
 
 class AutoscalerController:
-    """From metrics of pods to the replicas of workloads."""
+    """Computes the replicas of workloads from the metrics of their pods."""
 
     def __init__(self, cache: StoreCache, clock: Clock, ports: AutoscalerPorts) -> None:
-        """For the autoscalers of a cluster.
+        """Reconcile the autoscalers of a cluster.
 
         Args:
             cache: caches of the cluster's store.
@@ -42,7 +42,7 @@ class AutoscalerController:
         self._histories: dict[Name, History] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The autoscaler, if its spec or its labels differ."""
+        """Return the autoscaler if its spec or its labels differ."""
         if change.source != self._cache.name or change.kind != HORIZONTAL_POD_AUTOSCALER:
             return
         old, new = change.old, change.new
@@ -50,10 +50,10 @@ class AutoscalerController:
             yield change.object.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Evaluate one autoscaler; seconds until the next evaluation.
+        """Evaluate one autoscaler; return the seconds until the next evaluation.
 
         Raises:
-            RetryError: a write was refused, or the metrics are not known yet.
+            RetryError: a write was refused, or there are no metrics yet.
         """
         assert isinstance(key, tuple)
         item = self._autoscalers.get(*key)
@@ -102,7 +102,7 @@ class AutoscalerController:
     def _rescale(
         self, item: StoredObject, spec: AutoscalerSpec, decision: ScalingDecision, replicas: int
     ) -> conditions.AutoscalerCondition:
-        """Write the replicas; the condition about that."""
+        """Write the replicas; return the condition about the result."""
         about = f"New size: {replicas}; reason: {decision.reason}"
         try:
             self._ports.scales.write(item.record.namespace, spec.scale_target_ref, replicas)
@@ -149,5 +149,5 @@ class AutoscalerController:
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two references name the same workload."""
+    """Return whether two references name the same workload."""
     return all(one.get(each) == other.get(each) for each in ("kind", "name"))

@@ -19,15 +19,15 @@ _BELOW: Final = "Current number of replicas below Spec.MinReplicas"
 
 @dataclass(frozen=True)
 class ScalingDecision:
-    """The outcome of one evaluation."""
+    """Result of one evaluation."""
 
-    #: Replicas from now on; ``None`` if none could be computed.
+    #: New number of replicas; ``None`` if none could be computed.
     replicas: int | None
-    #: Conditions that it changes.
+    #: Conditions that the evaluation changes.
     conditions: tuple[AutoscalerCondition, ...]
-    #: Why the replicas change; empty if they stay.
+    #: Reason why the replicas change; empty if they do not.
     reason: str = ""
-    #: Entries of the status, one for each metric.
+    #: Status entries, one for each metric.
     metrics: tuple[dict[str, Any], ...] = ()
     #: Events about failures.
     events: tuple[EventText, ...] = ()
@@ -40,7 +40,7 @@ def decide(
 
     Args:
         spec: its specification.
-        history: earlier recommendations and changes; it gets those of this evaluation.
+        history: earlier recommendations and changes; this evaluation adds its own.
         inputs: pods and metrics.
         now: monotonic seconds.
     """
@@ -72,7 +72,7 @@ def _reason(found: list[EvaluatedMetric], chosen: Choice, current: int) -> str:
 
 
 def _failed(found: list[EvaluatedMetric]) -> ScalingDecision:
-    """No replicas can be computed, or only fewer while a metric is missing."""
+    """Decision if no replicas can be computed, or only fewer while a metric is missing."""
     failed = [each for each in found if each.problem]
     text = f"invalid metrics ({len(failed)} invalid out of {len(found)}), first error is: "
     message = text + failed[0].problem if failed else "no metrics are stated"

@@ -30,15 +30,15 @@ PERIODS: Final = ReadinessPeriods()
 class ScalingInputs:
     """Values that all metrics of one evaluation share."""
 
-    #: The pods that the workload selects.
+    #: Pods that the workload selects.
     pods: Sequence[NamedPod]
-    #: The metrics of the pods of the namespace.
+    #: Metrics of the pods of the namespace.
     metrics: Sequence[PodMetrics]
-    #: Replicas of the workload.
+    #: Current number of replicas of the workload.
     replicas: int
-    #: Deviations that change nothing.
+    #: Deviations that do not change the replicas.
     tolerance: Tolerance
-    #: Seconds since the epoch.
+    #: Current time in seconds since the epoch.
     now: float
 
 
@@ -46,15 +46,15 @@ class ScalingInputs:
 class EvaluatedMetric:
     """Replicas that a metric requires."""
 
-    #: Its name in messages.
+    #: Name of the metric in messages.
     name: str
     #: Required replicas; ``None`` if they could not be computed.
     proposal: Proposal | None
-    #: Its entry in the status.
+    #: Status entry of the metric.
     status: Fields
-    #: Why it could not be computed; empty if it was.
+    #: Reason why the replicas could not be computed; empty if they were.
     problem: str = ""
-    #: The reason of its failure, as a condition states it.
+    #: Reason of the failure in a condition.
     failure: str = ""
 
 
@@ -65,7 +65,7 @@ def inputs_of(
     metrics: Sequence[PodMetrics],
     now: float,
 ) -> ScalingInputs:
-    """The inputs of an evaluation.
+    """Collect the inputs of an evaluation.
 
     Args:
         spec: the specification of the autoscaler.
@@ -81,7 +81,7 @@ def inputs_of(
 
 
 def evaluated(metric: AutoscalerMetric, inputs: ScalingInputs) -> EvaluatedMetric:
-    """Compute the replicas that a metric requires; a failure is a value."""
+    """Compute the replicas that a metric requires; a failure is a value, not an error."""
     resource = metric.resource or metric.container_resource
     failure = f"FailedGet{metric.type}Metric"
     if resource is None:
@@ -101,7 +101,7 @@ def evaluated(metric: AutoscalerMetric, inputs: ScalingInputs) -> EvaluatedMetri
 
 
 def _proposed(metric: ResourceMetric, inputs: ScalingInputs) -> Proposal:
-    """The replicas that bring a resource to its target.
+    """Return the replicas that bring a resource to its target.
 
     Raises:
         InputError: there are no values, or a container has no request.

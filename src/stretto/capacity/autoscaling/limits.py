@@ -16,7 +16,7 @@ from stretto.capacity.scaling.replicas import Tolerance
 
 
 def bounds_of(spec: AutoscalerSpec) -> Bounds:
-    """The bounds of the replicas and of their changes."""
+    """Bounds of the replicas and of their changes."""
     behavior = None
     if spec.behavior is not None:
         up, down = spec.behavior.scale_up, spec.behavior.scale_down
@@ -25,7 +25,7 @@ def bounds_of(spec: AutoscalerSpec) -> Bounds:
 
 
 def tolerance_of(spec: AutoscalerSpec) -> Tolerance:
-    """Deviations from the target that change nothing."""
+    """Deviations from the target that do not change the replicas."""
     plain, behavior = Tolerance(), spec.behavior
     if behavior is None:
         return plain

@@ -1,4 +1,4 @@
-"""The pods of a workload and their metrics, as the calculation reads them."""
+"""The pods of a workload and their metrics, as inputs of the calculation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ Fields = Mapping[str, Any]
 def samples(
     metrics: Iterable[PodMetrics], resource: str, container: str, now: float
 ) -> dict[str, MetricSample]:
-    """The use of a resource by pod, or that of one container of each; incomplete pods are left out.
+    """Use of a resource by pod, or use of one container of each pod; incomplete pods are skipped.
 
     Args:
         metrics: the metrics of some pods.
@@ -55,7 +55,7 @@ def scaled_pod(name: str, pod: StoredObject, now: float) -> ScaledPod:
 
 
 def request_of(pod: StoredObject, resource: str, container: str) -> int:
-    """The request of a pod, or of one container, in milli-units.
+    """Request of a pod, or of one container, in milli-units.
 
     Raises:
         InputError: a container has no request.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 USE_MARGIN: Final = 1.25
-"""Factor on measured use; load averages get no factor."""
+"""Factor on measured use; load averages have no factor."""
 UNKNOWN_CORES: Final = 4.0
 """Cores of a container without use and without request."""
 
@@ -20,14 +20,14 @@ class CpuContainer(NamedTuple):
     load_1m: float = 0.0
     #: Mean of runnable threads over five minutes.
     load_5m: float = 0.0
-    #: Whether the unused part of its request may be loaned.
+    #: True if the unused part of its request may be reclaimed.
     lends: bool = True
     #: Share of the container inside the region, by its assigned CPUs.
     share: float = 1.0
 
 
 def cpu_estimate(container: CpuContainer) -> float:
-    """Cores that a container is expected to need inside its region."""
+    """Number of cores that a container is expected to need inside its region."""
     need = max(USE_MARGIN * container.use, container.load_1m, container.load_5m)
     if not container.lends or need <= 0:
         need = container.request
@@ -40,13 +40,13 @@ def cpu_headroom(
     reserved_for_allocate: float = 0.0,
     reserved_for_reclaim: float = 0.0,
 ) -> float:
-    """Cores of a region that may be loaned.
+    """Number of cores of a region that may be reclaimed.
 
     Args:
         upper: cores of the region.
         containers: its shared and dedicated containers.
         reserved_for_allocate: cores kept free for containers that start.
-        reserved_for_reclaim: cores that reclaimed pods get in any case.
+        reserved_for_reclaim: minimum number of cores for reclaimed pods.
     """
     need = sum(map(cpu_estimate, containers)) + reserved_for_allocate
     return max(upper - need + reserved_for_reclaim, 0.0)

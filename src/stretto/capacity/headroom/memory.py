@@ -1,7 +1,7 @@
 """Memory headroom by estimate (Katalyst's policy ``canonical``).
 
-It lends the memory that shared, dedicated and system containers should not need, and a part of the
-memory that is free now or could be freed from caches.
+The headroom is the memory that shared, dedicated and system containers should not need, and a part
+of the memory that is free now or could be freed from caches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,25 +20,25 @@ from stretto.capacity.headroom.readings import (
 from stretto.capacity.model.profiles import CapacityProfile
 
 GIB: Final = 1 << 30
-"""Bytes."""
+"""Bytes per GiB."""
 USE_MARGIN: Final = 1.1
 """Factor on the measured memory of shared and dedicated containers."""
 UNKNOWN_BYTES: Final = 8.0 * GIB
 """Bytes of a container without use and without request."""
 SCALE: Final = 10_000
-"""The kernel's ``watermark_scale_factor`` counts in these fractions of memory."""
+"""Denominator of the kernel's ``watermark_scale_factor``."""
 
 
 class MemoryBuffer(msgspec.Struct, frozen=True):
-    """How much of the free memory and of the caches is loaned beyond the estimates."""
+    """Part of the free memory and of the caches that is reclaimed beyond the estimates."""
 
-    #: Share of free memory that is loaned.
+    #: Share of free memory that is reclaimed.
     free_ratio: float = 0.6
-    #: Cores per GiB above which caches may be loaned.
+    #: Cores per GiB above which caches may be reclaimed.
     least_cores_per_gib: float = 0.0
-    #: Cores per GiB below which caches may be loaned.
+    #: Cores per GiB below which caches may be reclaimed.
     most_cores_per_gib: float = 0.0
-    #: Bytes loaned in any case.
+    #: Bytes that are always reclaimed.
     static: float = 0.0
 
 
@@ -58,31 +58,31 @@ class MemorySystem(msgspec.Struct, frozen=True):
 
 
 class HeadroomLimits(msgspec.Struct, frozen=True):
-    """Bounds of a memory headroom, and the containers whose memory is loaned."""
+    """Bounds of a memory headroom, and the containers whose memory is reclaimed."""
 
-    #: Bytes that may be loaned at most.
+    #: Maximum number of bytes that may be reclaimed.
     upper: float
     #: Bytes kept free for containers that start.
     reserved: float = 0.0
     #: Share of caches that counts as free.
     cache_ratio: float = 0.0
-    #: Whether containers lend their unused memory.
+    #: True if unused memory of containers is reclaimed.
     lends: bool = True
-    #: Whether exclusive containers lend their NUMA nodes.
+    #: True if the NUMA nodes of exclusive containers are reclaimed, too.
     lends_exclusive: bool = True
 
     @property
     def bound(self) -> float:
-        """Bytes that remain after the reserve."""
+        """Number of bytes that remain after the reserve."""
         return self.upper - self.reserved
 
 
 class MemoryLoan(msgspec.Struct, frozen=True):
-    """Bytes that are loaned, and by which NUMA nodes."""
+    """Reclaimed bytes, and the NUMA nodes that provide them."""
 
-    #: Bytes.
+    #: Number of bytes.
     total: float
-    #: Bytes that each NUMA node could free.
+    #: Bytes by NUMA node.
     freeable: dict[int, float]
 
     def split(
@@ -90,7 +90,7 @@ class MemoryLoan(msgspec.Struct, frozen=True):
         numas: Sequence[NumaMemory],
         profile: CapacityProfile = CapacityProfile.STRETTO,
     ) -> dict[int, float]:
-        """Bytes loaned by each NUMA node, in proportion to the memory that it could free.
+        """Reclaimed bytes by NUMA node, in proportion to the memory that the node could free.
 
         If no NUMA node could free any memory, the split follows their sizes. ``KATALYST`` divides
         by zero instead.
@@ -112,7 +112,7 @@ def memory_headroom(
     limits: HeadroomLimits,
     buffer: MemoryBuffer | None,
 ) -> MemoryLoan:
-    """Bytes of a node that may be loaned, and their split over NUMA nodes.
+    """Reclaimable bytes of a node, and their split over NUMA nodes.
 
     The split is in proportion to the memory that each NUMA node could free.
 
@@ -121,10 +121,10 @@ def memory_headroom(
         numas: memory of each NUMA node.
         system: memory of the node.
         limits: bounds.
-        buffer: the loan beyond the estimates; ``None`` for none.
+        buffer: memory beyond the estimates; ``None`` for none.
 
     Raises:
-        HeadroomError: a container has no NUMA nodes where they are needed.
+        HeadroomError: a container has no NUMA nodes, although they are needed.
     """
     available = available_numas(containers, len(numas), limits.lends_exclusive)
     owned = [each for each in containers if each.level is not CoreLevel.RECLAIMED]
@@ -140,10 +140,10 @@ def memory_headroom(
 
 
 def memory_estimate(container: MemoryContainer, numas: Sequence[NumaMemory], lends: bool) -> float:
-    """Bytes that a container is expected to need.
+    """Number of bytes that a container is expected to need.
 
-    An exclusive container that does not lend needs its NUMA nodes whole; they are counted at the
-    main container of its pod.
+    An exclusive container whose NUMA nodes are not reclaimed needs all of their memory; it counts
+    for the main container of its pod.
     """
     if lends and not container.is_starting:
         is_system = container.level is CoreLevel.SYSTEM
@@ -162,7 +162,7 @@ def buffered_memory(
     cache_ratio: float,
     buffer: MemoryBuffer,
 ) -> float:
-    """Bytes that are loaned beyond the estimates.
+    """Number of bytes that are reclaimed beyond the estimates.
 
     Args:
         owned: containers that are not reclaimed.

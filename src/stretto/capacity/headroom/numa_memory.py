@@ -1,7 +1,7 @@
 """Memory headroom per NUMA node (Katalyst's policy ``numa_aware``).
 
-It lends the memory that NUMA nodes could free now, without a reserve for containers that use less
-than they request, multiplied by the ratio of requests to use of reclaimed containers.
+The headroom is the memory that NUMA nodes could free now, without a reserve for containers that use
+less than they request, multiplied by the ratio of requests to use of reclaimed containers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from stretto.capacity.headroom.readings import (
 from stretto.capacity.model.profiles import CapacityProfile
 
 UNBOUND = -1
-"""A binding that failed."""
+"""NUMA node number of a failed binding."""
 
 
 class NumaReserve(msgspec.Struct, frozen=True):
@@ -33,14 +33,14 @@ class NumaReserve(msgspec.Struct, frozen=True):
     request_ratio: float
     #: Share of caches that counts as free.
     cache_ratio: float
-    #: Whether exclusive containers lend their NUMA nodes.
+    #: True if the NUMA nodes of exclusive containers are reclaimed, too.
     lends_exclusive: bool = True
 
 
 class OversoldLimit(msgspec.Struct, frozen=True):
-    """Most memory that is loaned, by the limits of the reclaimed cgroups."""
+    """Upper bound of the headroom, from the limits of the reclaimed cgroups."""
 
-    #: Most headroom per byte of limit.
+    #: Maximum headroom per byte of limit.
     rate: float
     #: Limit of the cgroup of pods that are not bound to a NUMA node, in bytes.
     shared: float
@@ -64,7 +64,7 @@ def numa_memory_headroom(
     oversold: OversoldLimit | None = None,
     profile: CapacityProfile = CapacityProfile.STRETTO,
 ) -> dict[int, float]:
-    """Bytes that each NUMA node lends.
+    """Reclaimable bytes by NUMA node.
 
     Args:
         containers: all containers of the node.
@@ -74,7 +74,7 @@ def numa_memory_headroom(
         profile: ``KATALYST`` refuses a failed binding if there are bounds by cgroups.
 
     Raises:
-        HeadroomError: a container has no NUMA nodes where they are needed, or a binding failed.
+        HeadroomError: a container has no NUMA nodes, although they are needed, or a binding failed.
     """
     available = available_numas(containers, len(numas), reserve.lends_exclusive)
     reclaimed = [each for each in containers if each.level is CoreLevel.RECLAIMED]
@@ -100,7 +100,10 @@ def numa_memory_headroom(
 
 
 def _demand(containers: Iterable[MemoryContainer]) -> _Demand:
-    """Requests and use of containers with a request; without a reading, use equals the request."""
+    """Sum requests and use of containers with a request.
+
+    Without a reading, use equals the request.
+    """
     found = [each for each in containers if each.request]
     return _Demand(
         sum(each.request for each in found), sum(each.usage or each.request for each in found)
@@ -110,14 +113,14 @@ def _demand(containers: Iterable[MemoryContainer]) -> _Demand:
 def _loaned(
     whole: float, available: Sequence[NumaMemory], count: int, reserve: NumaReserve
 ) -> float:
-    """Freeable memory without the watermark and the share of the reserve."""
+    """Freeable memory minus the watermark and the share of the reserve."""
     size = sum(each.total for each in available)
     watermark = size * reserve.watermark_scale / SCALE
     return whole - watermark - reserve.reserved * len(available) / count
 
 
 def _kept(others: _Demand, placed: _Demand, request_ratio: float) -> float:
-    """Share of the memory in use that others may still claim."""
+    """Share of the memory in use that other containers may still claim."""
     used = others.usage + placed.usage
     if not used:
         return 0.0
@@ -137,7 +140,7 @@ def _bound_numas(reclaimed: Sequence[MemoryContainer], profile: CapacityProfile)
 def _within(
     shares: dict[int, float], available: Sequence[int], bound: set[int], oversold: OversoldLimit
 ) -> dict[int, float]:
-    """Shares within the limits of the cgroups."""
+    """Limit shares to the limits of the cgroups."""
     unbound = [number for number in available if number not in bound]
     limits = dict.fromkeys(unbound, oversold.shared / len(unbound) if unbound else 0.0)
     limits |= {number: oversold.bound[number] for number in bound}

@@ -10,7 +10,7 @@ Reclaimed = Mapping[str, int]
 
 
 class PublishedHeadroom(NamedTuple):
-    """Contents of a node report."""
+    """The published amounts of a node report."""
 
     #: Amounts of the node.
     node: Reclaimed
@@ -24,15 +24,15 @@ def publish(
     least: Reclaimed,
     profile: CapacityProfile = CapacityProfile.STRETTO,
 ) -> PublishedHeadroom:
-    """Set headrooms to zero in which a resource is not above its least amount.
+    """Set a headroom to zero if one of its resources does not exceed its minimum.
 
-    A pod needs all resources, so one that is exhausted makes the others useless. If a NUMA node
-    becomes zero, the node is the sum of its NUMA nodes.
+    A pod needs all resources, so an exhausted resource makes the others useless. If a NUMA node
+    becomes zero, the headroom of the node is the sum of its NUMA nodes.
 
     Args:
         node: headroom of the node.
         numas: headroom of each NUMA node.
-        least: amounts to ignore, by resource; a resource without one is never ignored.
+        least: minimum amounts, by resource; a resource without one is never ignored.
         profile: ``KATALYST`` keeps the NUMA nodes of a node that becomes zero.
     """
     small = [_is_small(each, least) for each in numas]

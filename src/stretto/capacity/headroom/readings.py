@@ -7,7 +7,7 @@ import msgspec
 
 
 class HeadroomError(ValueError):
-    """A headroom cannot be computed from these readings; the text names the container."""
+    """Error: a headroom cannot be computed from these readings; the message names the container."""
 
 
 class CoreLevel(Enum):
@@ -17,7 +17,7 @@ class CoreLevel(Enum):
     DEDICATED = "dedicated_cores"
     #: Cores of a pool.
     SHARED = "shared_cores"
-    #: Cores that others do not use.
+    #: Cores that other pods do not use.
     RECLAIMED = "reclaimed_cores"
     #: Agents of the node.
     SYSTEM = "system_cores"
@@ -28,7 +28,7 @@ class NumaMemory(msgspec.Struct, frozen=True):
 
     #: Free memory.
     free: float
-    #: Page cache that was not used lately.
+    #: Page cache that was not used recently.
     inactive_file: float
     #: Physical memory.
     total: float
@@ -39,7 +39,7 @@ class NumaMemory(msgspec.Struct, frozen=True):
 
 
 class MemoryContainer(msgspec.Struct, frozen=True):
-    """Memory of a container, in bytes; 0 where it was not measured."""
+    """Memory of a container, in bytes; 0 if it was not measured."""
 
     #: Pod and container, for messages.
     name: str
@@ -61,36 +61,36 @@ class MemoryContainer(msgspec.Struct, frozen=True):
     numa_memory: dict[int, float] = {}
     #: NUMA node to which the pod is bound; ``None`` for a pod that is not bound.
     bound_to: int | None = None
-    #: Whether it has its NUMA nodes for itself.
+    #: True if no other container may use its NUMA nodes.
     is_exclusive: bool = False
-    #: Whether it starts, so that its use is not representative.
+    #: True if it starts, so that its use is not representative.
     is_starting: bool = False
-    #: Whether the pod has it next to the main container.
+    #: True for a container next to the main container of the pod.
     is_sidecar: bool = False
 
     @property
     def used(self) -> float:
-        """Anonymous, cached and shared memory."""
+        """Sum of anonymous, cached and shared memory."""
         return self.rss + self.cache + self.shmem
 
     @property
     def owns_numas(self) -> bool:
-        """Whether NUMA nodes belong to it alone."""
+        """True if no other container may use its NUMA nodes."""
         return self.level is CoreLevel.DEDICATED and self.is_exclusive
 
 
 def available_numas(
     containers: Sequence[MemoryContainer], count: int, lends_exclusive: bool
 ) -> list[int]:
-    """NUMA nodes from which memory may be loaned.
+    """NUMA nodes whose memory may be reclaimed.
 
     Args:
         containers: all containers of the node.
         count: NUMA nodes of the machine.
-        lends_exclusive: whether exclusive containers lend; otherwise their NUMA nodes are left out.
+        lends_exclusive: true to include the NUMA nodes of exclusive containers.
 
     Raises:
-        HeadroomError: a container has no NUMA nodes, so that it is unknown which ones are left.
+        HeadroomError: a container has no NUMA nodes, so that the remaining NUMA nodes are unknown.
     """
     taken: set[int] = set()
     if not lends_exclusive:

@@ -1,4 +1,7 @@
-"""CPU headroom by utilisation: it grows while loaned cores idle and shrinks while they are busy."""
+"""CPU headroom by utilisation.
+
+It grows while reclaimed cores are idle and shrinks while they are busy.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,18 +13,18 @@ MILLI = 1000
 class UtilisationTargets(NamedTuple):
     """Bounds of a headroom by utilisation."""
 
-    #: Utilisation of loaned cores below which more is loaned.
+    #: Utilisation of reclaimed cores below which the headroom grows.
     target: float = 0.6
-    #: Utilisation above which less is loaned; 0 for no bound.
+    #: Utilisation above which the headroom shrinks; 0 for no bound.
     most: float = 0.0
-    #: Most headroom per core of supply.
+    #: Maximum headroom per core of supply.
     oversold_rate: float = 1.2
-    #: Most headroom in cores; 0 for no bound.
+    #: Maximum headroom in cores; 0 for no bound.
     capacity: float = 0.0
 
 
 def reclaimed_supply(core_use: Sequence[float], use: float, quota: float | None = None) -> float:
-    """Cores that reclaimed pods use or could use.
+    """Number of cores that reclaimed pods use or could use.
 
     Args:
         core_use: utilisation of each core, 0 to 1.
@@ -35,12 +38,12 @@ def reclaimed_supply(core_use: Sequence[float], use: float, quota: float | None 
 def utilisation_headroom(
     supply: float, use: float, last: float, targets: UtilisationTargets
 ) -> int:
-    """Milli-CPU to lend, truncated.
+    """Headroom in milli-CPU, truncated.
 
     Args:
         supply: cores that reclaimed pods use or could use.
         use: cores that they use.
-        last: cores loaned now.
+        last: current headroom in cores.
         targets: bounds.
     """
     if supply <= 0:

@@ -1,4 +1,4 @@
 """Decaying histograms of use, and the peaks and recommendations from them.
 
-Here belong distributions over time. Decisions about nodes do not.
+This folder contains distributions over time, but no decisions about nodes.
 """

@@ -1,8 +1,9 @@
 """A histogram of use in which old samples lose weight.
 
 Source: the Vertical Pod Autoscaler's ``util/histogram`` and ``util/decaying_histogram``. Buckets
-grow exponentially. A sample weighs half as much one half-life later; instead of shrinking old
-weights, new samples get larger ones, and all are scaled by a power of two before floats overflow.
+grow exponentially. The weight of a sample halves with each half-life. Instead of shrinking old
+weights, new samples get larger ones, and all weights are scaled by a power of two before floats
+overflow.
 """
 
 import math
@@ -11,7 +12,10 @@ from typing import Final
 import msgspec
 
 STEEPEST: Final = 100.0
-"""Half-lives after which weights are scaled: 2 to this power is far from the largest float."""
+"""Number of half-lives after which weights are scaled.
+
+2 to this power is far from the largest float.
+"""
 
 
 STORED_WEIGHT: Final = 10_000
@@ -19,13 +23,13 @@ STORED_WEIGHT: Final = 10_000
 
 
 class StoredHistogram(msgspec.Struct, frozen=True):
-    """A histogram in a few numbers, to survive a restart."""
+    """A histogram in a few numbers, so that it survives a restart."""
 
     #: Whole weights by bucket.
     weights: dict[int, int]
     #: Sum of the original weights.
     total: float
-    #: Time at which a sample has its plain weight.
+    #: Time at which a sample has a factor of 1, in seconds.
     reference_s: float
 
 
@@ -34,9 +38,9 @@ class BucketScale(msgspec.Struct, frozen=True):
 
     #: Size of the first bucket.
     first: float
-    #: Size of each bucket over the size of the one before.
+    #: Ratio of the size of a bucket to the size of the previous one.
     ratio: float
-    #: Largest value that the buckets below the last one cover.
+    #: Largest value below the last bucket.
     most: float
 
     @property
@@ -45,13 +49,13 @@ class BucketScale(msgspec.Struct, frozen=True):
         return math.ceil(self._position(self.most)) + 1
 
     def find(self, value: float) -> int:
-        """The bucket of a value; values beyond the largest one are in the last bucket."""
+        """Bucket of a value; values beyond the largest one are in the last bucket."""
         if value < self.first:
             return 0
         return min(int(self._position(value)), self.count - 1)
 
     def start(self, bucket: int) -> float:
-        """The lowest value of a bucket."""
+        """Lowest value of a bucket."""
         if bucket == 0:
             return 0.0
         return self.first * (self.ratio**bucket - 1) / (self.ratio - 1)
@@ -68,7 +72,7 @@ class DecayingHistogram:
 
         Args:
             scale: buckets.
-            half_life_s: seconds in which a sample loses half its weight.
+            half_life_s: seconds in which the weight of a sample halves.
             epsilon: a bucket with less weight counts as empty at the ends of the histogram.
         """
         self._scale = scale
@@ -76,18 +80,18 @@ class DecayingHistogram:
         self._epsilon = epsilon
         self._weights: dict[int, float] = {}
         self._total = 0.0
-        #: Time at which a sample has its plain weight.
+        #: Time at which a sample has a factor of 1, in seconds.
         self._reference_s = 0.0
-        #: The latest value and its bucket: idle subjects repeat their value.
+        #: Latest value and its bucket, because idle subjects repeat their value.
         self._last_value, self._last_bucket = math.nan, 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether no bucket has weight."""
+        """True if no bucket has weight."""
         return not any(weight >= self._epsilon for weight in self._weights.values())
 
     def add(self, value: float, weight: float, at_s: float) -> None:
-        """Add a sample that was measured at a time."""
+        """Add a sample that was measured at time ``at_s``."""
         steps = (at_s - self._reference_s) / self._half_life_s
         if steps > STEEPEST:
             self._move_reference(at_s)
@@ -107,7 +111,7 @@ class DecayingHistogram:
         self._total = self._less(self._total, grown)
 
     def stored(self) -> "StoredHistogram":
-        """The histogram with whole weights up to :data:`STORED_WEIGHT`; small ones are lost."""
+        """Convert to whole weights up to :data:`STORED_WEIGHT`; small weights are lost."""
         largest = max(self._weights.values(), default=0.0)
         ratio = STORED_WEIGHT / largest if largest else 0.0
         weights = {key: math.floor(each * ratio + 0.5) for key, each in self._weights.items()}
@@ -123,9 +127,9 @@ class DecayingHistogram:
         self._total, self._reference_s = stored.total, stored.reference_s
 
     def percentile(self, part: float) -> float:
-        """The value below which so much of the weight is: the end of its bucket.
+        """Value below which ``part`` of the weight is: the end of its bucket.
 
-        The last bucket has no end, so its start is returned. An empty histogram gives 0.
+        The last bucket has no end, so its start is returned. The result of an empty histogram is 0.
         """
         used = [each for each, weight in self._weights.items() if weight >= self._epsilon]
         if not used:
@@ -143,7 +147,7 @@ class DecayingHistogram:
         return left if left >= self._epsilon else 0.0
 
     def _move_reference(self, at_s: float) -> None:
-        """Scale all weights so that a whole number of half-lives before ``at_s`` is plain."""
+        """Move the reference time by whole half-lives to ``at_s`` and scale all weights."""
         steps = math.floor((at_s - self._reference_s) / self._half_life_s + 0.5)
         factor = 2.0**-steps
         self._weights = {bucket: each * factor for bucket, each in self._weights.items()}

@@ -17,38 +17,38 @@ CPU_SCALE: Final = BucketScale(0.025, 1.05, 1024.0)
 MEMORY_SCALE: Final = BucketScale(5 * 2.0**20, 1.05, 2.0**41)
 """Buckets of memory, in bytes."""
 CPU_PERCENTILE: Final = 0.95
-"""The percentile that is the peak of CPU."""
+"""Percentile that counts as the peak of CPU."""
 MEMORY_PERCENTILE: Final = 0.98
-"""The percentile that is the peak of memory."""
+"""Percentile that counts as the peak of memory."""
 
 NODE: Final = "__node__"
-"""The model of the whole node."""
+"""Name of the model of the whole node."""
 SYSTEM: Final = "__node-sys__"
-"""The model of everything outside pods."""
+"""Name of the model of all processes outside pods."""
 
 Pair = tuple[int, int]
 """Milli-CPU and bytes."""
 
 
 def class_model(band: Band) -> str:
-    """The name of the model of a band of pods."""
+    """Name of the model of a band of pods."""
     return f"__node-{band.value}__"
 
 
 class PeakConfig(msgspec.Struct, frozen=True):
     """Parameters of the predictor."""
 
-    #: Seconds in which a CPU sample loses half its weight.
+    #: Seconds in which the weight of a CPU sample halves.
     cpu_half_life_s: float = 43_200.0
-    #: Seconds in which a memory sample loses half its weight.
+    #: Seconds in which the weight of a memory sample halves.
     memory_half_life_s: float = 86_400.0
-    #: Seconds in which a pod is too young to be predicted.
+    #: Age in seconds below which a pod is too young to be predicted.
     cold_start_s: float = 86_400.0
     #: Percent added to peaks.
     safety_margin_percent: int = 10
 
     def with_margin(self, amounts: Pair) -> Pair:
-        """Amounts with the margin, truncated."""
+        """Add the margin to amounts and truncate them."""
         cpu, memory = (int(each * (100 + self.safety_margin_percent) / 100) for each in amounts)
         return cpu, memory
 
@@ -67,7 +67,7 @@ class PeakModel:
         self._memory.add(use[1], 1.0, at_s)
 
     def percentiles(self, cpu: float, memory: float) -> Pair:
-        """Milli-CPU and bytes of two percentiles."""
+        """Milli-CPU and bytes at two percentiles."""
         return int(self._cpu.percentile(cpu) * 1000), int(self._memory.percentile(memory))
 
     def peak(self) -> Pair:
@@ -93,8 +93,8 @@ class PeakModels:
     ) -> None:
         """Add one report: cores and bytes of the node and of each pod.
 
-        Every band gets a sample, also without pods: nothing was used then. Without a measurement
-        of the node, nothing was used outside pods.
+        Every band gets a sample; without pods the sample is 0. Without a measurement of the node,
+        the use outside pods is 0.
         """
         sums = dict.fromkeys(Band, (0.0, 0.0))
         used = (0.0, 0.0)
@@ -112,11 +112,11 @@ class PeakModels:
             self._model(class_model(band)).add(amount, at_s)
 
     def is_young(self, pod: "PredictedPod") -> bool:
-        """Whether a pod is too young to be predicted."""
+        """Return whether a pod is too young to be predicted."""
         return pod.age_s <= self.config.cold_start_s
 
     def knows(self, pod: "PredictedPod") -> bool:
-        """Whether the use of a pod was ever reported."""
+        """Return whether the use of a pod was ever reported."""
         return pod.name in self.models
 
     def _model(self, name: str) -> PeakModel:
@@ -130,35 +130,36 @@ class PredictedPod(msgspec.Struct, frozen=True):
 
     #: Name of its model.
     name: str
-    #: Milli-CPU and bytes.
+    #: Requested milli-CPU and bytes.
     requested: Pair
     #: Seconds since it was created.
     age_s: float
-    #: Band.
+    #: Band of the pod.
     band: Band = Band.PROD
-    #: Whether it is deleted or has ended.
+    #: True if the pod is deleted or has ended.
     ended: bool = False
 
     @property
     def counts(self) -> bool:
-        """Whether it is an online pod that runs or will run."""
+        """True if it is an online pod that runs or will run."""
         return not self.ended and self.band is Band.PROD
 
 
 class PeakEstimate(msgspec.Struct, frozen=True):
     """The peak of online pods, and their requests beyond it."""
 
-    #: Milli-CPU and bytes.
+    #: Peak in milli-CPU and bytes.
     peak: Pair
-    #: Milli-CPU and bytes.
+    #: Requests beyond the peak in milli-CPU and bytes.
     reclaimable: Pair
 
 
 def by_pod(models: PeakModels, pods: Iterable[PredictedPod], allocatable: Pair) -> PeakEstimate:
-    """The sum over online pods of their requests beyond their peaks.
+    """Sum the requests of online pods beyond their peaks.
 
-    A young pod, or one without a model, keeps its whole request; a young one even after its end.
-    The sum is at most the capacity of the node minus the peaks of the other pods.
+    The whole request of a young pod, or of a pod without a model, counts as used; for a young pod
+    even after its end. The sum is at most the capacity of the node minus the peaks of the other
+    pods.
     """
     peak, reclaimable, predicted = (0, 0), (0, 0), (0, 0)
     for pod in pods:
@@ -179,9 +180,10 @@ def by_pod(models: PeakModels, pods: Iterable[PredictedPod], allocatable: Pair) 
 def by_class(
     models: PeakModels, pods: Iterable[PredictedPod], allocatable: Pair
 ) -> PeakEstimate | None:
-    """The requests beyond the common peak of all online pods and the system.
+    """Requests beyond the common peak of all online pods and the system.
 
-    Peaks of different pods at different times count once. ``None`` before the first report.
+    Peaks of different pods at different times count once. The result is ``None`` before the first
+    report.
     """
     wanted = [SYSTEM, class_model(Band.PROD), class_model(Band.NONE)]
     if any(name not in models.models for name in wanted):
@@ -198,7 +200,7 @@ def by_class(
 
 
 def smallest(one: PeakEstimate, other: PeakEstimate) -> PeakEstimate:
-    """The more careful of two estimates."""
+    """Return the more conservative of two estimates."""
     peak = max(one.peak[0], other.peak[0]), max(one.peak[1], other.peak[1])
     reclaimable = (
         min(one.reclaimable[0], other.reclaimable[0]),

@@ -1,4 +1,4 @@
 """Load: placement and rebalancing by measured use.
 
-Here belong estimates, filters, scores and the selection of pods to move. Evictions do not.
+This folder contains estimates, filters, scores and the selection of pods to move, but no evictions.
 """

@@ -1,4 +1,4 @@
-"""Nodes that have been too loaded for long enough to act.
+"""Detects nodes that were overloaded for long enough to be unloaded.
 
 Source: Koordinator's ``descheduler/utils/anomaly``.
 """
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Final
 
 DEFAULT_TIMEOUT_S: Final = 60.0
-"""Seconds in which a node acts, where none are given."""
+"""Default seconds for which a node stays in the abnormal state."""
 
 
 @dataclass(frozen=True)
 class AnomalyRule:
-    """When a node acts."""
+    """Conditions under which a node is abnormal."""
 
-    #: Rounds in a row after which one more makes it act; 1 acts at once.
+    #: Consecutive overloaded rounds after which one more makes the node abnormal; 1 needs no wait.
     abnormal: int = 1
-    #: Normal rounds in a row after which one more ends it.
+    #: Consecutive normal rounds after which one more ends the abnormal state.
     normal: int = 0
-    #: Seconds after which it ends; 0 for the default.
+    #: Seconds after which the abnormal state ends; 0 for the default.
     timeout_s: float = 0.0
 
 
@@ -26,17 +26,17 @@ class AnomalyRule:
 class AnomalyDetector:
     """The rounds of one node."""
 
-    #: When it acts.
+    #: Conditions under which the node is abnormal.
     rule: AnomalyRule
-    #: Abnormal rounds in a row.
+    #: Number of consecutive overloaded rounds.
     abnormal: int = 0
-    #: Normal rounds in a row.
+    #: Number of consecutive normal rounds.
     normal: int = 0
-    #: Time until which it acts; ``None`` if it does not.
+    #: Time until which the node is abnormal; ``None`` if it is not.
     until_s: float | None = None
 
     def mark_abnormal(self, now_s: float) -> bool:
-        """Count a round in which the node is too loaded; return whether it acts."""
+        """Count a round in which the node is overloaded; return whether it is abnormal."""
         self._expire(now_s)
         self.abnormal, self.normal = self.abnormal + 1, 0
         if self.until_s is None and self.abnormal > self.rule.abnormal:

@@ -1,4 +1,4 @@
-"""Estimated use of a pod that the metrics do not show yet.
+"""Estimated use of a pod that the metrics do not include yet.
 
 Source: Koordinator's ``loadaware/estimator/default_estimator.go``.
 """
@@ -30,7 +30,7 @@ MID_NAMES: Final = {CPU: "kubernetes.io/mid-cpu", MEMORY: "kubernetes.io/mid-mem
 class ClassNames(msgspec.Struct, frozen=True):
     """The names of CPU and memory for pods of a band, and their expected use by default."""
 
-    #: Name of a resource in requests; a missing one is its own name.
+    #: Name of a resource in requests; a missing resource keeps its name.
     names: Mapping[str, str]
     #: Expected use without a request; 0 for a missing resource.
     default: Mapping[str, int]
@@ -55,10 +55,10 @@ def factors_with_defaults(factors: Amounts, defaults: Amounts = DEFAULT_FACTORS)
 def estimate(
     requests: Amounts, limits: Amounts, factors: Amounts, band: Band = Band.PROD
 ) -> dict[str, int]:
-    """The expected use of a pod in the resources of ``factors``.
+    """Expected use of a pod, for the resources of ``factors``.
 
-    The larger of request and limit, times the factor (percent, half away from zero), at most the
-    limit.
+    It is the larger of request and limit times the factor (in percent, rounded half away from
+    zero), and at most the limit.
     """
     if band is Band.FREE:
         return dict.fromkeys(factors, 0)

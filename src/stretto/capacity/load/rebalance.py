@@ -1,4 +1,4 @@
-"""Which pods leave loaded nodes, in which order, within the capacity of the receivers.
+"""Selects the pods to move from overloaded nodes, in order, within the capacity of the receivers.
 
 Source: Koordinator's ``descheduler/framework/plugins/loadaware/low_node_load.go``.
 """
@@ -21,7 +21,7 @@ from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
 from stretto.capacity.model.demand import Amounts
 
 PODS: Final = "pods"
-"""The resource that counts pods."""
+"""Name of the resource that counts pods."""
 _BANDS: Final = (Band.FREE, Band.BATCH, Band.MID, Band.PROD, Band.NONE)
 _KUBE: Final = (KubeQos.BEST_EFFORT, KubeQos.BURSTABLE, KubeQos.GUARANTEED)
 _QOS: Final = (
@@ -38,33 +38,33 @@ _QOS: Final = (
 class MovablePod:
     """A pod on a node of the pool."""
 
-    #: Name.
+    #: Name of the pod.
     name: str
-    #: Its node.
+    #: Node of the pod.
     node: str
     #: Measured use; ``None`` without a metric.
     usage: Amounts | None = None
-    #: Requests.
+    #: Requests of the pod.
     requests: Amounts = field(default_factory=dict)
-    #: Band.
+    #: Band of the pod.
     band: Band = Band.PROD
     #: Priority of the spec.
     priority: int = 0
-    #: Class of Kubernetes.
+    #: Kubernetes' QoS class.
     kube_qos: KubeQos = KubeQos.BURSTABLE
     #: QoS class.
     qos: ServiceQos = ServiceQos.LS
-    #: Cost of its deletion.
+    #: Deletion cost of the pod.
     deletion_cost: int = 0
-    #: Cost of its eviction.
+    #: Eviction cost of the pod.
     eviction_cost: int = 0
-    #: Seconds since it was created.
+    #: Seconds since the pod was created.
     created_ago_s: float = 0.0
-    #: Whether it may leave.
+    #: True if the pod may be moved.
     evictable: bool = True
 
     def freed(self, resource: str) -> int:
-        """The use of its node that ends when it leaves."""
+        """Use of its node that ends with the pod."""
         return 1 if resource == PODS else (self.usage or {}).get(resource, 0)
 
 
@@ -76,21 +76,21 @@ class RebalanceRules:
     limits: LoadLimits
     #: Weights of the resources in the order of nodes and pods.
     weights: Mapping[str, int]
-    #: Whether a pod leaves only if a receiver has capacity for it.
+    #: True if a pod is moved only if a receiver has capacity for it.
     fit: bool = True
-    #: Receivers up to which nothing is moved.
+    #: Number of receivers up to which no pod is moved.
     least_receivers: int = 0
-    #: When a loaded node acts.
+    #: Conditions under which an overloaded node is unloaded.
     anomaly: AnomalyRule = field(default_factory=AnomalyRule)
 
 
 @dataclass(frozen=True)
 class LoadMove:
-    """A pod that should leave, and why."""
+    """A pod to move, and the reason."""
 
     #: The pod.
     pod: MovablePod
-    #: Whether the use of online pods is the reason.
+    #: True if the use of online pods is the reason.
     prod: bool
     #: Resources above their threshold, with their use in percent.
     over: tuple[tuple[str, float], ...]
@@ -112,7 +112,7 @@ class Rebalancer:
         pods: Sequence[MovablePod],
         attempt: Callable[[LoadMove], bool],
     ) -> dict[LoadClass, list[LoadedMember]]:
-        """One round; returns the classes of the nodes.
+        """Run one round; returns the classes of the nodes.
 
         ``attempt`` evicts a pod and returns whether that succeeded.
         """
@@ -160,13 +160,13 @@ class Rebalancer:
         return self.detectors[node]
 
     def calmed(self, node: str) -> None:
-        """A node is no longer too loaded."""
+        """Record that a node is no longer overloaded."""
         self._detector(node).reset()
 
 
 @dataclass
 class _Pool:
-    """The state of one round: use and requests as pods move."""
+    """State of one round; it updates use and requests with each move."""
 
     owner: Rebalancer
     limits: Mapping[str, NodeBounds]
@@ -191,7 +191,7 @@ class _Pool:
         *,
         prod: bool,
     ) -> None:
-        """Move pods off ``sources``; ``budget`` shrinks by the moved amounts."""
+        """Move pods from ``sources``; the moved amounts are subtracted from ``budget``."""
         if not receivers:
             return
         ordered = sorted(sources, key=lambda each: -self._score(each, prod=prod))
@@ -236,7 +236,7 @@ class _Pool:
                 usage[name] = usage.get(name, 0) - pod.freed(name)
 
     def _reserve(self, pod: MovablePod, receivers: Iterable[LoadedMember], *, prod: bool) -> bool:
-        """Whether a receiver has capacity; the use of the pod stays reserved there."""
+        """Return whether a receiver has capacity; the use of the pod stays reserved there."""
         if pod.usage is None:
             return False
         for each in receivers:
@@ -283,7 +283,7 @@ class _Pool:
         )
 
     def _effect(self, pod: MovablePod, excess: Mapping[str, int]) -> float:
-        """How well the use of a pod matches the excess of its node; best is just enough."""
+        """Match between the use of a pod and the excess of its node; best is just enough."""
         weights = self.owner.rules.weights
         total = 0.0
         for name, amount in excess.items():

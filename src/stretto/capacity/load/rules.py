@@ -19,17 +19,17 @@ DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {"cpu": 1, "memory": 1}
 """Weights of the resources in the score."""
 FULL_SCORE: Final = 100
-"""The score of an idle node."""
+"""Score of an idle node."""
 
 
 class Expired(Enum):
     """The handling of an expired report by the filter."""
 
-    #: It rejects the pod.
+    #: The filter rejects the pod.
     REJECT = "reject"
-    #: It accepts the pod.
+    #: The filter accepts the pod.
     PASS = "pass"
-    #: It judges by the report.
+    #: The filter uses the report.
     JUDGE = "judge"
 
 
@@ -37,13 +37,13 @@ class Expired(Enum):
 class Thresholds:
     """Limits of the filter, in percent of the allocatable amount; 0 for no limit."""
 
-    #: For the latest use.
+    #: Limits of the latest use.
     latest: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_THRESHOLDS))
-    #: For the use of online pods, by online pods.
+    #: Limits of the use of online pods, for online pods.
     prod: Mapping[str, int] = field(default_factory=dict)
-    #: For a percentile.
+    #: Limits of a percentile.
     percentile: Mapping[str, int] = field(default_factory=dict)
-    #: The percentile.
+    #: Percentile.
     of: Percentile = LATEST
 
 
@@ -57,11 +57,11 @@ class LoadRules:
     weights: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
     #: Weight of the scarcest resource in the score.
     dominant_weight: int = 0
-    #: The use that the score reads.
+    #: Percentile that the score reads.
     score_by: Percentile = LATEST
-    #: Whether online pods are scored by the use of online pods.
+    #: True if online pods are scored by the use of online pods.
     score_by_prod: bool = False
-    #: Whether the use of online pods includes the system's.
+    #: True if the use of online pods includes the system's.
     prod_with_system: bool = False
     #: Seconds after which a report is expired.
     expiration: float = 180.0
@@ -103,46 +103,46 @@ class IncomingPod:
 
     #: Expected use.
     estimate: Amounts
-    #: Whether it is online.
+    #: True if it is online.
     prod: bool = False
 
 
 @dataclass(frozen=True)
 class LoadedNode:
-    """The values of a node for filter and score."""
+    """State of a node for filter and score."""
 
     #: Allocatable amounts, before amplification.
     allocatable: Amounts
     #: The latest report; ``None`` if there is none.
     report: NodeReport | None
-    #: Pods bound to it or reserved on it.
+    #: Pods bound to the node or reserved on it.
     assigned: tuple[AssignedPod, ...] = ()
 
 
 @dataclass(frozen=True)
 class Exceeded:
-    """Why a node is rejected: its report is expired, or a resource is above its limit."""
+    """Reason why a node is rejected: its report is expired, or a resource exceeds its limit."""
 
-    #: The resource; empty for an expired report.
+    #: Name of the resource; empty for an expired report.
     resource: str = ""
-    #: Whether the limit is on a percentile.
+    #: True if the limit is on a percentile.
     percentile: bool = False
 
 
 def expired(report: NodeReport, rules: LoadRules) -> bool:
-    """Whether a report is too old for filter and score."""
+    """Return whether a report is too old for filter and score."""
     return report.age >= rules.expiration
 
 
 def reject(
     node: LoadedNode, pod: IncomingPod, limits: Thresholds, rules: LoadRules
 ) -> Exceeded | None:
-    """The reason to reject a pod; ``None`` if it passes.
+    """Reason to reject a pod; ``None`` if it passes.
 
     Args:
         node: the node.
         pod: the pod.
-        limits: of this node, or those of the rules.
+        limits: limits of this node, or of the rules.
         rules: parameters.
     """
     prod = pod.prod and any(limits.prod.values())
@@ -164,7 +164,7 @@ def reject(
 
 
 def score(node: LoadedNode, pod: IncomingPod, rules: LoadRules) -> int:
-    """From 0 for a full node or one without a valid report to 100 for an idle one."""
+    """Score from 0 for a full node or one without a valid report to 100 for an idle one."""
     report = node.report
     if report is None or report.usage is None or expired(report, rules):
         return 0

@@ -17,17 +17,17 @@ MEMORY: Final = "memory"
 
 
 class LoadClass(Enum):
-    """The role of a node in the rebalancing."""
+    """Role of a node in the rebalancing."""
 
-    #: It receives any pod.
+    #: The node receives any pod.
     LOW = "low"
-    #: It receives any pod; its online pods use little too.
+    #: The node receives any pod; the use of its online pods is low, too.
     BOTH_LOW = "both_low"
-    #: It receives online pods.
+    #: The node receives online pods.
     PROD_LOW = "prod_low"
-    #: Pods of any class leave it.
+    #: Pods of any class are moved away from the node.
     HIGH = "high"
-    #: Online pods leave it.
+    #: Online pods are moved away from the node.
     PROD_HIGH = "prod_high"
 
 
@@ -35,9 +35,9 @@ class LoadClass(Enum):
 class Percents:
     """Thresholds in percent of the allocatable amount, by resource."""
 
-    #: At or below all of them, a node is low.
+    #: Low thresholds: a node is low if all resources are at or below them.
     low: Mapping[str, float]
-    #: Above one of them, a node is high.
+    #: High thresholds: a node is high if a resource is above one of them.
     high: Mapping[str, float]
 
 
@@ -45,16 +45,16 @@ class Percents:
 class LoadLimits:
     """Thresholds of a pool of nodes."""
 
-    #: For all use; its resources are those that are measured.
+    #: Thresholds of all use; their resources are measured.
     node: Percents
-    #: For the use of online pods; missing resources are never low or high.
+    #: Thresholds of the use of online pods; missing resources are never low or high.
     prod: Percents = field(default_factory=lambda: Percents({}, {}))
-    #: Whether the percentages are distances from the mean of the pool.
+    #: True if the percentages are distances from the mean of the pool.
     deviation: bool = False
 
     @property
     def resources(self) -> list[str]:
-        """The measured resources."""
+        """Names of the measured resources."""
         return sorted({*self.node.low, *self.prod.low, MEMORY})
 
 
@@ -64,15 +64,15 @@ class LoadedMember:
 
     #: Name.
     name: str
-    #: Allocatable amounts, before amplification; thresholds are parts of them.
+    #: Allocatable amounts before amplification; the thresholds are percentages of them.
     base: Amounts
-    #: Allocatable amounts; requests fit into them.
+    #: Allocatable amounts that limit the requests.
     allocatable: Amounts
     #: Measured use.
     usage: dict[str, int]
     #: Measured use of online pods.
     prod_usage: dict[str, int]
-    #: Whether it takes no new pods.
+    #: True if it accepts no new pods.
     unschedulable: bool = False
 
 
@@ -80,13 +80,13 @@ class LoadedMember:
 class LoadBounds:
     """Thresholds of one node in amounts."""
 
-    #: Low, by resource.
+    #: Low thresholds, by resource.
     low: Amounts
-    #: High, by resource.
+    #: High thresholds, by resource.
     high: Amounts
 
     def is_low(self, usage: Amounts) -> bool:
-        """Whether no resource is above its low threshold."""
+        """Return whether no resource is above its low threshold."""
         return all(usage.get(name, 0) <= limit for name, limit in self.low.items())
 
     def exceeded(self, usage: Amounts) -> list[str]:
@@ -98,9 +98,9 @@ class LoadBounds:
 class NodeBounds:
     """Thresholds of one node."""
 
-    #: For all use.
+    #: Thresholds of all use.
     node: LoadBounds
-    #: For the use of online pods.
+    #: Thresholds of the use of online pods.
     prod: LoadBounds
 
 
@@ -122,7 +122,7 @@ def bounds(members: Sequence[LoadedMember], limits: LoadLimits) -> dict[str, Nod
 def classify(
     members: Iterable[LoadedMember], limits: Mapping[str, NodeBounds]
 ) -> dict[LoadClass, list[LoadedMember]]:
-    """Nodes by class; a node between the thresholds has none."""
+    """Group nodes by class; a node between the thresholds has no class."""
     found: dict[LoadClass, list[LoadedMember]] = {each: [] for each in LoadClass}
     for member in members:
         load_class = _class_of(member, limits[member.name])

@@ -1,8 +1,8 @@
-"""The use of a node that a new pod will meet: measured use and estimates of recent pods.
+"""Expected use of a node when a new pod starts: measured use and estimates of recent pods.
 
-A pod that the report does not contain yet, or that was scheduled shortly before it, counts with the
-part of its estimate that exceeds its measured use.
-Source: Koordinator's ``loadaware/load_aware.go`` and ``pod_assign_cache.go``.
+For a pod that the report does not contain yet, or that was scheduled shortly before it, the part of
+its estimate that exceeds its measured use is added. Source: Koordinator's
+``loadaware/load_aware.go`` and ``pod_assign_cache.go``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import Final
 from stretto.capacity.model.demand import Amounts
 
 REPORT_INTERVAL: Final = 60.0
-"""Seconds between two reports of a node, where the report states none."""
+"""Default seconds between two reports of a node."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ReportedUse:
 
     #: Use by resource.
     usage: Amounts
-    #: Whether the report counts it as online.
+    #: True if the report counts it as online.
     prod: bool = False
 
 
@@ -29,7 +29,7 @@ class ReportedUse:
 class NodeReport:
     """A report of a node."""
 
-    #: Use of the node; ``None`` where it could not be measured.
+    #: Use of the node; ``None`` if it could not be measured.
     usage: Amounts | None
     #: Use outside pods.
     system: Amounts = field(default_factory=dict)
@@ -51,19 +51,19 @@ class AssignedPod:
     name: str
     #: Expected use.
     estimate: Amounts
-    #: Whether it is online by its own claim.
+    #: True if it is online according to its own labels.
     prod: bool = False
     #: Seconds since it was scheduled; 0 for a pod that is being scheduled.
     scheduled_ago: float = 0.0
     #: Seconds since its containers were initialized; ``None`` if they are not.
     initialized_ago: float | None = None
-    #: Seconds after scheduling in which the estimate counts.
+    #: Seconds after scheduling for which the estimate counts.
     settle_scheduled: float = 0.0
-    #: Seconds after initialization in which it counts; 0 to count from scheduling.
+    #: Seconds after initialization for which the estimate counts; 0 to count from scheduling.
     settle_initialized: float = 0.0
 
     def recent(self, report: NodeReport) -> bool:
-        """Whether the report cannot show its full use yet."""
+        """Return whether the report cannot include its full use yet."""
         if self.scheduled_ago < report.age + report.interval:
             return True
         if self.settle_initialized > 0 and self.initialized_ago is not None:
@@ -73,11 +73,11 @@ class AssignedPod:
 
 @dataclass(frozen=True)
 class Percentile:
-    """A percentile over a time, instead of the latest use."""
+    """A percentile over a duration, instead of the latest use."""
 
-    #: Such as ``p95``; empty for the latest use.
+    #: Name such as ``p95``; empty for the latest use.
     name: str = ""
-    #: Seconds; 0 for the longest time with that percentile.
+    #: Duration in seconds; 0 for the longest duration with that percentile.
     duration: float = 0.0
 
 
@@ -90,7 +90,7 @@ def node_usage(
 ) -> dict[str, int]:
     """Expected use of a node, without the new pod.
 
-    Where the percentile is missing for its duration, the sum of all estimates stands in for it.
+    If the percentile is missing for its duration, the sum of all estimates replaces it.
     """
     measured = _measured(report, percentile)
     whole = measured is None

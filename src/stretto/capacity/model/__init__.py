@@ -1,4 +1,4 @@
-"""Words that every model shares: classes of pods and amounts of resources.
+"""Shared types of all models: classes of pods and amounts of resources.
 
-Here belong value types. Formulas do not.
+This folder contains value types, but no formulas.
 """

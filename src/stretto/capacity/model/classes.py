@@ -12,7 +12,7 @@ class ServiceQos(Enum):
 
     #: Exclusive cores, which no other class may use.
     LSE = "LSE"
-    #: Exclusive cores, which best-effort pods may use while they idle.
+    #: Exclusive cores, which best-effort pods may use while they are idle.
     LSR = "LSR"
     #: Shared cores, latency-sensitive.
     LS = "LS"
@@ -20,7 +20,7 @@ class ServiceQos(Enum):
     BE = "BE"
     #: Agents of the node.
     SYSTEM = "SYSTEM"
-    #: No class is given.
+    #: Unknown class.
     NONE = ""
 
 
@@ -33,16 +33,16 @@ class Band(Enum):
     MID = "koord-mid"
     #: Batch work on capacity that online services do not use now.
     BATCH = "koord-batch"
-    #: Work without any promise.
+    #: Work without any guarantee.
     FREE = "koord-free"
-    #: No band is given.
+    #: Unknown band.
     NONE = ""
 
 
 class KubeQos(Enum):
     """Quality of service that Kubernetes derives from requests and limits."""
 
-    #: Each container limits CPU and memory to what it requests.
+    #: Each container limits CPU and memory to its requests.
     GUARANTEED = "Guaranteed"
     #: Some container requests or limits CPU or memory.
     BURSTABLE = "Burstable"
@@ -76,23 +76,23 @@ _BAND_BY_LABEL: Final = {each.value: each for each in Band}
 
 
 def qos_named(label: str) -> ServiceQos:
-    """The QoS class of a label; ``NONE`` for an unknown label."""
+    """QoS class of a label; ``NONE`` for an unknown label."""
     return _QOS_BY_LABEL.get(label, ServiceQos.NONE)
 
 
 def band_named(label: str) -> Band:
-    """The band of a label; ``NONE`` for an unknown label."""
+    """Band of a label; ``NONE`` for an unknown label."""
     return _BAND_BY_LABEL.get(label, Band.NONE)
 
 
 def qos_of(label: str, kube: KubeQos) -> ServiceQos:
-    """The QoS class of a pod: its label, else derived from the class of Kubernetes."""
+    """QoS class of a pod: its label, or else derived from Kubernetes' class."""
     named = qos_named(label)
     return _QOS_OF_KUBE[kube] if named is ServiceQos.NONE else named
 
 
 def declared_band(label: str, priority: int | None) -> Band:
-    """The band of a pod by its label, else by its priority; ``NONE`` outside all bands."""
+    """Band of a pod by its label, or else by its priority; ``NONE`` outside all bands."""
     if label:
         return band_named(label)
     if priority is None:
@@ -104,6 +104,6 @@ def declared_band(label: str, priority: int | None) -> Band:
 
 
 def band_of(label: str, priority: int | None, qos: ServiceQos) -> Band:
-    """The band of a pod: label, else priority, else the default of its QoS class."""
+    """Band of a pod: its label, or else its priority, or else the default of its QoS class."""
     declared = declared_band(label, priority)
     return _BAND_OF_QOS[qos] if declared is Band.NONE else declared

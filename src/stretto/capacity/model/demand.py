@@ -24,7 +24,7 @@ class ContainerDemand(msgspec.Struct, frozen=True):
 
 
 def largest(parts: Iterable[Amounts]) -> dict[str, int]:
-    """The maximum by resource."""
+    """Maximum by resource."""
     found: dict[str, int] = {}
     for part in parts:
         for name, amount in part.items():
@@ -33,7 +33,7 @@ def largest(parts: Iterable[Amounts]) -> dict[str, int]:
 
 
 def pod_amounts(containers: Iterable[Amounts], init: Iterable[Amounts]) -> dict[str, int]:
-    """The amounts of a pod: the sum of its containers, or a larger init container."""
+    """Amounts of a pod: the sum of its containers, or a larger init container."""
     return largest([total_of(containers), *init])
 
 
@@ -43,5 +43,8 @@ def with_overhead(requests: Amounts, overhead: Amounts) -> dict[str, int]:
 
 
 def limits_with_overhead(limits: Amounts, overhead: Amounts) -> dict[str, int]:
-    """Limits of a pod with the overhead of its runtime; a resource without limit stays so."""
+    """Limits of a pod with the overhead of its runtime.
+
+    A resource without limit stays unlimited.
+    """
     return {name: amount + overhead.get(name, 0) for name, amount in limits.items()}

@@ -15,7 +15,7 @@ MEMORY: Final = 1
 
 
 class NodeReservation(msgspec.Struct, frozen=True):
-    """The reservation that an annotation of the node states."""
+    """The reservation in an annotation of the node."""
 
     #: Milli-CPU.
     cpu_milli: int = 0
@@ -25,7 +25,7 @@ class NodeReservation(msgspec.Struct, frozen=True):
     cpus: str = ""
 
     def amounts(self) -> tuple[int, int]:
-        """Milli-CPU and bytes; nothing if the list of CPUs cannot be read."""
+        """Milli-CPU and bytes; 0 if the list of CPUs cannot be read."""
         if not self.cpus:
             return self.cpu_milli, self.memory
         try:
@@ -35,10 +35,10 @@ class NodeReservation(msgspec.Struct, frozen=True):
 
 
 def listed(cpus: str) -> frozenset[int]:
-    """The CPUs of a list like ``0-3,8``; a range that runs backwards is empty.
+    """Parse a list of CPUs such as ``0-3,8``; a descending range is empty.
 
     Raises:
-        ValueError: a part is no number and no range.
+        ValueError: a part is neither a number nor a range.
     """
     found: set[int] = set()
     for part in filter(None, cpus.split(",")):
@@ -50,7 +50,7 @@ def listed(cpus: str) -> frozenset[int]:
 def reserved(
     capacity: Mapping[str, int], allocatable: Mapping[str, int], stated: NodeReservation
 ) -> tuple[int, int]:
-    """Milli-CPU and bytes that the kubelet reserves, or a larger annotation."""
+    """Milli-CPU and bytes that the kubelet reserves, or those of a larger annotation."""
     cpu, memory = stated.amounts()
     kept = [capacity.get(name, 0) - allocatable.get(name, 0) for name in ("cpu_milli", "memory")]
     return max(kept[CPU], cpu), max(kept[MEMORY], memory)

@@ -1,5 +1,5 @@
-"""NUMA alignment after Katalyst's plugin NodeResourceTopology: which nodes align a pod, how well.
+"""NUMA alignment after Katalyst's plugin NodeResourceTopology: filter and score of nodes for a pod.
 
-The functions take zones and pods as values. The plugin of the engine has its own ledger of NUMA
-nodes; this package computes the decisions of Katalyst's scheduler.
+Zones and pods are values. The plugin of the engine has its own ledger of NUMA nodes; this package
+computes the decisions of Katalyst's scheduler.
 """

@@ -1,4 +1,4 @@
-"""Whether the NUMA nodes of a machine align a pod."""
+"""Filter: checks that the NUMA nodes of a machine align a pod."""
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -19,13 +19,13 @@ ZoneSet = frozenset[int]
 
 
 class Alignment(Enum):
-    """Whether a machine aligns a pod."""
+    """Result of the check."""
 
-    #: It does, or the pod needs none.
+    #: The machine aligns the pod, or the pod needs no alignment.
     FITS = "fits"
-    #: A container has no NUMA nodes.
+    #: A container finds no NUMA nodes.
     CONTAINER = "container"
-    #: The pod as a whole has no NUMA node.
+    #: The pod as a whole finds no NUMA node.
     POD = "pod"
 
 
@@ -36,14 +36,14 @@ def align(
     aligned: frozenset[str],
     profile: CapacityProfile = CapacityProfile.STRETTO,
 ) -> Alignment:
-    """Whether NUMA nodes of a machine hold a pod.
+    """Check that NUMA nodes of a machine fit a pod.
 
     Args:
         machine: the node.
         pod: the pod.
-        policy: which pods are aligned.
+        policy: selects the pods that are aligned.
         aligned: resources that must come from the same NUMA nodes.
-        profile: how NUMA nodes of different sizes are counted.
+        profile: rule for counting NUMA nodes of different sizes.
     """
     way = policy_of(machine, policy)
     if way is None or not pod.is_aligned_by(policy):
@@ -65,7 +65,7 @@ def align(
 
 
 def single_zone(free: FreeZones, requests: Mapping[str, int]) -> int | None:
-    """The first NUMA node that holds a request; ``None`` if none does.
+    """First NUMA node that fits a request; ``None`` if none does.
 
     An extended resource that no NUMA node has is not bound to NUMA nodes.
     """
@@ -85,8 +85,8 @@ def zones_for(
 ) -> ZoneSet | None:
     """NUMA nodes for a container that may use several; ``None`` if there are none.
 
-    All aligned resources use one set, which is as small as one of them allows. Sets of other
-    resources contain it or are contained in it.
+    All aligned resources use one set, which is as small as one of them allows. The sets of other
+    resources contain it or are subsets of it.
     """
     known = set(chain.from_iterable(each.capacity for each in free.zones))
     is_katalyst = profile is CapacityProfile.KATALYST  # a request of 0 excludes used NUMA nodes too
@@ -116,7 +116,7 @@ def _sets(free: FreeZones) -> Iterator[ZoneSet]:
 def _holds(
     free: FreeZones, zones: ZoneSet, name: str, amount: int, profile: CapacityProfile
 ) -> bool:
-    """Whether a set has enough of a resource and enough members."""
+    """Return whether a set has enough of a resource and enough members."""
     least = free.least_count(name, amount, profile)
     if least is None or len(zones) < least:
         return False
@@ -126,7 +126,7 @@ def _holds(
 def _is_common(
     free: FreeZones, zones: ZoneSet, wanted: Mapping[str, int], profile: CapacityProfile
 ) -> bool:
-    """Whether all aligned resources can come from a set."""
+    """Return whether all aligned resources can come from a set."""
     if not free.is_exclusive and len(zones) > 1:
         return False
     sockets = {free.zones[zone].socket for zone in zones}
@@ -142,7 +142,7 @@ def _is_common(
 
 
 def _nested(choices: list[list[ZoneSet]], chosen: tuple[ZoneSet, ...]) -> bool:
-    """Whether each resource has a set such that of any two sets one contains the other."""
+    """Return whether the resources have nested sets: of any two sets, one contains the other."""
     if not choices:
         return True
     return any(

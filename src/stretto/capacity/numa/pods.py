@@ -10,19 +10,19 @@ from stretto.base.amounts import total_of
 from stretto.capacity.headroom.readings import CoreLevel
 
 CPU: Final = "cpu"
-"""Counted in milli-CPU."""
+"""Name of the CPU resource, in milli-CPU."""
 MEMORY: Final = "memory"
-"""Counted in bytes."""
+"""Name of the memory resource, in bytes."""
 WHOLE: Final = 1000
-"""Milli-CPU of a core."""
+"""Milli-CPU per core."""
 
 
 class AlignmentPolicy(Enum):
-    """Which pods are aligned."""
+    """Selection of the pods that are aligned."""
 
-    #: Guaranteed pods with whole cores, as the kubelet does.
+    #: Guaranteed pods with whole cores, as in the kubelet.
     NATIVE = "native"
-    #: Dedicated pods that request it, as Katalyst's agent does.
+    #: Dedicated pods that request alignment, as in Katalyst's agent.
     DYNAMIC = "dynamic"
 
 
@@ -38,7 +38,7 @@ class NumaContainer(msgspec.Struct, frozen=True):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the kubelet assigns exclusive cores: a whole number, limits equal to requests."""
+        """True if the kubelet assigns exclusive cores: a whole number, limits equal to requests."""
         cores = self.requests.get(CPU, 0)
         bounded = all(
             0 < self.requests.get(name, 0) == self.limits.get(name) for name in (CPU, MEMORY)
@@ -57,26 +57,26 @@ class NumaPod(msgspec.Struct, frozen=True):
     init: tuple[NumaContainer, ...] = ()
     #: QoS level; ``None`` for none or an unknown one.
     level: CoreLevel | None = None
-    #: Whether it requests NUMA alignment.
+    #: True if it requests NUMA alignment.
     binds: bool = False
-    #: Whether its NUMA nodes run no other dedicated pod.
+    #: True if its NUMA nodes run no other dedicated pod.
     is_exclusive: bool = False
-    #: Name of the container that is aligned; without it the first one.
+    #: Name of the container that is aligned; empty for the first one.
     main: str = ""
 
     def is_aligned_by(self, policy: AlignmentPolicy) -> bool:
-        """Whether the policy aligns the pod."""
+        """Return whether the policy aligns the pod."""
         if policy is AlignmentPolicy.NATIVE:
             return all(each.is_pinned for each in (*self.containers, *self.init))
         return self.level is CoreLevel.DEDICATED and self.binds
 
     def main_containers(self) -> tuple[NumaContainer, ...]:
-        """The container that the dynamic policy aligns; none if there is none of that name."""
+        """Containers that the dynamic policy aligns; empty if no container has the name."""
         main = self.main or self.containers[0].name
         return tuple(each for each in self.containers if each.name == main)
 
     def total(self) -> dict[str, int]:
-        """The request of the pod: the sum of its containers, or a larger init container."""
+        """Request of the pod: the sum of its containers, or a larger init container."""
         found = total_of(each.requests for each in self.containers)
         for each in self.init:
             for name, amount in each.requests.items():
@@ -85,12 +85,12 @@ class NumaPod(msgspec.Struct, frozen=True):
 
 
 def is_extended(resource: str) -> bool:
-    """Whether a resource has a domain that is not Kubernetes' own."""
+    """Return whether a resource has a domain other than Kubernetes' own."""
     return "/" in resource and "kubernetes.io/" not in resource
 
 
 def positive(requests: Mapping[str, int]) -> dict[str, int]:
-    """The resources of which some is requested."""
+    """Resources with a positive request."""
     return {name: amount for name, amount in requests.items() if amount > 0}
 
 

@@ -1,4 +1,4 @@
-"""How well the NUMA nodes of a machine suit a pod."""
+"""Score: rates the NUMA nodes of a machine for a pod."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -20,34 +20,34 @@ from stretto.capacity.numa.zones import (
 )
 
 MAX_SCORE: Final = 100
-"""The best score."""
+"""Best score."""
 _NO_NUMBER: Final = -(2.0**63)
-"""Katalyst's value for a score that is no number."""
+"""Katalyst's value for a score that is NaN."""
 
 
 class NumaStrategy(Enum):
     """The preference of a score."""
 
-    #: NUMA nodes with little left.
+    #: Prefer NUMA nodes with the least free amounts.
     MOST = "MostAllocated"
-    #: NUMA nodes with much left.
+    #: Prefer NUMA nodes with the most free amounts.
     LEAST = "LeastAllocated"
-    #: NUMA nodes of which all resources are used alike.
+    #: Prefer NUMA nodes with equal use of all resources.
     BALANCED = "BalancedAllocation"
 
 
 class NumaScoring(msgspec.Struct, frozen=True):
-    """How pods are scored."""
+    """Settings of the score."""
 
-    #: The preference.
+    #: Preference of the score.
     strategy: NumaStrategy
-    #: Which pods are aligned.
+    #: Selection of the pods that are aligned.
     policy: AlignmentPolicy
-    #: Resources that come from the same NUMA nodes.
+    #: Resources that must come from the same NUMA nodes.
     aligned: frozenset[str]
-    #: Weights by resource; below 1 counts as 1.
+    #: Weights by resource; a weight below 1 counts as 1.
     weights: dict[str, int] = {}
-    #: The system whose results are reproduced.
+    #: System whose results are reproduced.
     profile: CapacityProfile = CapacityProfile.STRETTO
 
     def weight(self, resource: str) -> int:
@@ -56,16 +56,17 @@ class NumaScoring(msgspec.Struct, frozen=True):
 
 
 class UndefinedScoreError(ArithmeticError):
-    """Katalyst's score divides by zero here."""
+    """Error: Katalyst's score divides by zero."""
 
 
 def score(machine: AlignedMachine, pod: NumaPod, rules: NumaScoring) -> float:
-    """The score of a machine, 0 to 100; a pod without alignment gets 100 everywhere.
+    """Score of a machine, 0 to 100; a pod without alignment gets 100 on every machine.
 
     ``KATALYST`` has no score for whole pods and none for containers without aligned resources.
 
     Raises:
-        UndefinedScoreError: ``KATALYST`` divides by zero; where it divides floats the score is NaN.
+        UndefinedScoreError: ``KATALYST`` divides integers by zero; if it divides floats by zero,
+            the score is NaN.
     """
     if not pod.is_aligned_by(rules.policy):
         return MAX_SCORE
@@ -87,7 +88,7 @@ def score(machine: AlignedMachine, pod: NumaPod, rules: NumaScoring) -> float:
 
 
 def _pod_score(free: FreeZones, pod: NumaPod, rules: NumaScoring) -> float:
-    """The score of a pod that is aligned as a whole."""
+    """Score of a pod that is aligned as a whole."""
     if rules.profile is not CapacityProfile.KATALYST:
         found = _container_score(free, pod.total(), False, rules)
         return MAX_SCORE if isnan(found) else int(found)
@@ -99,7 +100,7 @@ def _pod_score(free: FreeZones, pod: NumaPod, rules: NumaScoring) -> float:
 def _container_score(
     free: FreeZones, requests: Mapping[str, int], spans: bool, rules: NumaScoring
 ) -> float:
-    """The lowest score above 0 of the NUMA nodes, or of sets of them; NaN if it is undefined."""
+    """Lowest score above 0 of the NUMA nodes, or of sets of them; NaN if it is undefined."""
     left = [_usable(free, zone) for zone in range(len(free.zones))]
     if spans:
         wanted = positive({n: v for n, v in requests.items() if n in free.aligned})
@@ -129,7 +130,7 @@ def _usable(free: FreeZones, zone: int) -> Mapping[str, int]:
 
 
 def _zone_score(requests: Mapping[str, int], left: Mapping[str, int], rules: NumaScoring) -> float:
-    """The score of one NUMA node; NaN if it is undefined."""
+    """Score of one NUMA node; NaN if it is undefined."""
     pairs = {
         name: (_units(name, n), _units(name, left.get(name, 0))) for name, n in requests.items()
     }
@@ -151,7 +152,7 @@ def _zone_score(requests: Mapping[str, int], left: Mapping[str, int], rules: Num
 
 
 def _balance(fractions: list[float], profile: CapacityProfile) -> float:
-    """100 if all resources are used alike; NaN without resources."""
+    """Balance: 100 if all resources are used equally; NaN without resources."""
     if any(each > 1 for each in fractions):
         return 0
     if len(fractions) < 2:
@@ -161,5 +162,5 @@ def _balance(fractions: list[float], profile: CapacityProfile) -> float:
 
 
 def _units(resource: str, amount: int) -> int:
-    """An amount as scores count it: CPU in whole cores, rounded up."""
+    """Convert an amount to units of scores: CPU in whole cores, rounded up."""
     return -(-amount // WHOLE) if resource == CPU else amount

@@ -11,7 +11,7 @@ from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, names
 
 
 class TopologyPolicy(Enum):
-    """How a node aligns; the values are those of the CNR."""
+    """Alignment policy of a node; the values are those of the CNR."""
 
     #: Each container in one NUMA node.
     SINGLE_CONTAINER = "SingleNUMANodeContainerLevel"
@@ -45,11 +45,11 @@ class AlignedMachine(msgspec.Struct, frozen=True):
 
     #: NUMA nodes.
     zones: tuple[NumaZone, ...]
-    #: How it aligns; ``None`` if it does not.
+    #: Alignment policy; ``None`` for no alignment.
     policy: TopologyPolicy | None
-    #: Pods on it.
+    #: Pods on the node.
     pods: tuple[NumaPod, ...] = ()
-    #: Pods bound to it that its agent has not reported yet.
+    #: Pods bound to the node that its agent has not reported yet.
     reserved: tuple[NumaPod, ...] = ()
 
 
@@ -58,19 +58,19 @@ class FreeZones(msgspec.Struct, frozen=True):
 
     #: NUMA nodes.
     zones: tuple[NumaZone, ...]
-    #: Amounts left by resource, per NUMA node.
+    #: Free amounts by resource, per NUMA node.
     free: tuple[dict[str, int], ...]
     #: Resources that must come from the same NUMA nodes.
     aligned: frozenset[str]
-    #: Whether the pod uses NUMA nodes alone.
+    #: True if the pod shares its NUMA nodes with no other pod.
     is_exclusive: bool = False
 
     def is_untouched(self, zone: int, resource: str) -> bool:
-        """Whether a resource of a NUMA node is completely free."""
+        """Return whether a resource of a NUMA node is completely free."""
         return self.free[zone].get(resource) == self.zones[zone].allocatable.get(resource)
 
     def without(self, zone: int, requests: Mapping[str, int]) -> "FreeZones":
-        """The NUMA nodes after a container takes its request from one of them."""
+        """Return the NUMA nodes after a container uses its request on one of them."""
         left = tuple(
             _minus(each, requests, floor=None) if number == zone else each
             for number, each in enumerate(self.free)
@@ -78,10 +78,10 @@ class FreeZones(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, free=left)
 
     def least_count(self, resource: str, amount: int, profile: CapacityProfile) -> int | None:
-        """How many NUMA nodes an amount needs by capacity; ``None`` if all are too small.
+        """Number of NUMA nodes that an amount needs by capacity; ``None`` if all are too small.
 
-        The largest are counted first. ``KATALYST`` counts them in order, which depends on their
-        numbering where NUMA nodes differ.
+        The largest are counted first. ``KATALYST`` counts them by number, so its result depends on
+        the numbering if NUMA nodes differ.
         """
         sizes = [each.capacity.get(resource, 0) for each in self.zones]
         if profile is not CapacityProfile.KATALYST:
@@ -94,7 +94,7 @@ class FreeZones(msgspec.Struct, frozen=True):
         return None
 
     def zones_per_socket(self, profile: CapacityProfile) -> int:
-        """NUMA nodes of the largest socket; ``KATALYST`` takes the mean, rounded down."""
+        """Number of NUMA nodes of the largest socket; ``KATALYST`` uses the mean, rounded down."""
         counts = Counter(each.socket for each in self.zones)
         if profile is CapacityProfile.KATALYST:
             return len(self.zones) // len(counts)
@@ -102,17 +102,20 @@ class FreeZones(msgspec.Struct, frozen=True):
 
 
 def policy_of(machine: AlignedMachine, policy: AlignmentPolicy) -> TopologyPolicy | None:
-    """How a machine aligns pods of a policy; ``None`` if it does not."""
+    """Alignment policy of a machine for the pods that a policy selects.
+
+    ``None`` for no alignment.
+    """
     return machine.policy if machine.zones and machine.policy in _OF_POLICY[policy] else None
 
 
 def free_zones(
     machine: AlignedMachine, pod: NumaPod, policy: AlignmentPolicy, aligned: Iterable[str]
 ) -> FreeZones:
-    """The free amounts for a pod.
+    """Free amounts for a pod.
 
-    Pods that are not reported yet are charged to every NUMA node, because it is unknown which one
-    the agent gives them.
+    Pods that are not reported yet are charged to every NUMA node, because their NUMA node is
+    unknown.
     """
     shared = frozenset(aligned)
     is_dynamic = policy is AlignmentPolicy.DYNAMIC
@@ -132,7 +135,7 @@ def free_zones(
 
 
 def _held(pod: NumaPod, zones: Sequence[NumaZone], aligned: frozenset[str]) -> Mapping[str, int]:
-    """Amounts of a pod that is not reported yet; an exclusive one holds a whole NUMA node."""
+    """Amounts of a pod that is not reported yet; an exclusive pod uses a whole NUMA node."""
     held = pod.total()
     if pod.is_exclusive:
         for name in aligned & held.keys():

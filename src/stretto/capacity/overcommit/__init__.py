@@ -1,5 +1,5 @@
-"""Overcommit of a node: how much more is promised than the node has, and which pods that admits.
+"""Overcommit of a node: the ratio of promised to real amounts, and the pods that it admits.
 
-Here belong measured ratios, admission, shrinking, and the choice of the ratio of each node. The
-amplified amounts and their enforcement at the claim belong to the ledger and the binder.
+This folder contains measured ratios, admission, shrinking, and the choice of the ratio of each
+node. The ledger contains the amplified amounts, and the binder enforces them for claims.
 """

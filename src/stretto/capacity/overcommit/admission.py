@@ -1,6 +1,6 @@
-"""Whether an overcommitted node admits a pod, after Katalyst's plugin NodeOvercommitment.
+"""Admission of pods to overcommitted nodes, after Katalyst's plugin NodeOvercommitment.
 
-With the static CPU manager a guaranteed pod takes whole cores out of the overcommitted part, so it
+With the static CPU manager, a guaranteed pod removes whole cores from the overcommitted part, so it
 needs its cores times the ratio. The static memory manager pins memory, which excludes overcommit.
 """
 
@@ -13,10 +13,10 @@ MILLI: Final = 1000
 
 
 class NodeAdmission(Enum):
-    """Whether a pod may be placed on an overcommitted node."""
+    """Result of the admission of a pod to an overcommitted node."""
 
     ADMITTED = "admitted"
-    #: The CPU that is left after overcommit is too small.
+    #: Too little CPU is free after overcommit.
     TOO_LITTLE_CPU = "too little cpu"
     #: The node pins memory and overcommits it.
     PINNED_MEMORY = "pinned memory"
@@ -25,14 +25,14 @@ class NodeAdmission(Enum):
 class ContainerCpu(NamedTuple):
     """The CPU request of a container."""
 
-    #: Milli-CPU.
+    #: Request in milli-CPU.
     milli: int = 0
-    #: Whether requests equal limits for CPU and memory.
+    #: True if requests equal limits for CPU and memory.
     is_guaranteed: bool = False
 
     @property
     def whole_cpus(self) -> int:
-        """Whole cores; 0 if the request has a fraction."""
+        """Number of whole cores; 0 if the request has a fraction."""
         return 0 if self.milli % MILLI else self.milli // MILLI
 
 
@@ -41,14 +41,14 @@ class PodCpu(NamedTuple):
 
     #: Whole exclusive cores; 0 for a pod without them.
     guaranteed: int
-    #: Milli-CPU of a pod without exclusive cores, else 0.
+    #: Milli-CPU of a pod without exclusive cores, otherwise 0.
     shared_milli: int
     #: Milli-CPU of the pod in either case.
     milli: int
 
 
 class OvercommittedNode(NamedTuple):
-    """The values that decide about a pod on an overcommitted node."""
+    """State of an overcommitted node that determines the admission of pods."""
 
     #: Effective CPU ratio.
     cpu_ratio: float
@@ -56,16 +56,16 @@ class OvercommittedNode(NamedTuple):
     memory_ratio: float
     #: Milli-CPU before overcommit.
     original_milli: int
-    #: Whether guaranteed pods get exclusive cores (static CPU manager).
+    #: True if guaranteed pods get exclusive cores (static CPU manager).
     pins_cpu: bool
-    #: Whether pods get pinned memory (static memory manager).
+    #: True if pods get pinned memory (static memory manager).
     pins_memory: bool
 
 
 def pod_cpu(
     containers: Iterable[ContainerCpu], init: Iterable[ContainerCpu], overhead_milli: int = 0
 ) -> PodCpu:
-    """The CPU of a pod: the sum of its containers, or an init container that needs more."""
+    """CPU of a pod: the sum of its containers, or of an init container that needs more."""
     main, before = list(containers), list(init)
     milli = max(sum(each.milli for each in main), *(each.milli for each in before), 0)
     milli += overhead_milli

@@ -1,13 +1,13 @@
 """The configured ratio of a node, after Katalyst's controller.
 
-``state.rows.promises`` amplifies amounts by it.
+``state.rows.promises`` multiplies amounts by it.
 """
 
 from math import isfinite
 
 
 def read_ratio(text: str | None) -> float | None:
-    """A ratio as an annotation holds it; ``None`` if it is absent or not a finite number."""
+    """Parse a ratio of an annotation; ``None`` if it is absent or not a finite number."""
     try:
         ratio = float(text) if text else None
     except ValueError:
@@ -16,10 +16,10 @@ def read_ratio(text: str | None) -> float | None:
 
 
 def effective_ratio(static: str | None, measured: str | None) -> float:
-    """The ratio of a node: the smaller of the configured and the measured one, at least 1.
+    """Ratio of a node: the smaller of the configured and the measured one, at least 1.
 
     Without a readable configured ratio a node is not overcommitted. A measured ratio that cannot be
-    read also turns overcommit off, because the load of the node is then unknown.
+    read also disables overcommit, because the load of the node is then unknown.
     """
     configured = read_ratio(static)
     if configured is None:

@@ -1,7 +1,7 @@
-"""The nodes of NodeOvercommitConfigs, by name in their status, as Katalyst's controller lists them.
+"""Writes the nodes of NodeOvercommitConfigs to their status, by name, as in Katalyst's controller.
 
-A configuration concerns the nodes whose pool label has its value. Where several concern one node,
-the smallest ratio applies, so each of them lists the node.
+A configuration applies to the nodes whose pool label has its value. If several apply to one node,
+the smallest ratio counts, and each of them lists the node.
 """
 
 from collections.abc import Hashable, Iterable
@@ -18,10 +18,10 @@ _BY_POOL: Final = "nodes by overcommit pool"
 
 
 class MatchedNodesController:
-    """From NodeOvercommitConfigs and nodes to ``status.matchedNodeList``."""
+    """Computes ``status.matchedNodeList`` of NodeOvercommitConfigs from the nodes."""
 
     def __init__(self, cache: StoreCache) -> None:
-        """For the configurations of a cluster."""
+        """Reconcile the configurations of a cluster."""
         #: Name in logs and messages.
         self.name = f"{cache.name}/overcommit-nodes"
         self._cache = cache
@@ -30,7 +30,7 @@ class MatchedNodesController:
         self._nodes.add_index(_BY_POOL, _pool)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The configuration; of a node that joins or leaves a pool, those of the pools."""
+        """Return the configuration; for a node that joins or leaves a pool, those of the pools."""
         if change.source != self._cache.name:
             return
         if change.kind == NODE_OVERCOMMIT_CONFIG:
@@ -59,6 +59,6 @@ class MatchedNodesController:
 
 
 def _pool(node: StoredObject | None) -> tuple[str, ...]:
-    """The pool of a node; empty for none."""
+    """Pool of a node; empty for none."""
     value = "" if node is None else node.labels.get(POOL_LABEL, "")
     return (value,) if value else ()

@@ -1,8 +1,8 @@
 """The overcommit ratio that the measured load of a node allows.
 
-The formula is Katalyst's: the load that the target leaves unused is offered again, divided by the
-load per requested unit, because the next pods will use as much of their requests as the present
-ones. Amounts are in any one unit per resource.
+The formula is Katalyst's: the unused load below the target is divided by the load per requested
+unit, because the next pods will use the same part of their requests as the present ones. Amounts
+may be in any unit, but only one per resource.
 """
 
 import math
@@ -14,16 +14,16 @@ MILLI: Final = 1000
 
 
 class LoadTargets(NamedTuple):
-    """How far measured load may raise the ratio of one resource."""
+    """Limits of the ratio of one resource by measured load."""
 
-    #: Share of allocatable that may be in use.
+    #: Share of the allocatable amount that may be in use.
     node_load: float
-    #: Least share of its request that a pod is assumed to use.
+    #: Minimum share of its request that a pod is assumed to use.
     pod_load: float
 
 
 class ContainerUse(NamedTuple):
-    """The load of one container; ``None`` where it was not measured."""
+    """Load of one container; a field is ``None`` if it was not measured."""
 
     #: CPU in use, in cores.
     cpu: float | None = None
@@ -36,16 +36,16 @@ class ContainerUse(NamedTuple):
 
 
 def measured_ratio(allocatable: float, request: float, usage: float, targets: LoadTargets) -> float:
-    """The ratio of promised to real capacity at which the node reaches its target load.
+    """Ratio of promised to real capacity at which the node reaches its target load.
 
     Args:
         allocatable: amount of the node before overcommit.
         request: sum of the requests of its pods.
         usage: sum of their use.
-        targets: target load of the node and least load of a pod.
+        targets: target load of the node and minimum load of a pod.
 
     Returns:
-        At least 1. It is 1 where nothing is requested, allocatable or assumed to be used.
+        At least 1. It is 1 if the requests, the allocatable amount or the assumed use are 0.
     """
     if request <= 0 or allocatable <= 0:
         return 1.0
@@ -57,12 +57,12 @@ def measured_ratio(allocatable: float, request: float, usage: float, targets: Lo
 
 
 def reported_ratio(static: float | None, measured: float) -> float:
-    """The smaller of the configured and the measured ratio; no configuration counts as 1."""
+    """Smaller of the configured and the measured ratio; no configuration counts as 1."""
     return min(1.0 if static is None else static, measured)
 
 
 def pod_cpu_use(containers: Iterable[ContainerUse]) -> float:
-    """Cores that a pod uses: its usage or one of its load averages, whichever is largest."""
+    """Number of cores that a pod uses: its usage or the larger one of its load averages."""
     found = list(containers)
     cpu = sum(each.cpu or 0.0 for each in found)
     load_1m = sum(each.load_1m or 0.0 for each in found)
@@ -76,6 +76,9 @@ def pod_memory_use(containers: Iterable[ContainerUse]) -> float:
 
 
 def pod_cpu_request(containers: Iterable[int], init: int) -> int:
-    """Milli-CPU of a pod: its containers, or an init container that needs more whole cores."""
+    """Milli-CPU of a pod.
+
+    The sum of its containers, or an init container that needs more whole cores.
+    """
     total = sum(containers)
     return init if math.ceil(init / MILLI) > math.ceil(total / MILLI) else total

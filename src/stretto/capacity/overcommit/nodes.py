@@ -1,9 +1,8 @@
 """The ratios of all nodes: chosen by pool, situation and measured load, and set in the ledger.
 
-A ratio changes the allocatable amounts that pods compete for, and the binder checks every claim
-against them. A smaller ratio therefore revokes no claim: it only stops new pods. A node is
-evaluated again when it or its report changes, and once a minute for the time of day and the age of
-metrics.
+A ratio changes the allocatable amounts, and the binder checks every claim against them. Therefore a
+smaller ratio revokes no claim: it only stops new pods. A node is evaluated again when it or its
+report changes, and once a minute for the time of day and the age of metrics.
 """
 
 from collections import Counter
@@ -31,33 +30,33 @@ from stretto.state.rows.resources import CPU, MEMORY
 RESOURCES: Final = ("cpu", "memory")
 """Measured resources, in the order of the columns of reports."""
 TARGETS: Final = (LoadTargets(0.6, 0.4), LoadTargets(0.8, 0.8))
-"""Target loads of nodes and least loads of pods for CPU and memory; Katalyst's defaults."""
+"""Target loads of nodes and minimum loads of pods for CPU and memory, as in Katalyst."""
 EVERY_S: Final = 60.0
-"""Seconds between two judgements of all nodes."""
+"""Seconds between two evaluations of all nodes."""
 HUNDREDTHS: Final = 100
-"""Measured ratios are rounded down to hundredths, as Katalyst publishes them."""
+"""Precision of measured ratios, which are rounded down to hundredths, as in Katalyst."""
 STEP: Final = 5
 """Hundredths of a step: a measured ratio is rounded down to whole steps, which hides most noise."""
 CLOSED: Final = "OvercommitShrunk"
-"""Reason of the event about a node that has promised more than it may now."""
+"""Reason of the event about a node whose promises exceed its ratio."""
 
 NodeWarning = Callable[[str, str, str], None]
 """Writes an event about a node: its name, the reason, the message."""
 
 
 class _Moment(NamedTuple):
-    """Values that are the same for all nodes that are evaluated together."""
+    """Values that are equal for all nodes of one evaluation."""
 
     #: Wall time in seconds since 1970.
     at: float
-    #: Its hour in UTC.
+    #: Hour of the day in UTC.
     hour: int
-    #: Names of the resources that a ratio may concern.
+    #: Names of the resources that may have a ratio.
     resources: frozenset[str]
 
 
 class NodeRatios:
-    """Keeps the ratios of a cluster up to date."""
+    """Updates the ratios of a cluster."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class NodeRatios:
         wall: Callable[[], float],
         warn: NodeWarning = lambda *_: None,
     ) -> None:
-        """Set ratios by these rules; without rules no node is overcommitted.
+        """Set ratios with these rules; without rules no node is overcommitted.
 
         Args:
             cluster: the cluster.
@@ -74,7 +73,7 @@ class NodeRatios:
             wall: the time in seconds since 1970.
             warn: writes an event about a node.
         """
-        #: Changes so far by kind: ``raised``, ``lowered``, ``closed``.
+        #: Number of changes so far by kind: ``raised``, ``lowered``, ``closed``.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._rules = rules
@@ -105,7 +104,7 @@ class NodeRatios:
         for slot in changed:
             if self._cluster.nodes.live[slot]:
                 self._judge(slot, self._rules, moment)
-        self._changed.clear()  # setting a ratio marks its node
+        self._changed.clear()  # setting a ratio marks its node as changed
 
     def _mark(self, slots: npt.NDArray[np.int64]) -> None:
         self._changed.update(slots.tolist())
@@ -113,7 +112,7 @@ class NodeRatios:
     # ------------------------------------------------------------ configured ratios
 
     def refuse_configs(self) -> None:
-        """State that configured ratios have no effect without rules."""
+        """Report that configured ratios have no effect without rules."""
         for name in self._cluster.overcommit_configs:
             key = f"nodeovercommitconfig {name}"
             if key not in self._cluster.abnormal:
@@ -142,7 +141,7 @@ class NodeRatios:
         return changed
 
     def _static(self, pool: str) -> Mapping[str, float]:
-        """Configured ratios of a pool; of several objects the smaller ratio counts."""
+        """Configured ratios of a pool; of several objects, the smaller ratio counts."""
         found: dict[str, float] = {}
         for value, ratios in self._configs.values():
             if value == pool:
@@ -213,7 +212,7 @@ class NodeRatios:
     def _record(
         self, slot: int, before: Mapping[str, NodeRatio], after: Mapping[str, NodeRatio]
     ) -> None:
-        """Count changes, and report a node that has promised more than it may now, in one event."""
+        """Count changes, and report a node whose promises exceed its ratio, in one event."""
         ledger, closed = self._cluster.ledger, list[str]()
         for resource in sorted({*before, *after}):
             was, now = before.get(resource, _ONE).ratio, after.get(resource, _ONE).ratio
@@ -238,8 +237,8 @@ _ONE: Final = NodeRatio(1.0, 1.0, RatioBound.CAP)
 
 
 def stepped(ratio: float) -> float:
-    """A measured ratio in whole steps, rounded down.
+    """Round a measured ratio down to whole steps.
 
-    It depends on the report alone, so that a process that starts again finds the same ratio.
+    The result depends only on the report, so that it is the same after a restart.
     """
     return floor(ratio * HUNDREDTHS) // STEP * STEP / HUNDREDTHS

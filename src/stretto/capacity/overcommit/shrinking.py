@@ -1,7 +1,8 @@
 """Actions on a node whose capacity shrinks below the promised amounts.
 
-An admission is never revoked: a smaller ratio stops new pods, then best-effort pods are throttled,
-and only then pods are evicted, reclaimed ones first and production never for best effort.
+An admission is never revoked: a smaller ratio stops new pods. Then best-effort pods are throttled,
+and only then are pods evicted: reclaimed pods first, and production pods never in favour of
+best-effort pods.
 """
 
 from collections.abc import Iterable
@@ -53,7 +54,7 @@ def shrink(capacity: int, real: int, pods: Iterable[PromisedPod]) -> ShrinkPlan:
     """Choose the actions for one resource of a node.
 
     Promises above the capacity only close the node. Throttling and eviction need use above the real
-    amount: a promise that is not used harms no pod.
+    amount, because an unused promise has no effect on other pods.
 
     Args:
         capacity: the amount that may be promised now.

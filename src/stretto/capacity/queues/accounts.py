@@ -1,4 +1,4 @@
-"""Held, requested and assigned amounts of the jobs of each queue."""
+"""Allocated, requested and assigned amounts of the jobs of each queue."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -13,60 +13,60 @@ from stretto.capacity.queues.amounts import PODS, Amounts, beyond
 class TaskStatus(Enum):
     """States of a task; the values are Volcano's."""
 
-    #: It waits.
+    #: The task waits.
     PENDING = "Pending"
-    #: Its node is chosen.
+    #: The node is chosen.
     ALLOCATED = "Allocated"
-    #: Its node is chosen once others have left.
+    #: The node is chosen, but other tasks must end first.
     PIPELINED = "Pipelined"
-    #: Its binding is being written.
+    #: The bind is in flight.
     BINDING = "Binding"
-    #: It is bound.
+    #: The task is bound.
     BOUND = "Bound"
-    #: It runs.
+    #: The task runs.
     RUNNING = "Running"
-    #: It ends.
+    #: The task is ending.
     RELEASING = "Releasing"
-    #: It has ended.
+    #: The task has ended.
     SUCCEEDED = "Succeeded"
-    #: It has failed.
+    #: The task has failed.
     FAILED = "Failed"
 
 
 class JobPhase(Enum):
     """States of a job; the values are Volcano's."""
 
-    #: It may not start yet.
+    #: The job may not start yet.
     PENDING = "Pending"
-    #: It may start.
+    #: The job may start.
     INQUEUE = "Inqueue"
-    #: Some of its tasks run.
+    #: Some tasks of the job run.
     RUNNING = "Running"
-    #: Its tasks are in unexpected states.
+    #: Tasks of the job are in unexpected states.
     UNKNOWN = "Unknown"
-    #: It has ended.
+    #: The job has ended.
     COMPLETED = "Completed"
 
 
 HOLDING: Final = frozenset(
     (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 )
-"""States in which a task holds its request."""
+"""States in which a task has allocated its request."""
 
 
 class QueuedTasks(msgspec.Struct, frozen=True):
     """Equal tasks of a job."""
 
-    #: Their state.
+    #: State of the tasks.
     status: TaskStatus
     #: Request of one task.
     requests: Amounts = {}
-    #: Tasks.
+    #: Number of tasks.
     count: int = 1
 
     @property
     def amounts(self) -> Amounts:
-        """The requests of all of them, with one pod for each."""
+        """Requests of all of them, with one pod for each."""
         each = {**self.requests, PODS: 1.0}
         return {name: amount * self.count for name, amount in each.items()}
 
@@ -74,19 +74,19 @@ class QueuedTasks(msgspec.Struct, frozen=True):
 class QueuedJob(msgspec.Struct, frozen=True):
     """A job in a queue."""
 
-    #: Its queue.
+    #: Name of the queue.
     queue: str
-    #: Its state.
+    #: State of the job.
     phase: JobPhase
-    #: Tasks without which it does not start.
+    #: Minimum number of tasks for its start.
     min_member: int = 0
-    #: What it needs to start; empty if not stated.
+    #: Minimum amounts for its start; empty if the job does not set them.
     min_resources: Amounts = {}
-    #: Its tasks.
+    #: Tasks of the job.
     tasks: tuple[QueuedTasks, ...] = ()
 
     def account(self) -> "QueueAccount":
-        """Held and requested amounts together."""
+        """Sum allocated and requested amounts."""
         holding = [each for each in self.tasks if each.status in HOLDING]
         waiting = [each for each in self.tasks if each.status is TaskStatus.PENDING]
         held = total_of(each.amounts for each in holding)
@@ -104,15 +104,15 @@ class QueuedJob(msgspec.Struct, frozen=True):
 
 
 class QueueAccount(msgspec.Struct, frozen=True):
-    """Held and requested amounts of jobs."""
+    """Allocated and requested amounts of jobs."""
 
-    #: Held amounts.
+    #: Allocated amounts.
     allocated: Amounts = {}
-    #: Held and requested amounts.
+    #: Allocated and requested amounts.
     request: Amounts = {}
-    #: Held beyond what the jobs need to run.
+    #: Amounts allocated beyond the minimum of the jobs.
     elastic: Amounts = {}
-    #: Promised to jobs that may start.
+    #: Amounts promised to jobs that may start.
     inqueue: Amounts = {}
 
 

@@ -1,4 +1,4 @@
-"""Amounts of resources as queues count them: floats by name, compared with a little slack."""
+"""Amounts of resources in queues: floats by name, compared with a tolerance."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
@@ -11,18 +11,18 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
 SLACK: Final = 0.1
-"""Amounts that differ by less are equal: sums of floats are not exact."""
+"""Tolerance below which amounts are equal, because sums of floats are not exact."""
 UNLIMITED_AT_ZERO: Final = frozenset((CPU, MEMORY))
-"""Resources of which a capability of 0 means no limit."""
+"""Resources for which a capability of 0 means no limit."""
 
 
 def beyond(amounts: AnyAmounts, taken: AnyAmounts) -> Amounts:
-    """The amounts above ``taken``, at least 0."""
+    """Amounts above ``taken``, at least 0."""
     return {name: max(amount - taken.get(name, 0.0), 0.0) for name, amount in amounts.items()}
 
 
 def at_least(amounts: AnyAmounts, least: AnyAmounts) -> Amounts:
-    """The larger amount of each resource."""
+    """Larger amount of each resource."""
     return {
         **amounts,
         **{name: max(amounts.get(name, 0.0), amount) for name, amount in least.items()},
@@ -30,17 +30,17 @@ def at_least(amounts: AnyAmounts, least: AnyAmounts) -> Amounts:
 
 
 def at_most(amounts: AnyAmounts, most: AnyAmounts) -> Amounts:
-    """The smaller amount of each resource; a resource without a bound is unbounded."""
+    """Smaller amount of each resource; a resource without a bound is unbounded."""
     return {name: min(amount, most.get(name, amount)) for name, amount in amounts.items()}
 
 
 def within(amounts: AnyAmounts, bound: AnyAmounts) -> bool:
-    """Whether no amount exceeds its bound; a missing bound is 0."""
+    """Return whether no amount exceeds its bound; a missing bound is 0."""
     return all(amount <= bound.get(name, 0.0) + SLACK for name, amount in amounts.items())
 
 
 def limits(capability: AnyAmounts) -> Amounts:
-    """The resources that a capability limits."""
+    """Resources that a capability limits."""
     return {
         name: amount
         for name, amount in capability.items()

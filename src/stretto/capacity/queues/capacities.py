@@ -1,4 +1,4 @@
-"""Deserved amounts as they are configured: of flat queues, and of a tree."""
+"""Deserved amounts as configured: of flat queues, and of a tree."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -27,14 +27,19 @@ from stretto.capacity.queues.states import (
 )
 
 ROOT: Final = "root"
-"""The queue that holds all others."""
+"""Name of the root queue."""
 NO_SHARE: Final = 1.0
-"""The share of a queue that deserves nothing but pods: it comes after queues that hold less than
-they deserve."""
+"""Share of a queue that deserves only pods.
+
+It is served after queues that hold less than they deserve.
+"""
 
 
 class QueueTreeError(ValueError):
-    """The queues are no tree, or a job is in a queue with children; the text names the queue."""
+    """Error: the queues are not a tree, or a job is in a queue with children.
+
+    The message names the queue.
+    """
 
 
 def flat(
@@ -56,7 +61,7 @@ def flat(
 def tree(
     queues: Iterable[ShareQueue], accounts: Mapping[str, QueueAccount], whole: AnyAmounts
 ) -> list[ShareState]:
-    """All queues of a tree; a parent holds what its children hold.
+    """All queues of a tree; the amounts of a parent are the sums of its children.
 
     Args:
         queues: all queues; a queue without a parent is a child of the root.
@@ -111,7 +116,7 @@ def _children(
     """Children of every queue.
 
     Raises:
-        QueueTreeError: the queues are no tree, or a parent has jobs.
+        QueueTreeError: the queues are not a tree, or a parent has jobs.
     """
     if ROOT not in specs:
         raise QueueTreeError(f"there is no queue {ROOT}")

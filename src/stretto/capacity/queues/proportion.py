@@ -72,10 +72,10 @@ def _fill(
 
     Args:
         queues: queues with jobs.
-        accounts: their accounts.
+        accounts: accounts of the queues.
         whole: amounts of the cluster.
-        most: the most each queue may hold.
-        first: the amounts of each queue before the first round.
+        most: maximum amounts of each queue.
+        first: amounts of each queue before the first round.
     """
     deserved = dict(first)
     left = beyond(whole, total_of(first.values()))
@@ -106,5 +106,5 @@ def _fill(
 
 
 def _differ(one: AnyAmounts, other: AnyAmounts) -> bool:
-    """Whether some amount differs at all; a missing one is 0."""
+    """Return whether any amounts differ; a missing amount is 0."""
     return any(one.get(name, 0.0) != other.get(name, 0.0) for name in one.keys() | other.keys())

@@ -1,4 +1,4 @@
-"""Queues with their accounts, and the decisions that follow from them."""
+"""Queues with their accounts, and the resulting decisions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
@@ -21,58 +21,60 @@ from stretto.capacity.queues.amounts import (
 
 
 class ShareQueue(msgspec.Struct, frozen=True):
-    """A queue as its object describes it."""
+    """A queue as described by its object."""
 
-    #: Its name.
+    #: Name of the queue.
     name: str
-    #: Its weight in the division of the remaining amounts.
+    #: Weight in the division of the remaining amounts.
     weight: int = 1
-    #: Queues with a higher priority come first.
+    #: Priority: queues with a higher priority are first.
     priority: int = 0
-    #: Whether it takes no jobs.
+    #: True if it accepts no jobs.
     closed: bool = False
-    #: Its parent in a tree; empty for a child of the root.
+    #: Parent in a tree; empty for a child of the root.
     parent: str = ""
-    #: The most it may hold.
+    #: Capability: maximum amounts.
     capability: Amounts = {}
-    #: Amounts that it may hold in any case.
+    #: Guaranteed amounts.
     guarantee: Amounts = {}
-    #: Amounts that it should hold.
+    #: Deserved amounts.
     deserved: Amounts = {}
 
 
 class ShareState(msgspec.Struct, frozen=True):
-    """A queue with its held amounts and its limits."""
+    """A queue with its allocated amounts and its limits."""
 
     #: The queue.
     spec: ShareQueue
-    #: Held and requested amounts of its jobs.
+    #: Allocated and requested amounts of its jobs.
     account: QueueAccount
-    #: The most it may hold without the guarantees of others.
+    #: Maximum amounts without the guarantees of other queues.
     capability: Amounts
-    #: Amounts that it should hold.
+    #: Deserved amounts.
     deserved: Amounts
-    #: Largest held part of a deserved amount.
+    #: Largest ratio of an allocated to a deserved amount.
     share: float
-    #: Queues from it up to the root, itself first.
+    #: Names of the queues on the path to the root, starting with itself.
     path: tuple[str, ...] = ()
-    #: Whether it has child queues.
+    #: True if it has child queues.
     is_parent: bool = False
 
     @property
     def deserves_some(self) -> bool:
-        """Whether it deserves anything but pods."""
+        """True if it deserves amounts other than pods."""
         return any(amount > 0 for name, amount in self.deserved.items() if name != PODS)
 
     @property
     def is_overused(self) -> bool:
-        """Whether it holds the deserved amount of every resource."""
+        """True if it has allocated the deserved amount of every resource."""
         bound = {CPU: 0.0, MEMORY: 0.0, **self.deserved}
         return within(bound, self.account.allocated)
 
 
 def real_capability(queue: ShareQueue, whole: AnyAmounts, guaranteed: AnyAmounts) -> Amounts:
-    """The most a queue may hold: its capability, and all that is not guaranteed to others.
+    """Maximum amounts of a queue.
+
+    Its capability, and all amounts that are not guaranteed to others.
 
     Args:
         queue: the queue.
@@ -88,28 +90,31 @@ def real_capability(queue: ShareQueue, whole: AnyAmounts, guaranteed: AnyAmounts
 
 
 def largest_part(held: AnyAmounts, deserved: AnyAmounts, least: float = 0.0) -> float:
-    """The largest held part of a deserved amount; amounts up to ``least`` do not count."""
+    """Largest ratio of an allocated to a deserved amount; amounts up to ``least`` do not count."""
     parts = [held.get(name, 0.0) / n for name, n in deserved.items() if n > least]
     return max(parts, default=0.0)
 
 
 def by_share(state: ShareState) -> tuple[float, ...]:
-    """The smaller share first."""
+    """Sort key: the smaller share first."""
     return (state.share,)
 
 
 def by_share_deserving(state: ShareState) -> tuple[float, ...]:
-    """The smaller share first; of equal shares, a queue that deserves something."""
+    """Sort key: the smaller share first.
+
+    Of equal shares, a queue that deserves other amounts than pods.
+    """
     return state.share, not state.deserves_some
 
 
 def ordered(
     states: Iterable[ShareState], rank: Callable[[ShareState], tuple[float, ...]] = by_share
 ) -> list[ShareState]:
-    """Queues in the order in which they are served.
+    """Sort queues in the order in which they are served.
 
-    Priority first. Queues without children come before others; two of them are compared by the
-    branches of the tree in which they are. Then the smaller rank, then the name.
+    The order is by priority. Queues without children are before others; two of them are compared by
+    their branches of the tree. The next criteria are the smaller rank and the name.
     """
     by_name = {each.spec.name: each for each in states}
 
@@ -129,7 +134,10 @@ def ordered(
 def _branches(
     one: ShareState, other: ShareState, by_name: Mapping[str, ShareState]
 ) -> tuple[ShareState, ShareState]:
-    """The ancestors of two queues just below their lowest common one; parents stay themselves."""
+    """Ancestors of two queues just below their lowest common one.
+
+    Parents are returned unchanged.
+    """
     if one.is_parent or not one.path or not other.path:
         return one, other
     for here, there in zip(reversed(one.path), reversed(other.path), strict=False):
@@ -139,14 +147,14 @@ def _branches(
 
 
 def admits(state: ShareState, ancestors: Sequence[ShareState], requests: AnyAmounts) -> bool:
-    """Whether a task fits within the capability of a queue and its ancestors."""
+    """Return whether a task fits within the capability of a queue and its ancestors."""
     if state.spec.closed or state.is_parent:
         return False
     return all(_fits(each, each.capability, requests) for each in (state, *ancestors))
 
 
 def may_reclaim(state: ShareState, requests: AnyAmounts) -> bool:
-    """Whether a queue may reclaim amounts for a task: it deserves some of them."""
+    """Return whether a queue may reclaim amounts for a task: it deserves some of them."""
     if state.spec.closed or not _fits(state, state.capability, requests):
         return False
     return any(
@@ -157,21 +165,21 @@ def may_reclaim(state: ShareState, requests: AnyAmounts) -> bool:
 
 
 def within_deserved(state: ShareState, requests: AnyAmounts) -> bool:
-    """Whether a task fits within the deserved amounts of a queue."""
+    """Return whether a task fits within the deserved amounts of a queue."""
     return not state.spec.closed and _fits(state, state.deserved, requests)
 
 
 def admit_jobs(
     states: Mapping[str, ShareState], wanted: Iterable[tuple[str, AnyAmounts]]
 ) -> list[bool | None]:
-    """Whether jobs may start, in order; each job that may takes part in the next answers.
+    """Return whether jobs may start, in order; each accepted job counts for the later ones.
 
     Args:
         states: queues by name.
-        wanted: the queue of each job and the amounts that it needs to start (may be empty).
+        wanted: the queue of each job, and the amounts that the job needs to start (may be empty).
 
     Returns:
-        One answer per job; ``None`` for an unknown queue.
+        One result per job; ``None`` for an unknown queue.
     """
     promised = {name: state.account.inqueue for name, state in states.items()}
     answers: list[bool | None] = []
@@ -192,7 +200,7 @@ def admit_jobs(
 
 
 def _starts(state: ShareState, needs: AnyAmounts, promised: Mapping[str, AnyAmounts]) -> bool:
-    """Whether a queue may hold a job in addition to its held and promised amounts."""
+    """Return whether a job fits in addition to a queue's allocated and promised amounts."""
     account, extra = state.account, promised[state.spec.name]
     return all(
         amount

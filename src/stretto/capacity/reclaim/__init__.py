@@ -1,4 +1,4 @@
-"""Reclaim: how much of the requested but unused capacity other pods may use.
+"""Reclaim: the part of requested but unused capacity that other pods may use.
 
-Here belong estimators over one node or a fleet. Enforcement on a node does not.
+This folder contains estimators for one node or many nodes, but no enforcement on a node.
 """

@@ -13,17 +13,17 @@ import numpy.typing as npt
 from stretto.capacity.reclaim.held import Amounts, HeldAmounts
 
 NO_LIMIT: Final = np.iinfo(np.int64).max
-"""The bound of a resource without one."""
+"""Bound of a resource without a bound."""
 
 
 class BatchPolicy(Enum):
     """The amounts of online pods that lower batch capacity."""
 
-    #: Their use.
+    #: Use of the pods.
     USAGE = "usage"
-    #: Their requests; only for memory.
+    #: Requests of the pods; only for memory.
     REQUEST = "request"
-    #: The larger of use and request of each pod.
+    #: Larger of use and request of each pod.
     LARGER = "maxUsageRequest"
 
 
@@ -31,9 +31,9 @@ class BatchPolicy(Enum):
 class BatchStrategy:
     """Parameters of the estimator; CPU first, then memory."""
 
-    #: Percent of the capacity that online and batch pods may use together; above 100 overcommits.
+    #: Percent of the capacity that online and batch pods may use together; above 100 is overcommit.
     reclaim_percent: tuple[int, int] = (60, 65)
-    #: The amounts of online pods that lower it.
+    #: Amounts of online pods that lower batch capacity.
     policies: tuple[BatchPolicy, BatchPolicy] = (BatchPolicy.USAGE, BatchPolicy.USAGE)
     #: Upper bound in percent of the capacity; ``None`` for no bound.
     cap_percent: tuple[int | None, int | None] = (None, None)
@@ -45,7 +45,7 @@ class NodeSupply:
 
     #: Capacity.
     capacity: Amounts
-    #: Reserved for processes of the node.
+    #: Amounts reserved for processes of the node.
     reserved: Amounts
     #: Measured use of processes outside pods.
     system: Amounts
@@ -62,7 +62,7 @@ def batch(supply: NodeSupply, pods: HeldAmounts, strategy: BatchStrategy) -> Amo
 
 
 def bounded(amounts: Amounts, capacity: Amounts, strategy: BatchStrategy) -> Amounts:
-    """``amounts``, at most the strategy's share of the capacity."""
+    """Limit ``amounts`` to the strategy's share of the capacity."""
     limit = np.full_like(capacity, NO_LIMIT)
     for column, percent in enumerate(strategy.cap_percent):
         if percent is not None:
@@ -72,7 +72,7 @@ def bounded(amounts: Amounts, capacity: Amounts, strategy: BatchStrategy) -> Amo
 
 
 def percent_of(capacity: Amounts, percent: npt.ArrayLike) -> Amounts:
-    """A percentage of the capacity, truncated."""
+    """Percentage of the capacity, truncated."""
     part = np.trunc(capacity.astype(np.float64) * np.asarray(percent) / 100)
     whole: Amounts = part.astype(np.int64)
     return whole

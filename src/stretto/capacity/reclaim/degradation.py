@@ -1,7 +1,7 @@
-"""Reports that are too old to lend by: their pools become empty until the agent reports again.
+"""Removes capacity whose report is too old: the pool is empty until the agent reports again.
 
-An agent that has stopped cannot throttle or evict reclaimed pods any more, so no further pod may
-rely on its last headroom. Pods that are there stay. Source: Koordinator's ``degradeTimeMinutes``.
+A stopped agent cannot throttle or evict reclaimed pods any more, so no further pod may use its last
+headroom. Existing pods stay. Source: Koordinator's ``degradeTimeMinutes``.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class PoolDegradation:
                 ledger.set_pool(slot, dict.fromkeys(pool, 0))
 
     def _is_old(self, measured: str, at: float) -> bool:
-        """Whether a measurement is too old; a report without a measurement never is."""
+        """Return whether a measurement is too old; a report without a measurement never is."""
         if not measured:
             return False
         try:

@@ -1,7 +1,7 @@
-"""Estimators of the headroom of one node, behind one interface: readings in, amounts out.
+"""Estimators of the headroom of one node, with one interface from readings to amounts.
 
-Each keeps the history that it needs. A node agent owns one, chosen by the profile, and publishes
-its estimate; studies feed the same estimators from traces.
+Each estimator stores the history that it needs. A node agent has one estimator, which the profile
+selects, and publishes its estimate. Studies use the same estimators with traces.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,15 +23,15 @@ from stretto.framework.profile.capacity.reclaim import Estimator, ReclaimRules
 MILLI: Final = 1000
 """Milli-CPU per core."""
 LEAST_USE: Final = 1
-"""Milli-CPU of a measured pod that idles: Katalyst takes a use of 0 for no measurement."""
+"""Milli-CPU of an idle measured pod: Katalyst treats a use of 0 as no measurement."""
 Pair = tuple[int, int]
 """Milli-CPU and bytes."""
 
 
 class OwnerPod(NamedTuple):
-    """A pod that may lend its unused requests."""
+    """A pod whose unused requests may be reclaimed."""
 
-    #: Its uid.
+    #: Uid of the pod.
     uid: str
     #: Requested amounts.
     request: Pair
@@ -39,27 +39,27 @@ class OwnerPod(NamedTuple):
     use: Pair | None
     #: Seconds since it was created.
     age_s: float
-    #: Whether its cores are exclusive and never loaned.
+    #: True if its cores are exclusive and never reclaimed.
     exclusive: bool = False
 
 
 class HeadroomReading(NamedTuple):
-    """A node at one time."""
+    """State of a node at one time."""
 
-    #: Its amounts.
+    #: Amounts of the node.
     capacity: Pair
     #: Used amounts of the whole node.
     used: Pair
     #: Used amounts of reclaimed pods.
     reclaimed: Pair
-    #: Its shared, dedicated and system pods.
+    #: Shared, dedicated and system pods.
     pods: tuple[OwnerPod, ...]
     #: Monotonic time in seconds.
     at_s: float
 
 
 class HeadroomEstimator(Protocol):
-    """Estimates what a node may lend."""
+    """Estimates the headroom of a node."""
 
     def estimate(self, reading: HeadroomReading) -> Pair:
         """Milli-CPU and bytes that reclaimed pods may request, at least 0."""
@@ -67,7 +67,7 @@ class HeadroomEstimator(Protocol):
 
 
 class CanonicalEstimator:
-    """Katalyst's estimate per container; of memory, a share of the free amount."""
+    """Katalyst's estimate per container; for memory, a share of the free amount."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Estimate by rules."""
@@ -88,10 +88,10 @@ class CanonicalEstimator:
 
 
 class UtilisationEstimator:
-    """Katalyst's headroom by the utilisation of the loaned cores."""
+    """Katalyst's headroom by the utilisation of the reclaimed cores."""
 
     def __init__(self, rules: ReclaimRules) -> None:
-        """Start without a loan."""
+        """Start without headroom."""
         self._rules = rules
         self._last = 0.0
 
@@ -109,7 +109,7 @@ class BatchEstimator:
     """Koordinator's batch capacity: capacity that online pods do not use now."""
 
     def __init__(self, rules: ReclaimRules) -> None:
-        """Lend up to the percentages of the rules."""
+        """Use the percentages of the rules as upper bounds."""
         self._strategy = BatchStrategy((rules.cpu_percent, rules.memory_percent))
         self._reserved = int(rules.reserved_cores * MILLI)
 
@@ -146,7 +146,7 @@ class MidEstimator:
 
 
 class ReservationEstimator:
-    """Borg's reservations: the node minus the reservation of each pod."""
+    """Borg's reservations: the capacity of the node minus the reservations of its pods."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Start without reservations; the first one of a pod is its request."""
@@ -187,7 +187,7 @@ _MAKERS: Final[Mapping[Estimator, Callable[[ReclaimRules], HeadroomEstimator]]] 
 
 
 def estimator(rules: ReclaimRules) -> HeadroomEstimator:
-    """A new estimator, as the rules choose it."""
+    """Create the estimator that the rules select."""
     return _MAKERS[rules.estimator](rules)
 
 

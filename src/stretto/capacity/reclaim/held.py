@@ -1,6 +1,6 @@
 """Amounts of pods above a band on each node: use, requests and the larger of both.
 
-Pods are columns, so that one call sums a fleet.
+Pods are columns, so that one call sums all nodes.
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Unmeasured(Enum):
-    """The larger of use and request, for a pod without a metric."""
+    """Value of the larger of use and request, for a pod without a metric."""
 
-    #: Its request.
+    #: The request.
     REQUEST = "request"
-    #: Nothing, as on the level of nodes in Koordinator.
+    #: 0, as at node level in Koordinator.
     NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
 class PodTable:
-    """Pods that hold capacity, one per row."""
+    """Pods with allocated capacity, one per row."""
 
     #: Index of the node of each pod.
     node: NDArray[np.int64]
     #: Requests.
     requested: Amounts
-    #: Measured use; 0 where there is no metric.
+    #: Measured use; 0 without a metric.
     used: Amounts
-    #: Pods with a metric.
+    #: True for pods with a metric.
     measured: Mask
-    #: Pods with exclusive cores: their use of CPU is their request.
+    #: True for pods with exclusive cores: their use of CPU is their request.
     exclusive: Mask
 
 
@@ -44,11 +44,11 @@ class PodTable:
 class HeldAmounts:
     """Sums by node."""
 
-    #: Use; the request of a pod without metric.
+    #: Use; for a pod without a metric, its request.
     used: Amounts
     #: Requests.
     requested: Amounts
-    #: The larger of use and request of each pod.
+    #: Larger of use and request of each pod.
     larger: Amounts
 
 

@@ -17,7 +17,7 @@ class MidStrategy:
 
     #: Upper bound in percent of the capacity.
     cap_percent: tuple[int, int] = (100, 100)
-    #: Percent of the capacity without requests that counts too.
+    #: Percent of the unrequested capacity that is added.
     unallocated_percent: int = 0
 
 
@@ -25,7 +25,7 @@ class MidStrategy:
 class MidSupply:
     """Inputs of the estimator for each node besides its supply; one row per node."""
 
-    #: Requested amounts that a peak prediction shows as unused.
+    #: Requested amounts that are unused according to a peak prediction.
     reclaimable: Amounts
     #: Measured use of the whole node.
     node_used: Amounts

@@ -1,8 +1,8 @@
-"""Borg's reservation: the amount that is reserved for a pod, between its request and its use.
+"""Borg's reservation: the reserved amount of a pod, between its request and its use.
 
-A new pod keeps its whole request. After 300 s the reservation decays slowly to the use with a
-safety margin, and grows at once if the use exceeds it. Source: Verma et al. 2015, section 5.5; the
-margin and the shape of the decay are not published.
+A new pod keeps its whole request. After 300 s, the reservation decays slowly to the use plus a
+safety margin. It grows immediately if the use exceeds it. Source: Verma et al. 2015, section 5.5;
+the margin and the shape of the decay are not published.
 """
 
 from math import exp, isfinite
@@ -12,9 +12,9 @@ from typing import NamedTuple
 class ReservationRules(NamedTuple):
     """Parameters of reservations."""
 
-    #: Part of the use that is added as a margin.
+    #: Fraction of the use that is added as a margin.
     margin: float = 0.15
-    #: Seconds in which a pod keeps its whole request.
+    #: Seconds for which a pod keeps its whole request.
     start_s: float = 300.0
     #: Seconds in which a reservation decays to 37 % of its distance to the use.
     decay_s: float = 300.0
@@ -34,12 +34,12 @@ class PodUseNow(NamedTuple):
 def next_reservation(
     before: float, now: PodUseNow, elapsed_s: float, rules: ReservationRules
 ) -> float:
-    """The reservation after some time.
+    """Return the reservation after some time.
 
     Args:
-        before: the reservation before.
+        before: the previous reservation.
         now: request, use and age.
-        elapsed_s: seconds since ``before``; time that goes back counts as none.
+        elapsed_s: seconds since ``before``; negative values count as 0.
         rules: parameters.
 
     Returns:

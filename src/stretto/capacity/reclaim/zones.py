@@ -14,20 +14,20 @@ from stretto.capacity.reclaim.batch import BatchStrategy, NodeSupply
 from stretto.capacity.reclaim.held import Amounts, HeldAmounts
 
 MILLI = 1000
-"""Thousandths of a byte in a byte: memory is divided in these."""
+"""Thousandths per byte: memory is divided in thousandths of a byte."""
 
 
 class ZonePod(msgspec.Struct, frozen=True):
-    """A pod as the zones count it: milli-CPU and bytes."""
+    """A pod as input of the NUMA nodes: milli-CPU and bytes."""
 
     #: Requests.
     requested: tuple[int, int]
-    #: Use, or the request without a metric.
+    #: Use; without a metric, the request.
     used: tuple[int, int]
-    #: Whether the pod has exclusive cores: its use of CPU is its request.
+    #: True if the pod has exclusive cores: its use of CPU is its request.
     exclusive: bool = False
-    #: NUMA nodes that are assigned to the pod; all if none of them exists.
-    #: One that is listed twice counts twice in the division, but holds one part.
+    #: NUMA nodes that are assigned to the pod; all if none of them exists. A NUMA node that is
+    #: listed twice counts twice in the division, but gets one part.
     zones: tuple[int, ...] = ()
 
 
@@ -37,7 +37,7 @@ def zone_batch(
     """Milli-CPU and bytes for batch pods, by NUMA node.
 
     Args:
-        capacity: of each NUMA node, shape (zones, 2).
+        capacity: capacity of each NUMA node, shape (zones, 2).
         node: one row; the reserved amounts and the use of the system are divided.
         pods: pods above batch, and deleted pods that are still measured.
         strategy: parameters.
@@ -70,7 +70,7 @@ def _held(pods: Iterable[ZonePod], count: int) -> HeldAmounts:
 
 
 def _divided(amounts: Iterable[int], parts: int) -> Amounts:
-    """An equal part, in milli-CPU and thousandths of a byte, rounded up."""
+    """Equal part of amounts, in milli-CPU and thousandths of a byte, rounded up."""
     whole: Amounts = np.fromiter(amounts, np.int64) * np.array((1, MILLI))
     each: Amounts = np.negative(np.negative(whole) // parts)
     return each

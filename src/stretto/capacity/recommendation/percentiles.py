@@ -11,27 +11,27 @@ from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
 from stretto.capacity.model.profiles import CapacityProfile
 
 DAY_S: Final = 86_400.0
-"""Seconds that samples must span, and age at which the newest one is outdated."""
+"""Seconds that samples must span, and maximum age of the newest sample."""
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 LEAST_CPU_WEIGHT: Final = 0.1
-"""Weight of a sample of an idle container; others weigh as much as they use."""
+"""Weight of a sample of an idle container; other samples have their use as weight."""
 PERCENTILE: Final = 0.9
-"""The percentile that is recommended."""
+"""Recommended percentile."""
 OOM_VALID_S: Final = 7 * DAY_S
-"""Age in seconds at which a kill for lack of memory is outdated."""
+"""Age in seconds at which an out-of-memory kill is outdated."""
 OOM_STEP: Final = 100 * MIB
-"""Bytes above the limit at which a container was killed that it gets at least."""
+"""Minimum number of bytes above the limit at which a container was killed."""
 OOM_RATIO: Final = 1.2
-"""Factor on that limit that it gets at least."""
+"""Minimum factor on that limit."""
 
 
 class RecommendedResource(Enum):
     """Resources that are recommended."""
 
-    #: Cores.
+    #: CPU in cores.
     CPU = "cpu"
-    #: Bytes.
+    #: Memory in bytes.
     MEMORY = "memory"
 
 
@@ -51,7 +51,7 @@ class UseSample(NamedTuple):
 
 
 class UseError(ValueError):
-    """There is too little use for a percentile; the text states what is missing."""
+    """Error: there is too little use for a percentile; the message names the missing samples."""
 
 
 class UseHistory:
@@ -85,7 +85,7 @@ class UseHistory:
         self._last_s = max(self._last_s, *times)
 
     def percentile(self, part: float, now_s: float) -> float:
-        """A percentile of the use.
+        """Return a percentile of the use.
 
         Raises:
             UseError: there are no samples, no recent ones, or they span less than a day.
@@ -100,37 +100,37 @@ class UseHistory:
 
 
 class OomRecord(msgspec.Struct, frozen=True):
-    """A kill for lack of memory."""
+    """An out-of-memory kill."""
 
     #: Namespace of the pod.
     namespace: str
-    #: The pod.
+    #: Name of the pod.
     pod: str
-    #: Its container.
+    #: Name of the container.
     container: str
-    #: Bytes that it was limited to.
+    #: Memory limit in bytes.
     memory: int
     #: Clock time in seconds.
     at_s: float
 
 
 class RecommendedWorkload(msgspec.Struct, frozen=True):
-    """The purpose of a recommendation."""
+    """The workload of a recommendation."""
 
     #: Namespace.
     namespace: str
-    #: Its name, with which the names of its pods start.
+    #: Name of the workload, which is the prefix of the names of its pods.
     name: str
 
     def owns(self, pod: str, profile: CapacityProfile) -> bool:
-        """Whether a pod belongs to it by its name; a longer workload name is another workload."""
+        """True if a pod belongs to it by its name; a longer workload name is another workload."""
         if profile is CapacityProfile.KATALYST:
             return pod.startswith(self.name)
         return pod.startswith(f"{self.name}-")
 
 
 def recommended_cpu(cores: float, buffer: float) -> int:
-    """Milli-CPU to request, truncated; ``buffer`` is the added part."""
+    """Milli-CPU to request, truncated; ``buffer`` is the added fraction."""
     return int(cores * (1 + buffer) * 1000)
 
 
@@ -139,8 +139,8 @@ def recommended_memory(memory: float, buffer: float, least: float = 0.0) -> int:
 
     Args:
         memory: percentile of use.
-        buffer: added part.
-        least: bytes that a kill for lack of memory demands.
+        buffer: added fraction.
+        least: minimum bytes after an out-of-memory kill.
     """
     wanted = max(memory * (1 + buffer), least)
     unit = MIB if wanted >= MIB else KIB
@@ -154,9 +154,9 @@ def memory_after_kills(
     now_s: float,
     profile: CapacityProfile = CapacityProfile.STRETTO,
 ) -> float:
-    """Bytes that a container needs after it was killed for lack of memory; 0 without kills.
+    """Bytes that a container needs after out-of-memory kills; 0 without kills.
 
-    ``KATALYST`` reads the first record of the container only, even if it is too old; otherwise the
+    ``KATALYST`` reads only the first record of the container, even if it is too old; otherwise the
     largest limit of all valid records counts.
     """
     found = [

@@ -1,4 +1,4 @@
-"""Requests that fit the use of a container, with bounds that narrow with the age of the history.
+"""Requests for a container from its use, with bounds that narrow as the history grows.
 
 Source: the Vertical Pod Autoscaler's ``recommender/model`` and ``recommender/logic``. Amounts are
 milli-CPU and bytes; every step truncates.
@@ -13,7 +13,7 @@ import msgspec
 from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
 
 MOST: Final = 10**14
-"""The largest amount that is recommended: without a history there is no upper bound."""
+"""Largest recommended amount: without a history there is no upper bound."""
 CPU_SCALE: Final = BucketScale(0.01, 1.05, 1000.0)
 """Buckets of CPU, in cores."""
 MEMORY_SCALE: Final = BucketScale(1e7, 1.05, 1e12)
@@ -29,9 +29,9 @@ class VerticalConfig(msgspec.Struct, frozen=True):
 
     #: Fraction added to percentiles.
     safety_margin: float = 0.15
-    #: Least CPU of a pod, in milli-CPU; divided among its containers.
+    #: Minimum CPU of a pod, in milli-CPU; divided among its containers.
     pod_min_cpu_millicores: float = 25
-    #: Least memory of a pod, in MiB; divided among its containers.
+    #: Minimum memory of a pod, in MiB; divided among its containers.
     pod_min_memory_mb: float = 250
     #: Percentile of the target.
     target_percentile: float = 0.9
@@ -39,23 +39,23 @@ class VerticalConfig(msgspec.Struct, frozen=True):
     lower_percentile: float = 0.5
     #: Percentile of the upper bound.
     upper_percentile: float = 0.95
-    #: Seconds of a history that gives full confidence 1.
+    #: Seconds of history for a confidence of 1.
     confidence_interval_s: float = 86_400.0
-    #: Seconds in which a CPU sample loses half its weight.
+    #: Seconds in which the weight of a CPU sample halves.
     cpu_half_life_s: float = 86_400.0
-    #: Seconds in which a peak of memory loses half its weight.
+    #: Seconds in which the weight of a memory peak halves.
     memory_half_life_s: float = 86_400.0
-    #: Seconds of which one peak of memory counts.
+    #: Seconds of the interval of which one memory peak counts.
     memory_interval_s: float = 86_400.0
     #: Factor on the memory at which a container was killed.
     oom_bump_ratio: float = 1.2
-    #: Bytes added to it at least.
+    #: Minimum number of bytes added to it.
     oom_min_bump: float = 100 * 2**20
 
 
 @dataclass(frozen=True)
 class CpuHistory:
-    """How long and how often CPU was sampled."""
+    """Duration and number of CPU samples."""
 
     #: Time of the first sample; infinite without one.
     first_s: float = math.inf
@@ -65,11 +65,11 @@ class CpuHistory:
     count: int = 0
 
     def with_sample(self, at_s: float) -> "CpuHistory":
-        """The history with one more sample."""
+        """Return the history with one more sample."""
         return CpuHistory(min(self.first_s, at_s), max(self.last_s, at_s), self.count + 1)
 
     def confidence(self, interval_s: float) -> float:
-        """From 0 without samples; 1 for an interval with a sample each minute."""
+        """Confidence: 0 without samples, 1 for ``interval_s`` with a sample each minute."""
         if not self.count:
             return 0.0
         lifespan = (self.last_s - self.first_s) / interval_s
@@ -92,7 +92,7 @@ class ContainerHistory:
         self._kill_peak = 0
 
     def add_cpu(self, cores: float, at_s: float) -> bool:
-        """Add a sample; refuse one that is not newer than the last."""
+        """Add a sample; returns false if it is not newer than the last one."""
         if at_s <= self.sampled.last_s:
             return False
         self.cpu.add(int(cores * 1000) / 1000, CPU_WEIGHT, at_s)
@@ -100,16 +100,16 @@ class ContainerHistory:
         return True
 
     def add_memory(self, size: float, at_s: float) -> bool:
-        """Add a sample in bytes; refuse one that is older than the last."""
+        """Add a sample in bytes; returns false if it is older than the last one."""
         if at_s < self._memory_at_s:
             return False
         self._add_peak(int(size), at_s, killed=False)
         return True
 
     def add_kill(self, size: float, at_s: float) -> bool:
-        """Add a kill for lack of memory at ``size`` bytes.
+        """Add an out-of-memory kill at ``size`` bytes.
 
-        One that is older than the last sample by more than an interval is refused.
+        Returns false if it is older than the last sample by more than an interval.
         """
         if at_s < self._memory_at_s - self._config.memory_interval_s:
             return False
@@ -146,11 +146,11 @@ class ContainerHistory:
 class VerticalBounds(msgspec.Struct, frozen=True):
     """Recommended requests: milli-CPU and bytes."""
 
-    #: Below it, the container should be restarted with more.
+    #: Lower bound: with a smaller request, the container should be restarted.
     lower: tuple[int, int]
-    #: The request.
+    #: Recommended request.
     target: tuple[int, int]
-    #: Above it, the container should be restarted with less.
+    #: Upper bound: with a larger request, the container should be restarted.
     upper: tuple[int, int]
 
 
@@ -179,7 +179,7 @@ def recommend(history: ContainerHistory, config: VerticalConfig, containers: int
 
 
 def _power(multiplier: float, confidence: float, exponent: float) -> float:
-    """The factor of a bound; without confidence, nothing or infinity."""
+    """Factor of a bound; without confidence, 0 or infinity."""
     if not confidence:
         return 0.0 if exponent < 0 else math.inf
     factor: float = (1 + multiplier / confidence) ** exponent

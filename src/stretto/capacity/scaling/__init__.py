@@ -1,4 +1,4 @@
-"""Scaling: how many replicas a workload runs, in which group, and on how many nodes.
+"""Scaling: the number of replicas of a workload, their groups, and the number of nodes.
 
-Here belong metrics, limits, groups and forecasts. Placement does not.
+This folder contains metrics, limits, groups and forecasts, but no placement.
 """

@@ -1,4 +1,4 @@
-"""Limits and stabilization of changes of replicas.
+"""Limits and stabilization of replica changes.
 
 Source: Kubernetes' ``podautoscaler/horizontal.go``.
 """
@@ -12,11 +12,11 @@ from typing import Final
 from stretto.capacity.scaling.history import History, ScalingEvent
 
 DOWNSCALE_WINDOW: Final = 300.0
-"""Seconds over which the largest recommendation counts, by default."""
+"""Default seconds over which the largest recommendation counts."""
 UP_FACTOR: Final = 2
-"""Without a behavior, replicas at most double."""
+"""Maximum growth factor without a behavior."""
 UP_LEAST: Final = 4
-"""Without a behavior, growth to this many replicas is always allowed."""
+"""Number of replicas to which growth is always allowed without a behavior."""
 
 
 class PolicyType(Enum):
@@ -29,11 +29,11 @@ class PolicyType(Enum):
 
 
 class Select(Enum):
-    """Which of several policies counts."""
+    """Selection among several policies."""
 
-    #: The one that allows the larger change.
+    #: The policy that allows the larger change.
     MAX = "Max"
-    #: The one that allows the smaller change.
+    #: The policy that allows the smaller change.
     MIN = "Min"
     #: No change in this direction.
     DISABLED = "Disabled"
@@ -41,13 +41,13 @@ class Select(Enum):
 
 @dataclass(frozen=True)
 class RatePolicy:
-    """How much may change in a period."""
+    """Maximum change in a period."""
 
     #: Unit.
     type: PolicyType
-    #: Pods or percent.
+    #: Number of pods or percentage.
     value: int
-    #: Seconds.
+    #: Period in seconds.
     period: float
 
 
@@ -59,7 +59,7 @@ class Direction:
     window: float
     #: Policies.
     policies: tuple[RatePolicy, ...]
-    #: Which policy counts.
+    #: Selection among the policies.
     select: Select = Select.MAX
 
     @property
@@ -71,9 +71,9 @@ class Direction:
 DEFAULT_UP: Final = Direction(
     0.0, (RatePolicy(PolicyType.PODS, 4, 15.0), RatePolicy(PolicyType.PERCENT, 100, 15.0))
 )
-"""Growth: the larger of 4 pods and 100 % per 15 s."""
+"""Default growth: the larger of 4 pods and 100 % per 15 s."""
 DEFAULT_DOWN: Final = Direction(DOWNSCALE_WINDOW, (RatePolicy(PolicyType.PERCENT, 100, 15.0),))
-"""Shrinking: everything per 15 s, after the window."""
+"""Default reduction: 100 % per 15 s, after the window."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Behavior:
 class Bounds:
     """Limits of a workload."""
 
-    #: Fewest replicas.
+    #: Minimum number of replicas.
     least: int
-    #: Most replicas.
+    #: Maximum number of replicas.
     most: int
     #: Rules of change; ``None`` for the rules of workloads without a behavior.
     behavior: Behavior | None = None
@@ -101,9 +101,9 @@ class Bounds:
 
 
 class Stabilized(Enum):
-    """Whether earlier recommendations changed the desired replicas."""
+    """Effect of earlier recommendations on the desired replicas."""
 
-    #: They did not.
+    #: No effect.
     NO = "ReadyForNewScale"
     #: Fewer replicas would have been reached too soon.
     DOWN = "ScaleDownStabilized"
@@ -112,29 +112,29 @@ class Stabilized(Enum):
 
 
 class Limited(Enum):
-    """Which limit changed the stabilized replicas."""
+    """The limit that changed the stabilized replicas."""
 
-    #: None.
+    #: No limit.
     NO = "DesiredWithinRange"
-    #: The rate of growth.
+    #: Rate of growth.
     UP_RATE = "ScaleUpLimit"
-    #: The rate of shrinking.
+    #: Rate of reduction.
     DOWN_RATE = "ScaleDownLimit"
-    #: The most replicas.
+    #: Maximum number of replicas.
     MOST = "TooManyReplicas"
-    #: The fewest replicas.
+    #: Minimum number of replicas.
     LEAST = "TooFewReplicas"
 
 
 @dataclass(frozen=True)
 class ScalingStep:
-    """The outcome of one evaluation."""
+    """Result of one evaluation."""
 
-    #: Replicas from now on.
+    #: New number of replicas.
     replicas: int
-    #: Effect of earlier recommendations; ``None`` where the metrics did not count.
+    #: Effect of earlier recommendations; ``None`` if the metrics did not count.
     stabilized: Stabilized | None = None
-    #: Effect of the limits; ``None`` where the metrics did not count.
+    #: Effect of the limits; ``None`` if the metrics did not count.
     limited: Limited | None = None
 
 
@@ -148,7 +148,10 @@ class Scaler:
     history: History = field(default_factory=History)
 
     def step(self, now: float, current: int, desired: int) -> ScalingStep:
-        """Evaluate the workload: seconds now, its replicas, and those that the metrics require."""
+        """Evaluate the workload.
+
+        Current time in seconds, current replicas, and replicas that the metrics require.
+        """
         bounds = self.bounds
         self.history.start(now, current)
         if not current:

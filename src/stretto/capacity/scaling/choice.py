@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choice:
-    """The metric that wins."""
+    """The metric that determines the replicas."""
 
-    #: Replicas.
+    #: Number of replicas.
     replicas: int
     #: Index of the metric.
     metric: int
 
 
 def choose(proposals: Sequence[int | None], current: int) -> Choice | None:
-    """The largest proposal; ``None`` if nothing may change.
+    """Choose the largest proposal; ``None`` if nothing may change.
 
     Args:
         proposals: replicas by metric; ``None`` for a metric that failed.
-        current: replicas now. A failed metric could require more, so it prevents scaling down.
+        current: current replicas. A failed metric could require more, so it prevents scaling down.
     """
     best: Choice | None = None
     for index, replicas in enumerate(proposals):

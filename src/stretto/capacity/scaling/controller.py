@@ -1,9 +1,9 @@
 """The controller of ScalingPolicies: it divides replicas and scales the workloads of the groups.
 
-If pods of a group stay unschedulable, the group keeps the replicas that are scheduled, and the
-others move to the next groups. The status records this limit with its time, so a restart keeps it.
-Later the group is tried again. Running replicas end only when the others suffice, so a trial never
-reduces the service.
+If pods of a group stay unschedulable, the group keeps the scheduled replicas, and the other
+replicas move to the next groups. The status records this limit with its time, so it survives a
+restart. Later the group is retried. Running replicas are removed only when the other replicas
+suffice, so a trial never reduces the service.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -34,14 +34,14 @@ INVALID: Final = "InvalidSpec"
 TRIED_AGAIN_S: Final = 300.0
 """Seconds for which a group keeps the limit of its scheduled replicas."""
 CRON_S: Final = 30.0
-"""Seconds between two looks at the limits by cron."""
+"""Seconds between two evaluations of the limits by cron."""
 
 
 class ScalingController:
-    """From ScalingPolicies to the replicas of workloads."""
+    """Divides the replicas of ScalingPolicies and scales their workloads."""
 
     def __init__(self, cache: StoreCache, clock: Clock) -> None:
-        """For the policies of a cluster.
+        """Reconcile the policies of a cluster.
 
         Args:
             cache: caches of the cluster's store.
@@ -56,7 +56,7 @@ class ScalingController:
             cache.follow(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The policy; of a workload or a pod, the policies of its namespace."""
+        """Return the policy; for a workload or a pod, the policies of its namespace."""
         if change.source != self._cache.name:
             return
         if change.kind == SCALING_POLICY:
@@ -81,7 +81,7 @@ class ScalingController:
             return None
 
     def _divided(self, item: StoredObject, policy: ScalingPolicy) -> float | None:
-        """Divide, scale and report; seconds until the next look."""
+        """Divide, scale and report; return the seconds until the next evaluation."""
         groups, now = policy.spec.groups, self._clock.now()
         waits = [CRON_S] if any(each.bounds for each in groups) else []
         targets = {each.name: self._target(item, each) for each in groups}
@@ -118,7 +118,10 @@ class ScalingController:
     def _forecast(
         self, policy: ScalingPolicy, now: float, fits: Mapping[str, int], waits: list[float]
     ) -> tuple[dict[str, Any] | None, ScalingSpec]:
-        """The forecast as it is published, and the replicas to divide; notes when it is due."""
+        """Published forecast, and the replicas to divide.
+
+        The next due time is appended to ``waits``.
+        """
         rules = policy.spec.forecast
         if rules is None:
             return None, policy.spec
@@ -136,7 +139,7 @@ class ScalingController:
         return published, ahead if rules.strategy is ScaleStrategy.AUTO else policy.spec
 
     def _target(self, item: StoredObject, group: ScalingGroupSpec) -> StoredObject | None:
-        """The workload of a group; ``None`` if it does not exist."""
+        """Workload of a group; ``None`` if it does not exist."""
         return target_of(self._cache, item.record.namespace, group.target_ref)
 
     def _scale(self, targets: Mapping[str, StoredObject | None], plan: GroupPlan) -> None:
@@ -171,13 +174,13 @@ class ScalingController:
 def _limit(
     policy: ScalingPolicy, group: ScalingGroupSpec, found: TargetPods | None, now: float
 ) -> tuple[ScalingGroupStatus, float | None]:
-    """The limit of a group, and seconds until it may change without an event.
+    """Limit of a group, and the seconds until it may change without an event.
 
-    A limit holds for a while, and falls if further pods turn out to fit nowhere: they may have
-    been created later than the first ones.
+    A limit stays for some time. It is reduced if further pods fit on no node: they may have been
+    created later than the first ones.
 
     Args:
-        policy: the policy, whose status has the limits.
+        policy: the policy, whose status contains the limits.
         group: the group.
         found: the pods of its workload; ``None`` if that does not exist.
         now: wall time in seconds.
@@ -198,7 +201,7 @@ def _limit(
 
 
 def _size(workload: StoredObject) -> int:
-    """Replicas that a workload has now."""
+    """Current number of replicas of a workload."""
     return int(workload.spec.get("replicas", 1))
 
 

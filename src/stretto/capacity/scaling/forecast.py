@@ -1,7 +1,7 @@
-"""Forecasts of demand from its season, such as a day, and how far they miss.
+"""Forecasts of demand from its season, such as a day, and their errors.
 
-A forecast reads evenly spaced values and is the expected value some steps after the last one. A
-package adds a predictor under the entry-point group ``stretto.predictors``, with a name of the form
+A forecast is the expected value some steps after the last of evenly spaced values. A package adds a
+predictor under the entry-point group ``stretto.predictors``, with a name of the form
 ``example.com/name``.
 """
 
@@ -16,26 +16,29 @@ from stretto.base.extensions import OpenRegistry
 GROUP: Final = "stretto.predictors"
 """Entry-point group of installed predictors; each entry is a ``Predictor``."""
 SEASONS: Final = 3
-"""Past seasons of which the median counts: one unusual day changes nothing."""
+"""Number of past seasons of which the median counts, so that one unusual day has no effect."""
 RECENT: Final = 12
-"""Last values whose distance from the season shifts a forecast: an hour of five-minute values."""
+"""Number of last values whose distance from the season shifts a forecast.
+
+An hour of five-minute values.
+"""
 
 Predict = Callable[[Sequence[float], int, int], float]
-"""Values, values of a season, and steps ahead to the expected value."""
+"""Maps values, values per season, and steps ahead to the expected value."""
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """One way to forecast."""
+    """A forecasting method."""
 
-    #: The expected value; it is called with at least one season of values.
+    #: Returns the expected value; it is called with at least one season of values.
     predict: Predict
-    #: Its description in one sentence, for listings.
+    #: Description in one sentence, for listings.
     summary: str
 
 
 def seasonal(values: Sequence[float], season: int, ahead: int) -> float:
-    """The median of the values at the same phase of up to :data:`SEASONS` past seasons.
+    """Median of the values at the same phase of up to :data:`SEASONS` past seasons.
 
     Raises:
         InputError: the history is shorter than a season, or a number is below 1.
@@ -45,7 +48,7 @@ def seasonal(values: Sequence[float], season: int, ahead: int) -> float:
 
 
 def shifted(values: Sequence[float], season: int, ahead: int) -> float:
-    """The seasonal forecast plus the mean distance of the last values from their own forecast.
+    """Seasonal forecast plus the mean distance of the last values from their own forecast.
 
     Raises:
         InputError: the history is shorter than a season, or a number is below 1.
@@ -82,7 +85,7 @@ PREDICTORS: Final = OpenRegistry(
 
 
 def error(values: Sequence[float], season: int, ahead: int, predict: Predict = seasonal) -> float:
-    """The sum of absolute errors of all forecasts over the sum of the values.
+    """Sum of absolute errors of all forecasts, divided by the sum of the values.
 
     Raises:
         InputError: the history has no value to compare.
@@ -98,7 +101,7 @@ def error(values: Sequence[float], season: int, ahead: int, predict: Predict = s
 
 
 def _same_phase(values: Sequence[float], known: int, season: int, ahead: int) -> float:
-    """The seasonal forecast from the first ``known`` values."""
+    """Seasonal forecast from the first ``known`` values."""
     index = known - 1 + ahead - season * -(-ahead // season)
     return float(median([values[at] for at in range(index, -1, -season)[:SEASONS]]))
 

@@ -1,7 +1,7 @@
-"""Scaling groups: how the replicas of one service are divided among data centres.
+"""Scaling groups: division of the replicas of one service among data centres.
 
-Groups fill in the order of their priority; the emergency pool fills last and so empties first.
-Replicas that a trial of the scheduler cannot place are not promised to a group.
+Groups are filled in the order of their priority; the emergency pool is filled last and therefore
+emptied first. A group gets no replicas that a trial of the scheduler cannot place.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,12 +25,12 @@ class GroupPlan:
 
     #: Replicas by group.
     replicas: Mapping[str, int]
-    #: Replicas that no group can take.
+    #: Number of replicas that no group can run.
     unmet: int
 
 
 def divide(spec: ScalingSpec, now: datetime, fits: Mapping[str, int] | None = None) -> GroupPlan:
-    """Divide the replicas of a service: the fewest of each group first, then group by group.
+    """Divide the replicas of a service: the minimum of each group first, then group by group.
 
     Args:
         spec: the service; replicas beyond its quota are not divided.
@@ -57,9 +57,9 @@ def divide(spec: ScalingSpec, now: datetime, fits: Mapping[str, int] | None = No
 
 
 def held_back(spec: ScalingSpec, plan: GroupPlan, placed: Mapping[str, int]) -> dict[str, int]:
-    """Replicas by group if none that runs ends before the others suffice.
+    """Replicas by group if no running replica is removed before the other replicas suffice.
 
-    The last groups give replicas first, as many as run in excess of the plan.
+    The last groups are reduced first, by the number of replicas that run in excess of the plan.
 
     Args:
         spec: the service.
@@ -77,14 +77,14 @@ def held_back(spec: ScalingSpec, plan: GroupPlan, placed: Mapping[str, int]) -> 
 
 
 def in_order(groups: Iterable[ScalingGroupSpec]) -> list[ScalingGroupSpec]:
-    """Groups in the order in which they fill."""
+    """Groups in the order in which they are filled."""
     return sorted(
         groups, key=lambda each: (each.role is ScalingGroupRole.EMERGENCY, each.priority, each.name)
     )
 
 
 def limits_at(group: ScalingGroupSpec, now: datetime) -> tuple[int, int]:
-    """Fewest and most replicas of a group at a time, in its time zone.
+    """Minimum and maximum number of replicas of a group at a time, in its time zone.
 
     Raises:
         InputError: limits are negative or crossed, the step is below 1, or a cron expression is
@@ -106,7 +106,7 @@ def _applies(bound: ScalingBound, now: datetime, where: str) -> bool:
 
 
 def _ticks(text: str, before: datetime, where: str) -> CronSim:
-    """The ticks before a time, the latest first."""
+    """Ticks of a cron expression before a time, the latest first."""
     try:
         return CronSim(text, before, reverse=True)
     except CronSimError as error:
@@ -115,10 +115,10 @@ def _ticks(text: str, before: datetime, where: str) -> CronSim:
 
 
 def _fewest(least: int, most: int, step: int) -> int:
-    """The first multiple of the step from the fewest replicas on, unless it exceeds the most."""
+    """First multiple of the step that is at least the minimum, unless it exceeds the maximum."""
     return min(_whole(least, step, up=True), _whole(most, step))
 
 
 def _whole(count: int, step: int, *, up: bool = False) -> int:
-    """A multiple of the step: the next one below, or above."""
+    """Round to a multiple of the step, down or up."""
     return (count + (step - 1 if up else 0)) // step * step

@@ -1,7 +1,7 @@
 """Recommendations and changes of one workload, as far back as a rule reads them.
 
 Entries that no rule of their own direction reads any more are overwritten in place, as in
-Kubernetes: a change of one direction can be lost to a longer policy of the other direction.
+Kubernetes. Therefore a longer policy of the other direction may miss a change.
 """
 
 from dataclasses import dataclass, field
@@ -34,13 +34,13 @@ class History:
             self.recommended.append(ScalingEvent(now, current))
 
     def largest(self, now: float, window: float, desired: int) -> int:
-        """The largest recommendation of the window (its end inclusive) and of now."""
+        """Largest recommendation of the window (its end inclusive) and of now."""
         valid = [each.replicas for each in self.recommended if each.at >= now - window]
         _put(self.recommended, ScalingEvent(now, desired), now - window)
         return max([desired, *valid])
 
     def range(self, now: float, windows: tuple[float, float], desired: int) -> tuple[int, int]:
-        """The smallest recommendation of the first window and the largest of the second.
+        """Smallest recommendation of the first window and the largest of the second.
 
         Both include the new one and exclude the end of the window.
         """
@@ -52,7 +52,7 @@ class History:
         return min([desired, *low]), max([desired, *high])
 
     def changed(self, now: float, period: float) -> int:
-        """The sum of all changes within the period."""
+        """Sum of all changes within the period."""
         return sum(each.replicas for each in (*self.ups, *self.downs) if each.at > now - period)
 
     def record(self, change: ScalingEvent, longest: float) -> None:

@@ -18,7 +18,7 @@ _MOST: int = 2**31 - 1
 
 
 class ForecastLook(NamedTuple):
-    """The forecast of now, and when it changes."""
+    """The current forecast, and the time of its next change."""
 
     #: The forecast.
     status: ScalingForecastStatus
@@ -27,10 +27,10 @@ class ForecastLook(NamedTuple):
 
 
 def look(policy: ScalingPolicy, rules: ScalingForecast, now: float) -> ForecastLook:
-    """The forecast at seconds since the epoch; a new sample is taken when it is due.
+    """Return the forecast at ``now`` in seconds since the epoch; add a new sample if it is due.
 
     Raises:
-        InputError: the predictor cannot be loaded, or forecasts no number.
+        InputError: the predictor cannot be loaded, or its result is not a number.
         UnknownNameError: there is no such predictor.
     """
     predict = PREDICTORS.get(rules.predictor).predict
@@ -55,14 +55,14 @@ def look(policy: ScalingPolicy, rules: ScalingForecast, now: float) -> ForecastL
 
 
 def _steps_since(sampled: str | None, now: float, step: int) -> int:
-    """Samples that are due: one at first, several after a pause, none if the clock went back."""
+    """Number of due samples: one at first, several after a pause, none if the clock went back."""
     if sampled is None:
         return 1
     return max(0, int((now - parse_timestamp(sampled)) // step))
 
 
 def _expected(predict: Predict, values: list[float], season: int, ahead: int) -> int | None:
-    """The expected demand in whole replicas; ``None`` before the first season is complete."""
+    """Expected demand in whole replicas; ``None`` before the first season is complete."""
     if len(values) < season:
         return None
     found = predict(values, season, ahead)
@@ -72,14 +72,14 @@ def _expected(predict: Predict, values: list[float], season: int, ahead: int) ->
 
 
 def _missed(predict: Predict, values: list[float], season: int, ahead: int) -> int | None:
-    """The error on the kept samples in percent; ``None`` without a value to compare."""
+    """Error on the kept samples in percent; ``None`` without a value to compare."""
     if len(values) < season + ahead:
         return None
     return min(round(100 * error(values, season, ahead, predict)), _MOST)
 
 
 def with_forecast(policy: ScalingPolicy, expected: int) -> ScalingPolicy:
-    """The policy as if its demand were the expected one, unless it is already larger."""
+    """Return the policy with the expected demand, unless its demand is already larger."""
     wanted = max(policy.spec.replicas, expected)
     spec = msgspec.structs.replace(policy.spec, replicas=wanted)
     return msgspec.structs.replace(policy, spec=spec)

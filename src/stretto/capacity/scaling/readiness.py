@@ -1,4 +1,4 @@
-"""Which pods count for a metric: a young pod uses more than it will.
+"""Selection of the pods that count for a metric: a young pod uses more than it will later.
 
 Source: Kubernetes' ``podautoscaler/replica_calculator.go`` (``groupPods``).
 """
@@ -28,9 +28,9 @@ class ScaledPod:
     name: str
     #: Phase.
     phase: str
-    #: Whether it is being deleted.
+    #: True if it is being deleted.
     deleted: bool = False
-    #: Whether it is ready; ``None`` if its status does not state it.
+    #: True if it is ready; ``None`` if its status does not contain this.
     ready: bool | None = None
     #: Seconds since its start; ``None`` before it.
     started_ago_s: float | None = None
@@ -42,15 +42,15 @@ class ScaledPod:
 class ReadinessPeriods:
     """Periods in which a young pod does not count."""
 
-    #: Seconds after the start in which a pod's CPU counts only while it is ready.
+    #: Seconds after the start for which a pod's CPU counts only while the pod is ready.
     cpu_init_s: float = 300.0
-    #: Seconds after the start within which a pod that is not ready has never been.
+    #: Seconds after the start within which a pod that is not ready has never been ready.
     readiness_delay_s: float = 30.0
 
     def state(
         self, pod: ScaledPod, sample: MetricSample | None, resource: str, request: int | None
     ) -> MetricPod:
-        """The values of a pod for the calculation.
+        """Values of a pod for the calculation.
 
         Args:
             pod: the pod.
@@ -67,7 +67,7 @@ class ReadinessPeriods:
         )
 
     def _unready(self, pod: ScaledPod, sample: MetricSample | None, resource: str) -> bool:
-        """Whether the value of a pod does not count."""
+        """Return whether the value of a pod does not count."""
         if pod.phase == "Pending":
             return True
         if resource != "cpu" or sample is None:

@@ -26,17 +26,20 @@ class Overflow(Enum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Deviations from the target that change nothing, as fractions; both ends are inclusive."""
+    """Deviations from the target that do not change the replicas, as fractions.
 
-    #: Above the target.
+    Both ends are inclusive.
+    """
+
+    #: Deviation above the target.
     up: float = 0.1
-    #: Below the target.
+    #: Deviation below the target.
     down: float = 0.1
     #: The result for too many replicas.
     overflow: Overflow = Overflow.CAP
 
     def holds(self, ratio: float) -> bool:
-        """Whether ``ratio`` of metric and target is within the tolerance."""
+        """Return whether ``ratio`` of metric and target is within the tolerance."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
     def whole(self, replicas: float) -> int:
@@ -54,9 +57,9 @@ class MetricPod:
     name: str
     #: Deleted and failed pods do not count at all.
     ignored: bool = False
-    #: Not ready for this metric: its value does not count.
+    #: True for deleted and failed pods, which do not count at all.
     unready: bool = False
-    #: Running and ready.
+    #: True for running and ready pods.
     running_ready: bool = False
     #: Request of the resource, in milli-units; ``None`` if a container has none.
     request: int | None = None
@@ -89,10 +92,10 @@ class Grouped:
 
 
 def grouped(pods: Iterable[MetricPod], values: Mapping[str, int]) -> Grouped:
-    """Sort pods by their metrics.
+    """Group pods by the state of their metrics.
 
     Raises:
-        InputError: there are no pods, or no value is left.
+        InputError: there are no pods, or no value remains.
     """
     ready, unready, missing, left, count = 0, [], [], dict(values), 0
     for pod in pods:
@@ -200,7 +203,7 @@ def by_value_per_pod(value: int, target: int, current: int, tolerance: Tolerance
 
 
 def capped(replicas: float) -> int:
-    """``replicas`` rounded up, or the nearest number that 32 bits hold."""
+    """Round ``replicas`` up, or to the nearest number of 32 bits."""
     return math.ceil(min(max(replicas, -INT32_MAX - 1), INT32_MAX))
 
 
@@ -210,9 +213,9 @@ class _Metric:
 
     #: Pods grouped by the state of their values.
     groups: Grouped
-    #: From values to the ratio of use and target.
+    #: Maps values to the ratio of use and target.
     ratio_of: Callable[[Mapping[str, int]], float]
-    #: Values of pods without one when replicas go down.
+    #: Values of pods without a value if replicas are reduced.
     stand_in: Mapping[str, int]
 
 

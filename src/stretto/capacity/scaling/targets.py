@@ -1,4 +1,4 @@
-"""The workloads that scaling groups scale, and what the cluster does with their pods."""
+"""The workloads that scaling groups scale, and the state of their pods."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ TARGETS: Final[Mapping[str, Kind]] = {
 }
 """Kinds of workloads that a group may scale, by name."""
 STUCK_S: Final = 30.0
-"""Seconds for which a pod must be unschedulable to count: a tidal pool switches nodes before."""
+"""Seconds for which a pod must be unschedulable to count: a tidal pool may switch nodes before."""
 
 
 class TargetPods(NamedTuple):
@@ -27,16 +27,16 @@ class TargetPods(NamedTuple):
 
     #: Pods that have a node.
     placed: int
-    #: Pods that are scheduled or may be.
+    #: Number of pods that are scheduled or may be scheduled.
     scheduled: int
-    #: Pods that no node takes.
+    #: Number of pods that fit on no node.
     stuck: int
-    #: Seconds until a further pod counts as stuck; ``None`` if none waits for that.
+    #: Seconds until a further pod counts as stuck; ``None`` if no pod is about to.
     next_look: float | None
 
 
 def target_of(cache: StoreCache, namespace: str, target: ScalingTarget) -> StoredObject | None:
-    """The workload of a group; ``None`` if it does not exist."""
+    """Workload of a group; ``None`` if it does not exist."""
     kind = TARGETS.get(target.kind)
     return None if kind is None else cache.follow(kind).get(namespace, target.name)
 
@@ -62,7 +62,7 @@ def active_pods(cache: StoreCache, workload: StoredObject) -> list[StoredObject]
 
 
 def pods_of(cache: StoreCache, workload: StoredObject, now: float) -> TargetPods:
-    """What becomes of the pods of a workload, at a time in seconds since the epoch.
+    """State of the pods of a workload, at ``now`` in seconds since the epoch.
 
     Raises:
         InputError: its selector is malformed.

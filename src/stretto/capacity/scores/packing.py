@@ -1,4 +1,4 @@
-"""The packing score: nodes that the task fills best come first (Volcano's plugin ``binpack``)."""
+"""The packing score: prefers the nodes that the task fills best (Volcano's plugin ``binpack``)."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ import msgspec
 from stretto.capacity.model.profiles import CapacityProfile
 
 MOST = 100.0
-"""The score of a node that the task fills completely, times the weight of the score."""
+"""Score of a node that the task fills completely, times the weight of the score."""
 
 
 class PackingWeights(msgspec.Struct, frozen=True):
-    """How much each resource counts."""
+    """Weights of the resources."""
 
     #: Weights by resource; a resource without one does not count.
     resources: dict[str, float]
@@ -26,12 +26,12 @@ def packing_score(
     weights: PackingWeights,
     profile: CapacityProfile = CapacityProfile.STRETTO,
 ) -> float:
-    """The weighted mean of the used parts after placement; 0 if the task does not fit.
+    """Weighted mean of the used fractions after placement; 0 if the task does not fit.
 
     Args:
         requests: amounts of the task.
         used: amounts in use on the node.
-        capacity: allocatable amounts of the node; without a resource its part is 0.
+        capacity: allocatable amounts of the node; the fraction of a missing resource is 0.
         weights: weights.
         profile: with ``VOLCANO``, a negative weight of the score prefers empty nodes.
     """

@@ -1,4 +1,4 @@
-"""Measured load of a node together with the load of tasks that no metric shows yet.
+"""Measured load of a node together with the load of tasks that the metrics do not include yet.
 
 The estimates and their defaults are those of Volcano's plugin ``usage``.
 """
@@ -10,19 +10,19 @@ from typing import Final, NamedTuple
 import msgspec
 
 MIB: Final = 1 << 20
-"""Bytes."""
+"""Bytes per MiB."""
 
 
 class TwoResources(NamedTuple):
     """CPU and memory."""
 
-    #: Milli-CPU, or a part.
+    #: Milli-CPU, or a fraction.
     cpu: float = 0.0
-    #: Bytes, or a part.
+    #: Bytes, or a fraction.
     memory: float = 0.0
 
     def plus(self, other: "TwoResources") -> "TwoResources":
-        """The sum."""
+        """Return the sum."""
         return TwoResources(self.cpu + other.cpu, self.memory + other.memory)
 
 
@@ -31,25 +31,25 @@ NOTHING: Final = TwoResources()
 
 
 class ShadowEstimate(msgspec.Struct, frozen=True):
-    """How much a task is expected to use before it is measured."""
+    """Expected use of a task before it is measured."""
 
-    #: Part of the request.
+    #: Fraction of the request.
     request_ratio: float = 0.7
-    #: Part of what the limit exceeds the request.
+    #: Fraction of the difference between limit and request.
     burst_ratio: float = 0.0
-    #: Load of a node from which estimates are raised.
+    #: Load of a node from which on estimates are raised.
     risk_threshold: float = 0.6
     #: Factor of raised estimates.
     risk_factor: float = 1.2
-    #: Use of a task that requests nothing.
+    #: Use of a task without requests.
     best_effort: TwoResources = TwoResources(250.0, 200.0 * MIB)
 
     def of(self, requests: TwoResources, limits: TwoResources, load: float) -> TwoResources:
-        """The estimate for a task.
+        """Return the estimate for a task.
 
         Args:
-            requests: what the task requests.
-            limits: what it is limited to; 0 for no limit.
+            requests: requests of the task.
+            limits: limits of the task; 0 for no limit.
             load: load of the node, 0 to 1.
         """
         risk = self.risk_factor if load >= self.risk_threshold else 1.0
@@ -70,7 +70,7 @@ class ShadowEstimate(msgspec.Struct, frozen=True):
 
 
 class ShadowWeights(NamedTuple):
-    """How much each resource counts."""
+    """Weights of the resources."""
 
     #: Weight of CPU.
     cpu: float = 1.0
@@ -78,7 +78,7 @@ class ShadowWeights(NamedTuple):
     memory: float = 1.0
 
     def mean(self, parts: TwoResources) -> float:
-        """The weighted mean; 0 without weights."""
+        """Weighted mean; 0 without weights."""
         whole = self.cpu + self.memory
         return (self.cpu * parts.cpu + self.memory * parts.memory) / whole if whole else 0.0
 
@@ -88,15 +88,15 @@ class MeasuredNode(NamedTuple):
 
     #: Allocatable amounts.
     capacity: TwoResources
-    #: Used parts, 0 to 1.
+    #: Used fractions, 0 to 1.
     used: TwoResources
     #: Seconds since the metrics were measured.
     age_s: float
 
     def load(self, shadow: TwoResources) -> TwoResources:
-        """Used parts with the load that is not measured yet, at most 1.
+        """Used fractions including the load that is not measured yet, at most 1.
 
-        A resource of which the node has nothing counts as unused.
+        A resource that the node does not have counts as unused.
         """
         return TwoResources(
             *(
@@ -107,7 +107,7 @@ class MeasuredNode(NamedTuple):
 
 
 class TaskPhase(Enum):
-    """Whether the metrics of a node show a task."""
+    """State of a task: its visibility in the metrics of a node."""
 
     #: It will start.
     COMING = "coming"
@@ -118,24 +118,24 @@ class TaskPhase(Enum):
 class ShadowTask(NamedTuple):
     """A task on a node."""
 
-    #: What it requests.
+    #: Requests of the task.
     requests: TwoResources
-    #: What it is limited to; 0 for no limit.
+    #: Limits of the task; 0 for no limit.
     limits: TwoResources
-    #: Whether it has started.
+    #: State of the task.
     phase: TaskPhase = TaskPhase.COMING
-    #: Seconds since it started; ``None`` if that is unknown.
+    #: Seconds since it started; ``None`` if unknown.
     started_ago_s: float | None = None
 
     def is_unmeasured(self, interval_s: float) -> bool:
-        """Whether metrics that are measured every so many seconds may not show it."""
+        """True if metrics that are measured every ``interval_s`` seconds may not include it."""
         if self.phase is TaskPhase.COMING or self.started_ago_s is None:
             return True
         return self.started_ago_s < interval_s
 
 
 class UsageRules(msgspec.Struct, frozen=True):
-    """Parameters by which nodes are scored by their use."""
+    """Parameters of the score by use."""
 
     #: Estimates.
     estimate: ShadowEstimate = ShadowEstimate()
@@ -143,7 +143,7 @@ class UsageRules(msgspec.Struct, frozen=True):
     weights: ShadowWeights = ShadowWeights()
     #: Weight of the score.
     weight: float = 5.0
-    #: Used percentages above which a node takes no task.
+    #: Used percentages above which a node accepts no task.
     thresholds: TwoResources = TwoResources(80.0, 80.0)
     #: Seconds after which metrics are ignored.
     expires_s: float = 300.0
@@ -157,9 +157,9 @@ def shadow_load(
     rules: UsageRules,
     before: TwoResources = NOTHING,
 ) -> TwoResources:
-    """The load of tasks that no metric shows yet, in milli-CPU and bytes.
+    """Load of tasks that the metrics do not include yet, in milli-CPU and bytes.
 
-    Each estimate depends on the load with the tasks before it, so the order counts where the risk
+    Each estimate depends on the load including the earlier tasks, so the order matters if the risk
     threshold is crossed.
     """
     found = before
@@ -171,7 +171,7 @@ def shadow_load(
 
 
 def takes_tasks(node: MeasuredNode, rules: UsageRules) -> bool:
-    """Whether the use of a node is within the thresholds; expired metrics count as no use."""
+    """True if the use of a node is within the thresholds; expired metrics count as no use."""
     if node.age_s > rules.expires_s:
         return True
     pairs = zip(node.used, rules.thresholds, strict=True)
@@ -179,7 +179,7 @@ def takes_tasks(node: MeasuredNode, rules: UsageRules) -> bool:
 
 
 def usage_score(node: MeasuredNode, shadow: TwoResources, rules: UsageRules) -> float:
-    """The unused part of a node, 0 to 100 times the weight; 0 with expired metrics."""
+    """Score: unused fraction of a node, 0 to 100 times the weight; 0 with expired metrics."""
     if node.age_s > rules.expires_s:
         return 0.0
     load = node.load(shadow)

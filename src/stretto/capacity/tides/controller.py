@@ -1,7 +1,7 @@
 """The controller of TideNodePools: assigns roles to nodes and switches them by demand.
 
-Its state is on the nodes: role, taint and time of the last switch. A restart continues from it;
-only the time for which a node has been empty begins again.
+Its state is stored on the nodes: role, taint and time of the last switch. After a restart it
+continues from this state; only the time for which a node has been empty begins again.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -24,7 +24,7 @@ COMPONENT: Final = "stretto-tides"
 
 
 class TideController:
-    """From TideNodePools to the labels, taints and pods of their nodes."""
+    """Maintains the labels, taints and pods of the nodes of TideNodePools."""
 
     def __init__(
         self,
@@ -33,13 +33,13 @@ class TideController:
         trial: TideTrial,
         on_switch: Callable[[NodeSwitch], None] = lambda _: None,
     ) -> None:
-        """For the pools of a cluster.
+        """Reconcile the pools of a cluster.
 
         Args:
             cache: caches of the cluster's store.
             clock: wall time.
             trial: the scheduler on a copy of the state.
-            on_switch: receives each switch when it begins.
+            on_switch: called with each switch when it begins.
         """
         #: Name in logs and messages.
         self.name = f"{cache.name}/tides"
@@ -51,7 +51,7 @@ class TideController:
         self._rounds = TideRounds(cache, clock, trial)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The pool; of a node that appears, disappears or gets other labels, all pools."""
+        """Return the pool; for a node that appears, disappears or gets other labels, all pools."""
         if change.source != self._cache.name:
             return
         if change.kind == TIDE_NODE_POOL:
@@ -87,7 +87,10 @@ class TideController:
         return PERIOD_S
 
     def _end(self, item: StoredObject) -> None:
-        """Release the nodes of a deleted pool; an invalid one has the default labels and taints."""
+        """Release the nodes of a deleted pool.
+
+        An invalid pool has the default labels and taints.
+        """
         try:
             pool = TidePool(item.read(TideNodePool))
             members = PoolMembers(self._cache.store, pool, self._nodes)

@@ -13,7 +13,7 @@ class PoolMembers:
     """The nodes that a pool selects, with their roles."""
 
     def __init__(self, store: Store, pool: TidePool, nodes: Iterable[StoredObject]) -> None:
-        """Of the nodes of a cluster, those of a pool.
+        """Select the nodes of a pool among the nodes of a cluster.
 
         Raises:
             InputError: the reserve of the pool is malformed.
@@ -31,32 +31,32 @@ class PoolMembers:
         )
 
     def node(self, name: str) -> StoredObject:
-        """A node by name."""
+        """Return a node by name."""
         return self._nodes[name]
 
     def with_role(self, role: NodeRole) -> dict[str, StoredObject]:
-        """The nodes of a role, by name."""
+        """Return the nodes of a role, by name."""
         return {name: self._nodes[name] for name, each in self.roles.items() if each is role}
 
     def switching(self) -> dict[str, StoredObject]:
-        """The nodes that may switch, by name."""
+        """Return the nodes that may switch, by name."""
         return {
             name: self._nodes[name] for name, each in self.roles.items() if each not in RESERVED
         }
 
     def draining(self) -> list[str]:
-        """The nodes whose offline pods are evicted because they become online."""
+        """Return the nodes whose offline pods are evicted because the nodes become online."""
         found = self.switching().items()
         drains = self._pool.is_draining
         return sorted(name for name, each in found if drains(each.spec.get("taints") or ()))
 
     def change(self, name: str, role: NodeRole) -> dict[str, Any]:
-        """The merge patch that brings a node to a side."""
+        """Merge patch that moves a node to a side."""
         taints = self._pool.taints_of(role, self._nodes[name].spec.get("taints") or ())
         return {"metadata": {"labels": self._pool.labels_of(role)}, "spec": {"taints": taints}}
 
     def settle(self) -> None:
-        """Label nodes whose role is new, and release nodes that the pool selects no more.
+        """Label nodes with a new role, and release nodes that the pool no longer selects.
 
         Raises:
             RetryError: a write was refused.
@@ -89,7 +89,7 @@ class PoolMembers:
         self._patch(self._nodes[name], self.change(name, NodeRole.ONLINE))
 
     def evict(self, pods: Iterable[StoredObject], reason: str) -> None:
-        """Evict pods; one whose budget forbids it now is tried again in the next round."""
+        """Evict pods; a pod whose budget forbids it now is retried in the next round."""
         records = [each.record for each in pods]
         evictions = [Eviction(each.namespace, each.name, each.uid, reason) for each in records]
         self._store.evict(evictions)

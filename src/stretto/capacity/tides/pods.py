@@ -1,4 +1,4 @@
-"""The pods that matter to tidal pools: pending online pods, and the pods of single nodes."""
+"""The pods that are relevant for tidal pools: pending online pods, and the pods of single nodes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ STUCK_S: Final = 10.0
 _BY_NODE: Final = "tide pods by node"
 _PENDING: Final = ""
 _OF_NODE: Final = frozenset({"DaemonSet", "Node"})
-"""Owners whose pods belong to the node itself."""
+"""Kinds of owners whose pods belong to the node itself."""
 
 
 class PendingOnline(NamedTuple):
@@ -31,7 +31,7 @@ class PendingOnline(NamedTuple):
 
     #: Priority of each pod that has been unschedulable for long enough.
     stuck: Mapping[PodName, int]
-    #: All of them.
+    #: Number of all such pods.
     total: int
 
 
@@ -44,7 +44,7 @@ class TidePods:
         self._pods.add_index(_BY_NODE, lambda pod: (pod.record.node or _PENDING,))
 
     def pending(self, now: float) -> PendingOnline:
-        """The online pods without a node, at a time in seconds since the epoch."""
+        """Online pods without a node, at ``now`` in seconds since the epoch."""
         found = [each for each in self._active(_PENDING) if is_online(each)]
         stuck = {}
         for each in found:
@@ -54,18 +54,21 @@ class TidePods:
         return PendingOnline(stuck, len(found))
 
     def online(self, node: str) -> int:
-        """Online pods on a node; terminating pods count until they are deleted."""
+        """Number of online pods on a node; terminating pods count until they are deleted."""
         return sum(map(is_online, self._pods.indexed(_BY_NODE, node)))
 
     def victims(self, node: str, taint: Taint) -> list[StoredObject]:
-        """The offline pods of a node that do not tolerate a taint and that it evicts."""
+        """Offline pods of a node that do not tolerate a taint and that it evicts."""
         if taint.effect != NO_EXECUTE:
             return []
         found = [each for each in self._active(node) if not is_online(each)]
         return [each for each in found if not (_belongs(each) or _tolerates(each, taint))]
 
     def candidate(self, node: str, taint: Taint) -> Candidate | None:
-        """An offline node as a candidate; ``None`` if one of its pods must not be evicted."""
+        """Convert an offline node to a candidate.
+
+        ``None`` if one of its pods must not be evicted.
+        """
         victims = self.victims(node, taint)
         if any(each.annotations.get(CAN_BE_PREEMPTED) == "false" for each in victims):
             return None
@@ -83,12 +86,12 @@ class TidePods:
 
 
 def is_online(pod: StoredObject) -> bool:
-    """Whether a pod is an online one."""
+    """Return whether a pod is online."""
     return pod.labels.get(POD_TYPE) == ONLINE
 
 
 def _belongs(pod: StoredObject) -> bool:
-    """Whether a pod runs on this node as one of its own."""
+    """Return whether a pod belongs to its node."""
     owners = pod.metadata.get("ownerReferences") or ()
     return any(each.get("controller") and each.get("kind") in _OF_NODE for each in owners)
 

@@ -1,7 +1,7 @@
-"""The roles of the nodes of a TideNodePool, by the labels and taints of Katalyst.
+"""The roles of the nodes of a TideNodePool, stored in Katalyst's labels and taints.
 
 A node has one role at a time: it is reserved for a side, or it switches between the sides. Roles
-are stored on the nodes alone, so that a restart reads them back.
+are stored only on the nodes, so that they survive a restart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,15 +21,15 @@ from stretto.api.wire.meta import ObjectMeta
 from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE
 
 POD_TYPE: Final = "tide.katalyst.kubewharf.io/pod-type"
-"""Label of pods: ``online``; all others are offline."""
+"""Label of pods with the value ``online``; all other pods are offline."""
 NODE_POOL: Final = "tide.katalyst.kubewharf.io/node-pool"
-"""Label of nodes: name of their pool."""
+"""Label of nodes with the name of their pool."""
 NODE_TYPE: Final = "tide.katalyst.kubewharf.io/node-type"
-"""Label of nodes: ``online`` or ``offline``, unless the pool has other labels."""
+"""Label of nodes with the value ``online`` or ``offline``, unless the pool has other labels."""
 RESERVE: Final = "tide.katalyst.kubewharf.io/reserve"
-"""Label of nodes: ``true`` if they never switch, otherwise ``false``."""
+"""Label of nodes with the value ``true`` if they never switch, otherwise ``false``."""
 TIDE: Final = "tide.katalyst.kubewharf.io/tide"
-"""Label of nodes that switch: ``true``, unless the pool has another label."""
+"""Label of nodes that switch, with the value ``true``, unless the pool has another label."""
 ONLINE_NOT_USED: Final = "tide.katalyst.kubewharf.io/online-not-used"
 """Taint of offline nodes, unless the pool has another taint."""
 OFFLINE_NOT_USED: Final = "tide.katalyst.kubewharf.io/offline-not-used"
@@ -37,20 +37,20 @@ OFFLINE_NOT_USED: Final = "tide.katalyst.kubewharf.io/offline-not-used"
 FINALIZER: Final = "tide.katalyst.kubewharf.io/finalizer"
 """Finalizer of pools: the labels and taints of their nodes are removed first."""
 SWITCHED: Final = "tide.stretto.dev/switched"
-"""Annotation of nodes: RFC 3339 time of their last switch."""
+"""Annotation of nodes with the RFC 3339 time of their last switch."""
 _ONLINE, _OFFLINE, _TRUE, _FALSE = "online", "offline", "true", "false"
 
 
 class NodeRole(Enum):
-    """What a node of a pool is for."""
+    """Purpose of a node of a pool."""
 
-    #: Online pods, always.
+    #: For online pods, always.
     RESERVED_ONLINE = "reserved online"
-    #: Offline pods, always.
+    #: For offline pods, always.
     RESERVED_OFFLINE = "reserved offline"
-    #: Online pods, until it switches.
+    #: For online pods, until it switches.
     ONLINE = "online"
-    #: Offline pods, until it switches.
+    #: For offline pods, until it switches.
     OFFLINE = "offline"
 
 
@@ -61,22 +61,22 @@ RESERVED: Final = frozenset({NodeRole.RESERVED_ONLINE, NodeRole.RESERVED_OFFLINE
 Taints = list[dict[str, str]]
 """The taints of a node, as JSON."""
 Labels = dict[str, str | None]
-"""Labels to merge; ``None`` removes one."""
+"""Labels to merge; ``None`` removes a label."""
 
 
 class TidePool:
     """A TideNodePool with its defaults."""
 
     def __init__(self, pool: TideNodePool) -> None:
-        """Fill in the labels and taints that the pool leaves to their defaults.
+        """Set the labels and taints for which the pool uses the defaults.
 
         Raises:
             InputError: an annotation is malformed.
         """
         configs, marks = pool.spec.node_configs, pool.spec.evict_strategy.watermark
-        #: Its name.
+        #: Name of the pool.
         self.name = pool.metadata.name
-        #: What its annotations set.
+        #: Settings of its annotations.
         self.settings: TideSettings = tide_settings(pool.metadata.annotations, "annotations")
         #: Taint of online nodes, which offline pods do not tolerate.
         self.against_offline = _taint(marks.evict_offline_pod_taint, OFFLINE_NOT_USED)
@@ -89,17 +89,17 @@ class TidePool:
         self._tide = configs.tide_label or TideLabel(TIDE, _TRUE)
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels belongs to the pool and to no other one."""
+        """Return whether a node with these labels belongs to this pool and to no other one."""
         if labels.get(NODE_POOL, self.name) != self.name:
             return False
         return all(labels.get(key) == value for key, value in self._selector.items())
 
     def has(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels was given a role by the pool."""
+        """Return whether the pool has given a role to a node with these labels."""
         return labels.get(NODE_POOL) == self.name
 
     def role_of(self, labels: Mapping[str, str]) -> NodeRole | None:
-        """The role of a node; ``None`` for a node without one."""
+        """Role of a node; ``None`` for a node without a role."""
         if not self.has(labels):
             return None
         is_online, is_offline = _has(labels, self._online), _has(labels, self._offline)
@@ -110,13 +110,16 @@ class TidePool:
         return NodeRole.ONLINE if is_online else NodeRole.OFFLINE
 
     def reserved(self, nodes: int) -> tuple[int, int]:
-        """Nodes of a pool of this size that stay online, and offline."""
+        """Numbers of nodes that stay online and that stay offline in a pool of this size."""
         online = min(count_of(self._reserve.online, nodes, "reserve.online", up=True), nodes)
         offline = count_of(self._reserve.offline, nodes, "reserve.offline")
         return online, min(offline, nodes - online)
 
     def most_switching(self, nodes: int) -> int:
-        """Nodes of so many that switch at the same time; a percentage is rounded up."""
+        """Number of nodes that may switch at the same time.
+
+        A percentage of ``nodes`` is rounded up.
+        """
         return count_of(self.settings.most_switching, nodes, "max-switching", up=True)
 
     def labels_of(self, role: NodeRole) -> Labels:
@@ -131,16 +134,16 @@ class TidePool:
         return labels
 
     def no_labels(self) -> Labels:
-        """The labels of a node that leaves the pool."""
+        """Labels of a node that leaves the pool."""
         keys = (self._online.key, self._offline.key, self._tide.key, RESERVE, NODE_POOL)
         return dict.fromkeys(keys)
 
     def taints_of(self, role: NodeRole | None, taints: Iterable[Mapping[str, str]]) -> Taints:
-        """The taints of a node that has switched; those of others stay.
+        """Taints of a node that has switched; taints of other owners stay.
 
         Args:
-            role: its role; ``None`` for a node that leaves the pool.
-            taints: the taints that it has.
+            role: role of the node; ``None`` for a node that leaves the pool.
+            taints: current taints of the node.
         """
         own = {self.against_online.key, self.against_offline.key}
         kept = [dict(each) for each in taints if each.get("key") not in own]
@@ -150,11 +153,11 @@ class TidePool:
         return [*kept, {"key": taint.key, "value": taint.value, "effect": taint.effect}]
 
     def draining(self, taints: Taints) -> Taints:
-        """The taints of a node whose offline pods are evicted: its taint only keeps pods away."""
+        """Taints of a node whose offline pods are evicted: its taint only excludes new pods."""
         return [{**each, "effect": NO_SCHEDULE} if self._evicts(each) else each for each in taints]
 
     def is_draining(self, taints: Iterable[Mapping[str, str]]) -> bool:
-        """Whether the offline pods of a node with these taints are evicted now."""
+        """Return whether the offline pods of a node with these taints are evicted now."""
         wanted = self.against_offline
         found = (wanted.key, NO_SCHEDULE)
         return wanted.effect == NO_EXECUTE and any(
@@ -172,15 +175,15 @@ def default_pool(name: str) -> TideNodePool:
 
 
 def assigned(pool: TidePool, roles: Mapping[str, NodeRole | None]) -> dict[str, NodeRole]:
-    """The roles of all nodes of a pool once new nodes and changes of the reserve count.
+    """Roles of all nodes of a pool, including new nodes and changes of the reserve.
 
-    New nodes fill the online reserve, then the offline reserve; the others begin online. A node of
-    a reserve that became smaller switches from now on, and one of the same side fills a larger one.
-    The side of a node stays.
+    New nodes fill the online reserve, then the offline reserve; other new nodes begin online. If a
+    reserve becomes smaller, its nodes switch from now on; if it becomes larger, nodes of the same
+    side fill it. The side of a node does not change.
 
     Args:
         pool: the pool.
-        roles: the role of each node so far; ``None`` for a new node.
+        roles: the previous role of each node; ``None`` for a new node.
     """
     found = {name: roles[name] for name in sorted(roles)}
     wanted = pool.reserved(len(found))

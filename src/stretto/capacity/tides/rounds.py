@@ -1,7 +1,8 @@
-"""The rounds of a tidal pool: which nodes begin to switch now, and which continue.
+"""The rounds of a tidal pool: begins the switches of some nodes and continues those of others.
 
-A node that becomes online keeps new offline pods away at once. Its offline pods are evicted within
-their budgets while online pods need the node. When none is left, it gets the taint of the pool.
+A node that becomes online immediately excludes new offline pods. Its offline pods are evicted
+within their budgets while online pods need the node. When no offline pod remains, the node gets the
+taint of the pool.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ PERIOD_S: Final = 10.0
 TRIED_AGAIN_S: Final = 60.0
 """Seconds before a trial that helped no pod is repeated on the same pods and nodes."""
 OFFLINE_HOLD_S: Final = 120.0
-"""Seconds for which a node stays offline after a switch: offline pods begin to work."""
+"""Seconds for which a node stays offline after a switch, so that offline pods can start."""
 
 
 class TideTrial(Protocol):
@@ -35,7 +36,7 @@ class TideTrial(Protocol):
     def __call__(
         self, nodes: Mapping[str, Mapping[str, Any]], removed: Sequence[PodName]
     ) -> Placements:
-        """Where it places pending pods after merge patches of nodes, and without some pods."""
+        """Return the nodes of pending pods after merge patches of nodes, and without some pods."""
         ...
 
 
@@ -43,7 +44,7 @@ class TideRounds:
     """Continues the switches of pools and begins others."""
 
     def __init__(self, cache: StoreCache, clock: Clock, trial: TideTrial) -> None:
-        """For the pools of a cluster.
+        """Run the rounds of the pools of a cluster.
 
         Args:
             cache: caches of the cluster's store.
@@ -53,13 +54,13 @@ class TideRounds:
         self._clock = clock
         self._trial = trial
         self._pods = TidePods(cache)
-        #: Wall time since which a node has no online pods.
+        #: Wall time since which each node has had no online pods.
         self._empty_since: dict[str, float] = {}
-        #: What was tried without a result, and when, by pool.
+        #: Trials without a result, with their time, by pool.
         self._tried: dict[str, tuple[Hashable, float]] = {}
 
     def run(self, pool: TidePool, members: PoolMembers) -> Iterator[NodeSwitch]:
-        """One round of a pool; yields each switch that begins.
+        """Run one round of a pool; yields each switch that begins.
 
         Raises:
             RetryError: a write was refused.
@@ -85,7 +86,7 @@ class TideRounds:
     def _needed(
         self, pool: TidePool, members: PoolMembers, pending: PendingOnline, left: int
     ) -> list[SwitchChoice]:
-        """The offline nodes that become online for pods that are pending."""
+        """Offline nodes to switch online for pending pods."""
         now, taint = self._clock.now(), pool.against_offline
         found = [
             self._pods.candidate(name, taint)
@@ -121,7 +122,7 @@ class TideRounds:
     def _drain(
         self, pool: TidePool, members: PoolMembers, name: str, pending: PendingOnline
     ) -> None:
-        """Evict the offline pods of a node that online pods need; then give it its taint."""
+        """Evict the offline pods of a node that online pods need; then set its taint."""
         victims = self._pods.victims(name, pool.against_offline)
         if not victims:
             members.finish(name)
@@ -129,14 +130,14 @@ class TideRounds:
             members.evict(victims, f"node {name} becomes online in the pool {pool.name}")
 
     def _is_idle(self, pool: TidePool, members: PoolMembers, name: str, now: float) -> bool:
-        """Whether a node is online and has had no online pod for the time of the pool."""
+        """Return whether a node is online and has had no online pod for the pool's delay."""
         if members.roles[name] is not NodeRole.ONLINE or name not in self._empty_since:
             return False
         since = max(self._empty_since[name], _switched(members.node(name)))
         return now - since >= pool.settings.hold_s
 
     def _note_empty(self, nodes: dict[str, StoredObject], now: float) -> None:
-        """Note since when nodes have no online pods."""
+        """Record the time since which nodes have no online pods."""
         for name in nodes:
             if self._pods.online(name):
                 self._empty_since.pop(name, None)

@@ -1,7 +1,7 @@
-"""Which nodes of a tidal pool switch: by need, tried first, within a budget.
+"""Selects the nodes of a tidal pool that switch: by need, after a trial, within a budget.
 
-A node becomes online for pending online pods that the scheduler places once it is. It becomes
-offline when it has had no online pod for a time. Online pods are never evicted, so two pods do not
+A node becomes online if the scheduler then places pending online pods on it. It becomes offline
+after it has had no online pod for some time. Online pods are never evicted, so two pods do not
 evict each other in turn.
 """
 
@@ -14,7 +14,7 @@ PodName = tuple[str, str]
 Placements = Mapping[PodName, str]
 """Pods that were pending, with the nodes on which a trial places them."""
 MOST_TRIALS: Final = 64
-"""Trials of one decision; a larger choice of nodes is not made smaller."""
+"""Maximum number of trials of one decision; a larger choice of nodes is not reduced."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,21 @@ class Candidate:
 
     #: Name of the node.
     node: str
-    #: Offline pods that it would evict.
+    #: Offline pods that the switch would evict.
     victims: tuple[PodName, ...] = ()
     #: Highest priority of a victim; ``None`` without victims.
     priority: int | None = None
-    #: Milli-CPU that the victims request: the order of candidates.
+    #: Milli-CPU that the victims request: the sort key of candidates.
     cost: int = 0
 
 
 Trial = Callable[[Sequence[Candidate]], Placements]
-"""Where the scheduler places pending pods once these candidates are online."""
+"""Returns the nodes of pending pods after these candidates are online."""
 
 
 @dataclass(frozen=True)
 class SwitchChoice:
-    """A node that becomes online, and why."""
+    """A node that becomes online, and the reason."""
 
     #: The node with its victims.
     candidate: Candidate
@@ -48,16 +48,16 @@ class SwitchChoice:
 def choose_online(
     candidates: Sequence[Candidate], pending: Mapping[PodName, int], trial: Trial, most: int
 ) -> list[SwitchChoice]:
-    """The offline nodes that become online for pending online pods.
+    """Select the offline nodes that become online for pending online pods.
 
-    The cheapest candidates that place as many pods as all of them do; then each that is not
-    required is left out, the most expensive first.
+    These are the cheapest candidates that place as many pods as all candidates do. Then each
+    candidate that is not required is removed, the most expensive first.
 
     Args:
         candidates: nodes that may become online.
         pending: priority of each pending online pod.
         trial: the scheduler on a copy of the state.
-        most: nodes that may begin to switch now.
+        most: maximum number of nodes that may begin to switch now.
     """
     if most < 1 or not candidates:
         return []
@@ -84,7 +84,7 @@ def choose_online(
 def _prefix(
     ordered: list[Candidate], best: set[PodName], waiting: set[PodName], trial: Trial
 ) -> list[Candidate]:
-    """The cheapest candidates that help all pods that can be helped."""
+    """Cheapest candidates that help all pods that can be helped."""
     count = 1
     while count < len(ordered):
         if _helped(trial(ordered[:count]), waiting) >= best:
@@ -112,12 +112,12 @@ def _helped(placed: Placements, waiting: set[PodName]) -> set[PodName]:
 
 
 def _may_evict(candidate: Candidate, waiting: Mapping[PodName, int]) -> bool:
-    """Whether some pod that waits may evict all victims."""
+    """Return whether some pending pod may evict all victims."""
     top = max(waiting.values(), default=None)
     return top is not None and (candidate.priority is None or candidate.priority <= top)
 
 
 def _outranks(choice: SwitchChoice, pending: Mapping[PodName, int]) -> bool:
-    """Whether no victim has a higher priority than a pod for which it is evicted."""
+    """Return whether no victim has a higher priority than a pod for which it is evicted."""
     highest = choice.candidate.priority
     return highest is None or all(highest <= pending[pod] for pod in choice.beneficiaries)

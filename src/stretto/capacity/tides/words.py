@@ -8,7 +8,7 @@ from stretto.capacity.tides.pool import NodeRole
 from stretto.capacity.tides.switching import PodName
 
 _SHOWN: Final = 3
-"""Pods that a message names."""
+"""Number of pods that a message names."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class NodeSwitch:
     pool: str
     #: Name of the node.
     node: str
-    #: Its role from now on.
+    #: New role of the node.
     role: NodeRole
     #: Wall time in seconds.
     at: float
@@ -30,7 +30,7 @@ class NodeSwitch:
 
 
 def message_of(switch: NodeSwitch) -> str:
-    """A sentence about a switch."""
+    """Describe a switch in a sentence."""
     if switch.role is NodeRole.OFFLINE:
         return f"node {switch.node} becomes offline: no online pod needs it"
     evicted = f"; evicts {named(switch.victims)}" if switch.victims else ""
@@ -38,7 +38,7 @@ def message_of(switch: NodeSwitch) -> str:
 
 
 def named(pods: Sequence[PodName]) -> str:
-    """A few pods by name, and the number of the others."""
+    """Some pods by name, and the number of the others."""
     shown = ", ".join("/".join(each) for each in pods[:_SHOWN])
     more = len(pods) - _SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
