@@ -84,6 +84,27 @@ def test_a_gang_with_numa_nodes_counts_what_its_members_take_of_the_promise() ->
     assert (on(at, "g"), refused(at)) == (["m", "n"], 0)
 
 
+@pytest.mark.parametrize(("shared", "where"), [("24", ["n"]), ("25", [""])])
+def test_whole_numa_nodes_are_exclusive_with_more_than_the_request(
+    shared: str, where: list[str]
+) -> None:
+    at = harness("n", cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE, ZONE]))
+    at.submit(make_pod("shared", cpu=shared, node="n"))
+    at.submit(make_pod("d", cpu="4", annotations=numa_notes(exclusive=True)))
+    assert (on(at, "d"), refused(at)) == (where, 0)
+
+
+def test_a_pod_with_whole_numa_nodes_goes_to_a_node_whose_promise_holds_them() -> None:
+    at = harness("n", "m", cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, *(make_report(name, [ZONE, ZONE]) for name in ("n", "m")))
+    at.submit(make_pod("on-n", cpu="25", node="n"), make_pod("on-m", cpu="24", node="m"))
+    at.group("g", 1)
+    notes = numa_notes(exclusive=True)
+    at.submit(*(make_pod(f"g{i}", group="g", cpu="4", annotations=notes) for i in range(2)))
+    assert (on(at, "g"), refused(at)) == (["", "m"], 0)
+
+
 def test_a_gang_in_one_zone_counts_what_its_members_take_of_the_promise() -> None:
     at = harness("n", "m")
     at.submit(make_pod("on-n", cpu="7", node="n"))

@@ -20,7 +20,7 @@ class InTurnPlacer:
     def __init__(
         self, runtime: Runtime, place_alone: Callable[[PlacementRequest], BatchPlacement]
     ) -> None:
-        """Use one runtime; ``place_alone`` places a single pod anywhere."""
+        """Use one runtime; ``place_alone`` places a single pod and holds its exclusive amounts."""
         self._runtime = runtime
         self._place_alone = place_alone
 
@@ -38,10 +38,7 @@ class InTurnPlacer:
             others = others or found.others
             if found.said:
                 said[i] = found.said[0]
-            if slots[i] < 0:
-                return False
-            self._runtime.hold(class_ids[i], int(slots[i]), int(masks[i]))
-            return True
+            return bool(slots[i] >= 0)
 
         if place_members(class_ids, at_least, place) < at_least:
             give_back_members(part, slots, masks, self._runtime.give_back)

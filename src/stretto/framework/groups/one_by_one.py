@@ -86,7 +86,6 @@ class OneByOnePlacer:
             at, home = self._finish_one(part, i, (places, values), refused[class_ids[i]])
             if home is None:
                 return False
-            self._runtime.hold(home.class_id, home.slot, home.mask)
             homes.append(home)
             for q in range(len(capacity)):
                 if domain[q, at] >= 0:
@@ -124,16 +123,32 @@ class OneByOnePlacer:
         else:
             many, place = 1, partial(self._by_score, part.pod(i))
         order = np.argsort(-values, kind="stable")[: int(np.count_nonzero(values))]
-        for some in (order[k : k + many] for k in range(0, len(order), many)):
+        while len(order):
+            some = order[:many]
             slots = places[some]
             saved = [each[slots] for each in self._by_slot()]
             found, mask = place(slots)
-            if found >= 0:
-                at = int(np.flatnonzero(slots == found)[0])
-                before = [each[at] for each in saved]
-                return int(some[at]), _PlacedPod(i, int(ids[0]), found, mask, before)
-            refused[some] = True
+            if found < 0:
+                refused[some], order = True, order[many:]
+                continue
+            at = int(np.flatnonzero(slots == found)[0])
+            home = _PlacedPod(i, int(ids[0]), found, mask, [each[at] for each in saved])
+            self._runtime.hold(home.class_id, home.slot, home.mask)
+            if self._is_within_promise(home):
+                return int(some[at]), home
+            self._undo(home)
+            refused[some[at]], order = True, np.delete(order, at)
         return -1, None
+
+    def _is_within_promise(self, home: _PlacedPod) -> bool:
+        """Whether a slot promises what a pod on it takes.
+
+        The row counts the requests of the pod. Whole NUMA nodes may be more, and what they take of
+        the promise is known only once they are chosen.
+        """
+        needs = self._runtime.engine.cluster.charges.exclusive(home.class_id, home.slot, home.mask)
+        free = self._runtime.columns.free
+        return all(free[column, home.slot] >= 0 for column, _ in needs)
 
     def _by_score(self, alone: PlacementRequest, slots: Ids) -> tuple[int, int]:
         """Place one pod on a slot; returns the slot, or -1, and its devices."""

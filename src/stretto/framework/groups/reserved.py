@@ -26,7 +26,10 @@ class ReservedPlacer:
     """Places single pods on their reservations or recommended nodes."""
 
     def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer, place_alone: PlaceAlone) -> None:
-        """Use one runtime; ``place_alone`` places pods that fit on none of their own places."""
+        """Use one runtime; ``place_alone`` places pods that fit on none of their own places.
+
+        It holds their exclusive amounts.
+        """
         self._runtime = runtime
         self._slot_sets = slot_sets
         self._place_alone = place_alone
@@ -52,8 +55,6 @@ class ReservedPlacer:
             alone = PlacementRequest(mine, [0, 1], [1], rows=part.rows[i : i + 1])
             placed = self._place_alone(alone)
             slots[i], masks[i] = placed.slots[0], placed.devices[0]
-            if slots[i] >= 0:
-                self._runtime.hold(int(mine[0]), int(slots[i]), int(masks[i]))
         return BatchPlacement(slots, masks, 1, waits=waits)
 
     def _on_reserved(self, row: int, ids: Ids, used: set[int]) -> PlacementJob | None:

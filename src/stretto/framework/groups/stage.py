@@ -101,19 +101,24 @@ class GroupStage:
         """Place one unit that is not placed together with others."""
         if task.expected:
             return self._reserved.place(part, task)
-        bound_gang = task.at_least > 1 and self._tasks.is_bound(part.class_ids)
-        if task.exclusive and not task.is_directed and not bound_gang:
+        bound = self._tasks.is_bound(part.class_ids)
+        if task.exclusive and not task.is_directed and not bound:
             return self._in_turn.place(part)
         return self._directed(part, task)
 
     def _place_alone(self, alone: PlacementRequest) -> BatchPlacement:
-        """Place one pod without a reservation, anywhere."""
-        if not self._tasks.is_bound(alone.class_ids):
-            return self._runtime.place_after(self, alone)
-        if not self._has_inter_pod_terms(alone, 0):
-            return self.slot_sets.place_everywhere(alone)
-        nothing = no_caps(self._runtime.columns.size)
-        return self._one_by_one.place(alone, self.slot_sets.everywhere(), nothing, [1])
+        """Place one pod without a reservation, anywhere; it holds its exclusive amounts."""
+        ids, runtime = np.asarray(alone.class_ids, np.int32), self._runtime
+        bound = self._tasks.is_bound(ids)
+        exclusive = bool(runtime.engine.cluster.charges.lowers_promises(ids)[0])
+        if bound and (exclusive or self._has_inter_pod_terms(alone, 0)):
+            nothing = no_caps(runtime.columns.size)
+            return self._one_by_one.place(alone, self.slot_sets.everywhere(), nothing, [1])
+        place = self.slot_sets.place_everywhere if bound else partial(runtime.place_after, self)
+        found = place(alone)
+        if exclusive and found.slots[0] >= 0:
+            runtime.hold(int(ids[0]), int(found.slots[0]), int(found.devices[0]))
+        return found
 
     def _directed(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
         """Place one unit with domains or caps: all of its pods in the first sufficient domain.
