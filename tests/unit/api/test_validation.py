@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from stretto.api import codec
+from stretto.api.admission.field_rules import check_new
 from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
@@ -20,7 +21,10 @@ BUDGET = kinds.POD_DISRUPTION_BUDGET
 def check(kind: Kind, **parts: Any) -> None:
     meta = META if kind.namespaced else CLUSTER_META
     body = msgspec.json.encode({"metadata": meta, **parts})
-    validate(codec.decode(kind, body))
+    if kind is kinds.POD:
+        check_new(kind, body)
+    else:
+        validate(codec.decode(kind, body))
 
 
 def refusal(kind: Kind, **parts: Any) -> str:
@@ -114,26 +118,33 @@ def test_an_object_without_namespace_has_none() -> None:
 @pytest.mark.parametrize(
     ("resources", "complaint"),
     [
-        ({"requests": {"cpu": "-1"}}, "requests.cpu: got '-1', expected an amount of 0 or more"),
-        ({"limits": {"memory": -1}}, "limits.memory: got -1, expected an amount of 0 or more"),
-        ({"requests": {"nvidia.com/gpu": "500m"}}, "a whole number: nvidia.com/gpu is not"),
-        ({"requests": {"memory": "10E"}}, "the largest amount in 64 bits"),
-        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "expected at most the limit, 1"),
-        ({"requests": {"a.b/c": 1}, "limits": {"a.b/c": 2}}, "a.b/c cannot be overcommitted"),
-        ({"requests": {"a.b/c": 1}}, "a.b/c cannot be overcommitted"),
-        ({"requests": {"no good": 1}}, "requests: got 'no good', expected a label key"),
+        ({"requests": {"cpu": "-1"}}, "0; remove the minus sign"),
+        ({"limits": {"memory": -1}}, 'limits[memory]: Invalid value: "-1"'),
+        ({"requests": {"nvidia.com/gpu": "500m"}}, 'value: "500m": must be an integer'),
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "or equal to cpu limit of 1"),
+        ({"requests": {"a.b/c": 1}, "limits": {"a.b/c": 2}}, "must be equal to a.b/c limit of 2"),
+        ({"requests": {"a.b/c": 1}}, "overcommitable resources; set the limit to the request"),
+        ({"requests": {"no good": 1}}, 'requests[no good]: Invalid value: "no good"'),
     ],
 )
 def test_absurd_amounts_are_refused(resources: dict[str, Any], complaint: str) -> None:
     message = pod_refusal(**spec_with(**resources))
-    assert message.startswith("pod default/web: spec.containers[0].resources.")
+    assert "spec.containers[0].resources." in message
     assert complaint in message
+
+
+def test_a_negative_amount_of_a_stored_pod_is_refused() -> None:
+    spec = spec_with(requests={"cpu": "-1"})
+    stored = codec.decode(kinds.POD, msgspec.json.encode({"metadata": META, "spec": spec}))
+    with pytest.raises(InputError, match=r"requests\.cpu: got '-1'"):
+        validate(stored)
 
 
 def test_a_sum_beyond_all_bounds_is_refused() -> None:
     box = {"resources": {"requests": {"memory": "7Ei"}}}
     boxes = [{"name": "a", **box}, {"name": "b", **box}]
     assert "memory of all containers" in pod_refusal(containers=boxes)
+    assert "64 bits" in pod_refusal(**spec_with(requests={"memory": "10E"}))
 
 
 def test_pod_level_requests_below_the_containers_are_refused() -> None:
@@ -144,30 +155,30 @@ def test_pod_level_requests_below_the_containers_are_refused() -> None:
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ({"containers": []}, "spec.containers: got nothing, expected at least one container"),
-        ({"containers": [{}]}, "spec.containers[0].name: got nothing, expected a DNS label"),
-        ({"containers": [BOX, BOX]}, "spec.containers: got 'c', expected each only once"),
-        ({"initContainers": [BOX]}, "rename one of the two"),
+        ({"containers": []}, "spec.containers: Required value"),
+        ({"containers": [{}]}, "spec.containers[0].name: Required value"),
+        ({"containers": [BOX, BOX]}, 'containers[1].name: Duplicate value: "c"; rename'),
+        ({"initContainers": [BOX]}, 'spec.initContainers[0].name: Duplicate value: "c"'),
         ({"overhead": {"cpu": "-1m"}}, "spec.overhead.cpu"),
         ({"priority": 3 * 10**9}, "spec.priority: got 3000000000"),
-        ({"preemptionPolicy": "never"}, "one of nothing, Never, PreemptLowerPriority"),
+        ({"preemptionPolicy": "never"}, 'preemptionPolicy: Unsupported value: "never"'),
         ({"priorityClassName": "A"}, "spec.priorityClassName"),
         ({"nodeName": "a/b"}, "spec.nodeName"),
-        ({"nodeName": "n", "schedulingGates": [{"name": "g"}]}, "no node while the pod is gated"),
-        ({"schedulingGates": [{"name": "g"}] * 2}, "spec.schedulingGates: got 'g'"),
-        ({"nodeSelector": {"a": "b c"}}, "spec.nodeSelector.a"),
+        ({"nodeName": "n", "schedulingGates": [{"name": "g"}]}, "remove spec.nodeName or"),
+        ({"schedulingGates": [{"name": "g"}] * 2}, 'spec.schedulingGates[1]: Duplicate value: "g"'),
+        ({"nodeSelector": {"a": "b c"}}, 'spec.nodeSelector: Invalid value: "b c"'),
         ({"tolerations": [{}]}, "write operator: Exists"),
         ({"tolerations": [{"key": "a", "operator": "In"}]}, "spec.tolerations[0].operator"),
         (
             {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]},
-            "Exists has no value",
+            "use Equal, or remove the value",
         ),
         ({"tolerations": [{"key": "a", "effect": "Never"}]}, "spec.tolerations[0].effect"),
         (
             {"tolerations": [{"key": "a", "tolerationSeconds": 5}]},
             "only the effect NoExecute",
         ),
-        ({"volumes": [{"name": "v"}] * 2}, "spec.volumes: got 'v'"),
+        ({"volumes": [{"name": "v"}] * 2}, 'spec.volumes[1].name: Duplicate value: "v"'),
         ({"volumes": [{"name": "V"}]}, "spec.volumes[0].name"),
     ],
 )
@@ -178,10 +189,10 @@ def test_a_pod_that_contradicts_itself_is_refused(spec: dict[str, Any], complain
 @pytest.mark.parametrize(
     ("port", "complaint"),
     [
-        ({"containerPort": 0}, "ports[0].containerPort: got 0, expected 1 to 65535"),
-        ({"containerPort": 65536}, "containerPort: got 65536"),
-        ({"containerPort": 80, "hostPort": -1}, "hostPort: got -1, expected 0 to 65535"),
-        ({"containerPort": 80, "protocol": "tcp"}, "one of TCP, UDP, SCTP; the value is case"),
+        ({"containerPort": 0}, "ports[0].containerPort: Required value"),
+        ({"containerPort": 65536}, "Invalid value: 65536: must be between 1"),
+        ({"containerPort": 80, "hostPort": -1}, "hostPort: Invalid value: -1"),
+        ({"containerPort": 80, "protocol": "tcp"}, 'protocol: Unsupported value: "tcp"'),
     ],
 )
 def test_ports_out_of_range_are_refused(port: dict[str, Any], complaint: str) -> None:
@@ -190,26 +201,27 @@ def test_ports_out_of_range_are_refused(port: dict[str, Any], complaint: str) ->
 
 def test_on_the_host_network_a_port_is_one_port() -> None:
     box = {**BOX, "ports": [{"containerPort": 80, "hostPort": 81}]}
-    assert "expected 80, the containerPort" in pod_refusal(containers=[box], hostNetwork=True)
+    message = pod_refusal(containers=[box], hostNetwork=True)
+    assert "with hostNetwork the two ports are equal" in message
 
 
 def test_two_containers_cannot_take_one_port_of_the_node() -> None:
     ports = {"ports": [{"containerPort": 80, "hostPort": 80}]}
     boxes = [{"name": "a", **ports}, {"name": "b", **ports}]
-    assert "two containers cannot share a host port" in pod_refusal(containers=boxes)
+    assert "containers[1].ports[0].hostPort: Duplicate value" in pod_refusal(containers=boxes)
 
 
 @pytest.mark.parametrize(
     ("affinity", "complaint"),
     [
-        ({"podAffinity": term(topologyKey="")}, "[0].topologyKey: got nothing"),
-        ({"podAffinity": term(namespaces=["A"])}, "[0].namespaces[0]"),
-        ({"podAntiAffinity": term(labelSelector={"matchLabels": {"a": "?"}})}, "matchLabels.a"),
+        ({"podAffinity": term(topologyKey="")}, "[0].topologyKey: Required value"),
+        ({"podAffinity": term(namespaces=["A"])}, '[0].namespaces: Invalid value: "A"'),
+        ({"podAntiAffinity": term(labelSelector={"matchLabels": {"a": "?"}})}, 'value: "?"'),
         ({"podAffinity": term(matchLabelKeys=["a"], mismatchLabelKeys=["a"])}, "mismatchLabelKeys"),
         ({"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 0, "podAffinityTerm": {"topologyKey": "a"}}]}}, "weight: got 0, expected 1"),
+            {"weight": 0, "podAffinityTerm": {"topologyKey": "a"}}]}}, "weight: Invalid value: 0"),
         ({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101}]}},
-         "weight: got 101, expected 1 to 100"),
+         "weight: Invalid value: 101: must be in the range 1-100"),
         ({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}, "at least one"),
         ({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
             {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["x"]}]}]}}},
@@ -223,12 +235,12 @@ def test_affinities_that_cannot_hold_are_refused(affinity: dict[str, Any], compl
 @pytest.mark.parametrize(
     ("constraint", "complaint"),
     [
-        ({"maxSkew": 0}, "maxSkew: got 0, expected at least 1"),
+        ({"maxSkew": 0}, "maxSkew: Invalid value: 0: must be greater than zero"),
         ({"topologyKey": ""}, "topologyKey"),
-        ({"whenUnsatisfiable": "Never"}, "one of DoNotSchedule, ScheduleAnyway"),
-        ({"minDomains": 0}, "minDomains: got 0"),
+        ({"whenUnsatisfiable": "Never"}, 'supported values: "DoNotSchedule", "ScheduleAnyway"'),
+        ({"minDomains": 0}, "minDomains: Invalid value: 0"),
         ({"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}, "remove minDomains"),
-        ({"nodeTaintsPolicy": "x"}, "one of nothing, Honor, Ignore"),
+        ({"nodeTaintsPolicy": "x"}, 'supported values: "Honor", "Ignore"'),
         ({"matchLabelKeys": ["a"]}, "labelSelector: got nothing, expected a selector"),
     ],
 )
@@ -283,7 +295,7 @@ def test_kubernetes_own_priority_classes_may_be_higher() -> None:
 
 def test_a_resource_without_a_domain_is_one_of_kubernetes() -> None:
     containers = [{"name": "c", "resources": {"limits": {"gpus": "1"}}}]
-    with pytest.raises(InputError, match=r"resources\.limits: got 'gpus', expected cpu, memory"):
+    with pytest.raises(InputError, match="an extended resource has a domain"):
         check(kinds.POD, metadata={"name": "p"}, spec={"containers": containers})
 
 

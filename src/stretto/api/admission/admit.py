@@ -72,9 +72,10 @@ def is_stored(meta: JsonObject) -> bool:
 
 def _check(request: AdmissionRequest, body: JsonObject) -> None:
     """Check the types and the values of the defaulted object."""
-    validate(decode(request.kind, msgspec.json.encode(body)))
-    if request.operation is Operation.CREATE:
-        check_field_rules(request, body)
+    item = decode(request.kind, msgspec.json.encode(body))
+    if request.operation is Operation.CREATE or request.kind == kinds.POD:
+        check_field_rules(request.kind, body)
+    validate(item)
 
 
 _STEPS: Final[Mapping[Kind, Callable[[AdmissionRequest, JsonObject, ObjectView], None]]] = {

@@ -6,7 +6,7 @@ from typing import Final
 from stretto.api.wire import names, quantity
 from stretto.api.wire.meta import LabelSelector, ObjectMeta
 from stretto.api.wire.quantity import CPU
-from stretto.api.wire.resources import ResourceList, ResourceRequirements
+from stretto.api.wire.resources import ResourceList
 from stretto.api.wire.selectors import label_selector
 from stretto.base.errors import InputError
 
@@ -98,26 +98,6 @@ def resources(amounts: ResourceList, where: str) -> dict[str, int]:
         if billionths % _WHOLE_UNITS and name not in _DIVISIBLE:
             raise InputError(path, text, f"a whole number: {name} is not divisible")
     return quantity.amounts(amounts, where)
-
-
-def requirements(requested: ResourceRequirements, where: str) -> None:
-    """Check that requests and limits are consistent."""
-    requests = resources(requested.requests, f"{where}.requests")
-    limits = resources(requested.limits, f"{where}.limits")
-    for name, request in requests.items():
-        limit = limits.get(name)
-        path = f"{where}.requests.{name}"
-        if limit is not None and request > limit:
-            expected = f"at most the limit, {requested.limits[name]}"
-            raise InputError(path, requested.requests[name], expected, "raise the limit")
-        if limit is None and not overcommittable(name):
-            expected = f"a limit of {requested.requests[name]}, like the request"
-            hint = f"{name} cannot be overcommitted: set its limit to the request"
-            raise InputError(f"{where}.limits.{name}", None, expected, hint)
-        if limit is not None and request != limit and not overcommittable(name):
-            expected = f"exactly the limit, {requested.limits[name]}"
-            hint = f"{name} cannot be overcommitted: request the limit"
-            raise InputError(path, requested.requests[name], expected, hint)
 
 
 def overcommittable(resource: str) -> bool:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
+from stretto.api.admission.field_rules import check_new
 from stretto.api.admission.request import JsonObject
 from stretto.api.admission.workloads import stable_uid
-from stretto.api.codec import decode, decode_as, parse_object, without_nulls
+from stretto.api.codec import decode_as, parse_object, without_nulls
 from stretto.api.types.core import Node
-from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.inputs.neutral.strict import inside
@@ -140,7 +140,7 @@ def _bodies(controller: Controller, pvcs: dict[str, Sequence[JsonObject]]) -> It
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         if not checked:
             with inside(f"{item.title}: spec.template"):
-                validate(decode(kinds.POD, msgspec.json.encode(pod)))
+                check_new(kinds.POD, msgspec.json.encode(pod))
             checked = True
         if made.pvcs:
             pvcs[made.name] = made.pvcs

@@ -5,13 +5,12 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.codec import decode_as
-from stretto.api.types.pod import Pod
-from stretto.api.validation import validate
+from stretto.api.admission.field_rules import check_new
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.api.wire.labels import ESTIMATE
 from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import FleetPod
+from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.objects import (
     DURATION,
     JsonObject,
@@ -60,7 +59,8 @@ def equal_pods(
             pod = _equal_pod(wanted, group if wanted.gang else "", namespace, owner)
             head, _, tail = msgspec.json.encode(pod).partition(_NAME)
             where = f"{context.scenario.where}: {context.prefix}"
-            validate(decode_as(Pod, head + b'"name":"%s"' % name.encode() + tail, where))
+            with inside(where):
+                check_new(POD, head + b'"name":"%s"' % name.encode() + tail)
         for number in range(unit * per_unit, (unit + 1) * per_unit):
             own = f"{name}-{number}"
             body = head + b'"name":"%s"' % own.encode() + tail

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stretto.api.codec import decode_as, set_fields
-from stretto.api.types.pod import Pod
-from stretto.api.validation import validate
+from stretto.api.admission.field_rules import check_new
+from stretto.api.codec import set_fields
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
+from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.objects import object_name, pod_body, pod_group_body
 from stretto.inputs.scenario.arrivals import (
     ObjectArrival,
@@ -39,7 +39,8 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectA
     fields = _fields(spec.fields)
     if fields and pods:
         first_pod = set_fields(pod_body(pods[0], namespace), fields)
-        validate(decode_as(Pod, first_pod, f"{context.scenario.where}: fields"))
+        with inside(f"{context.scenario.where}: fields"):
+            check_new(POD, first_pod)
     sizes: dict[str, int] = {}
     for pod in pods:
         sizes[pod.group] = sizes.get(pod.group, 0) + 1

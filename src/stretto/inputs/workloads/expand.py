@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.codec import decode, parse_object, without_nulls
+from stretto.api.admission.field_rules import check_new
+from stretto.api.codec import parse_object, without_nulls
 from stretto.api.edit.skipped import SkippedObjects
-from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
 from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.checked import ObjectChecks, checking
@@ -143,7 +143,7 @@ def _pods(item: InputObject, pods: PodSet, gang: str) -> list[InputObject]:
         body = msgspec.json.encode(whole)
         if number == 0:
             with inside(f"{item.title}: pod template {pods.name}"):
-                validate(decode(POD, body))
+                check_new(POD, body)
         found += [_claim(item, each, each.name(name)) for each in pods.claims]
         found.append(InputObject(POD, item.namespace, name, body, item.where))
     return found

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from stretto.api.admission.field_rules import check_field_rules
-from stretto.api.admission.request import AdmissionRequest
 from stretto.api.admission.schema import check_fields
 from stretto.api.kinds.federation import (
     CLUSTER_FEDERATED_OBJECT,
@@ -109,7 +108,7 @@ def checked(kind: Kind, body: dict[str, Any]) -> None:
         check_fields(kind, body, f"{kind.kind} {body['metadata']['name']}", None)
     if kind.group != FEDERATED_CLUSTER.kind.group:
         whole = _with_selector(body) if kind in _SELECTING else body
-        check_field_rules(AdmissionRequest(kind, whole), whole)
+        check_field_rules(kind, whole)
 
 
 def _with_selector(body: dict[str, Any]) -> dict[str, Any]:
