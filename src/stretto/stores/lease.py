@@ -56,7 +56,7 @@ class LeaseConfig(msgspec.Struct, frozen=True):
     def of_duration(cls, duration: float, namespace: str, name: str, identity: str) -> Self:
         """Create the configuration of a lease duration.
 
-        Time beyond the longest write is for renewals.
+        ``renew_within`` is the duration minus the longest write.
         """
         within = duration - LONGEST_WRITE
         every = min(2.0, within / 4)

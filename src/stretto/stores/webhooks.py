@@ -63,7 +63,7 @@ class WebhookClient(Protocol):
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
         """Send calls at the same time; return one answer for each, in the same order.
 
-        Never raises.
+        The client returns failures as answers and raises no error.
         """
         ...
 

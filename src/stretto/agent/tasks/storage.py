@@ -69,7 +69,7 @@ class RecordFolder(Generic[R]):
 
 
 class AgentFiles:
-    """What an agent stores about itself."""
+    """Files with the id, the reservations and the volumes of an agent."""
 
     def __init__(self, directory: Path) -> None:
         """Use a directory, created on the first write."""

@@ -67,9 +67,9 @@ class EventHistory:
         self.floor = version
 
     def position(self, since: int) -> int:
-        """The start position of a watch after version ``since``.
+        """Return the start position of a watch after version ``since``.
 
-        Less than ``dropped`` if too old.
+        The position is less than ``dropped`` if the version is too old.
         """
         if since < self.floor:
             return self.dropped - 1

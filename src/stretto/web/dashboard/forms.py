@@ -1,7 +1,4 @@
-"""Pages with computed results: plans of pasted objects and of moves, estimated starts.
-
-Decisions.
-"""
+"""Pages with computed results: decisions, estimated starts, plans of objects and of moves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

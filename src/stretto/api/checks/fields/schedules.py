@@ -38,10 +38,7 @@ _RANGES: Final = (
 
 
 def schedule_problem(schedule: str) -> str:
-    """Return the problem of a schedule, in the words of Kubernetes' parser.
-
-    Empty if it is valid.
-    """
+    """Return the error of Kubernetes' parser for a schedule; empty if it is valid."""
     if schedule.startswith("@"):
         return _descriptor_problem(schedule)
     fields = schedule.split()

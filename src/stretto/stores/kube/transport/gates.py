@@ -39,7 +39,7 @@ WIDTH: Final[dict[RequestPurpose, int]] = {
 }
 """Maximum number of requests of each purpose in flight.
 
-Etcd commits concurrent writes together, so a bind costs half as much at 128 as at 32. A server
+A bind costs half as much at 128 as at 32: etcd commits concurrent writes together. A server
 without fair queueing rejects more than 200 concurrent writes by default.
 """
 

@@ -43,7 +43,7 @@ _PRIORITIES: Final = {
 }
 """Priorities of a group and of its versions, for the choice of clients.
 
-Apiregistration.k8s.io has no APIService.
+The group ``apiregistration.k8s.io`` has no APIService.
 """
 _BETTER: Final = {("autoscaling", "v2"): 30}
 """Priorities of versions that are preferred over others of their group."""

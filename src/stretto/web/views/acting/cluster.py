@@ -77,10 +77,7 @@ class ClusterUser:
         raise NotFoundError(f"kind {' '.join(wanted)}", text, "create its definition first")
 
     def _reviewed(self, right: ObjectRight) -> str:
-        """Return why the server does not grant a right or does not answer.
-
-        Empty if it grants it.
-        """
+        """Return why the server does not grant a right; empty if the server grants it."""
         try:
             verdict = self._store.review(lambda reviews: reviews.own_access(right))
         except StrettoError as error:
