@@ -18,7 +18,7 @@ from stretto.api.wire.quantity import format_milli, milli
 from stretto.base.errors import InputError
 
 _OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*")
-"""Amounts that differ from a quantity in their suffix only."""
+"""Texts that would be quantities with another suffix."""
 _BAD_SUFFIX: Final = "unable to parse quantity's suffix"
 _BAD_QUANTITY: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -115,9 +115,9 @@ _ZEROS: Final = {
 }
 
 _KEY: Final = "\x1f"
-"""Encloses a key of a map in a path: errors about types do not name it."""
+"""Separator around a key of a map in a path; errors about types omit the key."""
 _ELEMENTS: Final = re.compile(rf"\[\d+\]|{_KEY}.*?{_KEY}")
-"""The parts of a path that are no fields."""
+"""Parts of a path that are not fields: indexes and keys of maps."""
 _Place = tuple[StructType, Decoding]
 
 
@@ -257,7 +257,7 @@ _SCALARS: Final[dict[Form, _Scalar]] = {
 
 
 def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str = "") -> DecodeError:
-    """The message about a value of the wrong type."""
+    """Return the message about a value of the wrong type."""
     plain = _ELEMENTS.sub("", path)
     return DecodeError(
         f"json: cannot unmarshal {what or json_type(value)} into Go struct field "

@@ -72,7 +72,7 @@ def go_value(value: Any) -> str:
 
 
 def go_syntax(value: Any) -> str:
-    """A value in Go's syntax, as ``%#v`` prints it: ``[]interface {}{"x", 1}``."""
+    """Format a value in Go's syntax, as by ``%#v``: ``[]interface {}{"x", 1}``."""
     if isinstance(value, dict):
         members = (f"{json.dumps(key)}:{go_syntax(value[key])}" for key in sorted(value))
         return f"{reflected_type(value)}{{{', '.join(members)}}}"

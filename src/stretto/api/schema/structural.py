@@ -42,19 +42,19 @@ def _struct_of(text: bytes) -> StructType:
 
 
 def _own_fields() -> dict[str, FieldType]:
-    """The fields that every object of Kubernetes has."""
+    """Return the fields of every Kubernetes object."""
     meta = ValueType(Form.STRUCT, find=lambda: struct("meta/v1.ObjectMeta"), merge=Merge.GRANULAR)
     fields = {name: FieldType(name, STRING) for name in _TYPE_FIELDS}
     return {**fields, "metadata": FieldType("metadata", meta)}
 
 
 def _object(schema: Json, *, keeps: bool = False, named: bool = False) -> StructType:
-    """The struct of a schema, as the OpenAPI document of its kind describes it.
+    """Return the struct of a schema, as in the OpenAPI document of the kind.
 
     Args:
         schema: the schema of an object.
-        keeps: True if a schema around it preserves unknown fields.
-        named: True for the root, which has the fields of every object.
+        keeps: True if an enclosing schema preserves unknown fields.
+        named: True for the root, which has the fields of every Kubernetes object.
     """
     keeps = keeps or bool(schema.get(PRESERVE))
     fields = {
@@ -71,11 +71,11 @@ def _object(schema: Json, *, keeps: bool = False, named: bool = False) -> Struct
 
 
 def value_type(schema: Json, *, keeps: bool = False) -> ValueType:
-    """The type of a value of a schema.
+    """Return the type of the values of a schema.
 
     Args:
         schema: the schema.
-        keeps: True if a schema around it preserves unknown fields.
+        keeps: True if an enclosing schema preserves unknown fields.
     """
     if schema.get(INT_OR_STRING):
         return ValueType(Form.INT_OR_STRING)

@@ -10,7 +10,7 @@ Fields = dict[str, Any]
 
 _RETRY_SECONDS: Final = 1
 _FRACTION: Final = re.compile(r"cannot unmarshal number -?\d+\.\S+ .* of type (int\d+)$")
-"""The message about a number with a fraction in the place of an integer."""
+"""Pattern of the message about a number with a fraction instead of an integer."""
 
 
 class ApiError(Exception):
@@ -119,7 +119,7 @@ def internal(message: str) -> ApiError:
 
 
 def unconvertible(kind: Kind, item: Mapping[str, Any], why: str) -> ApiError:
-    """500 about the result of an apply that its kind cannot hold.
+    """500 about the result of an apply that does not fit its kind.
 
     Args:
         kind: the kind.

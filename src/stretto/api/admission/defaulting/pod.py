@@ -19,9 +19,9 @@ _IMAGE: Final = re.compile(
     r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?",
     re.ASCII,
 )
-"""A name of an image, as the reference grammar of container registries has it."""
+"""Pattern of an image name, by the reference grammar of container registries."""
 _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
-"""The digest of an image alone, which is no name."""
+"""Pattern of a digest without an image name."""
 
 
 def default(value: Json, **members: Any) -> None:
@@ -69,7 +69,7 @@ def _container(container: Json) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """Images without a tag or with ``latest`` are always pulled; malformed names are not."""
+    """Return the pull policy: ``Always`` for ``latest`` and for names without tag and digest."""
     found = None if _IDENTIFIER.fullmatch(image) else _IMAGE.fullmatch(image)
     if found is None:
         return "IfNotPresent"

@@ -39,17 +39,17 @@ _PORTS: Final = range(1, 65_536)
 
 
 def not_negative(value: Any, field: str) -> Errors:
-    """A rule that a number is not negative; an absent number counts as 0."""
+    """Check that a number is not negative; an absent number counts as 0."""
     return [invalid(field, value, AT_LEAST_ZERO)] if (value or 0) < 0 else []
 
 
 def one_of(value: Any, field: str, allowed: Sequence[str]) -> Errors:
-    """A rule that a value is in an enumeration."""
+    """Check that a value is in an enumeration."""
     return [] if value in allowed else [unsupported(field, value or "", allowed)]
 
 
 def port_number(value: Any, field: str) -> Errors:
-    """A rule for a port number."""
+    """Check a port number."""
     return [] if value in _PORTS else [invalid(field, value or 0, PORT_TEXT)]
 
 

@@ -91,7 +91,7 @@ def _gang(answer: Explanation) -> list[str]:
 
 
 def _budgets(sight: Sight, key: str) -> tuple[list[str], str]:
-    """Return sentences about the budgets of a pod, and the reason if a budget allows no eviction."""
+    """Return sentences about the budgets of a pod, and the reason if one allows no eviction."""
     ledger, row = BudgetLedger(sight.scene.cluster), sight.scene.row_of(key)
     ledger.sync()
     found, obstacle = [], ""

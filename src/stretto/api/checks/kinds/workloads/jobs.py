@@ -40,7 +40,7 @@ _FIXED: Final = (
     "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy",
 )  # fmt: skip
 _INDEXES: Final = 100_000
-"""Most pods at a time, and most failed indexes, of an indexed Job."""
+"""Maximum of ``parallelism`` and of ``maxFailedIndexes`` of an indexed Job."""
 _LABELS: Final = "spec.template.metadata.labels"
 _LOCAL: Final = (
     "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
@@ -58,7 +58,7 @@ def check_job(item: Json, old: Json | None) -> Errors:
 
 
 def _changes(spec: Json, old: Json) -> Errors:
-    """The fields of a Job that may not change."""
+    """Check that the immutable fields of a Job do not change."""
     before = old.get("spec") or {}
     found: Errors = []
     completions = spec.get("completions")
@@ -74,7 +74,7 @@ def _changes(spec: Json, old: Json) -> Errors:
 
 
 def _generated(item: Json) -> Errors:
-    """The generated selector of a Job, and the labels of its template for it."""
+    """Check the generated selector of a Job and the labels of its template."""
     spec, metadata = item.get("spec") or {}, item["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return []
@@ -99,7 +99,7 @@ def _generated(item: Json) -> Errors:
 
 
 def _job_spec(spec: Json) -> Errors:
-    """The spec of a Job with its selector."""
+    """Check the spec of a Job, with its selector."""
     found = check_job_spec(spec, "spec")
     selector = spec.get("selector")
     if selector is None:
@@ -109,7 +109,7 @@ def _job_spec(spec: Json) -> Errors:
 
 
 def _hostnames(item: Json) -> Errors:
-    """The name of an indexed Job, from which hostnames of its pods are made."""
+    """Check the name of an indexed Job: the hostnames of its pods contain it."""
     spec, name = item.get("spec") or {}, item["metadata"].get("name") or ""
     count = spec.get("completions") or 0
     hostname = f"{name}-{count - 1}"
@@ -125,7 +125,7 @@ def _mutable(spec: Json, job: Json) -> bool:
 
 
 def check_job_spec(spec: Json, path: str) -> Errors:
-    """The spec of a Job or of a CronJob's template, without its selector."""
+    """Check the spec of a Job or of a CronJob's template, without its selector."""
     found: Errors = []
     for name in _NUMBERS:
         if spec.get(name) is not None:
@@ -157,7 +157,7 @@ def check_job_spec(spec: Json, path: str) -> Errors:
 
 
 def _indexed(spec: Json, path: str) -> Errors:
-    """The counts of an indexed Job."""
+    """Check the counts of an indexed Job."""
     completions, most = spec.get("completions"), spec.get("maxFailedIndexes")
     found: Errors = []
     if completions is None:
@@ -176,7 +176,7 @@ def _indexed(spec: Json, path: str) -> Errors:
 
 
 def _restarts(spec: Json, policy: str | None, path: str) -> Errors:
-    """The restart policy of the pods of a Job."""
+    """Check the restart policy of the pods of a Job."""
     if policy in (None, "", "Always"):
         return [required(path, 'valid values: "OnFailure", "Never"')]
     if policy not in ("OnFailure", "Never"):

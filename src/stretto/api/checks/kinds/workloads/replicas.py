@@ -134,7 +134,7 @@ def check_daemon_set(item: Json, old: Json | None) -> Errors:
 
 
 def _daemon_selector(spec: Json) -> Errors:
-    """The selector of a DaemonSet: it may be absent, and then matches no template."""
+    """Check the selector of a DaemonSet; an absent selector matches no template."""
     selector = spec.get("selector")
     found = check_selector(selector, "spec.selector")
     if not found:

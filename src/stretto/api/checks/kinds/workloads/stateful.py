@@ -65,7 +65,7 @@ def check_stateful_set(item: Json, old: Json | None) -> Errors:
 
 
 def _template(spec: Json) -> Errors:
-    """The template with the volumes of the claims."""
+    """Check the template, with the volumes of the claim templates."""
     claims, template = spec.get("volumeClaimTemplates") or [], spec.get("template") or {}
     names = frozenset((each.get("metadata") or {}).get("name", "") for each in claims)
     found = _claim_volumes(claims) + check_template(template, TEMPLATE, names)

@@ -31,7 +31,7 @@ def check_template(template: Json, path: str, volumes: frozenset[str] = frozense
 
 
 def check_marks(metadata: Json, path: str) -> Errors:
-    """The labels and annotations of a template, whose paths do not name the metadata."""
+    """Check the labels and annotations of a template; their paths do not contain ``metadata``."""
     found = check_labels(metadata.get("labels"), f"{path}.labels")
     return found + check_annotations(metadata.get("annotations"), f"{path}.annotations")
 
@@ -39,7 +39,7 @@ def check_marks(metadata: Json, path: str) -> Errors:
 def check_restarting(
     spec: Json, kind: str = "ReplicaSet", volumes: frozenset[str] = frozenset()
 ) -> Errors:
-    """The template of a kind whose pods always restart.
+    """Check the template of a kind whose pods always restart.
 
     Args:
         spec: the spec of the workload.
@@ -50,7 +50,7 @@ def check_restarting(
 
 
 def check_always(spec: Json, kind: str) -> Errors:
-    """What the template of a kind whose pods always restart may not set."""
+    """Check that a template restarts its pods always and sets no deadline."""
     inner = (spec.get("template") or {}).get("spec") or {}
     policy, found = inner.get("restartPolicy"), Errors()
     if policy != "Always":
@@ -62,7 +62,7 @@ def check_always(spec: Json, kind: str) -> Errors:
 
 
 def check_selected(spec: Json, word: str) -> Errors:
-    """The selector of a workload, which must not be empty.
+    """Check the selector of a workload; it must not be empty.
 
     Args:
         spec: the spec of the workload.
@@ -78,11 +78,11 @@ def check_selected(spec: Json, word: str) -> Errors:
 
 
 def check_controlled(spec: Json, detail: str, template: Errors) -> Errors:
-    """The template of a controller beside its selector; a malformed selector hides its errors.
+    """Check the selector of a controller; a malformed selector hides the errors of the template.
 
     Args:
         spec: the spec of the workload.
-        detail: why a malformed selector is refused again.
+        detail: reason in the error about a malformed selector.
         template: the errors of the template.
     """
     selector = spec.get("selector")
@@ -101,7 +101,7 @@ def check_match(spec: Json, path: str = "spec") -> Errors:
 
 
 def template_labels(spec: Json) -> dict[str, Any] | None:
-    """The labels of the template of a workload; ``None`` if it states none."""
+    """Return the labels of the template of a workload; ``None`` if the template has none."""
     found: dict[str, Any] | None
     found = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     return found

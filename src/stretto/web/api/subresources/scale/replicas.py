@@ -35,7 +35,7 @@ def decoded_scale(value: Json) -> tuple[Json, list[str]]:
 
 
 def check_applied(item: Json) -> None:
-    """Refuse an applied scale that its type cannot hold.
+    """Refuse an applied scale that does not fit its type.
 
     Raises:
         ApiError: a member has the wrong type.
