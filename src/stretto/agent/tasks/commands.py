@@ -1,6 +1,7 @@
 """Commands and default executors: tasks whose processes the agent starts itself.
 
-A task group ends when one of its tasks fails. The executor of the group ends with its last task.
+A task group ends when one of its tasks fails or is killed; other groups of the executor run on. The
+executor ends with its last task.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -69,9 +70,13 @@ class CommandTasks:
             return
         executor = _executor(record)
         if record.state != "TASK_FINISHED":
-            self.kill_where(lambda each: _executor(each) == executor)
+            self.kill_where(lambda each: _group(each) == _group(record))
         if all(_executor(each.record) != executor for each in self._runs.values()):
             await self._ended(executor, 0)
+
+
+def _group(record: TaskRecord) -> tuple[str, tuple[str, ...]]:
+    return record.framework_id, record.group or (record.task_id,)
 
 
 def _executor(record: TaskRecord) -> Key:
