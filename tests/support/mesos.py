@@ -91,7 +91,8 @@ class MesosBench:
         return self.post(call, mesos_stream_id=stream)
 
     def agent(self, cpus: float = 4.0, mem: float = 1024.0, **fields: Any) -> str:
-        number = len(self.master.state.agents) + 1
+        known = fields.get("id", {}).get("value", "").rpartition("-S")[2]  # at its own address
+        number = int(known) + 1 if known.isdigit() else len(self.master.state.agents) + 1
         resources = [scalar("cpus", cpus), scalar("mem", mem)]
         info = {"hostname": f"a{number}", "resources": resources} | fields
         message = {

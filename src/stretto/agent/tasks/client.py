@@ -14,6 +14,10 @@ TIMEOUT: Final = 10.0
 """Timeout in seconds for a connection, and for the answer to a post."""
 
 
+STREAM: Final = "/api/v1/agent"
+"""Path of the stream of messages to an agent."""
+
+
 class MasterError(Exception):
     """The master refused a message; the text contains the reason."""
 
@@ -24,6 +28,7 @@ class MasterClient:
     def __init__(self, settings: TaskAgentSettings) -> None:
         """Use the address and the credential of the settings."""
         self._settings = settings
+        self._pid = settings.pid
 
     async def post(self, name: str, message: dict[str, Any]) -> None:
         """Send one message of this agent.
@@ -38,12 +43,15 @@ class MasterClient:
     async def messages(self, name: str, message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Open the stream with a registration; yield messages until it ends.
 
+        The agent is registered at the IP address of this connection: agents of several machines may
+        have the same port.
+
         Raises:
             OSError: the master cannot be reached.
             MasterError: the master refuses the registration.
         """
         document = {"name": name, "message": message}
-        async with self._sent("/api/v1/agent", name, document, 200) as reader:
+        async with self._sent(STREAM, name, document, 200) as reader:
             records = RecordReader()
             while chunk := await _read_chunk(reader):
                 for record in records.feed(chunk):
@@ -63,6 +71,8 @@ class MasterClient:
         """
         async with asyncio.timeout(TIMEOUT):
             reader, writer = await self._connect()
+        if path == STREAM:
+            self._pid = self._settings.pid_at(writer.get_extra_info("sockname")[0])
         try:
             async with asyncio.timeout(TIMEOUT):
                 body = msgspec.json.encode(document)
@@ -88,7 +98,7 @@ class MasterClient:
             f"Host: {self._settings.master_host}:{self._settings.master_port}",
             "Content-Type: application/json",
             f"Content-Length: {len(body)}",
-            f"Libprocess-From: {self._settings.pid}",
+            f"Libprocess-From: {self._pid}",
         ]
         if self._settings.authorization:
             lines.append(f"Authorization: {self._settings.authorization}")

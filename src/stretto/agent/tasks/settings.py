@@ -63,8 +63,12 @@ class TaskAgentSettings(msgspec.Struct, frozen=True):
 
     @property
     def pid(self) -> str:
-        """The libprocess address of the agent."""
-        return f"slave(1)@{self.ip}:{self.port}"
+        """The libprocess address of the agent for executors, which run on the same machine."""
+        return self.pid_at(self.ip)
+
+    def pid_at(self, ip: str) -> str:
+        """The libprocess address of the agent at an IP address."""
+        return f"slave(1)@{ip.removeprefix('::ffff:')}:{self.port}"
 
     def info(self, agent_id: str | None) -> Message:
         """The AgentInfo."""

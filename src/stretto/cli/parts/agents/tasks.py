@@ -69,7 +69,8 @@ _OPTIONS: Final = (
         default=5051,
         type=options.WholeRange(1, 65535),
         metavar="PORT",
-        help="Serve executors on this port of 127.0.0.1; each agent has its own [5051].",
+        help="Serve executors on this port of 127.0.0.1; each agent of one machine has its own"
+        " [5051].",
     ),
     click.option(
         "--resources",

@@ -79,6 +79,8 @@ class MasterApp:
     def _link(self, request: Request, body: bytes) -> Response:
         """Open the stream of an agent; the body is its registration."""
         pid = request.headers.get("libprocess-from", "")
+        if not pid:
+            return plain_response(400, "Expecting the address of the agent in Libprocess-From")
         try:
             opened = text.parse(body)
             name, message = opened["name"], opened["message"]

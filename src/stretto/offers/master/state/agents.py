@@ -267,6 +267,7 @@ class RegisteredAgents:
 
     def __init__(self) -> None:
         self._registered: dict[str, Agent] = {}
+        self._by_pid: dict[str, Agent] = {}
         #: AgentInfos by id of stored agents that have not reregistered yet.
         self.recovered: dict[str, Message] = {}
         #: Time at which agents became unreachable, by id.
@@ -277,13 +278,14 @@ class RegisteredAgents:
 
     def add(self, agent: Agent) -> None:
         """Add an agent."""
-        self._registered[agent.id] = agent
+        self._registered[agent.id] = self._by_pid[agent.pid] = agent
         self.recovered.pop(agent.id, None)
         self.unreachable.pop(agent.id, None)
 
     def remove(self, agent: Agent) -> None:
         """Remove an agent."""
         self._registered.pop(agent.id, None)
+        self._leave(agent, agent.pid)
         self._removed.add(agent.id)
 
     def mark_gone(self, agent_id: str, at: float) -> None:
@@ -303,7 +305,16 @@ class RegisteredAgents:
 
     def by_pid(self, pid: str) -> Agent | None:
         """The registered agent at an address, or None."""
-        return next((each for each in self._registered.values() if each.pid == pid), None)
+        return self._by_pid.get(pid)
+
+    def moved(self, agent: Agent, before: str) -> None:
+        """Find an agent at its present address, and no longer at the one before."""
+        self._leave(agent, before)
+        self._by_pid[agent.pid] = agent
+
+    def _leave(self, agent: Agent, pid: str) -> None:
+        if self._by_pid.get(pid) is agent:
+            del self._by_pid[pid]
 
     def __iter__(self) -> Iterator[Agent]:
         """Agents, newest first: the order in which Mesos walks its tables."""

@@ -6,7 +6,7 @@ from stretto.offers.allocator.contract import Holding
 from stretto.offers.allocator.values.resources import Resources
 from stretto.offers.master.core import offering, subjects
 from stretto.offers.master.core.agents import departure, pinging, restoring
-from stretto.offers.master.core.agents.refusal import is_refused, shut_down
+from stretto.offers.master.core.agents.refusal import is_inconsistent, is_refused, shut_down
 from stretto.offers.master.core.documents import agent_message
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.agents import Agent
@@ -39,8 +39,11 @@ def reregister(master: MasterState, pid: str, message: Message) -> None:
     if agent_id in master.agents.gone:
         shut_down(master, pid, "Agent has been marked gone")
         return
-    if is_refused(master, pid, info):
+    if is_refused(master, pid, info) or is_inconsistent(master, pid, message):
         return
+    former = master.agents.by_pid(pid)
+    if former is not None and former.id != agent_id:
+        departure.remove(master, former, "another agent registered at the same address")
     agent = master.agents.get(agent_id)
     master.counters["master/slave_reregistrations"] += 1
     if agent is None:
@@ -76,8 +79,9 @@ def _return(master: MasterState, agent: Agent, pid: str, message: Message) -> No
     If it has lost some, its offers end, and the rest is offered again. Tasks keep their resources,
     even if these exceed the new total of the agent.
     """
-    before = agent.total
+    before, address = agent.total, agent.pid
     agent.reconnect(message["slave"], pid, message, master.wall)
+    master.agents.moved(agent, address)
     master.changed(agent)
     restoring.compare(master, agent, message)
     master.allocator.update_agent(subjects.agent_info(agent))

@@ -26,12 +26,26 @@ def restore(master: MasterState, agent: Agent, message: Message) -> Mapping[Hold
         restore_executor(master, agent, executor, held)
     for reported in message.get("tasks", ()):
         task = _task_of(master, reported)
+        if _runs_elsewhere(master, task):
+            body = {"framework_id": reported["framework_id"], "task_id": reported["task_id"]}
+            master.outbox.agent(agent.pid, "KillTaskMessage", body)
+            continue
         framework = restore_task(master, agent, task, held)
         if framework is not None:
             _announce(master, framework, task)
     for resources in held.values():
         agent.hold(resources)
     return {holding: to_pool(each) for holding, each in held.items()}
+
+
+def _runs_elsewhere(master: MasterState, task: Task) -> bool:
+    """True if a task was lost with its agent, and its id was launched on another one since.
+
+    The returned agent ends its task: each id has one task.
+    """
+    framework = master.frameworks.get(task.framework_id)
+    other = framework.tasks.get(task.id) if framework is not None else None
+    return other is not None and other.agent_id != task.agent_id
 
 
 def _task_of(master: MasterState, reported: Message) -> Task:
