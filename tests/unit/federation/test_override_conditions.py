@@ -7,6 +7,7 @@ import pytest
 from stretto.api.kinds.federation import OVERRIDE_POLICY
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation import names
+from stretto.federation.settings import KUBEADMIRAL, FederationSettings
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
@@ -91,3 +92,42 @@ def test_a_missing_override_policy_is_reported_until_it_is_corrected() -> None:
     assert before is not None
     assert before[1] == "PolicyMissing"
     assert world.condition("Overridden") == ("True", "", "")
+
+
+LABELS = {names.POLICY: "plan", names.OVERRIDE_POLICY: "tweak"}
+SPEC = {"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "image": "app:v1"}]}}}
+CORRECTED: dict[str, Any] = {"spec": {"overrideRules": []}}
+
+
+def broken(settings: FederationSettings) -> FederationWorld:
+    """A world whose only override policy has an overrider that does not apply."""
+    world = FederationWorld(settings)
+    rules = [{"overriders": {"jsonpatch": [{"operator": "remove", "path": "/spec/nothing"}]}}]
+    world.create(OVERRIDE_POLICY.kind, "tweak", spec={"overrideRules": rules})
+    world.policy(schedulingMode="Duplicate")
+    return world
+
+
+def test_a_new_object_waits_until_its_override_policy_is_corrected() -> None:
+    world = broken(FederationSettings())
+    world.create(DEPLOYMENT, "web", metadata={"labels": LABELS}, spec=SPEC)
+    world.run()
+    condition = world.condition("Overridden")
+    assert condition is not None
+    assert (world.placed(), "the object waits" in condition[2]) == ({}, True)
+    world.host.patch(OVERRIDE_POLICY.kind, [Patch("default", "tweak", CORRECTED)])
+    world.run()
+    assert set(world.placed()) == {"alpha", "beta", "gamma"}
+
+
+@pytest.mark.parametrize(("settings", "replicas"), [(FederationSettings(), 5), (KUBEADMIRAL, 1)])
+def test_only_kubeadmiral_holds_a_change_of_an_object_whose_override_policy_is_broken(
+    settings: FederationSettings, replicas: int
+) -> None:
+    world = broken(settings)
+    world.deployment(1)
+    world.run()
+    label(world, "tweak")
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 5}})])
+    world.run()
+    assert world.placed() == dict.fromkeys(("alpha", "beta", "gamma"), replicas)

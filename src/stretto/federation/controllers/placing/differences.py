@@ -35,16 +35,17 @@ class DifferenceFinder:
     def overridden(self, item: FederatedItem) -> tuple[Fields, ObjectCondition]:
         """The spec with the overrides of all policies, and the condition that reports problems.
 
-        If an overrider cannot be applied, the overrides of the last good version are kept.
+        If an overrider cannot be applied, the overrides of the last good version are kept. An
+        object that has never been sent to members waits; KubeAdmiral holds every changed object.
 
         Raises:
-            ObjectProblemError: a policy does not exist.
+            ObjectProblemError: a policy does not exist, or the object waits for its correction.
         """
         federated = item.federated
         try:
             rules = self._rules(federated)
         except InputError as error:
-            return federated.spec, _kept(error)
+            return federated.spec, self._kept(federated, error)
         template = federated.spec["template"]
         placed = sorted(placements.placement(federated.spec))
         try:
@@ -54,7 +55,7 @@ class DifferenceFinder:
                 if (cluster := self._fleet.cluster(name)) is not None
             }
         except InputError as error:
-            return federated.spec, _kept(error)
+            return federated.spec, self._kept(federated, error)
         spec = placements.with_overrides(federated.spec, names.OVERRIDES, patches)
         result = OverrideResult(item, spec, [name for name in placed if patches.get(name)])
         if result.broken:
@@ -66,6 +67,22 @@ class DifferenceFinder:
         ]
         reason = "WithoutEffect" if idle else ""
         return spec, ObjectCondition(OVERRIDDEN, reason, "; ".join(idle))
+
+    def _kept(self, federated: StoredObject, error: InputError) -> ObjectCondition:
+        """The condition for an override policy that cannot be used.
+
+        Raises:
+            ObjectProblemError: the object waits for the correction of the policy.
+        """
+        is_new = "syncedGeneration" not in federated.status
+        holds = is_new or not self._fleet.settings.plans_by_default
+        waits = holds and bool(pending.pending(federated.annotations))
+        kept = "the object waits" if waits else "the last overrides are kept"
+        text = f"{error}; {kept}: correct the override policy"
+        found = ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
+        if waits:
+            raise ObjectProblemError(found)
+        return found
 
     def _named(self, federated: StoredObject) -> Iterator[tuple[str, str, StoredObject | None]]:
         """Label, name and policy of each label of an object that names an override policy."""
@@ -99,9 +116,3 @@ class DifferenceFinder:
             if policy is not None:
                 rules |= oddities.placed_rules(policy)
         return rules
-
-
-def _kept(error: InputError) -> ObjectCondition:
-    """The condition for an override policy that cannot be used."""
-    text = f"{error}; the last overrides are kept: correct the override policy"
-    return ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
