@@ -3,6 +3,7 @@
 from stretto.api.checks import rules
 from stretto.api.codec import kind_of_struct
 from stretto.api.kinds.table import entry_of
+from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import ObjectMeta, Wire
 
 
@@ -16,10 +17,23 @@ def validate(item: Wire) -> None:
     """
     metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every whole object has it
     kind = kind_of_struct(item)
-    name = "/".join(part for part in (metadata.namespace, metadata.name) if part)
-    where = f"{kind.kind.lower()} {name}: " if name else f"{kind.kind.lower()}: "
     check = entry_of(kind).check
     if check is None:
-        rules.metadata(metadata, where, namespaced=kind.namespaced)
+        validate_metadata(kind, metadata)
     else:
-        check(item, where)
+        check(item, _place(kind, metadata))
+
+
+def validate_metadata(kind: Kind, metadata: ObjectMeta) -> None:
+    """Refuse metadata with values that are out of range or contradict each other.
+
+    Raises:
+        InputError: as ``validate``.
+    """
+    rules.metadata(metadata, _place(kind, metadata), namespaced=kind.namespaced)
+
+
+def _place(kind: Kind, metadata: ObjectMeta) -> str:
+    """The beginning of messages about an object."""
+    name = "/".join(part for part in (metadata.namespace, metadata.name) if part)
+    return f"{kind.kind.lower()} {name}: " if name else f"{kind.kind.lower()}: "

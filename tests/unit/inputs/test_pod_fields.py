@@ -6,8 +6,8 @@ import pytest
 
 from stretto.api.types.pod import PodSpec
 from stretto.base.errors import InputError
+from stretto.inputs.neutral.pod_fields import POD_SPEC_FIELDS, check_spec
 from stretto.inputs.neutral.strict import keys_of
-from stretto.inputs.objects.field_checks import POD_SPEC_FIELDS, check_spec
 
 RULE = {"key": "a", "operator": "In", "values": ["b"]}
 

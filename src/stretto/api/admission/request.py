@@ -65,25 +65,26 @@ class ObjectSet:
 
     def __init__(self, objects: Iterable[tuple[Kind, JsonObject]] = ()) -> None:
         """Create a view of objects."""
-        self._objects: dict[Kind, dict[tuple[str, str], JsonObject]] = {}
+        self._objects: dict[Kind, dict[str, dict[str, JsonObject]]] = {}
         for kind, body in objects:
             self.add(kind, body)
 
     def add(self, kind: Kind, body: JsonObject) -> None:
         """Add or replace an object."""
         meta = body.get("metadata") or {}
-        key = (meta.get("namespace") or "", meta.get("name") or "")
-        self._objects.setdefault(kind, {})[key] = body
+        spaces = self._objects.setdefault(kind, {})
+        spaces.setdefault(meta.get("namespace") or "", {})[meta.get("name") or ""] = body
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """Return one object, or ``None``."""
-        return self._objects.get(kind, {}).get((namespace, name))
+        return self._objects.get(kind, {}).get(namespace, {}).get(name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterator[JsonObject]:
         """Return the objects of a kind; of all namespaces if ``namespace`` is empty."""
-        for (space, _), body in self._objects.get(kind, {}).items():
-            if namespace in ("", space):
-                yield body
+        spaces = self._objects.get(kind, {})
+        chosen = [spaces.get(namespace, {})] if namespace else spaces.values()
+        for space in chosen:
+            yield from space.values()
 
 
 def forbidden(request: AdmissionRequest, reason: str, hint: str = "", field: str = "") -> Exception:

@@ -1,7 +1,7 @@
 """Admission of the objects of an input: each is converted to its form in a cluster, or refused."""
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,11 +15,9 @@ from stretto.api.admission.request import (
     ObjectSet,
     ObjectView,
 )
-from stretto.api.admission.schema import UnknownField, check_fields
 from stretto.api.admission.selectors import has_label_keys
 from stretto.api.admission.workloads import CONTROLLERS
-from stretto.api.codec import decode, parse_object, without_nulls
-from stretto.api.validation import validate
+from stretto.api.codec import parse_object, without_nulls
 from stretto.api.wire.kinds import (
     LIMIT_RANGE,
     PERSISTENT_VOLUME_CLAIM,
@@ -32,11 +30,8 @@ from stretto.api.wire.kinds import (
 )
 from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.checked import ObjectChecks
+from stretto.inputs.objects.equal_specs import PodTemplateAdmission
 from stretto.inputs.objects.relations import InputObject
-
-
-class UnknownFieldWarning(UserWarning):
-    """A field of a manifest that its kind does not have, which is ignored."""
 
 
 class InputContext(NamedTuple):
@@ -63,7 +58,7 @@ class WithoutQuotas(NamedTuple):
     objects: ObjectView
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, or ``None``."""
+        """Return one object, or ``None``."""
         return None if kind == RESOURCE_QUOTA else self.objects.get(kind, namespace, name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterable[JsonObject]:
@@ -93,6 +88,7 @@ class InputAdmission:
         if not context.charges_pods:
             self._for_pods = WithoutQuotas(self._view)
         self._refused = context.refused
+        self._pods: PodTemplateAdmission | None = None
 
     def admitted(self, item: InputObject) -> InputObject | None:
         """An object in its form in the cluster; ``None`` if it is refused.
@@ -101,10 +97,18 @@ class InputAdmission:
             InputError: a field is invalid.
             ForbiddenError: the object is refused, and refusals are not collected.
         """
-        body = self.admit_body(item.kind, _parsed(item.body), item.where)
-        if body is None:
-            return None
-        return msgspec.structs.replace(item, body=msgspec.json.encode(body))
+        if item.kind == POD:
+            ready = self._admitted_pod(item)
+        else:
+            made = self.admit_body(item.kind, _parsed(item.body), item.where)
+            ready = None if made is None else msgspec.json.encode(made)
+        return None if ready is None else msgspec.structs.replace(item, body=ready)
+
+    def _admitted_pod(self, item: InputObject) -> bytes | None:
+        """An encoded pod as the cluster would hold it; ``None`` if it is refused."""
+        if self._pods is None:
+            self._pods = PodTemplateAdmission(apart=self.reads_namespaces)
+        return self._pods.body(item.body, partial(self.admit_body, POD, where=item.where))
 
     def holds(self, item: InputObject) -> bool:
         """True if an object of this kind and name exists."""
@@ -161,69 +165,9 @@ class InputAdmission:
         return any(True for kind in kinds for _ in self._for_pods.list(kind))
 
 
-class PodTemplateAdmission:
-    """Admits encoded pods with few different specs; each spec is admitted once.
-
-    A pod of a known spec gets its defaults as text. The result is the same, because no step of
-    admission reads the metadata of a pod, except label keys of terms, LimitRanges and quotas. In
-    these cases every pod is admitted separately.
-    """
-
-    def __init__(
-        self, admit: Callable[[JsonObject], JsonObject | None], *, apart: bool = False
-    ) -> None:
-        """Initialize with an admission function; ``apart`` if namespaces affect the result."""
-        self._admit = admit
-        self._is_apart = apart
-        self._known: dict[bytes, bytes] = {}
-
-    def body(self, body: bytes) -> bytes | None:
-        """A pod in its form in the cluster; ``None`` if it is refused.
-
-        Raises:
-            InputError: a field is invalid.
-            ForbiddenError: the pod is refused, and refusals are not collected.
-        """
-        head, mark, spec = body.partition(_SPEC)
-        known = self._known.get(spec)
-        if known is not None:
-            return head + mark + known
-        found = self._admit(_parsed(body))
-        if found is None:
-            return None
-        ready = msgspec.json.encode(found)
-        new_head, _, new_spec = ready.partition(_SPEC)
-        if new_head == head and not self._is_apart and not has_label_keys(found["spec"]):
-            if len(self._known) >= _SPECS:
-                self._known.clear()
-            self._known[spec] = new_spec
-        return ready
-
-
 def admitted_late(kind: Kind) -> bool:
     """True if objects of a kind are admitted after all others: pods and their controllers."""
     return kind == POD or kind in CONTROLLERS
-
-
-def check_object(kind: Kind, body: bytes, where: str, *, lenient: bool) -> None:
-    """Refuse an invalid object; unknown fields are refused or reported as warnings.
-
-    Raises:
-        InputError: a value is invalid, or a field is unknown and ``lenient`` is not set.
-    """
-
-    def warn(found: UnknownField) -> None:
-        text = f"{title}: {found.path}: {found.sentence}"
-        warnings.warn(text, UnknownFieldWarning, stacklevel=2)
-
-    parsed = _parsed(body)
-    meta = parsed.get("metadata")
-    named = meta if isinstance(meta, dict) else {}
-    name = named.get("name") or named.get("generateName") or ""
-    title = f"{where}: {kind.kind.lower()} {name}".rstrip()
-    check_fields(kind, parsed, title, warn if lenient else None)
-    with inside(where):
-        validate(decode(kind, body))
 
 
 ADMISSION_KINDS: Final = (
@@ -234,11 +178,7 @@ ADMISSION_KINDS: Final = (
     RUNTIME_CLASS,
     STORAGE_CLASS,
 )
-"""Kinds that admission reads; pods only if quotas count them."""
-_SPEC: Final = b',"spec":'
-"""Start of the spec in an encoded object; earlier texts contain only escaped quotes."""
-_SPECS: Final = 10_000
-"""Maximum number of cached specs; a full cache is cleared."""
+"""Kinds that admission reads; pods only where quotas count them."""
 _OWN: Final = ("hostname", "affinity", "volumes")
 """Members of a pod's spec that a controller sets for each pod."""
 

@@ -15,8 +15,8 @@ from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
-from stretto.inputs.objects.admission import check_object
 from stretto.inputs.objects.checked import ObjectChecks, checking
+from stretto.inputs.objects.equal_specs import FieldChecks
 from stretto.inputs.objects.folders import (
     NO_OBJECTS,
     has_no_objects,
@@ -64,24 +64,25 @@ def read_manifests(
         InputError: a file cannot be read, or an object is invalid and errors are not collected.
     """
     left_out = SkippedObjects() if skipped is None else skipped
+    fields = FieldChecks(lenient=settings.lenient)
     if str(path) == STDIN:
-        return _objects(read_stdin(), "standard input", settings, left_out)
+        return _objects(read_stdin(), "standard input", settings, left_out, fields)
     if not path.is_dir():
         why = tool_of(path)
         if why:
             tool, _, command = why.partition(": ")
             raise InputError(str(path), f"a file of {tool}", "Kubernetes objects", command)
-        return _objects(read_text(path), str(path), settings, left_out)
+        return _objects(read_text(path), str(path), settings, left_out, fields)
     found: list[InputObject] = []
     for file in manifest_files(path, left_out):
-        found.extend(_objects_of_folder(file, settings, left_out))
+        found.extend(_objects_of_folder(file, settings, left_out, fields))
     if not found and not left_out:
         raise InputError(str(path), None, "at least one Kubernetes object", "check the files")
     return found
 
 
 def _objects_of_folder(
-    file: Path, settings: ReadSettings, skipped: SkippedObjects
+    file: Path, settings: ReadSettings, skipped: SkippedObjects, fields: FieldChecks
 ) -> list[InputObject]:
     """The objects of one file of a folder; a file of another format is listed and skipped."""
     if not file.stat().st_size:
@@ -89,7 +90,7 @@ def _objects_of_folder(
         return []
     text = read_text(file)
     try:
-        return _objects(text, str(file), settings, skipped)
+        return _objects(text, str(file), settings, skipped, fields)
     except InputError:
         why = why_unread(file, text)
         if not why:
@@ -99,7 +100,7 @@ def _objects_of_folder(
 
 
 def _objects(
-    text: str, where: str, settings: ReadSettings, skipped: SkippedObjects
+    text: str, where: str, settings: ReadSettings, skipped: SkippedObjects, fields: FieldChecks
 ) -> list[InputObject]:
     """The objects of one text, each with a namespace and a unique name."""
     try:
@@ -108,7 +109,7 @@ def _objects(
         for index, each in enumerate(found):
             label = _label(each, settings.namespace) if settings.checks else ""
             with checking(settings.checks, label):
-                check_object(*each, where, lenient=settings.lenient)
+                fields.check(*each, where)
                 result.append(_placed(each, index, where, settings.namespace))
     except InputError as error:
         if has_template(text) and not has_no_objects(text, where):

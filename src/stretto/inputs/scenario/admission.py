@@ -11,7 +11,8 @@ from stretto.api.admission.request import AdmissionRequest, ObjectSet
 from stretto.api.types.heads import decode_object_head
 from stretto.api.wire.kinds import NAMESPACE, POD, Kind
 from stretto.base.errors import InputError
-from stretto.inputs.objects.admission import InputAdmission, InputContext, PodTemplateAdmission
+from stretto.inputs.objects.admission import InputAdmission, InputContext
+from stretto.inputs.objects.equal_specs import PodTemplateAdmission
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkloadArrivals
 
 _RENAME: Final = {
@@ -36,9 +37,9 @@ def admitted(
             yield from work.arrivals
             continue
         admit_pod = partial(admission.admit_body, POD, where=f"{where}: workloads[{index}]")
-        pods = PodTemplateAdmission(admit_pod, apart=admission.reads_namespaces)
+        pods = PodTemplateAdmission(apart=admission.reads_namespaces)
         for each in work.arrivals:
-            body = pods.body(each.body) if each.kind is POD else each.body
+            body = pods.body(each.body, admit_pod) if each.kind is POD else each.body
             if body is not None:
                 yield msgspec.structs.replace(each, body=body)
 

@@ -7,9 +7,9 @@ from stretto.api.wire.names import dns_label, dns_subdomain, label_key, label_va
 from stretto.api.wire.quantity import amount, format_amount
 from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, WHOLE_GPU
+from stretto.inputs.neutral.pod_fields import check_spec
 from stretto.inputs.neutral.shapes import MAX_NODES
 from stretto.inputs.neutral.strict import one_of
-from stretto.inputs.objects.field_checks import check_spec
 from stretto.inputs.objects.pod_templates import MAX_CLASSES, MAX_UNIT
 from stretto.inputs.scenario.format_keys import trace_names, trace_of
 from stretto.inputs.scenario.schema import (

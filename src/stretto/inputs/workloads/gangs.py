@@ -92,7 +92,8 @@ _LOOKS_LIKE: Final = re.compile(
     r"(?:^|[./_-])(?:gang|pod-?groups?|task-?groups?|group-(?:name|min-member))(?:$|[./_-])",
     re.IGNORECASE,
 )
-_MARK: Final = re.compile(rb"(?i)gang|pod-?group|task-?group|group-(?:name|min)")
+_MARKS: Final = (b"gang", b"group")
+"""Texts in every mark of a gang, in small letters."""
 _STRICT: Final = {f"{_KOORDINATOR}mode": "Strict"}
 """Keys with a single supported value."""
 
@@ -119,22 +120,31 @@ def translate_groups(objects: Sequence[InputObject]) -> list[InputObject]:
             groups[each.namespace, each.name] = 0
             result.append(_translated(each))
     made: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str], InputObject] = {}
     for each in objects:
         if (each.kind.group, each.kind.kind) in POD_GROUPS:
             continue
-        member = _membership(each) if each.kind is POD and _MARK.search(each.body) else None
+        member = _membership(each) if each.kind is POD and _may_be_marked(each.body) else None
         if member is None:
             result.append(each)
             continue
         key = (each.namespace, member.name)
         if key not in groups:
             _check_least(each, member, made.setdefault(key, member.least))
+            first.setdefault(key, each)
         result.append(_joined(each, member.name))
-    for (namespace, name), least in made.items():
-        where = next(each.where for each in objects if each.namespace == namespace)
-        body = pod_group_body(name, least, namespace)
-        result.insert(0, InputObject(POD_GROUP, namespace, name, body, where))
-    return result
+    added = [
+        InputObject(POD_GROUP, space, name, pod_group_body(name, least, space), first[key].where)
+        for key, least in made.items()
+        for space, name in [key]
+    ]
+    return [*reversed(added), *result]
+
+
+def _may_be_marked(body: bytes) -> bool:
+    """True if an object has a text that a mark of a gang has; a search by pattern is slower."""
+    text = body.lower()
+    return any(each in text for each in _MARKS)
 
 
 def _check_least(item: InputObject, member: _Membership, known: int) -> None:

@@ -20,7 +20,7 @@ from stretto.api.wire.kinds import (
     RUNTIME_CLASS,
     Kind,
 )
-from stretto.inputs.objects.admission import PodTemplateAdmission
+from stretto.inputs.objects.equal_specs import PodTemplateAdmission
 from stretto.stores.store import ListOptions, Store
 
 _READ_FOR_PODS: Final = (LIMIT_RANGE, PRIORITY_CLASS, RESOURCE_QUOTA, RUNTIME_CLASS)
@@ -50,7 +50,7 @@ class StoreAdmission:
     def __init__(self, store: Store) -> None:
         """Initialize with the store against whose objects new objects are admitted."""
         self._view = StoredObjects(store)
-        self._plain = PodTemplateAdmission(self._admitted_pod)
+        self._plain = PodTemplateAdmission()
 
     def admitted(self, kind: Kind, bodies: Sequence[bytes]) -> list[bytes]:
         """Objects as a cluster would store them; kinds without defaults stay unchanged.
@@ -65,8 +65,8 @@ class StoreAdmission:
             return [msgspec.json.encode(self._admitted(kind, body)) for body in bodies]
         read = [each for each in _READ_FOR_PODS if any(True for _ in self._view.list(each))]
         apart = LIMIT_RANGE in read or RESOURCE_QUOTA in read
-        pods = PodTemplateAdmission(self._admitted_pod, apart=apart) if read else self._plain
-        return [pods.body(body) or body for body in bodies]
+        pods = PodTemplateAdmission(apart=apart) if read else self._plain
+        return [pods.body(body, self._admitted_pod) or body for body in bodies]
 
     def _admitted_pod(self, body: JsonObject) -> JsonObject:
         return admit(AdmissionRequest(POD, body), self._view).body
