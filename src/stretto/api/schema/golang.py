@@ -20,6 +20,7 @@ _TYPES: Final[dict[Form, str]] = {
     Form.DOUBLE: "float64",
     Form.BYTES: "[]uint8",
     Form.TIME: "v1.Time",
+    Form.INT_OR_STRING: "int32",  # what is no text is read as a number
 }
 
 

@@ -138,3 +138,30 @@ def test_an_applied_list_in_the_place_of_a_text_is_shown_as_go_prints_it() -> No
     assert answer["message"].endswith(
         'expected string, got &value.valueUnstructured{Value:[]interface {}{"1"}}'
     )
+
+
+def test_a_put_of_a_missing_object_with_a_uid_is_not_found() -> None:
+    body = {"metadata": {"name": "m", "uid": "11111111-2222-3333-4444-555555555555"}}
+    core = "/api/v1/namespaces/default"
+    assert ApiClient().send("PUT", f"{core}/configmaps/m", body)[0] == 404
+    assert ApiClient().send("PUT", f"{core}/endpoints/m", body)[0] == 409
+
+
+def test_malformed_owners_of_fields_in_an_update_count_as_absent() -> None:
+    client, target = ApiClient(), "/api/v1/namespaces/default/configmaps"
+    client.send("POST", target, {"metadata": {"name": "m"}, "data": {"a": "b"}})
+    entry = {"manager": "q", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    owned = {**entry, "fieldsV1": {"f:data": {"extra": {}}}}
+    body = {"metadata": {"name": "m", "managedFields": [owned]}, "data": {"a": "b"}}
+    _, item = client.send("PUT", f"{target}/m", body)
+    assert [each["manager"] for each in item["metadata"]["managedFields"]] == ["unknown"]
+
+
+def test_an_update_of_a_pod_is_checked_like_a_new_pod() -> None:
+    client, target = ApiClient(), "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    client.send("POST", target, {"metadata": {"name": "p"}, "spec": spec})
+    toleration = {"key": "a", "operator": "Maybe"}
+    status, answer = client.merge(f"{target}/p", {"spec": {"tolerations": [toleration]}})
+    found = [each["field"] for each in answer["details"]["causes"]]
+    assert (status, "spec.tolerations[0].operator" in found) == (422, True)

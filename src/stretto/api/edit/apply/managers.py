@@ -12,7 +12,7 @@ import msgspec
 
 from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.compare import FieldChanges, compare, owned_fields
-from stretto.api.edit.apply.fieldset import FieldSet
+from stretto.api.edit.apply.fieldset import SELF, FieldSet
 from stretto.api.edit.apply.last_applied import MANAGER, annotated, taken_over
 from stretto.api.edit.apply.merge import merge
 from stretto.api.edit.apply.pruning import brought_back, removed
@@ -24,6 +24,8 @@ Json = dict[str, Any]
 MAX_UPDATERS: Final = 10
 """Maximum number of update entries of an object; older ones are merged."""
 
+_ELEMENTS: Final = frozenset({"f:", "k:", "v:", "i:"})
+"""Prefixes of path elements."""
 _STRIPPED: Final[FieldSet] = {
     "f:apiVersion": {},
     "f:kind": {},
@@ -135,6 +137,7 @@ def decode_managers(entries: Any) -> Managers:
             raise ApplyError("an entry of metadata.managedFields has no apiVersion")
         if each.get("fieldsType") != "FieldsV1":
             raise ApplyError(f"invalid fieldsType {each.get('fieldsType')!r}, expected FieldsV1")
+        _check_elements(each.get("fieldsV1") or {})
         key = ManagerKey(
             each.get("manager", ""),
             operation,
@@ -143,6 +146,16 @@ def decode_managers(entries: Any) -> Managers:
         )
         found[key.identity] = ManagerEntry(key, each.get("fieldsV1") or {}, each.get("time") or "")
     return found
+
+
+def _check_elements(fields: Any) -> None:
+    """Refuse a set of fields with a key that is no path element."""
+    if not isinstance(fields, dict):
+        raise ApplyError(f"invalid fieldsV1 {fields!r}, expected an object")
+    for key, below in fields.items():
+        if key != SELF and key[:2] not in _ELEMENTS:
+            raise ApplyError(f"invalid path element {key!r} in fieldsV1")
+        _check_elements(below)
 
 
 def encode_managers(managers: Managers) -> list[Json]:

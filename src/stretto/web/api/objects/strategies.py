@@ -61,6 +61,8 @@ _COUNTED: Final = frozenset(
     }
 )  # fmt: skip
 """Kinds of Kubernetes with a generation."""
+_COUNTED_FROM_ZERO: Final = frozenset({("storage.k8s.io", "CSIDriver")})
+"""Kinds whose generation counts the changes only, and is absent at first."""
 
 _WHOLE: Final = (
     "spec",
@@ -167,7 +169,7 @@ def keep_status(item: Json, old: Json) -> None:
 def count_generation(item: Json, old: Json, strategy: Strategy, resource: ServedResource) -> None:
     """Increment the generation if the spec has changed."""
     before = old["metadata"].get("generation", 0)
-    if not strategy.counts:
+    if not strategy.counts and resource.key not in _COUNTED_FROM_ZERO:
         generation = before
     elif resource.definition is not None:
         generation = before + (_content(item, resource) != _content(old, resource))

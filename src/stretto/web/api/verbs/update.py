@@ -26,10 +26,9 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     if old is not None:
         return answer(state, call, update_object(state, call, old, item))
     if not strategy_of(resource).creates_on_update:
-        uid = metadata.get("uid")
-        if uid:
-            why = other_uid(resource, route.namespace, route.name, (uid, ""))
-            raise conflict(resource.group, resource.resource, route.name, why)
         raise not_found(resource.group, resource.resource, route.name)
+    if uid := metadata.get("uid"):
+        why = other_uid(resource, route.namespace, route.name, (uid, ""))
+        raise conflict(resource.group, resource.resource, route.name, why)
     metadata.pop("resourceVersion", None)
     return answer(state, call, create_object(state, call, item), 201)

@@ -197,14 +197,12 @@ def _policy_port(port: Json, path: str) -> Errors:
                 found.append(invalid(f"{path}.endPort", number, detail))
             found += port_number(end, f"{path}.endPort")
     else:
+        if end is not None:
+            state = "not specified" if number is None else "non-numeric"
+            detail = f"may not be specified when `port` is {state}"
+            found.append(invalid(f"{path}.endPort", end, detail))
         if number is not None:
             found += [invalid(f"{path}.port", number, each) for each in port_name(number)]
-        if end is not None:
-            detail = "may not be specified when `port` is non-numeric"
-            if number is None:
-                found.append(required(f"{path}.port", "must be specified when `endPort` is set"))
-            else:
-                found.append(invalid(f"{path}.endPort", end, detail))
     return found
 
 

@@ -81,12 +81,13 @@ def _with_requests(before: Json, after: Json) -> Any:
 def _smaller(spec: Json, old: Json) -> Errors:
     """Check that the request of a PVC does not decrease, unless it stays above the capacity."""
     path = "spec.resources.requests.storage"
-    new = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    was = (((old.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
-    if new is None or was is None or nano(new, path) >= nano(was, path):
-        return []
-    status = ((old.get("status") or {}).get("capacity") or {}).get("storage")
-    if status is not None and nano(new, path) > nano(status, path):
+    sizes = (
+        (spec.get("resources") or {}).get("requests"),
+        ((old.get("spec") or {}).get("resources") or {}).get("requests"),
+        (old.get("status") or {}).get("capacity"),
+    )
+    new, was, status = (nano((each or {}).get("storage", "0"), path) for each in sizes)
+    if new >= was or new > status:
         return []
     return [forbidden(path, "field can not be less than status.capacity")]
 

@@ -47,9 +47,9 @@ _MAX_SEARCHES: Final = 32
 
 def check_pod(item: Json, old: Json | None) -> Errors:
     """Check a pod."""
-    if old is not None:
-        return check_pod_update(item, old)
     spec = item.get("spec") or {}
+    if old is not None:
+        return [*check_pod_spec(spec, "spec"), *check_pod_update(item, old)]
     notes = item["metadata"].get("annotations") or {}
     found: Errors = []
     if _MIRROR in notes and not spec.get("nodeName"):
