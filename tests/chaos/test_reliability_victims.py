@@ -42,7 +42,7 @@ def finish_eviction(harness: Harness, name: str) -> None:
 
 def sound(harness: Harness) -> bool:
     """No charge without an object, and no capacity stays reserved."""
-    kept = harness.plane.cluster.evictions.nominations
+    kept = harness.plane.cluster.nominations.by_row
     return not (kept or harness.breaches() or harness.plane.dispatcher.audit())
 
 

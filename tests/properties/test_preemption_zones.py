@@ -69,7 +69,7 @@ class Floor:
     def check(self) -> None:
         plane, cluster = self.harness.plane, self.harness.plane.cluster
         assert (self.harness.breaches(), plane.dispatcher.audit()) == ([], [])
-        if not cluster.evictions.nominations:
+        if not cluster.nominations.by_row:
             assert overcommitted(cluster) == []
 
     def end(self) -> Counter[str]:

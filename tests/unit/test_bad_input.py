@@ -135,7 +135,7 @@ def test_a_nomination_ends_with_its_pod_and_holds_no_capacity(plane: Harness) ->
     plane.plane.step()
     plane.delete("big")
     plane.settle(LONG)
-    assert plane.plane.cluster.evictions.nominations == {}
+    assert plane.plane.cluster.nominations.by_row == {}
     plane.submit(make_pod("small", cpu="4", priority=0))
     plane.settle(LONG)
     assert bool(plane.node_of("small")) != all(plane.node_of(f"low-{z}") for z in "ab")

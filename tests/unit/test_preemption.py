@@ -192,7 +192,7 @@ def test_reserved_capacity_is_free_again_when_its_pod_is_deleted() -> None:
     plane.submit(low("next"))
     plane.settle()
     assert plane.node_of("next") == "n"
-    assert not plane.plane.cluster.evictions.nominations
+    assert not plane.plane.cluster.nominations.by_row
 
 
 def test_a_nomination_is_void_when_its_node_goes() -> None:

@@ -69,6 +69,7 @@ def test_a_refusal_voids_the_claim_and_the_pod_waits_before_it_tries_again() -> 
     desk.settle()
     assert (desk.state("high"), desk.node_of("low")) == (PodState.PENDING, "n")
     assert not desk.plane.cluster.evictions
+    assert not desk.plane.cluster.nominations
     assert desk.breaches() == []
     desk.settle(5)
     assert desk.node_of("high") == "n"

@@ -132,6 +132,7 @@ def test_a_refusal_that_comes_late_voids_the_claim() -> None:
     desk.arrive()
     assert (desk.state("high"), desk.node_of("low")) == (PodState.PENDING, "n")
     assert not desk.plane.cluster.evictions
+    assert not desk.plane.cluster.nominations
 
 
 def test_a_node_that_is_taken_back_does_not_overtake_the_one_that_was_given() -> None:

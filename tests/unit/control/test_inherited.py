@@ -74,7 +74,7 @@ def test_a_pod_with_a_new_claim_reports_that_claim_only(
     again = Harness(store=before.store, profile=before.plane.config.profile, config=NUMPY)
     reported = counted(again, monkeypatch)
     again.settle(SOON)
-    assert again.plane.cluster.evictions.inherited == {}
+    assert again.plane.cluster.nominations.inherited == {}
     assert (state(again, "high"), named(again), reported) == (PodState.NOMINATED, "n", [1])
 
 

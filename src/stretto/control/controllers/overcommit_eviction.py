@@ -96,12 +96,12 @@ class OvercommitEviction:
 
     def _over(self) -> list[int]:
         """Over-committed slots, except those with evictions in progress."""
-        ledger, registry = self._cluster.ledger, self._cluster.evictions
+        cluster, ledger = self._cluster, self._cluster.ledger
         over = np.flatnonzero((ledger.used > ledger.alloc).any(axis=1) & ledger.slots.live)
         return [
             slot
             for slot in over.tolist()
-            if not (registry.on_slot(slot) or registry.nominated_on(slot))
+            if not (cluster.evictions.on_slot(slot) or cluster.nominations.on_slot(slot))
             and (self._excess(slot) > 0).any()
         ]
 

@@ -29,11 +29,11 @@ from stretto.state.work.evictions import (
     EvictionNews,
     EvictionOrder,
     EvictionState,
-    Nomination,
     PendingEviction,
     StartedEvictions,
     VictimFacts,
 )
+from stretto.state.work.nominations import Nomination
 from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
 from stretto.stores.store import Store
 
@@ -94,7 +94,7 @@ class Evictor:
             options.failpoint,
         )
         self._nominees = NominatedNodeWriter(cluster, store)
-        self._registry = cluster.evictions
+        self._evictions, self._nominations = cluster.evictions, cluster.nominations
         self._void: Refusals = []
         self._followed = -1
         self._started: list[StartedEvictions] = []
@@ -105,7 +105,7 @@ class Evictor:
 
     def deferring(self, plan: Plan) -> Plan:
         """Return the plan with waiting claims for gangs whose minimum is only nominated."""
-        if not self._registry.pending:
+        if not self._nominations.pending:
             return plan
         known = {each.claims for each in plan.preemptions}
         late = [
@@ -210,7 +210,7 @@ class Evictor:
         """Charge the claims and queue the evictions of their victims."""
         claims, pods = plan.units[wanted.claims], self._cluster.pods
         for row in wanted.displaced:
-            nomination = self._registry.nominations.get(row)
+            nomination = self._nominations.by_row.get(row)
             if nomination is not None:
                 self._give_up(nomination, ConflictCause.DISPLACED)
         rows = plan.rows[claims.start : claims.stop]
@@ -232,7 +232,7 @@ class Evictor:
             self._judge.budgets.spend(wanted.victims)
         for i in range(claims.start, claims.stop):
             slot = int(plan.slots[i])
-            going = self._registry.on_slot(slot)
+            going = self._evictions.on_slot(slot)
             charge_after_eviction(
                 self._cluster, int(plan.rows[i]), slot, int(plan.devices[i]), going
             )
@@ -250,7 +250,7 @@ class Evictor:
             until=now + self._judge.rules.wait_timeout,
             awaited=wanted.awaited,
         )
-        self._registry.nominate(nomination)
+        self._nominations.add(nomination)
         self._cluster.changes.add_cures(Cure.POD_EVICTABLE)  # another pod may now displace it
         self._nominees.add(nomination)
 
@@ -264,7 +264,7 @@ class Evictor:
             beyond=row in order.beyond,
             beneficiaries=order.beneficiaries,
         )
-        self._registry.begin(row, why)
+        self._evictions.begin(row, why)
         self._requests.add(row, why)
         pods.log.add(row)
 
@@ -278,13 +278,13 @@ class Evictor:
         """Void the claims that wait for a pod that may not be evicted."""
         self._requests.withdraw(row)
         self._cancel(row)
-        nomination = self._registry.nomination_of(row)
+        nomination = self._nominations.of_victim(row)
         if nomination is not None:
             self._give_up(nomination, cause)
 
     def _cancel(self, row: int) -> None:
         """Cancel an eviction: the pod stays and may be evicted later."""
-        self._registry.cancel(row)
+        self._evictions.cancel(row)
         self._cancelled.append(int(self._cluster.pods.serial[row]))
         self._cluster.pods.log.add(row)
         self._cluster.changes.add_cures(Cure.POD_EVICTABLE)
@@ -296,11 +296,11 @@ class Evictor:
 
         Claims that wait for victims are checked when one of their pods has changed.
         """
-        changed, registry = self._changed(), self._registry
+        changed, nominations = self._changed(), self._nominations
         if changed:
-            registry.sweep(changed)
+            self._evictions.sweep(changed)
         confirmed = []
-        for nomination in registry.due(changed, now) if registry.pending else ():
+        for nomination in nominations.due(changed, now) if nominations.pending else ():
             cause = self._trouble(nomination, now)
             if cause is not None:
                 self._give_up(nomination, cause)
@@ -312,20 +312,21 @@ class Evictor:
     def next_due(self) -> float:
         """Next deadline: eviction retry, nomination timeout, or write of a nominated node."""
         due = self._nominees.next_due()
-        if self._registry.pending:
-            due = min(due, self._registry.next_until())
+        if self._nominations.pending:
+            due = min(due, self._nominations.next_until())
         return min(due, self._requests.next_due()) if self._evicts else due
 
     def _changed(self) -> list[int]:
         """Rows of pods that have changed since the last call; all rows if the log is too short."""
-        log, registry = self._cluster.pods.log, self._registry
+        log, evictions = self._cluster.pods.log, self._evictions
         position, self._followed = self._followed, log.head
-        if not (registry.nominations or registry.in_progress):
+        if not (self._nominations or evictions):
             return []
         changed = log.since(position)
-        return (
-            [*registry.nominations, *registry.in_progress] if changed is None else changed.tolist()
-        )
+        if changed is None:
+            return [*self._nominations.by_row, *evictions.in_progress]
+        rows: list[int] = changed.tolist()
+        return rows
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
         """Cause for which waiting claims are void, or ``None``."""
@@ -337,13 +338,13 @@ class Evictor:
                 return ConflictCause.NODE_DELETED
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:
-                self._registry.record_victim_ended(nomination, row)
+                self._nominations.record_victim_ended(nomination, row)
         if self._is_left_alone(nomination.unit, len(nomination.rows)):
             return ConflictCause.GANG_SHORT
         if now >= nomination.until:
             for row, serial in (*nomination.victims.items(), *nomination.awaited):
                 if pods.serial[row] == serial and pods.eviction_state[row] == _LEAVES:
-                    self._registry.mark_stuck(row)
+                    self._evictions.mark_stuck(row)
                     pods.log.add(row)
             return ConflictCause.VICTIM_STUCK
         if nomination.victims:
@@ -357,7 +358,7 @@ class Evictor:
             slot, class_id = int(pods.slot[row]), int(pods.class_id[row])
             if not self._judge.admits(row, slot):
                 return ConflictCause.NOT_ELIGIBLE
-            going = {*self._registry.on_slot(slot), row}
+            going = {*self._evictions.on_slot(slot), row}
             if not fits_after_eviction(
                 self._cluster, slot, [(class_id, int(pods.devices[row]))], going
             ):
@@ -371,7 +372,7 @@ class Evictor:
         pods, aside = self._cluster.pods, set[int]()
         for row in nomination.rows:
             slot = int(pods.slot[row])
-            others = set(self._registry.nominated_on(slot)).difference(nomination.rows)
+            others = set(self._nominations.on_slot(slot)).difference(nomination.rows)
             wanted = [(int(pods.class_id[row]), int(pods.devices[row]))]
             if not fits_after_eviction(self._cluster, slot, wanted, others | {row}):
                 return False
@@ -408,7 +409,7 @@ class Evictor:
         for row in nomination.rows:
             settle_numa_nodes(self._cluster, row)
         step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
-        self._registry.end(nomination)
+        self._nominations.end(nomination)
         self._nominees.claims_bound(nomination)
         self.counts["confirmed"] += len(rows)
         return nomination.rows
@@ -416,7 +417,7 @@ class Evictor:
     def _give_up(self, nomination: Nomination, cause: ConflictCause) -> None:
         """Void claims: release their capacity, and withdraw evictions that are still queued."""
         pods = self._cluster.pods
-        self._registry.end(nomination)
+        self._nominations.end(nomination)
         alive = []
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
@@ -443,7 +444,7 @@ class Evictor:
     def _adopt(self) -> None:
         """Adopt evictions after a crash: it is unknown which were sent, so read each pod first."""
         pods = self._cluster.pods
-        for row, why in self._registry.in_progress.items():
+        for row, why in self._evictions.in_progress.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:
                 why.in_doubt, why.retry_at = True, 0.0
                 self._requests.add(row, why)

@@ -18,7 +18,7 @@ from stretto.api.wire.kinds import POD
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.work.evictions import Nomination
+from stretto.state.work.nominations import Nomination
 from stretto.stores.lane import Lane, LaneLimits
 from stretto.stores.store import Patch, Reply, StatusReason, Store, Write, WriteVerb, is_temporary
 
@@ -56,7 +56,7 @@ class NominatedNodeWriter:
         self._doubtful: dict[int, int] = {}
         self._not_before = float("-inf")
         self._inherit_at = float("inf")
-        for nomination in cluster.evictions.waiting():
+        for nomination in cluster.nominations.waiting():
             if not nomination.node_written:
                 self.add(nomination)
 
@@ -115,7 +115,7 @@ class NominatedNodeWriter:
         pods, nodes, row = self._cluster.pods, self._cluster.nodes, entry.row
         if pods.serial[row] != entry.serial:
             return None
-        nomination = self._cluster.evictions.nominations.get(row)
+        nomination = self._cluster.nominations.by_row.get(row)
         node = None
         if nomination is not None and pods.slot[row] != NO_SLOT:
             nomination.node_written = True
@@ -138,7 +138,7 @@ class NominatedNodeWriter:
 
     def _process_inherited(self, now: float) -> None:
         """Process some of a predecessor's names once their pods had time to get a claim."""
-        left = self._cluster.evictions.inherited
+        left = self._cluster.nominations.inherited
         if not left:
             self._inherit_at = float("inf")
         elif self._inherit_at == float("inf"):

@@ -159,7 +159,7 @@ class ShardRole:
         """The victims of a pod's unit on the pod's node."""
         pods = self.plane.cluster.pods
         row = pods.row(uid)
-        nomination = self.plane.cluster.evictions.nominations.get(row) if row is not None else None
+        nomination = self.plane.cluster.nominations.by_row.get(row) if row is not None else None
         if row is None or nomination is None:
             return ()
         rows = [r for r, serial in nomination.victims.items() if pods.serial[r] == serial]

@@ -20,7 +20,7 @@ def still_recommended(engine: CompiledProfile, unit: Unit) -> list[str]:
     """Names of nodes recommended for another pod of a unit, without those already reserved."""
     cluster = engine.cluster
     hints = list(cluster.recommended.get(unit.key, ()))
-    for row, nomination in cluster.evictions.nominations.items():
+    for row, nomination in cluster.nominations.by_row.items():
         name = cluster.node_of(row) if nomination.unit is unit else ""
         if name in hints:
             hints.remove(name)

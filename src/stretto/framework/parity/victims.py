@@ -233,7 +233,7 @@ class ParityVictimFinder:
         evicted = self._evicted_rows(chosen)
         displaced = tuple(
             row
-            for row in self._cluster.evictions.nominated_on(slot)
+            for row in self._cluster.nominations.on_slot(slot)
             if pods.priority[row] < facts.priority and row not in self._protected_on(slot)
         )
         beyond = frozenset() if self.rules.hard_budgets else frozenset(evicted)

@@ -44,17 +44,15 @@ class Cluster:
         self.objects = of_pods.objects
         #: Preemption attributes of pods.
         self.preemption_attributes = of_pods.preemption_attributes
-        #: Pods that are being evicted, and the nominations that wait for them.
+        #: Pods that are being evicted.
         self.evictions = of_pods.evictions
+        #: Claims that wait for evicted pods.
+        self.nominations = of_pods.nominations
         #: Populations counted by inter-pod rules, and the terms of classes.
         self.domains = of_pods.domains
         #: Charges of pods on nodes.
         self.charges = PodCharges(
-            on_nodes,
-            of_pods,
-            self.changes,
-            self.abnormal,
-            all_placements_cure=self.config.whole,
+            on_nodes, of_pods, self.changes, self.abnormal, all_placements_cure=self.config.whole
         )
         #: Reservations: charges of ended pods, kept for their successors.
         self.reservations = self.charges.reservations

@@ -10,6 +10,7 @@ from stretto.state.objects import ClusterObjects
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import Pods
 from stretto.state.work.evictions import Evictions
+from stretto.state.work.nominations import Nominations
 
 
 class NodeTables:
@@ -38,8 +39,10 @@ class PodTables:
         )
         #: Preemption attributes of pods.
         self.preemption_attributes = PreemptionAttributeTable(config.preemptible)
-        #: Pods that are being evicted, and the nominations that wait for them.
+        #: Pods that are being evicted.
         self.evictions = Evictions(self.pods)
+        #: Claims that wait for evicted pods.
+        self.nominations = Nominations(self.pods)
         #: Namespaces, workload owners, PVCs, PVs and similar objects; also nodes if they are kept
         #: whole.
         self.objects = ClusterObjects()

@@ -123,7 +123,7 @@ class PodRegistration:
     def _record_inherited(self, row: int, head: PodHead) -> None:
         """Record a stale nominatedNodeName left by a previous scheduler."""
         if head.status.nominated_node_name:
-            self._cluster.evictions.inherited[row] = int(self._cluster.pods.serial[row])
+            self._cluster.nominations.inherited[row] = int(self._cluster.pods.serial[row])
 
     def _meta_of(self, body: bytes) -> MetaHead:
         """The metadata of a body that many pods may share."""

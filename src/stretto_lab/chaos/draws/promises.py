@@ -51,7 +51,7 @@ class PromiseLaw:
         """Resources of a claim for which its node has more charges than promises."""
         cluster, ledger, pods = plane.cluster, plane.cluster.ledger, plane.cluster.pods
         row, found = pods.row(uid), list[InvariantBreach]()
-        if row is None or cluster.evictions.on_slot(slot) or cluster.evictions.nominated_on(slot):
+        if row is None or cluster.evictions.on_slot(slot) or cluster.nominations.on_slot(slot):
             return found  # victims that are leaving are still charged
         before = self._nominated.get(uid, {})
         for column in dict(cluster.classes[int(pods.class_id[row])].requests):

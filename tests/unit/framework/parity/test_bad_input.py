@@ -175,7 +175,7 @@ def test_a_nomination_ends_with_its_pod_and_holds_no_capacity() -> None:
     plane.patch(POD, "low-a", metadata={"finalizers": None})
     plane.submit_pod(pod("small", requests={"cpu": "4"}, priority=0))
     plane.settle(LONG)
-    assert (plane.node_of("small"), plane.plane.cluster.evictions.nominations) == ("a1", {})
+    assert (plane.node_of("small"), plane.plane.cluster.nominations.by_row) == ("a1", {})
 
 
 def test_a_victim_that_never_terminates_does_not_block_its_preemptor_for_good() -> None:
