@@ -189,7 +189,7 @@ class ReconcileLoop:
     def _offer(
         self, index: int, keys: Callable[[], Iterable[Hashable]], change: Change, now: float
     ) -> Sequence[Sweep]:
-        """Make affected keys due; return the sweeps. A malformed object must not stop others."""
+        """Make affected keys due; return the sweeps. A malformed object stops no others."""
         queue, sweeps = self._queues[index], list[Sweep]()
         try:
             for key in keys():

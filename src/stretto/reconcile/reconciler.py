@@ -34,8 +34,8 @@ class Later(msgspec.Struct, frozen=True):
 class Sweep(msgspec.Struct, frozen=True):
     """Many keys that one change makes due, such as those of all objects.
 
-    They are enumerated once for all changes that are read together: a controller that starts reads
-    every object and every cluster, and each cluster concerns every object.
+    The loop enumerates the keys once for all changes of one read. A starting controller reads every
+    object and every cluster, and each cluster makes all objects due.
     """
 
     #: Name of the group of keys within its controller.

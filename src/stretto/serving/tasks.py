@@ -1,4 +1,4 @@
-"""The end of tasks that run beside one another, such as a server and its work."""
+"""The end of concurrent tasks, such as a server and its work."""
 
 import asyncio
 

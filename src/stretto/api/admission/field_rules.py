@@ -46,11 +46,11 @@ _REMEDIES: Final[Mapping[str, str]] = {
         "remove spec.nodeName or spec.schedulingGates"
     ),
 }
-"""What to do about an error, by the words of the API server in its message."""
+"""Remedy of an error; the key is a part of the API server's message."""
 
 
 class RefusedFieldsError(InputError):
-    """Fields that the API server refuses; the message has its words."""
+    """The API server refuses fields; the message contains the text of the server."""
 
     def __init__(self, what: str, errors: Sequence[FieldError]) -> None:
         super().__init__(what, None, "valid fields")
@@ -69,7 +69,7 @@ class RefusedFieldsError(InputError):
 
 
 def _remedy(errors: Sequence[FieldError]) -> str:
-    """Return what to do about the first error that has a remedy; empty if none has."""
+    """Return the remedy of the first error that has one; empty if none has."""
     for error in errors:
         for words, remedy in _REMEDIES.items():
             if words in error.message:
@@ -80,7 +80,7 @@ def _remedy(errors: Sequence[FieldError]) -> str:
 
 
 def check_new(kind: Kind, body: bytes) -> None:
-    """Check a new object as the API server does, and what decisions need beyond its rules.
+    """Check a new object by the rules of the API server and by those of the scheduler.
 
     Raises:
         InputError: a type or a value is wrong.

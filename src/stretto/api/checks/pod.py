@@ -1,4 +1,4 @@
-"""Validation of pods beyond the rules of the API server, which are in ``checks.kinds.pods``."""
+"""The scheduler's rules of pods; those of the API server are in ``checks.kinds.pods``."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod(item: Pod, where: str) -> None:
-    """Check what decisions need of a pod beyond the rules of the API server.
+    """Check a pod by the scheduler's rules, in addition to those of the API server.
 
     Sums of amounts fit their units, priorities are in range, node selectors compile, and label keys
     do not contradict each other. ``where`` ends in ``: `` or is empty.
@@ -60,7 +60,7 @@ def pod(item: Pod, where: str) -> None:
 
 
 def _amounts(spec: PodSpec, path: str) -> None:
-    """Check amounts, also of stored objects, pod-level requests, and the sum of the containers."""
+    """Check amounts, also those of stored objects: pod-level, and the sum of the containers."""
     rules.resources(spec.overhead, f"{path}.overhead")
     for word, containers in (
         ("containers", spec.containers),
