@@ -82,10 +82,10 @@ class ReviewGuard:
 
     def _review(self, token: str, path: str) -> AccessDecision:
         try:
-            caller = self._store.caller(token)
+            caller = self._store.inquiries.caller(token)
             if caller is None:
                 return AccessDecision.UNKNOWN
-            may = self._store.may_get(caller, path)
+            may = self._store.inquiries.may_get(caller, path)
         except StrettoError:
             return AccessDecision.UNCLEAR
         return AccessDecision.ADMITTED if may else AccessDecision.FORBIDDEN

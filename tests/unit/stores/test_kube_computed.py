@@ -29,7 +29,7 @@ def test_measurements_are_read_without_versions(server: Server) -> None:
     path = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
     answer = {"kind": "PodMetricsList", "metadata": {}, "items": [item]}
     server.rules = [at("GET", path, lambda: web.json_response(answer))]
-    (found,) = server.store().computed(POD_METRICS, "shop", PodMetrics).result()
+    (found,) = server.store().inquiries.computed(POD_METRICS, "shop", PodMetrics).result()
     assert (found.metadata.name, found.containers[0].usage) == ("web", {"cpu": "150m"})
 
 
@@ -46,4 +46,4 @@ def test_a_server_without_measurements_is_an_error_of_its_kind(
 ) -> None:
     server.rules = [lambda _: answer()]  # type: ignore[operator]
     with pytest.raises(error):
-        server.store(IMPATIENT).computed(POD_METRICS, "shop", PodMetrics).result()
+        server.store(IMPATIENT).inquiries.computed(POD_METRICS, "shop", PodMetrics).result()

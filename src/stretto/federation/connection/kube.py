@@ -44,12 +44,12 @@ class KubeMember:
     def probe(self) -> Future[MemberProbe]:
         """Request its health and its served kinds."""
         made: Future[MemberProbe] = Future()
-        self._store.survey().add_done_callback(forwarding(made))
+        self._store.inquiries.survey().add_done_callback(forwarding(made))
         return made
 
     def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
         """Request the usage of the pods of a namespace from its metrics.k8s.io."""
-        return self._store.computed(POD_METRICS, namespace, PodMetrics)
+        return self._store.inquiries.computed(POD_METRICS, namespace, PodMetrics)
 
     def close(self) -> None:
         """Close the connection."""

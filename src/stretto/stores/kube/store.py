@@ -4,16 +4,15 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
-from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
+from stretto.stores.kube.inquiries import ServerInquiries
 from stretto.stores.kube.login.access import LoginSource
 from stretto.stores.kube.selections import check_selection
 from stretto.stores.kube.session import open_session
-from stretto.stores.kube.survey import ServerSurvey, ServerSurveys
 from stretto.stores.kube.transport.event_loop import LoopThread
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.kube.watch import KubeWatch, WatchTarget
@@ -34,8 +33,6 @@ from stretto.stores.store import (
     Write,
     bind_each,
 )
-
-_S = TypeVar("_S")
 
 
 class KubeStore:
@@ -87,7 +84,8 @@ class KubeStore:
         self._session = session
         self._line, self._sender = session.line, session.sender
         self._reads, self._writes = session.reads, session.writes
-        self._surveys = ServerSurveys(session.line)
+        #: Inquiries about the server and its users.
+        self.inquiries = ServerInquiries(self._loop, session)
 
     def fence(self, may_write: Callable[[], bool]) -> None:
         """Start no write while ``may_write`` returns False; it is called before each write.
@@ -124,58 +122,6 @@ class KubeStore:
     def absent(self) -> list[str]:
         """Watched resources that the server does not serve yet."""
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
-
-    def survey(self) -> Future[ServerSurvey]:
-        """Request the server's health and its kinds once; the result arrives later.
-
-        The future raises a ``StrettoError`` if the server does not answer.
-        """
-        return self._loop.start(self._surveys.survey())
-
-    def computed(self, kind: Kind, namespace: str, struct: type[_S]) -> Future[Sequence[_S]]:
-        """Request objects that the server computes for each request; they have no versions.
-
-        The future raises a ``StrettoError`` if the server does not answer, does not serve the kind
-        or does not allow to list it.
-
-        Args:
-            kind: the kind.
-            namespace: the namespace.
-            struct: the type of the objects.
-        """
-        return self._loop.start(self._reads.computed(kind, namespace, struct))
-
-    # ------------------------------------------------------------ callers
-
-    def caller(self, token: str) -> AuthenticatedUser | None:
-        """Return the user of a token, authenticated by the server; ``None`` if it is invalid.
-
-        Raises:
-            UnreachableError: the server does not answer.
-            NotAllowedError: the permission to create tokenreviews is missing.
-        """
-        return self._loop.run(AccessReviews(self._sender).caller(token))
-
-    def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Return whether a user may read a path, by the server's RBAC.
-
-        Raises:
-            UnreachableError: the server does not answer.
-            NotAllowedError: the permission to create subjectaccessreviews is missing.
-        """
-        return self._loop.run(AccessReviews(self._sender).may_get(caller, path))
-
-    def review(self, begin: Callable[[AccessReviews], Coroutine[Any, Any, _S]]) -> _S:
-        """Wait for the result of a review of this client's own user.
-
-        Args:
-            begin: sends the review.
-
-        Raises:
-            UnreachableError: the server does not answer.
-            NotAllowedError: the permission to create the review is missing.
-        """
-        return self._loop.run(begin(AccessReviews(self._sender)))
 
     # ------------------------------------------------------------ reads
 

@@ -39,7 +39,10 @@ class ClusterUser:
     def name(self) -> str:
         """The name of the user at the server."""
         try:
-            return self._store.review(lambda reviews: reviews.own_user()).username or _NAMELESS
+            return (
+                self._store.inquiries.review(lambda reviews: reviews.own_user()).username
+                or _NAMELESS
+            )
         except StrettoError:
             return _NAMELESS
 
@@ -68,7 +71,7 @@ class ClusterUser:
         """
         if stated in TABLE:
             return stated
-        served = self._store.survey().result().kinds or ()
+        served = self._store.inquiries.survey().result().kinds or ()
         wanted = stated.api_version, stated.kind
         for each in served:
             if (each.api_version, each.kind) == wanted:
@@ -79,7 +82,7 @@ class ClusterUser:
     def _reviewed(self, right: ObjectRight) -> str:
         """Return why the server does not grant a right; empty if the server grants it."""
         try:
-            verdict = self._store.review(lambda reviews: reviews.own_access(right))
+            verdict = self._store.inquiries.review(lambda reviews: reviews.own_access(right))
         except StrettoError as error:
             return str(error)
         if verdict.is_allowed:
