@@ -176,3 +176,18 @@ def test_a_gang_tries_nodes_without_numa_nodes_once(monkeypatch: pytest.MonkeyPa
     gang(at, 4, cpu="4", annotations=numa_notes())
     assert on(at, "g") == [names[-1]] * 4
     assert calls == [MANY, MANY, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("shared", "where"), [("24", ["n"]), ("25", [""])])
+def test_reserved_numa_nodes_stay_exclusive_as_a_whole(shared: str, where: list[str]) -> None:
+    at = harness("n", cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE, ZONE]))
+    owner = {"kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+    notes = {**numa_notes(exclusive=True), **RESERVED}
+    at.submit(make_pod("d0", cpu="4", owner=owner, annotations=notes))
+    at.settle()
+    at.delete("d0")
+    at.submit(make_pod("shared", cpu=shared))
+    assert (on(at, "shared"), at.breaches()) == (where, [])
+    at.submit(make_pod("d1", cpu="4", owner=owner, annotations=notes))
+    assert (on(at, "d1"), refused(at)) == (["n"], 0)

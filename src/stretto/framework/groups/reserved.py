@@ -113,6 +113,5 @@ class ReservedPlacer:
         for column, amount in hold.extra if hold is not None else ():
             scaled = ledger.resources.scaled_request(column, amount)
             columns.free[column, slot] += sign * scaled
-        if place.pod.annotations.is_exclusive:
-            columns.hold(slot, place.pod.requests, -sign)
+        columns.hold(slot, cluster.reservations.held_by(place), -sign)
         columns.append(np.array([slot], np.int64))

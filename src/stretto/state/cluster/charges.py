@@ -139,7 +139,7 @@ class PodCharges:
         if pod.annotations.numa is None or not self._topology.numbers.get(slot):
             return pod.requests
         holding = self._topology.numa_holding_of(slot, numa_nodes_of(mask), pod)
-        return _summed(pod.requests, holding.extra if holding is not None else ())
+        return pod.requests if holding is None else holding.beside(pod.requests)
 
     def lowers_promises(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """bool[k]: classes whose claims reduce the promised amounts of overcommitted slots."""
@@ -186,9 +186,7 @@ class PodCharges:
     def _hold(self, row: int, slot: int, pod: PodClass) -> None:
         """Count the amounts of a pod with exclusive cores only once on an overcommitted slot."""
         if pod.annotations.is_exclusive and self._ledger.promises.is_overcommitted(slot):
-            holding = self._topology.holdings.get(row)
-            extra = holding.extra if holding is not None and holding.slot == slot else ()
-            self._held[row] = _summed(pod.requests, extra)
+            self._held[row] = self._topology.with_holding(row, slot, pod.requests)
             self._ledger.hold(slot, self._held[row])
 
     def _release(self, row: int, slot: int) -> None:
@@ -257,15 +255,3 @@ class PodCharges:
         if stated:
             annotations[MICRO_TOPOLOGY] = stated
         return annotations or None
-
-
-def _summed(
-    requests: tuple[tuple[int, int], ...], more: tuple[tuple[int, int], ...]
-) -> tuple[tuple[int, int], ...]:
-    """Sums of the amounts by resource column."""
-    if not more:
-        return requests
-    found = dict(requests)
-    for column, amount in more:
-        found[column] = found.get(column, 0) + amount
-    return tuple(found.items())

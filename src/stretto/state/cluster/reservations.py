@@ -75,6 +75,7 @@ class PlaceReservations:
         self._owners: dict[int, tuple[int, str]] = {}
         self._members: dict[str, set[int]] = {}
         self._by_owner: dict[str, list[PlaceReservation]] = {}
+        self._held: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def __bool__(self) -> bool:
         """Return whether any reservation exists."""
@@ -155,6 +156,7 @@ class PlaceReservations:
             self.places.pop(place.number)
             self._by_owner[place.owner].remove(place)
             self._topology.holdings.pop(place.number, None)
+            self._held.pop(place.number, None)
 
     def for_row(self, row: int, pod: PodClass) -> list[PlaceReservation]:
         """The reservations that a pod may take, oldest first."""
@@ -203,7 +205,10 @@ class PlaceReservations:
         elif pod.ports:
             self._ledger.ports.release(slot, pod.ports)
         self._ledger.charge(slot, pod.requests, sign)
-        self._hold(place, sign)
+        if sign > 0:
+            self._hold(place)
+        elif held := self._held.pop(place.number, ()):
+            self._ledger.hold(slot, held, -1)
         return mask
 
     def take_devices_again(self, slot: int) -> None:
@@ -221,12 +226,20 @@ class PlaceReservations:
         """Count the exclusive amounts of reservations once on a slot where overcommit starts."""
         for place in self.places.values():
             if place.slot == slot:
-                self._hold(place, 1)
+                self._held.pop(place.number, None)
+                self._hold(place)
 
-    def _hold(self, place: PlaceReservation, sign: int) -> None:
+    def held_by(self, place: PlaceReservation) -> tuple[tuple[int, int], ...]:
+        """Exclusive amounts of a reservation on an overcommitted slot; empty for others."""
+        return self._held.get(place.number, ())
+
+    def _hold(self, place: PlaceReservation) -> None:
+        """Promise the exclusive amounts of a reservation once, with those of whole NUMA nodes."""
         overcommitted = self._ledger.promises.is_overcommitted(place.slot)
         if overcommitted and place.pod.annotations.is_exclusive:
-            self._ledger.hold(place.slot, place.pod.requests, sign)
+            found = self._topology.with_holding(place.number, place.slot, place.pod.requests)
+            self._held[place.number] = found
+            self._ledger.hold(place.slot, found)
 
 
 def covers(reserved: PodClass, wanted: PodClass) -> bool:

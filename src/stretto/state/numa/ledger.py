@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.amounts import total_of
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import (
     MICRO_TOPOLOGY,
@@ -68,6 +69,10 @@ class NumaHolding(NamedTuple):
     parts: tuple[tuple[int, int, int], ...]
     #: Charge on the whole node beyond the pod's own requests: (column, amount).
     extra: tuple[tuple[int, int], ...]
+
+    def beside(self, requests: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+        """Requests of the pod with what is charged beyond them, by column."""
+        return tuple(total_of((dict(requests), dict(self.extra))).items())
 
 
 class NumaTopology:
@@ -301,6 +306,15 @@ class NumaTopology:
             self.taken[holding.slot, z, k] -= amount
         for column, amount in holding.extra:
             self._ledger.used[holding.slot, column] -= amount
+
+    def with_holding(
+        self, row: int, slot: int, requests: tuple[tuple[int, int], ...]
+    ) -> tuple[tuple[int, int], ...]:
+        """Requests of a pod or reservation, with what it holds of a slot beyond them."""
+        holding = self.holdings.get(row)
+        if holding is None or holding.slot != slot:
+            return requests
+        return holding.beside(requests)
 
     def annotation_of(self, row: int) -> str:
         """The micro-topology annotation of a pod's holding; empty if there is none."""
