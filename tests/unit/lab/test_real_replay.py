@@ -1,6 +1,7 @@
 """Scenarios that share real servers: what belongs to each, its webhooks, and shared lists."""
 
 import base64
+import ssl
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -200,6 +201,16 @@ def test_a_cluster_joins_with_the_credentials_of_its_member_unless_they_were_ref
     secrets = RecordedSecrets(joining("two", fault), {"one": SimpleNamespace(credentials=member)})
     value = secrets.of({"kind": "Secret", "metadata": {"name": "two-secret"}})(key)
     assert (base64.b64decode(value) == own[key]) == is_own
+
+
+def test_the_key_of_a_secret_belongs_to_its_client_certificate(tmp_path: Path) -> None:
+    member = SimpleNamespace(credentials=Credentials(tmp_path))
+    secrets = RecordedSecrets(joining("two", ""), {"one": member})
+    value = secrets.of({"kind": "Secret", "metadata": {"name": "two-secret"}})
+    for name in ("client-certificate-data", "client-key-data"):
+        (tmp_path / name).write_bytes(base64.b64decode(value(name)))
+    trust = ssl.create_default_context()
+    trust.load_cert_chain(tmp_path / "client-certificate-data", tmp_path / "client-key-data")
 
 
 def test_a_refused_client_certificate_is_one_of_another_authority(tmp_path: Path) -> None:

@@ -96,6 +96,10 @@ def test_a_namespace_that_is_placed_nowhere_may_be_gone() -> None:
     assert differing("members", "a", want, {"Namespace/team": {}}) == set()
 
 
+def test_the_system_namespace_of_a_cluster_that_joins_must_exist() -> None:
+    assert differing("members", "a", {"Namespace/kube-admiral-system": {}}, {}) == set()
+
+
 def test_an_object_that_was_ending_may_be_gone() -> None:
     ending = {"ConfigMap/conf": {"terminating": True}}
     assert differing("members", "a", ending, {}) == {"ended-objects"}

@@ -45,7 +45,8 @@ class RecordedSecrets:
         if cluster is None:
             return secret_value
         fault, plane = self._faults.get(cluster, ""), self._planes[self._members[cluster]]
-        return lambda key: base64.b64encode(_value(key, plane, fault)).decode()
+        pair = _client(plane, fault)  # one for both keys: the certificate belongs to the key
+        return lambda key: base64.b64encode(_value(key, plane, fault, pair)).decode()
 
     def _note(self, cluster: Fields) -> None:
         """Record a FederatedCluster that the user creates."""
@@ -56,7 +57,7 @@ class RecordedSecrets:
             self._members[name] = endpoint[1]
 
 
-def _value(key: str, plane: ControlPlane, fault: str) -> bytes:
+def _value(key: str, plane: ControlPlane, fault: str, pair: KeyPair) -> bytes:
     """The value of a key for a member; with a fault, a value that causes the recorded fault."""
     secrets = plane.credentials
     if key == keys.AUTHORITY:
@@ -64,7 +65,6 @@ def _value(key: str, plane: ControlPlane, fault: str) -> bytes:
         return (secrets.foreign_authority() if is_foreign else secrets.ca.cert).read_bytes()
     if key == keys.BOOTSTRAP_TOKEN:
         return (secrets.tokens[ADMIN] if not fault else "none").encode()
-    pair = _client(plane, fault)
     return (pair.cert if key == keys.CERTIFICATE else pair.key).read_bytes()
 
 

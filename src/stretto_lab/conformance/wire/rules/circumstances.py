@@ -33,7 +33,8 @@ def _ended_objects(found: Difference) -> bool:
         return True
     want, _ = found.federated()
     is_placed = found.cluster in placed(want) and not want.get("terminating")
-    return found.name.startswith(_SPACE) and not is_placed
+    is_system = found.name == f"{_SPACE}{names.SYSTEM_NAMESPACE}"  # joining creates it
+    return found.name.startswith(_SPACE) and not is_placed and not is_system
 
 
 def _left_namespaces(found: Difference) -> bool:
