@@ -95,6 +95,18 @@ def test_whole_numa_nodes_are_exclusive_with_more_than_the_request(
     assert (on(at, "d"), refused(at)) == (where, 0)
 
 
+def test_a_pod_waits_for_numa_nodes_that_are_not_promised_with_that_reason() -> None:
+    at = harness("n", cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE, ZONE]))
+    at.submit(make_pod("shared", cpu="25", node="n"))
+    at.submit(make_pod("d", cpu="4", annotations=numa_notes(exclusive=True)))
+    at.settle()
+    pods = at.plane.cluster.pods
+    class_id = int(pods.class_id[pods.name.index("d")])
+    said = at.plane.verdicts.of(class_id, 0.0, at_any_cost=True)
+    assert "1 node topology not satisfy exclusive" in (said.message if said else "")
+
+
 def test_a_pod_with_whole_numa_nodes_goes_to_a_node_whose_promise_holds_them() -> None:
     at = harness("n", "m", cpu="16")
     at.create(CUSTOM_NODE_RESOURCE, *(make_report(name, [ZONE, ZONE]) for name in ("n", "m")))

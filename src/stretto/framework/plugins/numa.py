@@ -52,7 +52,7 @@ class NonNativeTopologyRule(FilterRule):
         topology = view.nodes.topology
         if pod.annotations.numa is None or topology is None:
             return np.full(len(slots), pod.annotations.numa is None, np.bool_)
-        return np.array([topology.choose(int(s), pod) != 0 for s in slots.tolist()], np.bool_)
+        return np.array([topology.admits(int(s), pod) for s in slots.tolist()], np.bool_)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """Reasons: no NUMA topology, NUMA nodes that are too small, or too full now."""

@@ -234,6 +234,16 @@ class NumaTopology:
             return 0
         return choose(self.machine(slot, pod), request.binding)
 
+    def admits(self, slot: int, pod: PodClass) -> bool:
+        """Whether a slot has NUMA nodes for a pod and, with overcommit, still promises them."""
+        numa_nodes = self.choose(slot, pod)
+        if not numa_nodes or not pod.annotations.is_exclusive:
+            return bool(numa_nodes)
+        holding = self.numa_holding_of(slot, numa_nodes, pod)
+        needs = pod.requests if holding is None else holding.beside(pod.requests)
+        whole, used = self._ledger.alloc_with(slot, dict(needs)), self._ledger.used[slot]
+        return all(used[column] + amount <= whole[column] for column, amount in needs)
+
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
         """Whether a claim's NUMA nodes still have the pod's requests free."""
         numa_nodes = numa_nodes_of(mask)
