@@ -52,6 +52,9 @@ class ExitCode(IntEnum):
 #: A value quoted in a message is truncated to this length, so that a binary file does not fill the
 #: screen.
 QUOTED_CHARS = 60
+#: A name in a message is truncated to this length; the longest names of Kubernetes with their
+#: namespace and kind are shorter.
+NAME_CHARS = 400
 
 
 class StrettoError(Exception):
@@ -150,7 +153,7 @@ class _ReasonError(StrettoError):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.what} {self._verb}".rstrip()
+        text = f"{printable(self.what)} {self._verb}".rstrip()
         return with_hint(f"{text}: {self.reason}" if self.reason else text, self.hint)
 
 
@@ -260,6 +263,16 @@ def quoted(value: object) -> str:
     """
     text = repr(value)
     return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS]}…"
+
+
+def printable(name: str) -> str:
+    r"""Return a name from the outside for a message: without control characters, and not too long.
+
+    >>> printable("pod web-1"), printable("pod web\n")
+    ('pod web-1', 'pod web\\n')
+    """
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in name[:NAME_CHARS])
+    return text if len(name) <= NAME_CHARS else f"{text}…"
 
 
 def with_hint(text: str, hint: str) -> str:

@@ -69,7 +69,8 @@ class ExistingPath(click.Path):
             from stretto.inputs.neutral.files import similar_path
 
             near = similar_path(path)
-            self.fail(with_hint(f"{path} does not exist", suggestion([near] if near else [])))
+            what = "is a link to a missing file" if path.is_symlink() else "does not exist"
+            self.fail(with_hint(f"{path} {what}", suggestion([near] if near else [])))
         return super().convert(value, param, ctx)
 
 

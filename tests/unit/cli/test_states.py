@@ -155,7 +155,7 @@ def test_old_spellings_still_work_and_are_not_shown(words: list[str], states: St
         ("examples", "a folder"),
         ("job.yaml", "such files are for: stretto plan job.yaml"),
         ("profile.yaml", "--profile profile.yaml"),
-        ("pods.csv", "stretto simulate --format NAME --pods pods.csv"),
+        ("pods.csv", "stretto convert --columns MAP.yaml pods.csv"),
         ("missing.jsonl", "no file of that name"),
         ("photo.db", "another kind of file"),
     ],

@@ -1,12 +1,15 @@
 """Files that cannot be read are settled before anything parses them."""
 
 import gzip
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.files import read_text
+from stretto.inputs.neutral.files import read_text, similar_path
+from stretto.inputs.neutral.streams import read_start, text_lines
 
 
 def refusal(path: Path, limit: int = 1000) -> str:
@@ -71,3 +74,23 @@ def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path) -> None:
 def test_half_a_gzip_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(gzip.compress(bytes(range(1, 256)))[:40])
     assert "expected a whole gzip file" in refusal(tmp_path / "f")
+
+
+@pytest.mark.parametrize("read", [read_text, read_start, lambda path: list(text_lines(path))])
+def test_a_pipe_is_refused_instead_of_waited_for(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="got 'a pipe', expected a file; write its content"):
+        read(tmp_path / "pipe")
+
+
+def test_a_device_is_refused_instead_of_read_without_end() -> None:
+    with pytest.raises(InputError, match="/dev/zero: got 'a device', expected a file"):
+        read_start(Path("/dev/zero"))
+
+
+def test_a_link_to_a_missing_file_is_not_similar_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").symlink_to(tmp_path / "gone.yaml")
+    (tmp_path / "jobs.yaml").touch()
+    assert similar_path(tmp_path / "job.yaml") == str(tmp_path / "jobs.yaml")

@@ -57,6 +57,25 @@ def test_an_unknown_table_is_answered_with_formats_nearest_and_difference(tmp_pa
     assert "nearest: philly (job list), but it lacks the column num_gpus and has gpus" in message
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "got 'an empty file', expected a trace"),
+        (b" \n\n", "got 'an empty file'"),
+        (bytes(range(256)), "got 'a binary file'"),
+        ("id,cpu\n1,2\n".encode("utf-16"), "got 'text in UTF-16'"),
+    ],
+)
+def test_a_file_without_a_table_is_named_for_what_it_is(
+    tmp_path: Path, content: bytes, found: str
+) -> None:
+    (tmp_path / "x.csv").write_bytes(content)
+    with pytest.raises(InputError) as refused:
+        recognised(tmp_path / "x.csv")
+    assert found in str(refused.value)
+    assert "map its columns" not in str(refused.value)
+
+
 def test_a_table_that_resembles_nothing_points_to_the_guide(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"docs/traces\.md shows the files"):
         recognised(written(tmp_path, "x.csv", "red,green,blue\n1,2,3\n"))

@@ -64,7 +64,7 @@ class ConvertOptions:
         stretto compare azure.jsonl.gz --policy packing --out plots
     """,
 )
-@click.argument("source", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.argument("source", type=options.ExistingPath(exists=True, allow_dash=True, path_type=Path))
 @click.argument("out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--format", metavar="NAME", help="Format of the source [recognised].")
 @click.option("--nodes", type=options.INPUT_FILE, help="The node list of the download.")

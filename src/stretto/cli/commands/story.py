@@ -62,10 +62,10 @@ class StoryOptions(StateOptions, MasterAccess):
 def story(common: CommandContext, opts: StoryOptions) -> None:
     """Show every step of a pod's life, with its cause.
 
-    POD is a name or namespace/name. A run or a scenario is complete: failed attempts with the
-    verdicts of the nodes, the events that triggered retries, conflicts, binds and the end. A store,
-    a recording or a cluster only has the events that were written there. --task lists the states
-    of a task that a master runs for a framework.
+    POD is NAME, NAMESPACE/NAME or pod/NAME. A run or a scenario is complete: failed attempts with
+    the verdicts of the nodes, the events that triggered retries, conflicts, binds and the end. A
+    store, a recording or a cluster only has the events that were written there. --task lists the
+    states of a task that a master runs for a framework.
     """
     import msgspec
 
@@ -90,14 +90,15 @@ def _story(common: CommandContext, opts: StoryOptions) -> "Story":
     from stretto.sim.states.source import StateKind, referenced
 
     opts.check()
+    given = opts.pod.removeprefix("pod/")
     if opts.reads_cluster:
         from stretto.sim.states.clusters import story_of_events
 
         with opened(opts) as cluster:
-            namespace, _, name = opts.pod.rpartition("/")
+            namespace, _, name = given.rpartition("/")
             namespace = namespace or opts.namespace or cluster.namespace
             return story_of_events(cluster.store, namespace, name, cluster.title)
-    pod = full_name(opts.pod, opts.namespace)
+    pod = full_name(given, opts.namespace)
     if referenced(opts.named).kind not in (StateKind.RUN, StateKind.SCENARIO):
         state = read_state(common, opts).state
         return story_of_objects(state.records, pod, f"events in the {state.title}")

@@ -7,6 +7,7 @@ This module rejects all of these, so the readers see plain text of bounded size.
 import codecs
 import gzip
 import io
+import stat
 import sys
 import zlib
 from itertools import islice
@@ -25,6 +26,13 @@ SIMILAR: Final = 0.7
 UTF_16: Final = "utf-16"
 """Encoding of files that some tools on Windows write, with a byte-order mark."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_SPECIAL: Final = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""Files without an end or without a beginning that can be read twice, by their type."""
 
 
 def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
@@ -42,6 +50,19 @@ def read_stdin(limit: int = MAX_TEXT_BYTES) -> str:
     where = "standard input"
     data = sys.stdin.buffer.read(limit + 1)
     return decode_text(_unpacked(_bounded(data, where, limit), where, limit), where)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a pipe, a socket or a device: its content is gone after one reading, or never ends.
+
+    Raises:
+        InputError: it is one of them.
+        OSError: there is no such file.
+    """
+    found = _SPECIAL.get(stat.S_IFMT(path.stat().st_mode))
+    if found:
+        hint = "write its content to a file first, or give - where standard input is read"
+        raise InputError(str(path), found, "a file", hint)
 
 
 def encoding_of(data: bytes) -> str:
@@ -69,6 +90,7 @@ def decode_text(data: bytes, where: str) -> str:
 def _read(path: Path, limit: int) -> bytes:
     """The bytes of a file; unreadable and too long files are refused."""
     try:
+        check_regular(path)
         with path.open("rb") as file:
             return _bounded(file.read(limit + 1), str(path), limit)
     except (OSError, ValueError) as error:
@@ -86,7 +108,7 @@ def unreadable_file(path: Path, error: Exception) -> InputError:
 def similar_path(path: Path) -> str:
     """The entry with the most similar name in the folder of a missing file; empty for none."""
     try:
-        found = list(islice(path.parent.iterdir(), COMPARED))
+        found = [each for each in islice(path.parent.iterdir(), COMPARED) if each.exists()]
     except OSError:
         return ""
     near = nearest(path.stem, {each.stem for each in found}, 1, cutoff=SIMILAR)

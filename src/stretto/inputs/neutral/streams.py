@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.files import unreadable_file
+from stretto.inputs.neutral.files import check_regular, unreadable_file
 
 MAX_LINE: Final = 4 << 20
 """Maximum length of a line in bytes; a longer line is not a row of a table."""
@@ -32,6 +32,7 @@ def read_start(path: Path, size: int = START) -> bytes:
         InputError: the file cannot be read.
     """
     try:
+        check_regular(path)
         with path.open("rb") as file:
             start = file.read(size)
         if start.startswith(_GZIP_MAGIC):
@@ -65,6 +66,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
     """The unpacked content of a file."""
+    check_regular(path)
     raw = stack.enter_context(path.open("rb"))
     packed = raw.read(2) == _GZIP_MAGIC
     raw.seek(0)

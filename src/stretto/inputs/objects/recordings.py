@@ -5,6 +5,7 @@ changes with their seconds, and one line for the end. A truncated recording (its
 is valid up to its last complete line.
 """
 
+import codecs
 import gzip
 import os
 import zlib
@@ -18,6 +19,7 @@ import msgspec
 from stretto.api.kinds.table import kind_of, kind_with_word, word_of
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import QUOTED_CHARS, InputError
+from stretto.inputs.neutral.files import check_regular
 from stretto.inputs.objects.redaction import redacted
 
 FORMAT: Final = "stretto.recording/v1"
@@ -233,7 +235,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 number += 1
                 if len(text) > MAX_LINE:
                     raise InputError(f"{path}, line {number}", None, f"at most {MAX_LINE} bytes")
-                yield number, text, text.endswith(b"\n")
+                plain = text.removeprefix(codecs.BOM_UTF8) if number == 1 else text
+                yield number, plain, text.endswith(b"\n")
     except EOFError:  # compressed and truncated
         return
     except (OSError, zlib.error) as error:
@@ -241,6 +244,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    check_regular(path)
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.base.errors import InputError
+from stretto.inputs.neutral.files import UTF_16, encoding_of
 from stretto.inputs.neutral.layouts import (
     NODE_LIST,
     FileLayout,
@@ -82,8 +83,12 @@ def recognised(path: Path, besides: str = "") -> Recognition:
     name = found.format or _accepted_by(path)
     if not name:
         expected = f"{besides}a trace in one of the formats {', '.join(TRACES.names())}"
+        what, hint = _no_table(path) if path.is_file() else ("", "")
+        if what:
+            raise InputError(str(path), what, expected, hint)
+        what = "a folder without a known table" if path.is_dir() else "an unknown table"
         hint = f"{found.sentence()}; or map its columns (docs/traces.md, csv)"
-        raise InputError(str(path), _what(path), expected, hint)
+        raise InputError(str(path), what, expected, hint)
     return found if found.format else Recognition(name, name, "", "")
 
 
@@ -119,8 +124,14 @@ def _rank(match: LayoutMatch, what: str) -> tuple[bool, bool, float]:
     return not match.differs, what != NODE_LIST, match.score
 
 
-def _what(path: Path) -> str:
-    return "a folder without a known table" if path.is_dir() else "an unknown table"
+def _no_table(path: Path) -> tuple[str, str]:
+    """What a file without text in UTF-8 holds, and what to do; empty for a table."""
+    start = read_start(path)
+    if not start.strip():
+        return "an empty file", "check the path or fetch it again"
+    if encoding_of(start) == UTF_16:
+        return "text in UTF-16", "convert the file to UTF-8"
+    return ("a binary file", "unpack or convert it first") if b"\0" in start else ("", "")
 
 
 def _accepted_by(path: Path) -> str:

@@ -5,8 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.edit.yaml_text import load_documents
 from stretto.base.errors import InputError
 from stretto.federation.planner.supply.generations import PerformanceMatrix
+from stretto.inputs.neutral.files import encoding_of, read_text
+from stretto.inputs.neutral.streams import read_start
 
 KEY: Final = "federation"
 """The key that marks a scenario file as a fleet."""
@@ -66,27 +69,32 @@ class FleetScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def is_fleet(path: Path) -> bool:
-    """True if a file describes a fleet."""
+    """True if a file describes a fleet; only its start is read.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     if not path.is_file() or path.suffix not in (".yaml", ".yml", ".json"):
         return False
-    return any(line.startswith(f"{KEY}:") for line in path.read_text("utf-8").splitlines())
+    start = read_start(path)
+    text = start.decode(encoding_of(start), "replace")
+    return any(line.startswith(f"{KEY}:") for line in text.splitlines())
 
 
 def read_fleet(path: Path) -> FleetScenario:
     """Read a fleet file.
 
     Raises:
-        InputError: the file is not YAML, or a field is malformed; the message contains its path.
+        InputError: the file cannot be read, is not YAML, or a field is malformed; the message
+            contains its path.
     """
-    import yaml
-
+    documents = [value for _, value in load_documents(read_text(path), str(path))]
+    expected = "a fleet: federation with clusters and objects"
+    if len(documents) != 1:
+        raise InputError(str(path), f"{len(documents)} documents", expected, "keep one of them")
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-        made = msgspec.convert(found, FleetScenario)
-    except yaml.YAMLError as error:
-        raise InputError(str(path), None, "YAML", str(error).replace("\n", " ")) from error
+        made = msgspec.convert(documents[0], FleetScenario)
     except (msgspec.ValidationError, ValueError) as error:
-        expected = "a fleet: federation with clusters and objects"
         raise InputError(str(path), None, expected, str(error)) from error
     _check(path, made.federation)
     if not made.name:

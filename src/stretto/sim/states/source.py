@@ -13,6 +13,7 @@ from stretto.api.kinds.table import all_kinds
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
+from stretto.inputs.neutral.files import check_regular
 from stretto.inputs.neutral.shapes import (
     LIKE_EXAMPLE,
     check_nodes_like,
@@ -89,6 +90,8 @@ def referenced(spelled: str = "") -> StateReference:
         return StateReference(StateKind.STORE, Path(spelled.removeprefix(SQLITE)))
     path = Path(spelled)
     if not (spelled and path.is_file()):
+        if spelled and path.exists():
+            check_regular(path)
         if is_nodes_like(spelled):
             check_nodes_like(spelled, OPTION)
             return StateReference(StateKind.NODES, path)
