@@ -5,7 +5,7 @@
 
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
 many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
-watchers, pods are created at a rate instead, and each watcher receives an event for each of them.
+watchers, objects are created at a rate instead, and each watcher receives an event for each one.
 Prints one JSON object. The processor time of the server for each request is comparable between busy
 machines.
 """
@@ -98,6 +98,12 @@ def pod(number: int) -> bytes:
     return json.dumps(fields).encode()
 
 
+def config_map(number: int) -> bytes:
+    """A ConfigMap of one small value as JSON."""
+    fields = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"p{number}"}}
+    return json.dumps({**fields, "data": {"key": "value"}}).encode()
+
+
 def binding(number: int) -> bytes:
     """A binding as JSON."""
     target = {"kind": "Node", "name": f"n{number % 100}"}
@@ -150,11 +156,28 @@ async def listed(target: Target) -> dict[str, float]:
     return {"list_s": round(whole, 3), "slowest_page_s": round(longest, 3)}
 
 
-class Watcher(asyncio.Protocol):
-    """Counts the events of one watch of all pods, and notes when each arrives if it is sampled."""
+class WatchedKind(NamedTuple):
+    """Objects that are created while others watch."""
 
-    def __init__(self, target: Target, is_sampled: bool) -> None:
+    #: Path of the collection.
+    path: str
+    #: The object of a number as JSON.
+    make: Callable[[int], bytes]
+
+
+KINDS = {
+    "pods": WatchedKind(PODS, pod),
+    "configmaps": WatchedKind("/api/v1/namespaces/default/configmaps", config_map),
+}
+"""Kinds whose watches are measured, by their plural."""
+
+
+class Watcher(asyncio.Protocol):
+    """Counts the events of one watch, and notes when each arrives if it is sampled."""
+
+    def __init__(self, target: Target, path: str, is_sampled: bool) -> None:
         self._target = target
+        self._path = path
         self._rest = b""
         #: When the event of a pod arrived, by its name; empty unless the watcher is sampled.
         self.arrivals: dict[str, float] = {}
@@ -166,7 +189,7 @@ class Watcher(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Request the watch."""
-        head = f"GET {PODS}?watch=1 HTTP/1.1\r\n{HEADERS}"
+        head = f"GET {self._path}?watch=1 HTTP/1.1\r\n{HEADERS}"
         opened = cast(asyncio.WriteTransport, transport)
         opened.write(f"{head}authorization: Bearer {self._target.token}\r\n\r\n".encode())
 
@@ -192,10 +215,11 @@ def _same(watcher: Watcher) -> Watcher:
     return watcher
 
 
-async def watched(target: Target, watchers: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Create pods at a rate while many watchers receive them; returns rates and delays."""
-    loop = asyncio.get_running_loop()
-    found = [Watcher(target, is_sampled=at == 0) for at in range(watchers)]
+async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]:
+    """Create objects at a rate while many watchers receive them; returns rates and delays."""
+    watchers, rate, seconds = options.watchers, options.rate, options.seconds
+    loop, kind = asyncio.get_running_loop(), KINDS[options.kind]
+    found = [Watcher(target, kind.path, is_sampled=at == 0) for at in range(watchers)]
     for each in found:
         await loop.create_connection(
             partial(_same, each), "127.0.0.1", target.port, ssl=target.trust
@@ -213,7 +237,7 @@ async def watched(target: Target, watchers: int, rate: float, seconds: float) ->
         for number in range(first, count, CREATORS):
             await asyncio.sleep(max(0.0, start + number / rate - time.perf_counter()))
             sent[f"p{number}"] = time.perf_counter()
-            await connection.send("POST", PODS, pod(number))
+            await connection.send("POST", kind.path, kind.make(number))
 
     await asyncio.gather(*(create(each, at) for at, each in enumerate(connections)))
     created = time.perf_counter() - start
@@ -225,6 +249,7 @@ async def watched(target: Target, watchers: int, rate: float, seconds: float) ->
     delays = sorted(arrivals[name] - at for name, at in sent.items() if name in arrivals)
     return {
         "watchers": watchers,
+        "kind": options.kind,
         "created_per_second": round(count / created),
         "delivered_per_second": round(sum(each.events for each in found) / took),
         "missing": sum(count - each.events for each in found),
@@ -263,7 +288,8 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--folder", type=Path, help="where the store is [a temporary folder]")
     parser.add_argument("--watchers", type=int, default=0, help="measure watches instead")
-    parser.add_argument("--rate", type=float, default=1000.0, help="pods per second, for watchers")
+    parser.add_argument("--kind", choices=KINDS, default="pods", help="objects, for watchers")
+    parser.add_argument("--rate", type=float, default=1000.0, help="per second, for watchers")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long, for watchers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
@@ -279,7 +305,7 @@ def main() -> None:
 async def _measured(target: Target, options: argparse.Namespace) -> dict[str, Any]:
     """The figures of one run."""
     if options.watchers:
-        return await watched(target, options.watchers, options.rate, options.seconds)
+        return await watched(target, options)
     numbers = range(options.pods)
     makers: dict[str, Callable[[int], tuple[str, bytes]]] = {
         "creates": lambda number: (PODS, pod(number)),
