@@ -4,8 +4,8 @@ Shared options go before or after the command; if both are given, the later one 
 makes a command with an example; its own options arrive as one frozen struct.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
 from math import isfinite
 from pathlib import Path
 from textwrap import dedent
@@ -268,3 +268,35 @@ def common_of(given: SharedOptions) -> CommandContext:
     console = Console(quiet=given.quiet, verbose=given.verbose, json=given.json, holds=writes_files)
     seed = DEFAULT_SEED if given.seed is None else given.seed
     return CommandContext(console, seed, given.seed is not None, given.out)
+
+
+def given(names: Collection[str]) -> list[str]:
+    """Parameters among some that the command line has, as it writes them."""
+    context = click.get_current_context()
+    return [
+        each.human_readable_name if isinstance(each, click.Argument) else max(each.opts, key=len)
+        for each in context.command.params
+        if each.name in names
+        and context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
+    ]
+
+
+def refuse_given(names: Collection[str], why: str) -> None:
+    """Refuse parameters that have no effect beside others.
+
+    Args:
+        names: the parameters.
+        why: the end of the message behind their names, such as ``only with --tasks``.
+
+    Raises:
+        UsageError: the command line has one.
+    """
+    found = given(names)
+    if found:
+        text = f"{' and '.join(found)}: {why}."
+        raise click.UsageError(text, click.get_current_context())
+
+
+def fields_of(*kinds: type) -> frozenset[str]:
+    """Names of the options of dataclasses of options."""
+    return frozenset(each.name for kind in kinds for each in fields(kind))

@@ -152,9 +152,9 @@ def test_release_lets_the_pods_of_tasks_go_after_the_last_master(
     assert tasks(cluster)[name]["metadata"]["finalizers"] == ["stretto.dev/task"]
 
     released = masters.release()
-    assert (released.returncode, released.stdout) == (0, "1 pods released in namespace mesos\n")
+    assert (released.returncode, released.stdout) == (0, "pods released in namespace mesos: 1\n")
     until(lambda: not tasks(cluster), masters.said, WITHIN)
-    assert masters.release().stdout == "0 pods released in namespace mesos\n"
+    assert masters.release().stdout == "pods released in namespace mesos: 0\n"
 
 
 def tasks(cluster: ControlPlane) -> dict[str, Any]:

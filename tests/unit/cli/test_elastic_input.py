@@ -78,7 +78,7 @@ def test_a_mistyped_shape_is_answered_with_the_form_of_shapes() -> None:
     [
         (("--node", "Bad_Name"), "--node: got 'Bad_Name'"),
         (("--node", ""), "--node: got nothing, expected a DNS-1123 name"),
-        (("--tasks",), "--tasks: got '--once', expected no --once, which prints what is measured"),
+        (("--tasks",), "--once: not with --tasks"),
         (("--kubeconfig", "nope"), "nope does not exist"),
     ],
 )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import click
 
 from stretto.api.wire.names import dns_subdomain
-from stretto.base.errors import InputError
 from stretto.cli import options
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.agents.measurement import MeasureOptions, measure, measure_options
@@ -47,9 +46,10 @@ def agent(common: CommandContext, opts: AgentOptions) -> None:
     executors continue while the agent is stopped; an agent that starts again in the same directory
     reports what happened. SIGTERM or Ctrl-C stops it.
     """
-    if opts.tasks and opts.once:
-        expected = "no --once, which prints what is measured"
-        raise InputError("--tasks", "--once", expected, "remove one of the two")
+    if opts.tasks:
+        options.refuse_given(options.fields_of(MeasureOptions), "not with --tasks")
+    else:
+        options.refuse_given(options.fields_of(TaskOptions), "only with --tasks")
     if opts.node is not None:
         dns_subdomain(opts.node, "--node")
     if opts.tasks:

@@ -151,6 +151,10 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     from stretto.offers.master.server.assembly import MasterHome
     from stretto.offers.master.server.serve import serve
 
+    if opts.kubeconfig is None and not opts.cluster and not opts.release:
+        options.refuse_given(
+            options.fields_of(ClusterOptions), "only with --kubeconfig or --cluster"
+        )
     if opts.release:
         release_tasks(common, opts)
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from stretto.base.errors import InputError, NotAllowedError
 from stretto.cli import options
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.masters.address import MasterAccess, address, authorization, trust
@@ -159,6 +160,11 @@ def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
     from stretto.agent.tasks.settings import TaskAgentSettings
 
     url = address(opts)
+    try:
+        opts.work_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        expected = f"a directory: {error.strerror}"
+        raise InputError("--work-dir", str(opts.work_dir), expected) from error
     listed = resources(opts.resources) if opts.resources is not None else _machine(opts.work_dir)
     return TaskAgentSettings(
         master_host=url.hostname or "",
@@ -189,7 +195,6 @@ def _cgroups(common: CommandContext, opts: TaskOptions) -> "Cgroups | None":
         NotAllowedError: this machine does not permit the limits.
     """
     from stretto.agent.tasks.containers.cgroups import Cgroups, LimitMode
-    from stretto.base.errors import InputError, NotAllowedError
 
     limits, most = opts.limits, opts.max_processes
     if limits == "none":

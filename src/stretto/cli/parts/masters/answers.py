@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
 from stretto.base.errors import NotFoundError, quoted, suggestion
 from stretto.base.nearest import nearest
-from stretto.cli.options import Command, CommandContext
+from stretto.cli.options import Command, CommandContext, refuse_given
 from stretto.cli.parts.masters.address import MasterAccess, document
 
 SCHEMA: Final = "stretto.offers/v1"
@@ -28,19 +27,13 @@ def check_options(option: str, *, is_given: bool) -> None:
     Raises:
         UsageError: there are others.
     """
-    context = click.get_current_context()
-    shared = context.command.shared_names if isinstance(context.command, Command) else set()
-    wrong = [
-        each.human_readable_name if isinstance(each, click.Argument) else max(each.opts, key=len)
-        for each in context.command.params
-        if context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
-        and each.name not in shared
-        and (each.name in _OF_MASTER) is not is_given
-    ]
-    if wrong:
-        names = " and ".join(wrong)
-        text = f"{option} concerns a master: expected no {names}."
-        raise click.UsageError(text if is_given else f"{names} needs {option}.", context)
+    command = click.get_current_context().command
+    shared = command.shared_names if isinstance(command, Command) else set()
+    others = {str(each.name) for each in command.params} - shared - _OF_MASTER
+    if is_given:
+        refuse_given(others, f"not with {option}, which concerns a master")
+    else:
+        refuse_given(_OF_MASTER, f"only with {option}")
 
 
 def check_agent(framework: str | None, agent: str | None) -> None:

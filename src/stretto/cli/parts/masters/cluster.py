@@ -208,7 +208,7 @@ def release_tasks(common: CommandContext, opts: ClusterOptions) -> None:
         count = release_all(store, opts.namespace)
     finally:
         store.close()
-    common.console.data(f"{count} pods released in namespace {opts.namespace}")
+    common.console.data(f"pods released in namespace {opts.namespace}: {count}")
 
 
 def advertised(text: str, ip: str, port: int) -> str:
