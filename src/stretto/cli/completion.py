@@ -1,7 +1,7 @@
-"""Values that a shell completes: names of runs, pods, nodes, queues, policies and examples.
+"""Completion values for shells: names of runs, pods, nodes, queues, policies and examples.
 
 Names of objects come from the state of the command line if it is a run record, otherwise from the
-latest record. Completion never fails: without a record there are no names.
+latest record. Completion never fails: without a record the result is empty.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,19 +17,19 @@ LIMIT: Final = 500
 
 
 def proposed(what: str, given: Mapping[str, Any], prefix: str) -> list[CompletionItem]:
-    """The values of one sort that begin with a text.
+    """Return the values of one kind that begin with a prefix.
 
     Args:
-        what: the sort, a key of the table below.
-        given: the parameters parsed so far.
-        prefix: the text so far.
+        what: the kind, a key of the table below.
+        given: the parameters that are parsed so far.
+        prefix: the typed text.
     """
     items = matching(lambda: _SORTS[what](given, prefix), prefix)
     return items if items or what not in _WITH_PATHS else [CompletionItem(prefix, type="file")]
 
 
 def matching(read: Callable[[], Iterable[str]], prefix: str) -> list[CompletionItem]:
-    """The names that begin with a text; none if they cannot be read."""
+    """Return the names that begin with a prefix; none if they cannot be read."""
     found: list[str] = []
     with suppress(StrettoError, OSError, ValueError):
         for name in read():
@@ -53,7 +53,7 @@ def runs(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
 
 
 def pods(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Pods of a run: their names, or ``namespace/name`` where the text has a slash."""
+    """Pods of a run: their names, or ``namespace/name`` if the prefix has a slash."""
     for namespace, name in _objects(given, "Pod", prefix):
         plain = "/" not in prefix and namespace == (given.get("namespace") or "default")
         yield name if plain else f"{namespace}/{name}"
@@ -70,7 +70,7 @@ def queues(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
 
 
 def subjects(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """What ``explain`` accepts: pods, and other objects with their type."""
+    """Arguments of ``explain``: pods, and other objects with their type."""
     yield from pods(given, prefix)
     yield from (f"node/{name}" for name in nodes(given, prefix.removeprefix("node/")))
     yield from (f"queue/{name}" for name in queues(given, prefix.removeprefix("queue/")))
@@ -79,7 +79,7 @@ def subjects(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
 
 
 def objects(given: Mapping[str, Any], prefix: str) -> Iterable[str]:
-    """Names of the resource that ``get`` lists."""
+    """Names of objects of the resource given to ``get``."""
     resource = str(given.get("resource") or "")
     by_resource = {"pods": pods, "nodes": nodes, "queues": queues, "runs": runs}
     for plural, names in by_resource.items():
@@ -117,7 +117,7 @@ def pages(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
 
 
 def _objects(given: Mapping[str, Any], kind: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Namespace and name of a run's objects of one kind."""
+    """Namespaces and names of the objects of one kind in a run."""
     from stretto.explain.records.record_file import RecordFile
     from stretto.sim.states.source import StateKind, referenced
 
@@ -149,4 +149,4 @@ _SORTS: Final[dict[str, Callable[[Mapping[str, Any], str], Iterable[str]]]] = {
     "pages": pages,
 }
 _WITH_PATHS: Final = frozenset({"states", "profiles", "examples"})
-"""Sorts that accept a path too."""
+"""Kinds that accept a path too."""

@@ -1,6 +1,6 @@
 """Output of a command: data on stdout, everything else on stderr.
 
-rich renders the tables and is imported only for the first one. With ``--json -`` the JSON goes to
+rich renders the tables and is imported with the first table. With ``--json -`` the JSON goes to
 stdout and the tables to stderr, so that a pipe receives data only.
 """
 
@@ -19,7 +19,7 @@ from stretto.cli.output.terminals import on_terminal
 from stretto.cli.progress import BarProgress, LineProgress, Progress, SilentProgress
 
 _STUDIES: Final = ("stretto.simulate.", "stretto.compare", "stretto.study.")
-"""Beginnings of the schemas whose results are kept."""
+"""Prefixes of the schemas whose results are kept."""
 
 
 class Console:
@@ -34,30 +34,33 @@ class Console:
         holds: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        #: Whether to write only data and errors.
+        #: True if only data and errors are written.
         self.quiet = quiet
-        #: Whether to write details.
+        #: True if details are written.
         self.verbose = verbose
         #: Target of the JSON output: a path, ``-`` for stdout, empty for none.
         self.json_target = json
-        #: Results that wait until the output files are written; ``None``: nothing waits.
+        #: Results that wait until the output files are written; ``None`` if results are not held.
         self._held: list[tuple[str, IO[str]]] | None = [] if holds else None
         #: Clock of the progress display.
         self.clock: Clock = clock or WallClock()
 
     @property
     def writes_json(self) -> bool:
-        """Whether JSON output is requested."""
+        """True if JSON output is requested."""
         return bool(self.json_target)
 
     @property
     def data_on_stdout(self) -> bool:
-        """Whether text goes to stdout, which it does unless JSON goes there."""
+        """True if text goes to stdout, which is the case unless JSON goes there."""
         return self.json_target != sinks.STDOUT
 
     @property
     def width(self) -> int:
-        """Columns of the terminal that shows the tables; 0 for a file or a pipe."""
+        """Number of columns of the terminal that shows the tables.
+
+        0 for a file or a pipe.
+        """
         stream = sys.stdout if self.data_on_stdout else sys.stderr
         return shutil.get_terminal_size().columns if on_terminal(stream) else 0
 
@@ -76,9 +79,9 @@ class Console:
             click.echo(text, file=stream)
 
     def release(self) -> None:
-        """Write the results that were held: the output files are complete.
+        """Write the results that were held, after the output files are complete.
 
-        A reader that closes the pipe early then costs no file.
+        The files are complete even if a reader closes the pipe early.
         """
         held, self._held = self._held, None
         for text, stream in held or ():
@@ -101,7 +104,7 @@ class Console:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = ""
     ) -> None:
-        """Write a table; columns of figures are right-aligned, and None shows as ``-``."""
+        """Write a table; columns of figures are right-aligned, and None is shown as ``-``."""
         if not self.data_on_stdout and self.quiet:
             return
         from stretto.cli.output.tables import drawn, holds_figures
@@ -129,7 +132,7 @@ class Console:
             self._keep(schema, payload)
 
     def _keep(self, schema: str, payload: Mapping[str, Any]) -> None:
-        """Keep a result; a failure is a detail."""
+        """Keep a result; a failure is written as a detail."""
         from stretto.explain.records.results import ResultRecords
 
         command, ended = shlex.join(sys.argv[1:]), timestamp(self.clock.now())
@@ -146,7 +149,7 @@ class Console:
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Progress]:
-        """Show progress on stderr: a bar on a terminal, else lines, nothing with ``-q``."""
+        """Show progress on stderr: a bar on a terminal, lines otherwise, nothing with ``-q``."""
         progress: Progress
         if self.quiet:
             progress = SilentProgress()
@@ -178,7 +181,7 @@ def cell(value: object) -> str:
 
 
 def with_rounded_times(value: Any, digits: int | None = None) -> Any:
-    """Plain data with its times rounded to microseconds.
+    """Return plain data with its times rounded to microseconds.
 
     Args:
         value: the data.
@@ -195,7 +198,10 @@ def with_rounded_times(value: Any, digits: int | None = None) -> Any:
 
 
 def _digits(key: str) -> int | None:
-    """Decimal places of a microsecond in the unit of a key; ``None`` if the value is no time."""
+    """Return the decimal places of a microsecond in the unit of a key.
+
+    ``None`` if it is not a time.
+    """
     if key.endswith("_ms"):
         return 3
     return 6 if key == "seconds" or key.endswith("_s") else None

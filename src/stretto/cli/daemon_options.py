@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 SHORTEST_LEASE: Final = 8.0
-"""Minimum lease duration in seconds: the longest write in flight, plus time to renew."""
+"""Minimum lease duration in seconds: the longest write in flight, plus the time of a renewal."""
 PEM: Final = click.Path(dir_okay=False, path_type=Path)
 """A certificate or key file: read when serving starts, and again when it changes."""
 
@@ -34,11 +34,11 @@ class ProcessOptions:
     kubeconfig: Path | None
     #: Address of the probe and metrics server; empty for none.
     bind_address: str
-    #: TLS certificate of the server; ``None`` for plain HTTP on loopback.
+    #: TLS certificate of the server; ``None`` for plain HTTP on the loopback address.
     tls_cert_file: Path | None
-    #: Its key.
+    #: Private key of the certificate.
     tls_private_key_file: Path | None
-    #: Whether to act only while holding the lease.
+    #: True if the process acts only while it holds the lease.
     leader_elect: bool
     #: ``namespace/name`` of the lease.
     lease: str
@@ -48,13 +48,13 @@ class ProcessOptions:
     log_format: str
 
     def log(self, clock: "Clock") -> "Log":
-        """The log of the daemon."""
+        """Create the log of the daemon."""
         from stretto.daemons.logs import Log, LogFormat
 
         return Log(clock, LogFormat(self.log_format))
 
     def lease_name(self) -> tuple[str, str]:
-        """Namespace and name of the lease.
+        """Return namespace and name of the lease.
 
         Raises:
             InputError: the lease is not ``NAMESPACE/NAME``.
@@ -65,10 +65,10 @@ class ProcessOptions:
         return namespace, name
 
     def certificate(self) -> "ServingCertificate | None":
-        """The certificate and its key; ``None`` for plain HTTP.
+        """Return the certificate and its key; ``None`` for plain HTTP.
 
         Raises:
-            InputError: only one of the two is given.
+            InputError: only one of the two files is given.
         """
         from stretto.daemons.probes import ServingCertificate
 
@@ -87,19 +87,19 @@ class DaemonOptions(ProcessOptions):
 
     #: Context of the kubeconfig; empty for its current one.
     context: str
-    #: ``schedulerName`` values that it handles; empty for the profile's.
+    #: ``schedulerName`` values that the daemon handles; empty for those of the profile.
     scheduler_name: tuple[str, ...]
     #: Profile by name or file.
     profile: str
-    #: Whether anything is reported about pods: conditions and events.
+    #: True if conditions and events of pods are written.
     report: bool
-    #: Whether bound pods get ``Scheduled`` events.
+    #: True if bound pods get ``Scheduled`` events.
     scheduled_events: bool
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
 
     def profile_file(self, clock: "Clock", log: "Log") -> "ProfileFile":
-        """The profile, which is reloaded when its file changes.
+        """Open the profile, which is reloaded when its file changes.
 
         Raises:
             InputError: the profile is invalid.
@@ -110,7 +110,7 @@ class DaemonOptions(ProcessOptions):
         return ProfileFile(self.profile, load_profile, clock, log)
 
     def plane_config(self, profile: "Profile", shards: int, tier: str) -> "PlaneConfig":
-        """Configuration of the plane for a profile."""
+        """Return the configuration of the plane for a profile."""
         import msgspec
 
         from stretto.daemons.scheduler import REPORT, plane_config
@@ -146,7 +146,7 @@ _PROCESS: Final = (
         type=options.FiniteRange(min=SHORTEST_LEASE),
         default=15.0,
         metavar="SECONDS",
-        help="Time without renewal after which a standby takes the lease; at least 8 [15].",
+        help="Time without a renewal after which a standby acquires the lease; at least 8 [15].",
     ),
     click.option(
         "--log-format",
@@ -155,7 +155,7 @@ _PROCESS: Final = (
         help="Log format [text].",
     ),
 )
-"""Access, probes, lease and log."""
+"""Options for access, probes, lease and log."""
 _SCHEDULING: Final = (
     click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
     click.option(
@@ -182,7 +182,7 @@ _SCHEDULING: Final = (
         help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
     ),
 )
-"""What is scheduled, and how."""
+"""Options for the scheduling of pods."""
 
 
 def process_options(port: int, lease: str = "") -> Callable[[F], F]:
@@ -193,8 +193,8 @@ def process_options(port: int, lease: str = "") -> Callable[[F], F]:
         lease: default lease; empty if it follows from the daemon's name.
     """
     address = f"127.0.0.1:{port}"
-    pages = f"Serve /livez, /readyz, /healthz and /metrics here; empty disables [{address}]."
-    lease_help = f"The lease to hold [{lease or 'named after the daemon'}]."
+    pages = f"Serve /livez, /readyz, /healthz, /metrics here; empty: disabled [{address}]."
+    lease_help = f"Name of the lease [{lease or 'named after the daemon'}]."
     own = (
         click.option("--bind-address", default=address, metavar="HOST:PORT", help=pages),
         click.option("--lease", default=lease, metavar="NS/NAME", help=lease_help),
@@ -209,7 +209,7 @@ def daemon_options(port: int, lease: str = "") -> Callable[[F], F]:
 
 
 def _decorator(added: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
-    """Adds options in the order of the help."""
+    """Return a decorator that adds options in the order of the help."""
 
     def decorate(body: F) -> F:
         for each in reversed(added):

@@ -15,11 +15,11 @@ import click
 
 from stretto.base.errors import ExitCode, MissingExtraError, StrettoError, with_hint
 
-#: Exit code of a program whose reader closed the pipe (128 + SIGPIPE).
+#: Exit code of a program after its reader closed the pipe (128 + SIGPIPE).
 BROKEN_PIPE: Final = 141
 #: Version of the JSON error object.
 SCHEMA: Final = "stretto.error/v1"
-#: I/O errors about the path, as opposed to the device.
+#: I/O errors that concern the path and not the device.
 _BAD_PATHS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 #: The same by number, for errors without a Python class.
 _BAD_NUMBERS: Final = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
@@ -34,7 +34,7 @@ _HINTS: Final = {
 }
 
 
-#: Which extra installs an optional module.
+#: Extra that installs each optional module.
 EXTRAS: Final = {
     "aiohttp": "kube",
     "uvloop": "kube",
@@ -58,7 +58,7 @@ _USAGE_HINTS: Final = {
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: handled like Ctrl-C, so the partial report is kept."""
+    """SIGTERM, which is handled like Ctrl-C, so that the partial report is kept."""
 
 
 class CommandFailure(NamedTuple):
@@ -66,16 +66,16 @@ class CommandFailure(NamedTuple):
 
     #: Class of the error, for programs.
     kind: str
-    #: Message for people; empty prints nothing.
+    #: Message; empty prints nothing.
     message: str
     #: Exit code of the process.
     code: int
-    #: Whether it may be a bug in Stretto, so that `-v` prints the traceback.
+    #: True if the error may be a bug in Stretto; then `-v` prints the traceback.
     unexpected: bool = False
 
 
 def failure_of(error: BaseException) -> CommandFailure:
-    """Message and exit code of any exception."""
+    """Return message and exit code of an exception."""
     kind = type(error).__name__
     if isinstance(error, StrettoError):
         return CommandFailure(kind, str(error), int(error.exit_code))
@@ -106,12 +106,12 @@ def failure_of(error: BaseException) -> CommandFailure:
 
 
 def _extra_of(error: ModuleNotFoundError) -> str:
-    """The extra that installs a missing module; empty where no extra does."""
+    """Return the extra that installs a missing module; empty if no extra does."""
     return EXTRAS.get((error.name or "").partition(".")[0], "")
 
 
 def _usage(error: click.ClickException) -> str:
-    """Message of a usage error, with a pointer to the help."""
+    """Return the message of a usage error, with a reference to the help."""
     text = error.format_message().strip()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return f"missing command\n\n{text}"
@@ -122,12 +122,12 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _option(error: click.ClickException) -> str:
-    """The option of a usage error; empty if it is about none."""
+    """Return the option of a usage error; empty if the error has none."""
     return str(getattr(error, "option_name", "") or "")
 
 
 def _of_system(error: OSError) -> str:
-    """Message of an I/O error, with its path."""
+    """Return the message of an I/O error, with its path."""
     reason = error.strerror or str(error) or type(error).__name__
     hint = _HINTS.get(error.errno or 0, "")
     path = str(error.filename or "")
@@ -136,7 +136,7 @@ def _of_system(error: OSError) -> str:
 
 
 def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:
-    """Print the error that ended a command to stderr; returns the exit code."""
+    """Print the error that ended a command to stderr; return the exit code."""
     failure = failure_of(error)
     if failure.code == BROKEN_PIPE:
         _drop_output()

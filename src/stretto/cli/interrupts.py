@@ -16,8 +16,11 @@ from stretto.cli.failures import Terminated
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _raised: Final[list[int]] = []
-"""Signals whose handler has raised. The interpreter discards an exception that is raised in a
-destructor or in the callback of a weak reference; then the command continues."""
+"""Signals whose handler raised an exception.
+
+The interpreter discards an exception that is raised in a destructor or in the callback of a weak
+reference; then the command continues.
+"""
 
 
 def terminate(number: int, _frame: FrameType | None) -> None:
@@ -27,13 +30,13 @@ def terminate(number: int, _frame: FrameType | None) -> None:
 
 
 class DeferredInterrupt:
-    """Inside the block, the first signal waits for ``check``; the second raises at once.
+    """Inside the block, the first signal is deferred to ``check``; the second raises at once.
 
-    A SIGTERM that came before the block and did not end the command is pending too.
+    A SIGTERM before the block that did not end the command is pending too.
     """
 
     def __init__(self) -> None:
-        #: The pending signal, or ``None``.
+        #: Number of the pending signal; ``None`` if there is none.
         self.pending: int | None = None
         self._before: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""``kubectl stretto``: the inspection commands on the cluster that kubectl would use.
+"""``kubectl stretto``: the inspection commands for the cluster of the kubeconfig.
 
 kubectl finds the program ``kubectl-stretto`` on the path and passes the remaining arguments to it.
 Each command is that of ``stretto`` with ``--cluster`` added.
@@ -12,14 +12,14 @@ from stretto.cli.main import LazyGroup, program, start
 from stretto.cli.verbs import Verb, known
 
 OFFERED: Final = ("get", "explain", "story", "plan", "queues", "shards", "doctor")
-"""Commands that read a cluster."""
+"""Names of the commands that read a cluster."""
 
 
 class KubectlGroup(LazyGroup):
     """The commands that read a cluster, with ``--cluster`` added."""
 
     def verbs(self) -> dict[str, Verb]:
-        """The inspection commands."""
+        """Return the inspection commands."""
         return {name: verb for name, verb in known().items() if name in OFFERED}
 
     def resolve_command(

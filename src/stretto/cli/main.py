@@ -1,4 +1,4 @@
-"""The group of all commands, which imports a command only to run it.
+"""The group of all commands, which imports a command only when it runs.
 
 `stretto --version` and `stretto --help` therefore import nothing beyond Python and click; a test
 checks the loaded modules.
@@ -23,7 +23,7 @@ from stretto.cli.interrupts import terminate
 from stretto.cli.options import SharedOptions, shared_options
 from stretto.cli.verbs import Verb, VerbGroup, known
 
-#: Set by a shell that requests completions.
+#: Variable that a shell sets to request completions.
 COMPLETE: Final = "_STRETTO_COMPLETE"
 #: Output of --version.
 VERSION: Final = f"stretto {__version__}"
@@ -33,11 +33,11 @@ class LazyGroup(click.Group):
     """A group whose commands are imported on demand."""
 
     def verbs(self) -> dict[str, Verb]:
-        """Its commands, in the order of the help."""
+        """Return the commands, in the order of the help."""
         return known()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands, in the order of the table."""
+        """Return the names of all commands, in the order of the table."""
         return list(self.verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -52,7 +52,10 @@ class LazyGroup(click.Group):
         return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the shared options; an option of a command that stands before it is explained."""
+        """Parse the shared options.
+
+        Explain an option of a command that stands before the command.
+        """
         words = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -64,7 +67,10 @@ class LazyGroup(click.Group):
             raise click.UsageError(text, ctx) from error
 
     def _moved_behind(self, ctx: click.Context, words: list[str], name: str) -> str:
-        """The command line with an option moved to its end; empty if its command has no such."""
+        """Return the command line with an option moved to its end.
+
+        Empty if its command has no such option.
+        """
         at = next(i for i, each in enumerate(words) if each.partition("=")[0] == name)
         command: click.Command = self
         for each in words[at + 1 :]:
@@ -83,7 +89,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command; an unknown name raises an error with the nearest names.
 
-        ``help`` and ``version`` stand for --help and --version.
+        ``help`` and ``version`` are aliases of --help and --version.
         """
         verbs = self.verbs()
         if args and args[0] == "help" and "help" not in verbs:
@@ -117,7 +123,7 @@ class LazyGroup(click.Group):
         sys.exit(self._run(list(sys.argv[1:] if args is None else args)))
 
     def _run(self, arguments: list[str]) -> int:
-        """Parse and invoke; click's own loop would handle a broken pipe differently."""
+        """Parse and invoke; click's own loop handles a broken pipe differently."""
         given = SharedOptions()
         try:
             with self.make_context(self.name, list(arguments), obj=given) as context:
@@ -135,7 +141,7 @@ class LazyGroup(click.Group):
 
 
 def wants_json_errors(arguments: Sequence[str]) -> bool:
-    """Whether a command line contains ``--json``, for errors before it is parsed."""
+    """Return whether a command line contains ``--json``, for errors before it is parsed."""
     return any(each == "--json" or each.startswith("--json=") for each in arguments)
 
 
@@ -153,7 +159,7 @@ def program(kind: type[LazyGroup], name: str, description: str) -> click.Group:
 HELP: Final = """A cluster scheduler for services, batch, streaming and machine learning.
 
 Data goes to stdout, everything else to stderr. Every command has --help with an example.
-`stretto docs PAGE` prints a page that a help text or a message names.
+`stretto docs PAGE` prints a page of the documentation.
 """
 
 cli = program(LazyGroup, "stretto", HELP)
@@ -171,7 +177,7 @@ def start(group: click.Group) -> None:
         signal.signal(signal.SIGTERM, terminate)
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the parent process: discard the output
+        if getattr(sys, name) is None:  # closed by the parent process: discard output
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (stays open)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -182,7 +188,7 @@ def start(group: click.Group) -> None:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Write a warning of the library as the command line writes its own."""
+    """Write a warning of the library like a warning of the command line."""
     click.echo(f"stretto: warning: {message}", err=True)
 
 

@@ -1,7 +1,7 @@
 """Manual pages in roff, from the definitions of the commands.
 
-``make man`` writes them. click-man would be a dependency for these lines, and it does not know the
-examples and the groups of the commands.
+``make man`` writes the pages. click-man would be a dependency and supports neither examples nor
+groups of commands.
 """
 
 import inspect
@@ -19,11 +19,11 @@ SECTION: Final = 1
 
 
 def manual_pages(group: click.Group, name: str) -> dict[str, str]:
-    """The page of a group and of each command below it, by file name.
+    """Return the page of a group and of each of its commands, by file name.
 
     Args:
         group: the commands.
-        name: what a user types.
+        name: name of the program.
     """
     context = click.Context(group, info_name=name)
     pages = {_file(name): _page(group, name, context)}
@@ -101,6 +101,6 @@ def _example(command: Command) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text in which roff sees no requests, no escapes and no hyphenation."""
+    """Return text in which roff finds no requests, no escapes and no hyphenation."""
     safe = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{safe}" if safe.startswith((".", "'")) else safe

@@ -1,4 +1,4 @@
-"""Comma-separated numbers, as in options that sweep a parameter."""
+"""Comma-separated numbers of options that sweep a parameter."""
 
 from typing import Final, TypeVar
 

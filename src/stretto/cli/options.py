@@ -1,7 +1,8 @@
 """Options that all commands share: ``--json``, ``--seed``, ``-q``, ``-v``, and ``--out`` for files.
 
 Shared options go before or after the command; if both are given, the later one wins. ``command``
-makes a command with an example; its own options arrive as one frozen struct.
+creates a command with an example; the function receives the options of the command as one frozen
+struct.
 """
 
 from collections.abc import Callable, Collection
@@ -33,16 +34,16 @@ TIER: Final = click.option(
 
 
 class FiniteRange(click.FloatRange):
-    """A range of finite numbers; click accepts NaN in any range, and infinity in open ones."""
+    """A range of finite numbers; click accepts NaN in any range, and infinity in open ranges."""
 
     name = "number"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """``X``."""
+        """Return ``X``."""
         return "X"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert, and refuse values that are not finite."""
+        """Convert a value, and refuse values that are not finite."""
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -50,20 +51,20 @@ class FiniteRange(click.FloatRange):
 
 
 class WholeRange(click.IntRange):
-    """A range of whole numbers, called so in messages."""
+    """A range of whole numbers; messages call it so."""
 
     name = "whole number"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """``N``."""
+        """Return ``N``."""
         return "N"
 
 
 class ExistingPath(click.Path):
-    """A path that must exist; the message about a missing one shows a similar name."""
+    """A path that must exist; the message about a missing path contains a similar name."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert, and refuse a missing path."""
+        """Convert a value, and refuse a missing path."""
         path = Path(str(value))
         if not (path.exists() or (self.allow_dash and str(value) == "-")):
             from stretto.inputs.neutral.files import similar_path
@@ -82,11 +83,11 @@ SHARE: Final = FiniteRange(0, 1)
 
 #: Default seed, so that runs are reproducible.
 DEFAULT_SEED: Final = 0
-#: An input file: must exist and be no folder, otherwise exit 2.
+#: An input file: the file must exist, otherwise exit 2.
 INPUT_FILE: Final = ExistingPath(exists=True, dir_okay=False, readable=True, path_type=Path)
-#: An input file or a folder: must exist, otherwise exit 2.
+#: An input file or a folder: the path must exist, otherwise exit 2.
 INPUT_PATH: Final = ExistingPath(exists=True, readable=True, path_type=Path)
-#: Plugin files, for commands that take a profile.
+#: Plugin files, for commands with a profile.
 PLUGIN: Final = click.option(
     "--plugin",
     multiple=True,
@@ -97,11 +98,11 @@ PLUGIN: Final = click.option(
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list["CompletionItem"]]
-"""Proposes values of a parameter that begin with a text."""
+"""Function that proposes values of a parameter that begin with a text."""
 
 
 def completes(what: str) -> Completer:
-    """The completion of a parameter by a function of ``stretto.cli.completion``."""
+    """Return the completion of a parameter by a function of ``stretto.cli.completion``."""
 
     def propose(
         context: click.Context, _parameter: click.Parameter, prefix: str
@@ -119,13 +120,13 @@ class SharedOptions:
 
     #: Target of the JSON output; empty for none.
     json: str = ""
-    #: The seed, if given.
+    #: The seed; ``None`` if not given.
     seed: int | None = None
-    #: Whether to write only data and errors.
+    #: True if only data and errors are written.
     quiet: bool = False
-    #: Whether to write details.
+    #: True if details are written.
     verbose: bool = False
-    #: The output folder, if given.
+    #: The output folder; ``None`` if not given.
     out: Path | None = None
 
 
@@ -137,14 +138,14 @@ class CommandContext:
     console: Console
     #: Seed of the random number generator.
     seed: int
-    #: Whether the seed was given explicitly.
+    #: True if the seed was given explicitly.
     seed_given: bool
     #: The output folder, checked and created; ``None`` if not given.
     out: Path | None
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Store a shared option if it was given; the later one wins."""
+    """Store a shared option if it was given; the last one wins."""
     given = context.ensure_object(SharedOptions)
     if context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT:
         setattr(given, str(parameter.name), value)
@@ -155,7 +156,7 @@ def _shared(*names: str, **settings: Any) -> click.Option:
 
 
 def shared_options(*, out: bool = True, result: bool = True) -> list[click.Parameter]:
-    """The shared options.
+    """Create the shared options.
 
     Args:
         out: adds --out, for commands that write files.
@@ -186,7 +187,7 @@ class Command(click.Command):
         self, name: str, example: str, shared: list[click.Parameter], **settings: Any
     ) -> None:
         super().__init__(name, **settings)
-        #: Working command lines, one per line.
+        #: Command lines that work, one per line.
         self.example = example
         #: Names of the shared options, which the help lists separately.
         self.shared_names: set[str] = set()
@@ -195,7 +196,7 @@ class Command(click.Command):
             self.shared_names.add(str(option.name))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write own options first, then the shared ones under their own heading."""
+        """Write the options of the command first, then the shared ones under a separate heading."""
         own: list[tuple[str, str]] = []
         shared: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
@@ -226,14 +227,14 @@ def command(
     out: bool = False,
     result: bool = True,
 ) -> Callable[[Body[Options]], Command]:
-    """Make a command of a function: ``body(common, takes(**own options))``.
+    """Create a command from a function, which is called as ``body(common, takes(**own options))``.
 
     Args:
         name: the command's name.
         takes: a frozen dataclass or struct with one field per option.
         example: working command lines, shown by ``--help``.
-        out: whether it writes files, and therefore has ``--out``.
-        result: whether it ends with a result, and therefore has ``--json`` and ``--seed``.
+        out: true if the command writes files; then it has ``--out``.
+        result: true if the command ends with a result; then it has ``--json`` and ``--seed``.
     """
 
     def decorate(body: Body[Options]) -> Command:
@@ -255,7 +256,7 @@ def command(
 
 
 def common_of(given: SharedOptions) -> CommandContext:
-    """Check the shared options; targets that cannot be written are refused here.
+    """Check the shared options; refuse targets that are not writable.
 
     Raises:
         InputError: the file or folder is not writable.

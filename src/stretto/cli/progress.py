@@ -7,9 +7,9 @@ from stretto.base.clock import Clock
 
 #: Percent between two lines.
 LINE_PERCENT: Final = 10
-#: Seconds before the first line: short work needs none.
+#: Seconds before the first line; shorter work writes none.
 QUIET_SECONDS: Final = 2.0
-#: Seconds after which a line is written in any case.
+#: Maximum number of seconds between two lines.
 LINE_SECONDS: Final = 30.0
 
 
@@ -39,7 +39,7 @@ class SilentProgress:
 
 
 class LineProgress:
-    """Writes a line at every tenth, or after half a minute without one."""
+    """Writes a line at every tenth, or after half a minute without a line."""
 
     def __init__(self, label: str, total: int, clock: Clock, write: Callable[[str], None]) -> None:
         self._label = label
@@ -71,7 +71,7 @@ class LineProgress:
 
 
 class BarProgress:
-    """A bar on stderr, redrawn by rich ten times a second; it remains visible at the end."""
+    """A bar on stderr, which rich redraws ten times a second; it remains visible at the end."""
 
     def __init__(self, label: str, total: int) -> None:
         from rich.console import Console

@@ -21,15 +21,15 @@ STDOUT: Final = "-"
 
 @runtime_checkable
 class NumpyValue(Protocol):
-    """NumPy scalars and arrays, without importing NumPy."""
+    """A NumPy scalar or array, without importing NumPy."""
 
     def tolist(self) -> object:
-        """The same value as plain Python."""
+        """Return the same value as plain Python."""
         ...
 
 
 def check_file(where: str, name: str) -> None:
-    """Refuse a file that cannot be written.
+    """Refuse a file that is not writable.
 
     Raises:
         InputError: its folder is missing or not writable, or the name is a folder.
@@ -48,7 +48,7 @@ def check_file(where: str, name: str) -> None:
 
 
 def check_folder(where: str, path: Path) -> None:
-    """Refuse an output folder that cannot be written or created; the first file creates it.
+    """Refuse an output folder that is neither writable nor creatable; the first file creates it.
 
     Raises:
         InputError: the parent folder is missing, the name is a file, or it is not writable.
@@ -65,7 +65,7 @@ def check_folder(where: str, path: Path) -> None:
 
 
 def probe(where: str, folder: Path) -> None:
-    """Write an anonymous file into a folder, to verify that it is writable."""
+    """Write an anonymous file into a folder to verify that the folder is writable."""
     if not folder.is_dir():
         raise InputError(where, str(folder), "an existing folder", f"create {folder} first")
     try:
@@ -98,7 +98,7 @@ def plain(value: object) -> object:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a temporary file, then rename it: readers never see a partial file.
+    """Write a temporary file and rename it; readers never see a partial file.
 
     The folder is created if it does not exist.
     """

@@ -1,7 +1,7 @@
-"""Entry points of the programs: handle Ctrl-C before anything is imported.
+"""Entry points of the programs, which handle Ctrl-C before anything else is imported.
 
-The command line takes a tenth of a second to import. A signal in that time ends the process with
-the exit code of an interruption instead of a traceback.
+The import of the command line takes a tenth of a second. A signal in that time ends the process
+with the exit code of an interruption instead of a traceback.
 """
 
 import os
@@ -13,7 +13,7 @@ INTERRUPTED = 130
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    """End the process at once: nothing has been opened yet."""
+    """End the process at once; nothing is open yet."""
     word = b"terminated" if number == signal.SIGTERM else b"interrupted"
     os.write(2, b"stretto: " + word + b"\n")
     os._exit(INTERRUPTED)

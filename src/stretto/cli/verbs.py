@@ -32,7 +32,7 @@ class Verb(NamedTuple):
 
     #: ``module:attribute``, with the full dotted module name.
     place: str
-    #: What the command does, for the list of commands.
+    #: Description of the command for the list of commands.
     sentence: str
     #: Its group in the list of commands.
     group: VerbGroup = VerbGroup.RESEARCH
@@ -88,7 +88,7 @@ VERBS: Final[Mapping[str, Verb]] = {
         "Many clusters as one: place, explain, migrate, compare.",
         VerbGroup.CLUSTER,
     ),
-    "offers": _cluster("offers:offers", "Show what a Mesos master offers, to whom, and why not."),
+    "offers": _cluster("offers:offers", "Show the offers of a Mesos master and their obstacles."),
     "doctor": _cluster("doctor:doctor", "Check every invariant of a state and report violations."),
     "scheduler": _daemon("scheduler:scheduler", "Schedule the pods of a Kubernetes cluster."),
     "dispatcher": _daemon("roles:dispatcher", "Run one role: order pods and send them to shards."),
@@ -103,9 +103,9 @@ VERBS: Final[Mapping[str, Verb]] = {
 
 
 def known() -> dict[str, Verb]:
-    """The commands of this package and of every installed package that adds commands.
+    """Return the commands of this package and of all installed packages that add commands.
 
-    An added command never replaces one of this package.
+    An added command never replaces a command of this package.
     """
     added: dict[str, Verb] = {}
     for point in entry_points(group=ENTRY_POINTS):
@@ -114,5 +114,5 @@ def known() -> dict[str, Verb]:
 
 
 def _installed(name: str, verb: Verb) -> bool:
-    """Whether an added command has a new name and its module exists."""
+    """Return whether an added command has a new name and its module exists."""
     return name not in VERBS and find_spec(verb.place.partition(":")[0]) is not None

@@ -161,7 +161,7 @@ class NodeGround:
         self.ends: Sequence[int] = np.unique(self._times).tolist()
 
     def changed_until(self, earlier: StartGround, started: Sequence[StartReservation]) -> int:
-        """Time from which on this ground equals the expectation of an earlier one.
+        """Return the time after which this ground equals the expectation of an earlier one.
 
         A pod that ended early or exceeds its estimate changes the time until its expected end.
         Everything may differ after a change of a node or a volume, with inter-pod rules, and if the

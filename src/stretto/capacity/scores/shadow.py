@@ -37,7 +37,7 @@ class ShadowEstimate(msgspec.Struct, frozen=True):
     request_ratio: float = 0.7
     #: Fraction of the difference between limit and request.
     burst_ratio: float = 0.0
-    #: Load of a node from which on estimates are raised.
+    #: Minimum load of a node at which estimates are raised.
     risk_threshold: float = 0.6
     #: Factor of raised estimates.
     risk_factor: float = 1.2

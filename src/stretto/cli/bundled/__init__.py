@@ -1,1 +1,1 @@
-"""What comes with the package: example scenarios and pages of the documentation."""
+"""Files of the package: example scenarios and pages of the documentation."""

@@ -1,4 +1,4 @@
-"""The example scenarios that come with the package, by name.
+"""The bundled example scenarios by name.
 
 The wheel contains the folder ``examples`` of the repository; a checkout uses that folder itself.
 """
@@ -14,21 +14,21 @@ SUFFIX: Final = ".yaml"
 
 
 def examples_folder() -> Path:
-    """The folder of the examples: in the package, else in the checkout."""
+    """Return the folder of the examples: in the package, else in the checkout."""
     packaged = _PACKAGE / "examples"
     return packaged if packaged.is_dir() else _PACKAGE.parents[1] / "examples"
 
 
 def example_names() -> list[str]:
-    """Names of the example scenarios."""
+    """Return the names of the example scenarios."""
     return sorted(path.stem for path in examples_folder().glob(f"*{SUFFIX}"))
 
 
 def example_path(name: str) -> Path:
-    """The scenario of an example.
+    """Return the path of the scenario of an example.
 
     Raises:
-        UnknownNameError: no such example; the nearest name is shown.
+        UnknownNameError: there is no such example; the message contains the nearest name.
     """
     if name not in example_names():
         raise UnknownNameError("example", name, example_names())
@@ -36,7 +36,7 @@ def example_path(name: str) -> Path:
 
 
 def summary(path: Path) -> str:
-    """The first sentence of the comment at the top of a scenario."""
+    """Return the first sentence of the comment at the top of a scenario."""
     words: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#") or not line.strip("# "):

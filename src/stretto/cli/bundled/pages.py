@@ -1,4 +1,4 @@
-"""The pages of the documentation that come with the package, by name.
+"""The bundled pages of the documentation by name.
 
 The wheel contains the Markdown files of the folder ``docs``; a checkout uses that folder itself.
 """
@@ -13,18 +13,18 @@ from stretto.base.errors import UnknownNameError
 _PACKAGE: Final = Path(stretto.__file__).resolve().parent
 SUFFIX: Final = ".md"
 _INCLUDED: Final = ("project",)
-"""Folders whose pages only include files of the repository."""
+"""Folders with pages that only include files of the repository."""
 
 
 def pages_folder() -> Path:
-    """The folder of the pages: in the package, else in the checkout."""
+    """Return the folder of the pages: in the package, else in the checkout."""
     packaged = _PACKAGE / "docs"
     return packaged if packaged.is_dir() else _PACKAGE.parents[1] / "docs"
 
 
 @cache
 def page_names() -> tuple[str, ...]:
-    """Names of the pages, such as ``concepts/queues``; those at the top come first."""
+    """Return the names of the pages, such as ``concepts/queues``; those at the top come first."""
     folder = pages_folder()
     found = (path.relative_to(folder).with_suffix("") for path in folder.rglob(f"*{SUFFIX}"))
     names = [each.as_posix() for each in found if each.parts[0] not in _INCLUDED]
@@ -32,13 +32,13 @@ def page_names() -> tuple[str, ...]:
 
 
 def page_text(spelled: str) -> tuple[str, str]:
-    """The name and the text of a page.
+    """Return the name and the text of a page.
 
     Args:
-        spelled: its name, its last part if no other page has it, or ``docs/NAME.md``.
+        spelled: name of the page, its last part if that is unique, or ``docs/NAME.md``.
 
     Raises:
-        UnknownNameError: no page has the name, or several do.
+        UnknownNameError: no page has the name, or several pages have it.
     """
     wanted = spelled.removeprefix("docs/").removesuffix(SUFFIX).strip("/")
     ends = [name for name in page_names() if name.rpartition("/")[2] == wanted]
@@ -49,7 +49,7 @@ def page_text(spelled: str) -> tuple[str, str]:
 
 
 def title_of(name: str) -> str:
-    """The title of a page."""
+    """Return the title of a page."""
     with _file(name).open(encoding="utf-8") as lines:
         return next((line.strip("# \n") for line in lines if line.startswith("# ")), name)
 

@@ -16,7 +16,7 @@ from stretto.cli.parts.masters.address import master_options
 class AgentOptions(MeasureOptions, TaskOptions):
     """Options of ``agent``."""
 
-    #: Whether tasks are run.
+    #: True if the agent runs tasks.
     tasks: bool
 
 
@@ -32,14 +32,14 @@ class AgentOptions(MeasureOptions, TaskOptions):
     result=False,
 )
 @measure_options
-@click.option("--tasks", is_flag=True, help="Run tasks of Mesos frameworks, and measure nothing.")
+@click.option("--tasks", is_flag=True, help="Run tasks of Mesos frameworks instead of measuring.")
 @master_options
 @task_options
 def agent(common: CommandContext, opts: AgentOptions) -> None:
     """Measure this machine, or with --tasks run the tasks that a Mesos master launches on it.
 
     A measured machine is reported in the CustomNodeResource of its node: topology, GPUs, network
-    devices, use of pods. One report is one write, and nothing is written without a change.
+    devices, use of pods. Each report is one write; an unchanged report is not written.
 
     Each task runs in a sandbox of its own with its output in files. Executors of frameworks talk to
     the agent on --port. Status updates are sent until the framework acknowledges them. Tasks and

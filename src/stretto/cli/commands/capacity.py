@@ -1,4 +1,7 @@
-"""``stretto capacity``: how many more of a pod fit, and which nodes would be enough."""
+"""``stretto capacity``.
+
+Number of copies of a pod that fit, and number of nodes that would be enough.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,11 +27,11 @@ if TYPE_CHECKING:
     from stretto.sim.fitting.trials import FitAnswer, FitQuestion, FitReport
 
 MOST_BOUGHT: Final = 100_000
-"""Pods for which nodes are bought at most: each is placed, in about 2 ms and 30 kB."""
+"""Maximum number of pods for which nodes are added: placing a pod takes about 2 ms and 30 kB."""
 MOST_SEEDS: Final = 1_000
-"""Orders of removal at most: each places all running pods several times."""
+"""Maximum number of orders of removal: each one places all running pods several times."""
 MOST_PODS: Final = 1_000_000
-"""Pods that are counted at most."""
+"""Maximum number of counted pods."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +39,17 @@ class CapacityOptions(StateOptions):
     """Options of ``capacity``."""
 
     tries_profiles = True
-    #: The manifest of the pod, or of a controller of such pods; ``-`` is standard input.
+    #: The manifest of the pod or of its controller; ``-`` is standard input.
     manifest: Path
-    #: Nodes of each ``--lose``.
+    #: Nodes of the options ``--lose``.
     lose: tuple[str, ...]
-    #: ``NODE=N`` of each ``--add``.
+    #: ``NODE=N`` of the options ``--add``.
     add: tuple[str, ...]
-    #: Copies for which nodes are bought; ``None`` for none.
+    #: Number of copies for ``--buy``; ``None`` without it.
     buy: int | None
-    #: Seeds of the compaction.
+    #: Number of orders of removal of the compaction.
     compact: int
-    #: Copies after which counting ends.
+    #: Number of copies at which counting ends.
     most: int
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
@@ -88,7 +91,7 @@ class CapacityOptions(StateOptions):
     type=options.WholeRange(0, MOST_SEEDS),
     default=0,
     metavar="SEEDS",
-    help="Show how few of the nodes hold the running pods, over this many orders of removal.",
+    help="Show how few nodes are enough for the running pods; try this many orders of removal.",
 )
 @click.option(
     "--most",
@@ -104,10 +107,9 @@ class CapacityOptions(StateOptions):
 def capacity(common: CommandContext, opts: CapacityOptions) -> None:
     """Show how many more of a pod fit on a state.
 
-    MANIFEST is a Kubernetes object with one form of pods. The real scheduler places copies of its
-    first pod on a copy of the state, with all rules of the profile; no running pod is evicted for
-    them. Pods of a lost node are placed first. Nothing is written. Exits with 3 if not even one
-    copy fits now.
+    MANIFEST is a Kubernetes object with one pod template. The real scheduler places copies of its
+    first pod on a copy of the state, with all rules of the profile; no running pod is evicted. Pods
+    of a lost node are placed first. Nothing is written. Exits with 3 if not even one copy fits now.
     """
     import msgspec
 
@@ -151,7 +153,7 @@ def _others(question: "FitQuestion", opts: CapacityOptions) -> "Iterator[FitAnsw
 
 
 def _show(console: Console, report: "FitReport") -> None:
-    """Write the answers."""
+    """Write the results."""
     console.data(f"On the {report.state}, copies of {report.pod}:")
     rows = [
         (each.case, f"{each.fits:,}{' or more' if each.limited else ''}", each.moved, each.unplaced)

@@ -1,4 +1,4 @@
-"""``stretto profiles``, ``policies`` and ``rules``: what a configuration may name."""
+"""``stretto profiles``, ``policies`` and ``rules``: the names that a configuration can use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Row = TypeVar("Row", ProfileRow, PolicyRow, RuleRow)
 
 SHOW: Final = "show"
-"""The word that may stand before a name."""
+"""Optional word before a name."""
 _NAME: Final = click.argument(
     "words", nargs=-1, metavar="[show NAME]", shell_complete=options.completes("profiles")
 )
@@ -40,10 +40,10 @@ class CatalogOptions:
 
     @property
     def name(self) -> str:
-        """The name to show; empty lists all.
+        """Name to show; empty lists all.
 
         Raises:
-            UsageError: there are further words.
+            UsageError: there are too many words.
         """
         words = self.words[1:] if self.words[:1] == (SHOW,) else self.words
         if len(words) > 1 or (self.words and not words):
@@ -55,7 +55,7 @@ class CatalogOptions:
 class RulesOptions(CatalogOptions):
     """Options of ``rules``."""
 
-    #: Files with rules to list too.
+    #: Files with additional rules to list.
     plugin: tuple[Path, ...]
 
 
@@ -163,14 +163,14 @@ def _write(
     columns: Sequence[ListColumn],
     document: tuple[str, dict[str, object]],
 ) -> None:
-    """Write a list whose first column holds the names; ``document`` is its schema and fields."""
+    """Write a list whose first column is the name; ``document`` is the schema and the fields."""
     formats.check_format(opts.output)
     names = [str(cell) for cell in columns[0].cells]
     formats.write_list(console, opts.output, formats.ListedRows(columns, names, *document))
 
 
 def _found(kind: str, name: str, rows: "Sequence[Row]") -> "Row":
-    """The row of a name.
+    """Return the row with a name.
 
     Raises:
         UnknownNameError: no row has the name.

@@ -1,4 +1,4 @@
-"""``stretto compare``: policies and seeds over a trace, by the published protocol."""
+"""``stretto compare``: policies and seeds over a trace, with the protocol of the openb study."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FILE: Final = "file"
 """Value of --order and --arrive that keeps the order of the file."""
 _OF_STUDY: Final = ("seeds", "arrive", "order", "published", "workers")
-"""Options of the study, whose pods have no times."""
+"""Options of the study, in which pods have no times."""
 _OF_SIDES: Final = (
     "nodes_like",
     "gpus",
@@ -44,7 +44,7 @@ _OF_SIDES: Final = (
 _OF_TRACES: Final = ("format", "nodes", "pods", *_OF_STUDY, *_OF_SIDES)
 """Options that do not apply to a recording."""
 SHOWN_PCT: Final = 100
-"""Arrival percentage shown in tables, besides the last one."""
+"""Arrival percentage shown in tables in addition to the last one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +61,19 @@ class CompareOptions(WhatIfOptions):
     nodes_like: str | None
     #: GPUs of the pool.
     gpus: int | None
-    #: GPUs of each node of the pool; ``None`` for one node.
+    #: GPUs of each node of the pool; ``None`` for a pool of one node.
     gpus_per_node: int | None
-    #: The queue orders; empty for all usual ones.
+    #: The queue orders; empty for the usual ones.
     queue: tuple[str, ...]
-    #: The value of a job that names its Queue.
+    #: Field of a job that contains the name of its Queue.
     queues_by: str | None
     #: The column map of a CSV file.
     columns: Path | None
-    #: Only jobs with these values.
+    #: Required values of jobs.
     only: str | None
-    #: Only the first jobs, up to this number.
+    #: Maximum number of jobs.
     limit: int | None
-    #: The policies; empty for all of the study.
+    #: The policies; empty for all policies of the study.
     policy: tuple[str, ...]
     #: The seeds; ``None`` for the published ones.
     seeds: str | None
@@ -81,9 +81,9 @@ class CompareOptions(WhatIfOptions):
     arrive: str
     #: ``shuffle`` or ``file``.
     order: str
-    #: The published curves.
+    #: File with the published curves.
     published: Path | None
-    #: Processes; 0 for one per core.
+    #: Number of processes; 0 for one per core.
     workers: int
 
 
@@ -115,7 +115,7 @@ class CompareOptions(WhatIfOptions):
 @click.option(
     "--queues-by",
     type=click.Choice(["none", "user", "group", "queue", "partition"]),
-    help="jobs: the value that names the Queue of a job [none].",
+    help="jobs: field that contains the name of the Queue of a job [none].",
 )
 @click.option("--columns", type=INPUT_FILE, metavar="MAP", help="The column map of a CSV file.")
 @click.option(
@@ -208,7 +208,7 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
 
 
 def _runs(common: CommandContext, opts: CompareOptions) -> "list[StudyRunSpec]":
-    """Every run to make, policy by policy."""
+    """Return all runs, ordered by policy."""
     from stretto.inputs.traces.openb.protocol import PUBLISHED_SEEDS, ArrivalOrder
     from stretto.sim.comparison.scene import StudyRunSpec
     from stretto.sim.comparison.seeds import read_seeds
@@ -224,7 +224,7 @@ def _runs(common: CommandContext, opts: CompareOptions) -> "list[StudyRunSpec]":
 
 
 def _percent(text: str) -> float | None:
-    """The arrival percentage; ``None`` keeps the list unchanged."""
+    """Return the arrival percentage; ``None`` keeps the list unchanged."""
     from stretto.inputs.traces.openb.protocol import MAX_ARRIVE_PCT
 
     if text == FILE:
@@ -240,7 +240,7 @@ def _percent(text: str) -> float | None:
 
 
 def _curves(opts: CompareOptions) -> "Curves | None":
-    """The published curves of this pod list."""
+    """Return the published curves of this pod list."""
     from stretto.sim.comparison.published import read_published, workload_of
 
     if opts.published is None or opts.pods is None:
@@ -249,7 +249,7 @@ def _curves(opts: CompareOptions) -> "Curves | None":
 
 
 def _show(common: CommandContext, found: "Comparison", curves: "Curves | None") -> None:
-    """Write policies × arrival percentage as a table, next to the published figures."""
+    """Write policies × arrival percentage as a table, with the published figures."""
     from stretto.sim.comparison.published import METRICS
 
     columns = ["policy", "seeds", "arrived %", "GPU allocated %", "sd", "fragmented %"]

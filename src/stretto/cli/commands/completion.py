@@ -1,4 +1,4 @@
-"""``stretto completion``: the script by which a shell completes the command line."""
+"""``stretto completion``: the script with which a shell completes the command line."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 
 SHELLS: Final = ("bash", "zsh", "fish")
-#: How each shell loads the script in every session.
+#: Commands that load the script in every session, by shell.
 INSTALL: Final = {
     "bash": "echo 'eval \"$(stretto completion bash)\"' >> ~/.bashrc",
     "zsh": "echo 'eval \"$(stretto completion zsh)\"' >> ~/.zshrc",
@@ -39,8 +39,8 @@ def completion(common: CommandContext, opts: CompletionOptions) -> None:
     """Print the completion script of a shell.
 
     It completes commands, options and files, and the names of pods, nodes, queues, runs, policies,
-    profiles, rules and examples. Names of objects are those of the state of --on if it is a run, or
-    of the latest run.
+    profiles, rules and examples. Names of objects come from the run of --on, or from the latest
+    run.
     """
     from click.shell_completion import get_completion_class
 
@@ -53,5 +53,5 @@ def completion(common: CommandContext, opts: CompletionOptions) -> None:
 
 
 def _source(complete: "click.shell_completion.ShellComplete") -> str:
-    """The script; click's own check of the version of bash would start bash."""
+    """Return the script; the version check of click would start bash."""
     return complete.source_template % complete.source_vars()

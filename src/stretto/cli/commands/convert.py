@@ -1,4 +1,4 @@
-"""``stretto convert``: a trace, a dump of a cluster or a scenario as a recording."""
+"""``stretto convert``: writes a trace, a dump of a cluster or a scenario as a recording."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stretto.inputs.conversion.timeline import OnWritten, Timeline
 
 SHOWN_NOTES: Final = 8
-"""Notes in the summary; the JSON output has all of them."""
+"""Maximum number of notes in the summary; the JSON output contains all of them."""
 
 
 @dataclass(frozen=True)
@@ -30,27 +30,27 @@ class ConvertOptions:
     source: Path
     #: The recording.
     out: Path
-    #: Format; ``None`` to recognise it.
+    #: Format; ``None`` for detection by content.
     format: str | None
-    #: A node list of the same download.
+    #: A node list of the same dataset.
     nodes: Path | None
     #: Nodes as ``SHAPE:N``.
     nodes_like: str | None
-    #: Seconds of the trace as ``START:END``.
+    #: Time window of the trace as ``START:END`` in seconds.
     window: str | None
-    #: Share of the jobs, 0..1.
+    #: Fraction of the jobs, 0..1.
     sample: float | None
     #: Maximum number of jobs.
     jobs: int | None
-    #: ``min``, ``mid`` or ``max`` of a lifetime bin.
+    #: Value of a lifetime bin: ``min``, ``mid`` or ``max``.
     lifetime: str | None
-    #: Whether the VMs of a batch are a gang.
+    #: True if the VMs of a batch are a gang.
     gangs: bool
     #: The column map of a CSV file.
     columns: Path | None
-    #: Size of the normalised amount 1.0.
+    #: Size of a machine whose normalised amount is 1.0.
     unit: str | None
-    #: Whether an existing file is replaced.
+    #: True if an existing file is replaced.
     force: bool
 
 
@@ -67,10 +67,10 @@ class ConvertOptions:
 @click.argument("source", type=options.ExistingPath(exists=True, allow_dash=True, path_type=Path))
 @click.argument("out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--format", metavar="NAME", help="Format of the source [recognised].")
-@click.option("--nodes", type=options.INPUT_FILE, help="The node list of the download.")
+@click.option("--nodes", type=options.INPUT_FILE, help="The node list of the dataset.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
-@click.option("--window", metavar="START:END", help="Only jobs of these seconds of the trace.")
-@click.option("--sample", type=options.SHARE, help="Only this share of the jobs, such as 0.01.")
+@click.option("--window", metavar="START:END", help="Only jobs in these seconds of the trace.")
+@click.option("--sample", type=options.SHARE, help="Only this fraction of the jobs, such as 0.01.")
 @click.option("--jobs", type=options.POSITIVE, metavar="N", help="Only the first N jobs.")
 @click.option(
     "--lifetime",
@@ -85,9 +85,10 @@ def convert(common: CommandContext, opts: ConvertOptions) -> None:
     """Write SOURCE as a recording OUT, which simulate, compare and story read.
 
     SOURCE is a published trace (a file, or a folder with all of its files), a dump of a cluster
-    (- for standard input) or a scenario. The format is recognised by the content; an unknown file
-    is answered with the formats and the nearest one. OUT is compressed if it ends in .gz; - is
-    standard output. docs/traces.md shows the way from the download to a plot for each format.
+    (- for standard input) or a scenario. The format is recognised by the content; for an unknown
+    file, the message lists the formats and the nearest one. OUT is compressed if it ends in .gz; -
+    is standard output. docs/traces.md describes the steps from the download to a plot for each
+    format.
     """
     import msgspec
 
@@ -124,7 +125,7 @@ def _settings(opts: ConvertOptions) -> "ConvertSettings":
 
 
 def _written(timeline: "Timeline", out: Path, on_written: "OnWritten") -> int:
-    """Write the recording to a file or to standard output; returns the number of changes."""
+    """Write the recording to a file or to standard output; return the number of changes."""
     from stretto.inputs.conversion.timeline import write_timeline
 
     if str(out) != sinks.STDOUT:
@@ -138,7 +139,7 @@ def _written(timeline: "Timeline", out: Path, on_written: "OnWritten") -> int:
 
 
 def _show(common: CommandContext, done: "ConversionReport") -> None:
-    """Write the summary; it goes to stderr if the recording is on standard output."""
+    """Write the summary; to stderr if the recording is on standard output."""
     console = common.console
     say = console.note if done.out == sinks.STDOUT else console.data
     placed = f", {done.placed:,} with their node" if done.placed else ""

@@ -14,16 +14,16 @@ from stretto.cli.parts.dashboards.surroundings import PoolOptions, pool_options,
 from stretto.cli.sources.states import StateOptions, state_options
 
 PORT: Final = 8421
-"""The port of the dashboard, unless another is given."""
+"""Default port of the dashboard."""
 
 
 @dataclass(frozen=True)
 class DashboardOptions(StateOptions, PoolOptions):
     """Options of ``dashboard``."""
 
-    #: The port on the loopback address; 0 for any free one.
+    #: The port on the loopback address; 0 for a free port.
     port: int
-    #: Whether to open the default browser.
+    #: True if the default browser is opened.
     browse: bool
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
@@ -43,7 +43,7 @@ class DashboardOptions(StateOptions, PoolOptions):
     type=options.WholeRange(0, 65_535),
     default=PORT,
     metavar="N",
-    help=f"Port on 127.0.0.1; 0 takes any free one [{PORT}].",
+    help=f"Port on 127.0.0.1; 0 selects a free one [{PORT}].",
 )
 @click.option("--browse", is_flag=True, help="Open the default browser.")
 @pool_options
@@ -54,7 +54,7 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
 
     The state is a run (the latest one by default), a scenario, a store, a recording or a cluster;
     a cluster is followed live. The pages are served on the loopback address; the printed address
-    has a token that a browser needs once. Nothing is written. Ctrl-C ends the command.
+    contains a token that a browser needs once. Nothing is written. Ctrl-C ends the command.
     """
     try:
         from stretto.serving.sockets import LOOPBACK, listening, serve

@@ -1,4 +1,4 @@
-"""``stretto defragment``: which pods to move to free whole GPUs or nodes."""
+"""``stretto defragment``: moves of pods that free whole GPUs or nodes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stretto.control.controllers.move_plan import DefragPlan
 
 SCHEMA = "stretto.defragment/v1"
-#: Moves listed without ``-v``.
+#: Maximum number of moves listed without ``-v``.
 SHOWN = 20
 
 
@@ -24,7 +24,7 @@ SHOWN = 20
 class DefragmentOptions(StateOptions):
     """Options of ``defragment``."""
 
-    #: What to free: ``gpus`` or ``nodes``.
+    #: Capacity to free: ``gpus`` or ``nodes``.
     goal: str
     #: Maximum number of moves.
     budget: int
@@ -45,7 +45,7 @@ class DefragmentOptions(StateOptions):
     type=click.Choice(["gpus", "nodes"]),
     default="gpus",
     show_default=True,
-    help="What to free.",
+    help="Capacity to free.",
 )
 @click.option(
     "--budget",

@@ -1,4 +1,4 @@
-"""``stretto doctor``: check every invariant on the state of a store, a cluster or a run."""
+"""``stretto doctor``: checks all invariants on the state of a store, a cluster or a run."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from stretto.explain.words.amounts import format_count
 if TYPE_CHECKING:
     from stretto.explain.doctor.doctor import CheckedObjects, Checkup
 
-#: Findings that are listed without ``-v``.
+#: Maximum number of findings listed without ``-v``.
 SHOWN = 20
 
 
@@ -54,7 +54,7 @@ def doctor(common: CommandContext, opts: StateOptions) -> None:
 
 
 def _subject(common: CommandContext, opts: StateOptions) -> "tuple[str, CheckedObjects]":
-    """The state to check, with its name."""
+    """Return the state to check, with its name."""
     from stretto.explain.doctor.doctor import subject_of, subject_of_record
     from stretto.sim.states.source import StateKind, referenced
 

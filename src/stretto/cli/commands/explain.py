@@ -1,4 +1,4 @@
-"""``stretto explain``: why a pod is pending, why it is on its node, or why it is not on another."""
+"""``stretto explain``: the reason why a pod is pending, is on its node, or is not on another."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,15 +28,15 @@ class ExplainOptions(StateOptions, FrameworkOptions):
 
     #: The pod, as ``name`` or ``namespace/name``.
     pod: str
-    #: The node in question, or ``None`` for all.
+    #: The node to explain; ``None`` for all.
     node: str | None
-    #: Whether to explain all pending pods.
+    #: True if all pending pods are explained.
     pending: bool
-    #: Whether to list the run records instead.
+    #: True if the run records are listed instead.
     runs: bool
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
-    #: Whether to estimate when the pod starts.
+    #: True if the start of the pod is estimated.
     when: bool
 
 
@@ -68,9 +68,10 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     """Explain why a pod is pending, or why it is on its node.
 
     POD is a name or namespace/name; with NODE, the answer is why the pod is not there. The answer
-    has the dominant reason, all reasons with counts, the nearest nodes, and what would make the pod
-    fit. podgroup/NAME, queue/NAME and node/NAME explain other objects, --pending all pending pods.
-    --framework lists, for each agent of the master, what stands between the framework and an offer.
+    contains the dominant reason, all reasons with counts, the nearest nodes, and the changes that
+    would make the pod fit. podgroup/NAME, queue/NAME and node/NAME explain other objects, --pending
+    all pending pods. --framework lists, for each agent of the master, the first obstacle to an
+    offer.
     """
     from stretto.cli.parts.masters.answers import check_options, explain_framework
     from stretto.cli.sources.scenes import opened_scene
@@ -94,7 +95,7 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
 def _explained(
     common: CommandContext, opts: ExplainOptions, opened: "OpenedScene"
 ) -> tuple[str, dict[str, Any]]:
-    """Answer the question; returns the schema and the JSON form of the answer."""
+    """Answer the question; return the schema and the JSON form of the answer."""
     from stretto.cli.parts.explanations.pod import (
         expected_start,
         pod_answer,

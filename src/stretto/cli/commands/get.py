@@ -25,14 +25,14 @@ RESOURCES: Final = {
     "queues": ("queue", "q"),
     "runs": ("run",),
 }
-"""The resources, with their other names."""
+"""The resources, with their aliases."""
 _ALIASES: Final = {name: plural for plural, names in RESOURCES.items() for name in (plural, *names)}
 _FILTERS: Final = {
     "--pending": ("pods", "units", "queues", "runs"),
     "--node": ("pods",),
     "--selector": ("pods", "nodes"),
 }
-"""The resources that each filter applies to."""
+"""Resources that support each filter."""
 
 
 class ResourceName(click.Choice[str]):
@@ -42,7 +42,7 @@ class ResourceName(click.Choice[str]):
         super().__init__(list(RESOURCES))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The plural."""
+        """Return the plural."""
         return super().convert(_ALIASES.get(str(value).lower(), value), param, ctx)
 
 
@@ -89,10 +89,10 @@ def get(common: CommandContext, opts: GetOptions) -> None:
 
 
 def _check_filters(opts: GetOptions) -> None:
-    """Refuse filters that the resource does not have.
+    """Refuse filters that the resource does not support.
 
     Raises:
-        InputError: one was given.
+        InputError: such a filter is given.
     """
     given = {
         "--pending": "given" if opts.pending else "",

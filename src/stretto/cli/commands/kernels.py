@@ -1,4 +1,4 @@
-"""``stretto kernels``: compile the kernels ahead of the first run."""
+"""``stretto kernels``: compiles the kernels before the first run."""
 
 import os
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ _LOW_PRIORITY = 10
 class KernelsOptions:
     """Options of ``kernels``."""
 
-    #: Whether to compile only the kernels of a first run.
+    #: True if only the kernels of a first run are compiled.
     first: bool
-    #: Whether to compile nothing and only report by exit code whether the kernels are compiled.
+    #: True if nothing is compiled and the exit code reports missing kernels.
     check: bool
-    #: Whether to run at low priority and exit if another process is compiling.
+    #: True if the process has a low priority and exits if another process is compiling.
     background: bool
 
 
@@ -38,7 +38,7 @@ class KernelsOptions:
         stretto kernels --check
     """,
 )
-@click.option("--first", is_flag=True, help="Compile only what a first run needs.")
+@click.option("--first", is_flag=True, help="Compile only the kernels that a first run needs.")
 @click.option("--check", is_flag=True, help="Compile nothing; exit 9 if kernels are missing.")
 @click.option("--background", is_flag=True, hidden=True)
 def kernels(common: CommandContext, opts: KernelsOptions) -> None:
@@ -62,7 +62,7 @@ def kernels(common: CommandContext, opts: KernelsOptions) -> None:
 
 
 def _compile(console: Console, cache: KernelCache, wanted: KernelSet, cores: int) -> None:
-    """Compile by playing every scene that is not compiled yet.
+    """Compile by playing all scenes that are not compiled yet.
 
     Raises:
         InputError: the environment disables the compiler.
@@ -91,7 +91,7 @@ def _compile(console: Console, cache: KernelCache, wanted: KernelSet, cores: int
 
 
 def _report(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
-    """Write what is compiled.
+    """Write the state of the kernels.
 
     Raises:
         CheckFailedError: the wanted kernels are not compiled.

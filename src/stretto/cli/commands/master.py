@@ -17,7 +17,7 @@ from stretto.cli.parts.masters.cluster import (
 )
 
 REFUSE: Final = 5.0
-"""Seconds for which an offer that was not answered in time is not repeated, as after a decline."""
+"""Seconds until an offer that timed out may be repeated, as after a decline."""
 
 if TYPE_CHECKING:
     from stretto.offers.master.core.settings import MasterSettings
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class MasterOptions(ClusterOptions):
     """Options of ``master``."""
 
-    #: Address to listen on.
+    #: Listen address.
     ip: str
-    #: Port to listen on.
+    #: Listen port.
     port: int
     #: Announced host name.
     hostname: str
-    #: Directory of the state.
+    #: Directory of the stored state.
     work_dir: Path | None
     #: Credentials file.
     credentials: Path | None
@@ -46,17 +46,17 @@ class MasterOptions(ClusterOptions):
     tls_key: Path | None
     #: Region and zone.
     domain: str
-    #: Seconds between batch cycles.
+    #: Seconds between two allocation cycles.
     allocation_interval: float
-    #: Seconds of an unanswered offer.
+    #: Seconds after which an unanswered offer is rescinded.
     offer_timeout: float | None
-    #: Seconds for a disconnected agent.
+    #: Seconds for which a disconnected agent may return.
     agent_reregister_timeout: float
-    #: Requests per second and principal.
+    #: Maximum number of requests per second of one principal.
     rate_limit: float
-    #: Largest body in megabytes.
+    #: Maximum size of a request body in megabytes.
     max_body: int
-    #: Whether Mesos' allocator is reproduced exactly.
+    #: True if Mesos' allocator is reproduced exactly.
     mesos: bool
 
 
@@ -86,7 +86,7 @@ class MasterOptions(ClusterOptions):
     help="Directory of frameworks, tasks, quota and reservations [kept in memory only].",
 )
 @click.option("--credentials", type=INPUT_FILE, help="Require these principals and secrets.")
-@click.option("--acls", type=INPUT_FILE, help="Which principal may do what, in Mesos' JSON.")
+@click.option("--acls", type=INPUT_FILE, help="Permissions of principals, in Mesos' JSON.")
 @click.option("--tls-cert", type=INPUT_FILE, help="Certificate chain; serves HTTPS.")
 @click.option("--tls-key", type=INPUT_FILE, help="Private key of the certificate.")
 @click.option("--domain", default="", metavar="REGION/ZONE", help="Fault domain of the master.")
@@ -116,14 +116,14 @@ class MasterOptions(ClusterOptions):
     default=0.0,
     type=options.FiniteRange(0, 1_000_000),
     metavar="N",
-    help="Largest number of requests per second of one principal; 0: no limit [0].",
+    help="Maximum number of requests per second of one principal; 0: no limit [0].",
 )
 @click.option(
     "--max-body",
     default=8,
     type=options.WholeRange(1, 1024),
     metavar="MB",
-    help="Largest body of a request [8].",
+    help="Maximum size of a request body [8].",
 )
 @click.option(
     "--mesos",
@@ -136,8 +136,8 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
 
     Frameworks, agents and operators cannot distinguish it from a Mesos 1.11 master: v1 scheduler
     and operator API in JSON and protobuf, the older endpoints, metrics under Mesos' names. It
-    listens on the loopback address; any other address needs TLS and credentials. With --work-dir a
-    master that was killed continues where it stopped. SIGTERM or Ctrl-C stops it.
+    listens on the loopback address; any other address needs TLS and credentials. With --work-dir, a
+    restarted master continues after a crash. SIGTERM or Ctrl-C stops it.
 
     With --kubeconfig or --cluster no agent is needed: free capacity of the nodes is offered, tasks
     become pods, and the pods of the cluster are scheduled in the same pool. Several masters may

@@ -1,4 +1,4 @@
-"""``stretto offers``: what a master offers, to whom, and why not."""
+"""``stretto offers``: the offers of a master, their frameworks, and the obstacles."""
 
 from dataclasses import dataclass
 
@@ -44,8 +44,8 @@ def offers(common: CommandContext, opts: OffersOptions) -> None:
     """Show the roles, frameworks and outstanding offers of a master.
 
     With --framework, each agent without an offer is listed with the first obstacle: suppressed, no
-    capacity, a limit, a filter and its end, headroom and for which role. With --task, the states
-    of a task are listed with their times, of one framework with --framework. `stretto explain
+    capacity, a limit, a filter and its end, or headroom and its role. With --task, the states of a
+    task are listed with their times; --framework selects the framework. `stretto explain
     --framework` and `stretto story --task` do the same.
     """
     check_agent(opts.framework, opts.agent)

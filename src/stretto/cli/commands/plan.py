@@ -1,4 +1,4 @@
-"""``stretto plan``: what would happen if objects were submitted now."""
+"""``stretto plan``: the result of submitting objects now."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from stretto.sim.history.plan import PlanReport
     from stretto.sim.submission.applied import PlannedChange
 
-#: Pods that are listed without ``-v``.
+#: Maximum number of pods listed without ``-v``.
 SHOWN = 20
-#: Changed fields of an object that are listed without ``-v``.
+#: Maximum number of changed fields of an object listed without ``-v``.
 FIELDS = 5
 _MARKS = {"create": "+", "unchanged": "=", "update": "~", "scale": "~", "replace": "±"}
 
@@ -39,11 +39,11 @@ class PlanOptions(StateOptions):
     tries_profiles = True
     #: Manifest files or folders; ``-`` is standard input.
     manifests: tuple[Path, ...]
-    #: Policy that replaces the state's; empty keeps it.
+    #: Policy that replaces that of the state; empty keeps it.
     policy: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
-    #: Whether unknown fields are reported as warnings.
+    #: True if unknown fields are warnings.
     lenient: bool
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
@@ -162,7 +162,7 @@ def _show(console: Console, report: "PlanReport") -> None:
 
 
 def _show_changes(console: Console, report: "PlanReport") -> None:
-    """Write what happens to objects that exist; new ones with ``-v``."""
+    """Write the changes of existing objects; new objects only with ``-v``."""
     shown = [each for each in report.changes if console.verbose or each.change.value != "create"]
     if shown:
         console.data()
@@ -175,7 +175,7 @@ def _show_changes(console: Console, report: "PlanReport") -> None:
 
 
 def _change_text(change: "PlannedChange") -> str:
-    """One change for people."""
+    """Return one change as text."""
     kind, created, deleted = change.change.value, len(change.created), len(change.deleted)
     if change.pods_before is None or change.pods_after is None:
         return {"create": "new", "unchanged": "unchanged", "update": "changed"}[kind]
@@ -196,7 +196,7 @@ def _change_text(change: "PlannedChange") -> str:
 
 
 def _show_placed(console: Console, report: "PlanReport") -> None:
-    """Write the pods with their nodes; for many pods, the nodes with their pod counts."""
+    """Write the pods with their nodes; for many pods, the nodes with their number of pods."""
     if not report.placed:
         return
     if len(report.placed) <= SHOWN or console.verbose:

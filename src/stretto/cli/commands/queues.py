@@ -1,4 +1,4 @@
-"""``stretto queues``: the queue tree of a state, with its use."""
+"""``stretto queues``: the queue tree of a state, with usage."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from stretto.state.queues.shape import ROOT
 if TYPE_CHECKING:
     from stretto.control.dispatcher.usage_report import QueueFacts
 
-#: Resources shown without ``-v``; the JSON has all of them.
+#: Resources shown without ``-v``; the JSON output contains all of them.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 
 
@@ -33,7 +33,7 @@ SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 def queues(common: CommandContext, opts: StateOptions) -> None:
     """Show the queues as a tree: guaranteed, used, borrowed, pending, running.
 
-    A scenario first runs in virtual time; its end is the state.
+    A scenario first runs in virtual time; the state is the state at its end.
     """
     import msgspec
 
@@ -86,7 +86,7 @@ def _show(console: Console, found: "Sequence[QueueFacts]") -> None:
 
 
 def _amounts(console: Console, amounts: dict[str, str]) -> str:
-    """Amounts in one cell, the most important resources first."""
+    """Return amounts as one cell; the most important resources come first."""
     names = [name for name in SHOWN if name in amounts]
     if console.verbose:
         names += [name for name in amounts if name not in names]

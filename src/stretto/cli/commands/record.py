@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stretto.sim.history.recording import RecordingSession
     from stretto.stores.store import Store
 
-#: Maximum seconds to record without --for: until Ctrl-C, at most a month.
+#: Maximum duration of a recording in seconds without --for: a month.
 MAX_SECONDS = 31 * 86_400.0
 
 
@@ -27,7 +27,7 @@ MAX_SECONDS = 31 * 86_400.0
 class RecordOptions(StateOptions):
     """Options of ``record``."""
 
-    #: File of the recording.
+    #: Output file.
     out: Path
     #: Seconds to record; ``None`` until Ctrl-C.
     seconds: float | None
@@ -93,7 +93,7 @@ def record(common: CommandContext, opts: RecordOptions) -> None:
 
 
 def _source(common: CommandContext, opts: RecordOptions, clock: "Clock") -> "Store":
-    """The store to record."""
+    """Return the store to record."""
     from stretto.base.rng import Rng
     from stretto.stores.embedded.memory import MemoryStore
 
@@ -106,7 +106,7 @@ def _source(common: CommandContext, opts: RecordOptions, clock: "Clock") -> "Sto
 
 
 def _record(common: CommandContext, opts: RecordOptions, session: "RecordingSession") -> None:
-    """Record until the time is over or Ctrl-C, which is the normal way to stop without --for."""
+    """Record until the time is over, or until Ctrl-C, the normal way to stop without --for."""
     seconds = opts.seconds
     limit = (
         0.0

@@ -1,8 +1,8 @@
 """``stretto dispatcher``, ``shard``, ``binder`` and ``controller``: the scheduler as daemons.
 
-Each runs one role of what ``stretto scheduler`` runs in one process. The roles communicate through
-pod annotations and Scheduler objects. Each elects its leader with its own lease and can be stopped,
-killed and restarted at any time.
+Each daemon runs one role; ``stretto scheduler`` runs all roles in one process. The roles
+communicate through pod annotations and Scheduler objects. Each daemon has its own lease and can be
+stopped, killed and restarted at any time.
 """
 
 import re
@@ -19,7 +19,7 @@ from stretto.cli.options import CommandContext
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 DEAD_AFTER: Final = 120.0
-"""Default seconds without a renewal after which a shard is considered dead."""
+"""Default number of seconds without a renewal after which a shard is considered dead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class DispatcherOptions(DaemonOptions):
 
     #: Seconds without a renewal after which a shard is considered dead.
     shard_timeout: float
-    #: Whether nodes are divided among shards.
+    #: True if nodes are divided among shards.
     partition: bool
 
 
@@ -40,7 +40,7 @@ class ShardOptions(DaemonOptions):
     name: str
     #: Seconds between two renewals of its Scheduler object.
     renew_every: float
-    #: Whether to try the nodes of its own partition first.
+    #: True if the shard tries the nodes of its own partition first.
     partition: bool
 
 
@@ -69,8 +69,8 @@ class ShardOptions(DaemonOptions):
 def dispatcher(common: CommandContext, opts: DispatcherOptions) -> None:
     """Order the pods of a cluster and dispatch them to shards.
 
-    It forms units, maintains queues and their shares, repairs pods with contradictory annotations,
-    and takes back the pods of dead shards.
+    The dispatcher forms units, maintains queues and their shares, repairs pods with contradictory
+    annotations, and dispatches the pods of dead shards again.
     """
     from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
 
@@ -104,7 +104,7 @@ def dispatcher(common: CommandContext, opts: DispatcherOptions) -> None:
 def shard(common: CommandContext, opts: ShardOptions) -> None:
     """Find nodes for the pods dispatched to the shard NAME.
 
-    It registers a Scheduler object of that name and writes the assumed node, or the required
+    The shard registers a Scheduler object of that name and writes the assumed node, or the required
     victims, to each pod. Several processes with the same name are standbys of each other.
     """
     from stretto.base.errors import InputError

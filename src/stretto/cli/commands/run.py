@@ -144,7 +144,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
 
 
 def _out_folder(common: CommandContext, opts: RunOptions, name: str) -> Path | None:
-    """The folder for plots, checked before any work; ``None`` for no plots."""
+    """Return the folder for plots, checked before any work; ``None`` for no plots."""
     if not opts.plots:
         return None
     if common.out is not None:
@@ -161,7 +161,7 @@ def _out_folder(common: CommandContext, opts: RunOptions, name: str) -> Path | N
 def _drive(
     console: Console, live: "LiveRun", watchers: "tuple[StepCounters, Monitor]", pods: int
 ) -> KeyboardInterrupt | None:
-    """Run to the end or until interrupted; returns the error of an interruption."""
+    """Run to the end or until interrupted; return the error of an interruption."""
     counters, monitor = watchers
     with DeferredInterrupt() as interrupt, console.progress("placing", pods) as progress:
 

@@ -1,4 +1,4 @@
-"""``stretto scale``: how a ScalingPolicy would divide its replicas on a state."""
+"""``stretto scale``: the division of the replicas of a ScalingPolicy on a state."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ class ScaleOptions(StateOptions):
     """Options of ``scale``."""
 
     tries_profiles = True
-    #: The manifest of policies and of workloads that the state does not have.
+    #: The manifest of policies and of additional workloads.
     manifest: Path
     #: Replicas of each policy; ``None`` for those of its spec.
     replicas: int | None
@@ -58,8 +58,8 @@ class ScaleOptions(StateOptions):
 def scale(common: CommandContext, opts: ScaleOptions) -> None:
     """Show how ScalingPolicies would divide replicas on a state.
 
-    MANIFEST has policies, and workloads that the state does not have. The real controllers and the
-    real scheduler act on a copy of the state; nothing is written. Exits with 3 if replicas are
+    MANIFEST contains policies, and workloads that are not in the state. The real controllers and
+    the real scheduler act on a copy of the state; nothing is written. Exits with 3 if replicas are
     left without a group.
     """
     import msgspec

@@ -18,9 +18,9 @@ class ScalerOptions(ProcessOptions):
 
     #: Context of the kubeconfig; empty for its current one.
     context: str
-    #: The controllers that run; empty for all.
+    #: Names of the controllers to run; empty for all.
     controllers: tuple[str, ...]
-    #: Profile of the scheduler by which switches are tried: a name or a file.
+    #: Scheduling profile for trials of switches: a name or a file.
     profile: str
     #: ``schedulerName`` values of pods that a trial places; empty for the profile's.
     scheduler_name: tuple[str, ...]
@@ -48,7 +48,7 @@ class ScalerOptions(ProcessOptions):
     default="default",
     metavar="NAME|FILE",
     shell_complete=options.completes("profiles"),
-    help="Profile of the scheduler by which switches of tidal pools are tried first [default].",
+    help="Scheduling profile for trials of switches of tidal pools [default].",
 )
 @click.option(
     "--scheduler-name",
@@ -60,7 +60,7 @@ class ScalerOptions(ProcessOptions):
 def scaler(common: CommandContext, opts: ScalerOptions) -> None:
     """Divide the replicas of ScalingPolicies and switch the nodes of TideNodePools of a cluster.
 
-    It also lists the nodes of NodeOvercommitConfigs in their status.
+    The command also lists the nodes of NodeOvercommitConfigs in their status.
 
     Several instances can run: the holder of the lease acts, the others are standbys. SIGTERM or
     Ctrl-C stops it gracefully. deploy/scaler.yaml runs it in the cluster, with the rights of

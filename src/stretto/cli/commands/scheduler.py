@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class SchedulerOptions(DaemonOptions):
     """Options of ``scheduler``."""
 
-    #: Scheduler shards.
+    #: Number of shards.
     shards: int
 
 
@@ -52,7 +52,7 @@ def scheduler(common: CommandContext, opts: SchedulerOptions) -> None:
 def serve(
     common: CommandContext, opts: DaemonOptions, make: "Make | None" = None, shards: int = 1
 ) -> None:
-    """Run a daemon until it is stopped: the complete plane, or what ``make`` makes of it."""
+    """Run a daemon until it is stopped: the complete plane, or the daemon that ``make`` creates."""
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
     from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon

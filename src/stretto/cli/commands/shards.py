@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ShardsOptions(StateOptions):
     """Options of ``shards``."""
 
-    #: Shards of the cluster's scheduler.
+    #: Number of shards of the scheduler of the cluster.
     shards: int = 1
 
 
@@ -45,8 +45,8 @@ class ShardsOptions(StateOptions):
 def shards(common: CommandContext, opts: ShardsOptions) -> None:
     """Show the shards: preferred nodes, scheduling loops and outcomes of decisions.
 
-    Outcomes are known for runs that left a record. A shard has one loop per sub-cluster that
-    pending pods name; a pod waits for its loop, independent of the shard that takes it.
+    Outcomes are known for runs that left a record. A shard has one loop for each sub-cluster of
+    pending pods; a pod waits for the loop of its sub-cluster in any shard.
     """
     import msgspec
 
@@ -87,7 +87,7 @@ def _outcomes(each: "ShardFacts") -> tuple[object, ...]:
 
 
 def _steps(state: str) -> list["StepBatch"]:
-    """The steps of a record; empty if the state is no record."""
+    """Return the steps of a record; empty if the state is not a record."""
     from stretto.explain.records.record_file import RecordFile
     from stretto.sim.states.source import StateKind, referenced
 

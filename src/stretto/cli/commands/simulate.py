@@ -110,7 +110,7 @@ _LABELS: Final[Mapping[str, str]] = {
 @click.option(
     "--queues-by",
     type=click.Choice(["none", "user", "group", "queue", "partition"]),
-    help="batch jobs: the value that names the Queue of a job [none].",
+    help="batch jobs: field that contains the name of the Queue of a job [none].",
 )
 @click.option(
     "--columns", type=INPUT_FILE, metavar="MAP", help="The column map of a CSV file of your own."
@@ -156,7 +156,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
 
 
 def _simulate_recording(common: CommandContext, opts: SimulateOptions) -> None:
-    """Simulate a recording, which has options of its own."""
+    """Simulate a recording, which has its own options."""
     names = ("format", "pods", *sorted(set(OF_FORMATS) - {"policy"}))
     refuse_options(names, "no such option with a recording", "it applies to traces")
     done = simulate_recording(common, opts, opts.policy or "")

@@ -64,7 +64,7 @@ def story(common: CommandContext, opts: StoryOptions) -> None:
 
     POD is NAME, NAMESPACE/NAME or pod/NAME. A run or a scenario is complete: failed attempts with
     the verdicts of the nodes, the events that triggered retries, conflicts, binds and the end. A
-    store, a recording or a cluster only has the events that were written there. --task lists the
+    store, a recording or a cluster contains only its written events. --task lists the
     states of a task that a master runs for a framework.
     """
     import msgspec
@@ -84,7 +84,7 @@ def story(common: CommandContext, opts: StoryOptions) -> None:
 
 
 def _story(common: CommandContext, opts: StoryOptions) -> "Story":
-    """Read the story from its source."""
+    """Read the story."""
     from stretto.cli.sources.scenes import opened_scene
     from stretto.explain.story import story_of_objects, story_of_run
     from stretto.sim.states.source import StateKind, referenced

@@ -1,4 +1,7 @@
-"""``stretto tides``: which nodes of tidal pools would switch on a state, when and at whose cost."""
+"""``stretto tides``.
+
+The nodes of tidal pools that would switch on a state, when and at whose cost.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +32,9 @@ class TidesOptions(StateOptions):
     """Options of ``tides``."""
 
     tries_profiles = True
-    #: Manifests of pools, workloads and pods that the state does not have.
+    #: Manifests of additional pools, workloads and pods.
     manifests: tuple[Path, ...]
-    #: Virtual seconds of the trial.
+    #: Duration of the trial in virtual seconds.
     seconds: float
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
@@ -60,7 +63,7 @@ class TidesOptions(StateOptions):
 def tides(common: CommandContext, opts: TidesOptions) -> None:
     """Show which nodes of TideNodePools would switch on a state, when and at whose cost.
 
-    MANIFESTS have pools, workloads and pods that the state does not have. The real controllers and
+    MANIFESTS contain pools, workloads and pods that are not in the state. The real controllers and
     the real scheduler act on a copy of the state in virtual time; nothing is written. Exits with 3
     if online pods are left without a node.
     """

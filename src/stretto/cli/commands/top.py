@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stretto.explain.inventory.use import NodeUseRow, PodUseRow, PoolUseRow
 
 MIB: Final = 1 << 20
-"""Bytes."""
+"""Bytes of a MiB."""
 HINT: Final = "-v shows all columns"
 
 
@@ -23,9 +23,9 @@ HINT: Final = "-v shows all columns"
 class TopOptions(StateOptions):
     """Options of ``top``."""
 
-    #: What is listed.
+    #: The listed objects: nodes, pods or pools.
     subject: str
-    #: Seconds between two views; ``None`` for one view.
+    #: Seconds between two outputs; ``None`` for one output.
     every: float | None
 
 
@@ -51,8 +51,8 @@ def top(common: CommandContext, opts: TopOptions) -> None:
     """Show the use that node agents report: of nodes, pods, or pools by QoS level.
 
     The busiest nodes come first. A node without a report has no use; `measured` is the time of the
-    last one. Pods have their requests and the level in which they are measured; use is reported by
-    level.
+    last report. Pods have their requests and the level in which they are measured; use is reported
+    by level.
     """
     from stretto.base.clock import WallClock
 
@@ -65,7 +65,7 @@ def top(common: CommandContext, opts: TopOptions) -> None:
 
 
 def _show(common: CommandContext, opts: TopOptions) -> None:
-    """One view."""
+    """Write the table once."""
     from stretto.explain.inventory import use
 
     records = read_state(common, opts).state.records

@@ -24,54 +24,54 @@ if TYPE_CHECKING:
     from stretto.web.views.parts import DashboardParts
 
 SHAPE: Final = "64cpu-256gib"
-"""Shape of the nodes where none is named."""
+"""Default shape of the nodes."""
 STORE: Final = "memory"
-"""Store where none is named."""
+"""Default store."""
 INCLUDED: Final = "included"
-"""Where a part runs in this process."""
+"""Value of the options of a part that runs in this process."""
 _HEARTBEATS: Final = 20
-"""Heartbeats a second of all nodes together: each is a write."""
+"""Maximum number of heartbeats per second of all nodes together: each one is a write."""
 PROFILE: Final = "default"
-"""Profile where none is named."""
+"""Default profile."""
 AUDIT_MAX_SIZE: Final = 100
-"""Megabytes of an audit log where no number is given."""
+"""Default size in megabytes after which the audit log is rotated."""
 AUDIT_MAX_BACKUP: Final = 100
-"""Older audit logs where no number is given."""
+"""Default number of older audit logs."""
 AUDIT_MAX_AGE: Final = 366
-"""Days of older audit logs where no number is given."""
+"""Default number of days for which older audit logs are kept."""
 AUTO, ON, OFF = "auto", "on", "off"
-"""When simulated kubelets write events."""
+"""Values of the option for events of simulated kubelets."""
 EVENT_NODES: Final = 1_000
-"""Most nodes whose kubelets write events by default; the pods of more have very many."""
+"""Maximum number of nodes whose kubelets write events by default."""
 NAMES: Final = ("default-scheduler", "stretto-scheduler")
-"""Scheduler names that the included scheduler answers to."""
+"""Values of ``schedulerName`` for the included scheduler."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpOptions:
     """Options of ``up``."""
 
-    #: Kubeconfig of a cluster whose dashboard alone is served; ``None`` for a local cluster.
+    #: Kubeconfig of a cluster for which only the dashboard is served; ``None`` for a local cluster.
     join: Path | None
-    #: Number of simulated nodes; ``None``: 3 of a shape, all of a file.
+    #: Number of simulated nodes; ``None`` for 3 nodes of a shape, or for all nodes of a file.
     nodes: int | None
-    #: Shape of the nodes, or a file that has them.
+    #: Shape of the nodes, or a file with nodes.
     like: str
     #: ``memory`` or ``sqlite:PATH``.
     store: str
-    #: Port of the API; 0 takes a free one.
+    #: Port of the API; 0 selects a free one.
     port: int
-    #: Port of the dashboard; 0 takes a free one.
+    #: Port of the dashboard; 0 selects a free one.
     dashboard_port: int
-    #: Folder of certificates and keys; ``None`` for one next to the objects.
+    #: Folder of certificates and keys; ``None`` for a folder next to the objects.
     keys: Path | None
-    #: Where the kubeconfig is written.
+    #: Path of the written kubeconfig.
     kubeconfig: Path
-    #: ``included`` or ``external``.
+    #: Controllers of workloads: ``included`` or ``external``.
     controllers: str
-    #: ``included`` or ``external``.
+    #: Scheduler: ``included`` or ``external``.
     scheduler: str
-    #: Whether simulated kubelets write events: ``on``, ``off``, or ``auto`` for few nodes.
+    #: Events of simulated kubelets: ``on``, ``off``, or ``auto`` (on for few nodes).
     kubelet_events: str
     #: Cluster seconds per second.
     speed: float
@@ -81,13 +81,13 @@ class UpOptions:
     tier: str
     #: File of the audit log; ``None`` for none.
     audit_log: Path | None
-    #: Its policy; ``None``: who requested what.
+    #: File of the audit policy; ``None`` records the metadata of all requests.
     audit_policy: Path | None
-    #: Megabytes after which it is rotated; 0: never.
+    #: Megabytes after which the audit log is rotated; 0 for never.
     audit_log_maxsize: int
-    #: Older files that are kept; 0: all.
+    #: Number of older audit logs that are kept; 0 for all.
     audit_log_maxbackup: int
-    #: Days for which they are kept; 0: without a limit.
+    #: Days for which older audit logs are kept; 0 for no limit.
     audit_log_maxage: int
 
 
@@ -107,7 +107,7 @@ class UpOptions:
     "--join",
     type=options.INPUT_FILE,
     metavar="KUBECONFIG",
-    help="Serve the dashboard alone, over the cluster of this kubeconfig.",
+    help="Serve only the dashboard, for the cluster of this kubeconfig.",
 )
 @click.option(
     "--nodes",
@@ -120,7 +120,7 @@ class UpOptions:
     "--like",
     default=SHAPE,
     metavar="SHAPE|FILE",
-    help=f"Shape of the nodes, or the scenario, recording or run that has them [{SHAPE}].",
+    help=f"Shape of the nodes, or a scenario, recording or run with nodes [{SHAPE}].",
 )
 @click.option(
     "--store", default=STORE, metavar="memory|sqlite:PATH", help="Store of the objects [memory]."
@@ -146,7 +146,7 @@ class UpOptions:
     default="stretto.kubeconfig",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Where to write the kubeconfig [stretto.kubeconfig].",
+    help="Path of the written kubeconfig [stretto.kubeconfig].",
 )
 @click.option(
     "--controllers",
@@ -212,12 +212,12 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     """Serve the Kubernetes API on this machine, with simulated nodes, in one process.
 
     kubectl, client libraries and operators work as with a cluster; pods start, run and end on
-    simulated nodes. The server listens on the loopback address with TLS. The kubeconfig that it
-    writes has its certificate authority and the token of an administrator. Ctrl-C stops it;
-    objects in a SQLite store stay.
+    simulated nodes. The server listens on the loopback address with TLS. The written kubeconfig
+    contains the certificate authority and the token of an administrator. Ctrl-C stops the server;
+    objects in a SQLite store are kept.
 
-    With --join nothing runs here: the dashboard follows the cluster of a kubeconfig, and its
-    actions have the rights of the kubeconfig's user.
+    With --join, only the dashboard runs: it follows the cluster of a kubeconfig, and its actions
+    have the permissions of the kubeconfig's user.
     """
     if opts.join is not None:
         from stretto.cli.parts.dashboards.cluster import check_alone, serve_joined
@@ -269,7 +269,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
 
 
 def _local_words(opts: UpOptions) -> list[str]:
-    """The options of a local cluster that differ from their defaults."""
+    """Return the options of a local cluster that differ from their defaults."""
     stated = {
         "--nodes": opts.nodes is not None,
         "--like": opts.like != SHAPE,
@@ -287,7 +287,7 @@ def _local_words(opts: UpOptions) -> list[str]:
 
 
 def _audit_limits(opts: UpOptions) -> dict[str, int]:
-    """The limits of the audit log that differ from their defaults, by option."""
+    """Return the limits of the audit log that differ from their defaults, by option."""
     limits = {
         "--audit-log-maxsize": (opts.audit_log_maxsize, AUDIT_MAX_SIZE),
         "--audit-log-maxbackup": (opts.audit_log_maxbackup, AUDIT_MAX_BACKUP),
@@ -298,7 +298,7 @@ def _audit_limits(opts: UpOptions) -> dict[str, int]:
 
 @contextmanager
 def _keys_folder(opts: UpOptions) -> Iterator[Path]:
-    """The folder of certificates and keys."""
+    """Return the folder of certificates and keys."""
     kind, _, path = opts.store.partition(":")
     if opts.keys is not None:
         yield opts.keys
@@ -318,24 +318,25 @@ def _announce(common: CommandContext, opts: UpOptions, count: int, address: str,
 
 
 def _writes_events(opts: UpOptions, nodes: int) -> bool:
-    """Whether simulated kubelets write events: three objects for the start of a container."""
+    """Return whether simulated kubelets write events: three objects per started container."""
     return opts.kubelet_events == ON or (opts.kubelet_events == AUTO and nodes <= EVENT_NODES)
 
 
 def _heartbeat(opts: UpOptions, nodes: int) -> float:
-    """Cluster seconds between two heartbeats of a node: 10 s of real time, for many nodes longer.
+    """Return the cluster seconds between two heartbeats of a node: 10 s of real time, or longer.
 
-    A kube-controller-manager expects them within 40 s.
+    The interval grows with the number of nodes. A kube-controller-manager expects a heartbeat
+    within 40 s.
     """
     longest = 30.0 if opts.controllers != INCLUDED else float("inf")
     return min(max(10.0, nodes / _HEARTBEATS), longest) * max(1.0, opts.speed)
 
 
 def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":
-    """The store of the objects.
+    """Open the store of the objects.
 
     Raises:
-        InputError: it is neither ``memory`` nor ``sqlite:PATH``, or the path cannot be used.
+        InputError: the text is neither ``memory`` nor ``sqlite:PATH``, or the path cannot be used.
     """
     from stretto.stores.embedded.memory import MemoryStore
     from stretto.stores.embedded.sqlite import SqliteStore
@@ -349,10 +350,10 @@ def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":
 
 
 def _audit(opts: UpOptions) -> "AuditOptions | None":
-    """The audit log; ``None`` for none.
+    """Return the audit log; ``None`` for none.
 
     Raises:
-        InputError: a policy without a log, or one that is malformed.
+        InputError: the policy has no log, or is malformed.
     """
     from stretto.web.audit.files import AuditFiles
     from stretto.web.audit.policy import METADATA_ONLY, read_policy
@@ -372,7 +373,10 @@ def _audit(opts: UpOptions) -> "AuditOptions | None":
 
 
 def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
-    """Plans for the dashboard: each on a copy of the objects as they are when it is requested."""
+    """Return the plans of the dashboard.
+
+    Each uses a copy of the objects at the time of the request.
+    """
     from stretto.cli.sources.previews import defragmenter_on, estimator_on, planner_on
     from stretto.cli.sources.states import StateContents
     from stretto.plane.copy import PlaneSettings, StoreState
@@ -392,10 +396,10 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
 
 
 def included_scheduler(profile_name: str, tier: str) -> "PlaneConfig":
-    """The configuration of the included scheduler; it counts use for the page of queues.
+    """Return the configuration of the included scheduler, which counts use for the page of queues.
 
     Args:
-        profile_name: name or path of its profile.
+        profile_name: name or path of the profile.
         tier: kernel tier.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``stretto validate``: check input files without running anything."""
+"""``stretto validate``: checks input files without running anything."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,26 +38,26 @@ class ValidateOptions:
 class CheckedFile(msgspec.Struct, frozen=True):
     """The result of one file."""
 
-    #: Its path.
+    #: Path of the file.
     file: str
-    #: What it holds; empty if its content matches no kind.
+    #: Kind of the file; empty if its content matches no kind.
     kind: str
-    #: Whether it can be used.
+    #: True if the file is valid.
     valid: bool
-    #: What it contains, for people; empty for an invalid file.
+    #: Description of the content; empty for an invalid file.
     content: str = ""
-    #: What is wrong; empty for a valid file.
+    #: Error of the file; empty for a valid file.
     error: str = ""
-    #: The objects of manifests, each with its pods and everything that is wrong with it.
+    #: The objects of manifests, each with its pods and all of its errors.
     objects: tuple[CheckedObject, ...] = ()
 
 
 class ValidationReport(msgspec.Struct, frozen=True):
     """The results of all files."""
 
-    #: Whether every file can be used.
+    #: True if all files are valid.
     valid: bool
-    #: The files in the order given.
+    #: The files in the given order.
     files: tuple[CheckedFile, ...]
 
 
@@ -81,7 +81,7 @@ class ValidationReport(msgspec.Struct, frozen=True):
 def validate(common: CommandContext, opts: ValidateOptions) -> None:
     """Check scenarios, profiles, manifests, recordings, traces, stores and run records.
 
-    The kind of each file is recognised by its content; a folder holds manifests. Every file and
+    The kind of each file is recognised by its content; a folder contains manifests. Every file and
     every object of manifests is checked. Workloads become their pods, as in ``stretto plan``; the
     other files report their first error. Exits with 2 if a file cannot be used.
     """
@@ -100,7 +100,7 @@ def validate(common: CommandContext, opts: ValidateOptions) -> None:
 
 
 class InvalidFilesError(InputError):
-    """A file cannot be used; the message is that of the first one."""
+    """Error: a file cannot be used; the message is that of the first such file."""
 
     def __init__(self, message: str) -> None:
         """Create the error from the message of a file."""
@@ -112,7 +112,7 @@ class InvalidFilesError(InputError):
 
 
 def _errors(file: CheckedFile) -> list[str]:
-    """Everything that is wrong with a file: its own error, then those of its objects."""
+    """Return all errors of a file: its own error, then those of its objects."""
     found = [text for each in file.objects for text in each.errors]
     return [file.error, *(text for text in found if text != file.error)]
 

@@ -1,7 +1,7 @@
-"""Small clusters in virtual time, one for each group of kernels: playing a scene compiles them.
+"""Small clusters in virtual time, one for each group of kernels; playing a scene compiles them.
 
-numba compiles a kernel when it is first called. The scenes call every kernel with the types of
-real runs, so that afterwards no decision waits for the compiler.
+numba compiles a kernel when it is first called. The scenes call every kernel with the types of real
+runs, so that later no decision waits for the compiler.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,17 +26,17 @@ POLICIES = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "ran
 
 
 def nodes(**more: Any) -> list[bytes]:
-    """Four nodes in two zones."""
+    """Return four nodes in two zones."""
     return [make_node(f"n{i}", zone=f"z{i % 2}", **more) for i in range(4)]
 
 
 def site_of(hosts: list[bytes], profile: str = "default", **config: Any) -> Harness:
-    """A cluster of these nodes that uses the compiled kernels."""
+    """Create a cluster of these nodes that uses the compiled kernels."""
     return Harness(hosts, profile=profile, config={"tier": "numba", **config})
 
 
 def plain() -> None:
-    """Amounts, host ports and gangs; two shards, so that the binder checks claims again."""
+    """Play amounts, host ports and gangs; two shards, so that the binder checks claims again."""
     site = site_of(nodes(), shards=2, partition=False)
     site.group("gang", 3)
     site.submit(*(make_pod(f"g{i}", group="gang") for i in range(3)))
@@ -46,7 +46,7 @@ def plain() -> None:
 
 
 def inter_pod() -> None:
-    """Affinity, anti-affinity and topology spread, with one shard and with two."""
+    """Play affinity, anti-affinity and topology spread, with one shard and with two."""
     match = {"matchLabels": {"app": "web"}}
     term = {"topologyKey": HOST, "labelSelector": match}
     near = {"weight": 5, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": match}}
@@ -65,7 +65,7 @@ def inter_pod() -> None:
 
 
 def preemption() -> None:
-    """Victims of single pods and of a gang."""
+    """Play preemption by single pods and by a gang."""
     site = site_of(nodes(cpu="4"))
     site.submit(*(make_pod(f"low{i}", cpu="1", priority=0) for i in range(16)))
     site.settle()
@@ -79,7 +79,7 @@ def preemption() -> None:
 
 
 def numa() -> None:
-    """NUMA nodes; their kernels are used from the first pod on here."""
+    """Play NUMA nodes, whose kernels are used from the first pod on."""
     numas = [{"cpu": "8", "memory": "8Gi"}] * 4
     with patch.object(calls, "COMPILE_FROM", 0):
         site = site_of(nodes(cpu="32"))
@@ -91,7 +91,7 @@ def numa() -> None:
 
 
 def policies() -> None:
-    """Scores that are computed slot by slot, and every tie rule."""
+    """Play scores that are computed per slot, and all tie rules."""
     for policy in POLICIES:
         site = site_of(nodes(gpus=4, model="T4", cpu="32"), policy)
         site.submit(make_pod("a", gpus=1, gpu_milli=500), make_pod("b", gpus=2), make_pod("c"))
@@ -100,25 +100,25 @@ def policies() -> None:
 
 
 class _Anywhere(FilterRule):
-    """Allows every node; represents a rule that is written in Python."""
+    """Allows every node; stands for a rule that is written in Python."""
 
     NAME: ClassVar[str] = "Anywhere"
     SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True everywhere."""
+        """Return bool[k]: True for all slots."""
         return np.ones(len(slots), np.bool_)
 
 
 class _AnywhereByDomain(_Anywhere):
-    """The same, as a rule that reads other nodes too."""
+    """The same rule, but it also reads other nodes."""
 
     NAME: ClassVar[str] = "AnywhereByDomain"
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
 
 
 def python_rules() -> None:
-    """Rules that the kernels call in Python: on slots and on domains."""
+    """Play rules that the kernels call in Python: on slots and on domains."""
     for rule in (_Anywhere, _AnywhereByDomain):
         profile = load_profile("default")
         filters = (*profile.filters, guard(rule({})))
@@ -129,7 +129,7 @@ def python_rules() -> None:
 
 
 Scene = Callable[[], None]
-"""Calls a group of kernels."""
+"""Function that calls a group of kernels."""
 
 SCENES: Final[Mapping[KernelSet, Mapping[str, Scene]]] = {
     KernelSet.FIRST: {
@@ -139,4 +139,4 @@ SCENES: Final[Mapping[KernelSet, Mapping[str, Scene]]] = {
     },
     KernelSet.ALL: {"NUMA nodes": numa, "preemption": preemption, "Python rules": python_rules},
 }
-"""The scenes by name: those of a first run, and those that complete the set, longest first."""
+"""The scenes by set and name: those of a first run, and those of all kernels, longest first."""

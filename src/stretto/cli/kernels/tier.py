@@ -1,7 +1,7 @@
 """The kernel tier of a command, and the compiler process that it starts if kernels are missing.
 
-The tier ``auto`` never waits: without compiled kernels it uses the NumPy tier while a second
-process compiles. The tier ``numba`` waits for that process.
+The tier ``auto`` never waits: without compiled kernels, the command uses the NumPy tier while a
+second process compiles. The tier ``numba`` waits for that process.
 """
 
 import os
@@ -15,19 +15,19 @@ from stretto.framework.kernels import tiers
 from stretto.framework.kernels.cache import KernelCache
 
 BACKGROUND: Final = "STRETTO_BACKGROUND_COMPILE"
-"""Environment variable: ``0`` starts no compiler process."""
+"""Environment variable; ``0`` prevents the compiler process."""
 SECONDS: Final = 420
-"""Approximate compile time of all kernels on one core, for messages."""
+"""Approximate compile time of all kernels on one core in seconds, for messages."""
 _COMPILER: Final = (sys.executable, "-P", "-m", "stretto.cli.main", "kernels")
 
 Note = Callable[[str], object]
-"""Writes a progress note."""
+"""Function that writes a progress note."""
 
 _started: list[subprocess.Popen[bytes]] = []
 
 
 def tier_of(requested: str, note: Note) -> str:
-    """Resolve the tier of a command once; starts the compiler if kernels are missing.
+    """Resolve the tier of a command once; start the compiler if kernels are missing.
 
     Args:
         requested: ``auto``, ``numba`` or ``numpy``.
@@ -53,7 +53,7 @@ def tier_of(requested: str, note: Note) -> str:
 
 
 def measured_tier(requested: str, note: Note) -> str:
-    """The tier of a measurement: ``auto`` waits for the compiler instead of measuring NumPy.
+    """Return the tier of a measurement: ``auto`` waits for the compiler instead of measuring NumPy.
 
     Raises:
         MissingExtraError: ``numba`` is requested but not installed.
@@ -63,7 +63,7 @@ def measured_tier(requested: str, note: Note) -> str:
 
 
 def kernels_are_ready() -> bool:
-    """Whether the tier ``auto`` uses compiled kernels now."""
+    """Return whether the tier ``auto`` uses compiled kernels now."""
     return tiers.resolve("auto") == "numba"
 
 
@@ -82,9 +82,9 @@ def compile_now(note: Note) -> None:
 
 
 def compile_in_background() -> bool:
-    """Start a compiler process that outlives this one; False if disabled or impossible.
+    """Start a compiler process that outlives this one; return False if disabled or impossible.
 
-    The process has a low priority, and exits at once if another one is compiling.
+    The process has a low priority, and exits at once if another process is compiling.
     """
     cache = KernelCache()
     if os.environ.get(BACKGROUND) == "0" or not cache.is_writable():

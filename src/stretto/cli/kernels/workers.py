@@ -1,7 +1,7 @@
-"""Compiling on several cores: a pool of processes plays the scenes.
+"""Compilation on several cores: a pool of processes plays the scenes.
 
-numba writes its cache without a lock. Two processes that save variants of one kernel at the same
-time would share a data file, so each access of a worker holds a lock.
+numba writes its cache without a lock. If two processes save variants of one kernel at the same
+time, they use the same data file. Each access of a worker therefore holds a lock.
 """
 
 import fcntl
@@ -16,20 +16,20 @@ from stretto.cli.kernels import scenes
 from stretto.framework.kernels.cache import KernelCache, KernelSet
 
 MOST: Final = 3
-"""Processes that are worthwhile: the longest scene takes half of the time of all."""
+"""Maximum number of processes: the longest scene takes half of the total time."""
 
 Part = tuple[KernelSet, str]
-"""A scene: its set and its name."""
+"""Set and name of a scene."""
 
 
 def play_scenes(parts: Sequence[Part], processes: int) -> Iterator[Part]:
-    """Play scenes and yield each one that has ended.
+    """Play scenes and yield each finished one.
 
-    With one process the scenes are played here, in order. With more they end in any order, and
-    leaving the iterator early ends the processes.
+    With one process, the scenes are played in this process, in order. With more processes they end
+    in any order, and closing the iterator early ends the processes.
 
     Raises:
-        Exception: what a scene raises.
+        Exception: an exception of a scene.
     """
     if processes == 1 or len(parts) == 1:
         yield from map(_play, parts)
@@ -40,14 +40,14 @@ def play_scenes(parts: Sequence[Part], processes: int) -> Iterator[Part]:
 
 
 def _play(part: Part) -> Part:
-    """Play one scene."""
+    """Play one scene and return it."""
     kernel_set, name = part
     scenes.SCENES[kernel_set][name]()
     return part
 
 
 def _prepare_worker() -> None:
-    """Leave interrupts to the parent, which ends its workers, and lock numba's cache."""
+    """Ignore interrupts, which the parent handles by ending its workers, and lock numba's cache."""
     from numba.core.caching import IndexDataCacheFile
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -57,7 +57,7 @@ def _prepare_worker() -> None:
 
 
 def locked(access: Callable[..., Any], path: Path) -> Callable[..., Any]:
-    """A method of numba's cache files that holds the lock file at a path while it runs."""
+    """Return a method of numba's cache files that holds the lock file at a path while it runs."""
 
     @wraps(access)
     def call(*args: Any) -> Any:

@@ -17,7 +17,7 @@ Fields = Mapping[str, Any]
 
 
 def listed_pods(rows: "Sequence[PodRow]", fields: Fields) -> ListedRows:
-    """Pods: where each is, and why a pending one is pending."""
+    """Pods: the node of each, and the reason of each pending one."""
     columns = [
         ListColumn("pod", [each.key for each in rows]),
         ListColumn("status", [each.status for each in rows]),
@@ -36,7 +36,7 @@ def listed_pods(rows: "Sequence[PodRow]", fields: Fields) -> ListedRows:
 
 
 def listed_units(rows: "Sequence[UnitRow]", fields: Fields) -> ListedRows:
-    """Units: how many of their pods have a node."""
+    """Units: number of pods with a node."""
     columns = [
         ListColumn("unit", [each.name for each in rows]),
         ListColumn("status", [each.status for each in rows]),
@@ -52,7 +52,7 @@ def listed_units(rows: "Sequence[UnitRow]", fields: Fields) -> ListedRows:
 
 
 def listed_nodes(rows: "Sequence[NodeRow]", fields: Fields) -> ListedRows:
-    """Nodes: their pods, and the requested part of each resource."""
+    """Nodes: their pods, and the requested fraction of each resource."""
 
     def used(resource: str) -> list[object]:
         return [
@@ -81,7 +81,7 @@ def listed_nodes(rows: "Sequence[NodeRow]", fields: Fields) -> ListedRows:
 
 
 def listed_queues(rows: "Sequence[QueueFacts]", fields: Fields) -> ListedRows:
-    """Queues: their share, and their units."""
+    """Queues: their share and their units."""
     columns = [
         ListColumn("queue", [each.name for each in rows]),
         ListColumn("parent", [each.parent for each in rows], 2),
@@ -98,7 +98,7 @@ def listed_queues(rows: "Sequence[QueueFacts]", fields: Fields) -> ListedRows:
 
 
 def listed_runs(rows: "Sequence[RunRow]", fields: Fields) -> ListedRows:
-    """Run records: when each started, and how it ended."""
+    """Run records: start and result of each."""
     columns = [
         ListColumn("run", [each.name for each in rows]),
         ListColumn("status", [each.status for each in rows], 2),

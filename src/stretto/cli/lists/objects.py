@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def listed_nodes_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
-    """Nodes of a state.
+    """Return the nodes of a state.
 
     Raises:
-        NotFoundError: a named one is missing.
+        NotFoundError: a named node is missing.
     """
     import msgspec
 
@@ -41,10 +41,10 @@ def listed_nodes_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
 def listed_runs_of(
     common: CommandContext, names: tuple[str, ...], *, pending: bool
 ) -> "ListedRows":
-    """Run records.
+    """Return the run records.
 
     Raises:
-        NotFoundError: a named one is missing.
+        NotFoundError: a named record is missing.
     """
     import msgspec
 

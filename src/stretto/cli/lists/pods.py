@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def listed_pods_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
-    """Pods of a state.
+    """Return the pods of a state.
 
     Raises:
-        NotFoundError: a named one is missing.
+        NotFoundError: a named pod is missing.
     """
     import msgspec
 
@@ -35,7 +35,7 @@ def listed_pods_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
 def _chosen_pods(
     common: CommandContext, opts: GetOptions, opened: "OpenedScene", *, by_name: bool = True
 ) -> "list[PodRow]":
-    """The pods of the namespace that match the filters."""
+    """Return the pods of the namespace that match the filters."""
     from stretto.api.wire.kinds import POD
     from stretto.api.wire.selectors import parse_labels
     from stretto.explain.inventory.meta import labels_of
@@ -63,10 +63,10 @@ def _chosen_pods(
 
 
 def listed_units_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
-    """Units of a state.
+    """Return the units of a state.
 
     Raises:
-        NotFoundError: a named one is missing.
+        NotFoundError: a named unit is missing.
     """
     import msgspec
 

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def listed_queues_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
-    """Queues of a state.
+    """Return the queues of a state.
 
     Raises:
-        NotFoundError: a named one is missing.
+        NotFoundError: a named queue is missing.
     """
     import msgspec
 

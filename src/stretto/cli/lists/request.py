@@ -16,13 +16,13 @@ class GetOptions(StateOptions):
     resource: str
     #: Names; empty for all.
     names: tuple[str, ...]
-    #: Whether to list only what is pending.
+    #: True if only pending pods, or objects with pending pods, are listed.
     pending: bool
-    #: Node of the pods; empty for any.
+    #: Node of the pods; empty for all nodes.
     node: str
-    #: Label selector; empty for everything.
+    #: Label selector; empty for all objects.
     selector: str
-    #: Whether to list all namespaces.
+    #: True if all namespaces are listed.
     all_namespaces: bool
     #: Output format.
     output: str
@@ -31,10 +31,10 @@ class GetOptions(StateOptions):
 
 
 def require_names(common: CommandContext, word: str, found: list[str], opts: GetOptions) -> None:
-    """Note an empty list; refuse names that the list lacks.
+    """Write a note for an empty list; refuse names that are not in the list.
 
     Raises:
-        NotFoundError: a name is missing; the nearest names are shown.
+        NotFoundError: a name is missing; the message contains the nearest names.
     """
     ends = {part for each in found for part in (each, each.rpartition("/")[2])}
     for name in opts.names:

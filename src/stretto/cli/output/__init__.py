@@ -1,1 +1,1 @@
-"""Forms of a result: tables for people, and the output formats of lists."""
+"""Forms of results: tables, and the output formats of lists."""

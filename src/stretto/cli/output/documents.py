@@ -1,4 +1,4 @@
-"""JSON documents of verbs whose result is no struct of its own, for their published schemas."""
+"""JSON documents of verbs without a result struct of their own, for the published schemas."""
 
 from typing import Any
 
@@ -10,40 +10,40 @@ from stretto.sim.history.replay import ReplayOutcomes, WaitFigures
 
 
 class KernelDocument(msgspec.Struct, frozen=True):
-    """Which kernels are compiled: ``stretto kernels``."""
+    """State of the kernels: ``stretto kernels``."""
 
-    #: Whether all kernels of a set are compiled, by set: ``first`` and ``all``.
+    #: True if all kernels of a set are compiled, by set: ``first`` and ``all``.
     compiled: dict[str, bool]
     #: The folder of the compiled code.
     folder: str
 
 
 class RecordDocument(msgspec.Struct, frozen=True):
-    """What a recording contains: ``stretto record``."""
+    """Content of a recording: ``stretto record``."""
 
-    #: The file.
+    #: Path of the file.
     out: str
-    #: Objects at its start.
+    #: Number of objects at the start.
     objects: int
-    #: Recorded changes.
+    #: Number of recorded changes.
     changes: int
-    #: Seconds covered.
+    #: Duration of the recording in seconds.
     seconds: float
 
 
 class ExampleEntry(msgspec.Struct, frozen=True):
     """One bundled scenario."""
 
-    #: Its name.
+    #: Name of the scenario.
     name: str
-    #: What it shows.
+    #: Description of the scenario.
     summary: str
 
 
 class ExampleListDocument(msgspec.Struct, frozen=True):
     """The bundled scenarios: ``stretto examples``."""
 
-    #: Their folder.
+    #: Folder of the scenarios.
     folder: str
     #: All scenarios.
     examples: tuple[ExampleEntry, ...]
@@ -52,18 +52,18 @@ class ExampleListDocument(msgspec.Struct, frozen=True):
 class ExampleDocument(msgspec.Struct, frozen=True):
     """One bundled scenario: ``stretto examples NAME``."""
 
-    #: Its name.
+    #: Name of the scenario.
     name: str
-    #: Its YAML text.
+    #: YAML text of the scenario.
     scenario: str
 
 
 class DocsEntry(msgspec.Struct, frozen=True):
     """One page of the documentation."""
 
-    #: Its name, such as ``concepts/queues``.
+    #: Name of the page, such as ``concepts/queues``.
     name: str
-    #: Its title.
+    #: Title of the page.
     title: str
 
 
@@ -77,16 +77,16 @@ class DocsListDocument(msgspec.Struct, frozen=True):
 class DocsDocument(msgspec.Struct, frozen=True):
     """One page of the documentation: ``stretto docs PAGE``."""
 
-    #: Its name.
+    #: Name of the page.
     name: str
-    #: Its Markdown text.
+    #: Markdown text of the page.
     text: str
 
 
 class QueueDocument(msgspec.Struct, frozen=True):
     """The queues of a state: ``stretto queues``."""
 
-    #: The state, in words.
+    #: Description of the state.
     state: str
     #: All queues, parents before children.
     queues: tuple[QueueFacts, ...]
@@ -95,7 +95,7 @@ class QueueDocument(msgspec.Struct, frozen=True):
 class ShardDocument(msgspec.Struct, frozen=True):
     """The shards of a state: ``stretto shards``."""
 
-    #: The state, in words.
+    #: Description of the state.
     state: str
     #: All shards.
     shards: tuple[ShardFacts, ...]
@@ -106,22 +106,22 @@ class MoveEntry(msgspec.Struct, frozen=True, rename={"source": "from", "target":
 
     #: ``namespace/name`` of the pod.
     pod: str
-    #: Its controller.
+    #: Controller of the pod.
     owner: str
-    #: Its node.
+    #: Current node of the pod.
     source: str
-    #: The node that has capacity for its successor.
+    #: Node with capacity for the successor of the pod.
     target: str
 
 
 class CapacityEntry(msgspec.Struct, frozen=True):
     """Free capacity of a cluster."""
 
-    #: Nodes without any pod.
+    #: Number of nodes without any pod.
     empty_nodes: int
-    #: GPUs that are completely free.
+    #: Number of completely free GPUs.
     free_gpus: int
-    #: Free thousandths of GPUs on GPUs in use.
+    #: Free thousandths of a GPU on GPUs in use.
     stranded_milli: int
     #: Requested CPU on nodes in use, in percent.
     cpu_in_use: float
@@ -147,7 +147,7 @@ class RecordedFigures(WaitFigures, frozen=True):
 
 
 class ReplayedSide(ReplayOutcomes, frozen=True, kw_only=True):
-    """The results of one replay with its name."""
+    """Results of one replay, with its name."""
 
     #: ``replayed`` or ``what if``, with the policy.
     side: str
@@ -156,16 +156,16 @@ class ReplayedSide(ReplayOutcomes, frozen=True, kw_only=True):
 class ReplayDocument(ReplayedSide, frozen=True, kw_only=True):
     """A replay compared with the recording: ``stretto simulate RECORDING``."""
 
-    #: The recording itself.
+    #: Figures of the recording itself.
     recorded: RecordedFigures
 
 
 class ReplayComparisonDocument(msgspec.Struct, frozen=True):
     """Replays of one recording: ``stretto compare RECORDING``."""
 
-    #: The recording itself.
+    #: Figures of the recording itself.
     recorded: RecordedFigures
-    #: The replays, the unchanged one first.
+    #: The replays; the unchanged one is first.
     sides: tuple[ReplayedSide, ...]
 
 
@@ -174,7 +174,7 @@ class TraceComparisonDocument(msgspec.Struct, frozen=True):
 
     #: The format of the trace.
     format: str
-    #: The simulations: ``side``, and the fields of the format's report each.
+    #: The simulations: ``side`` and the fields of the report of the format.
     sides: tuple[dict[str, Any], ...]
 
 
@@ -187,7 +187,7 @@ class ErrorFields(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
     #: Exit code of the process.
     exit_code: int
-    #: What to do; absent for none.
+    #: Hint to resolve the error; absent if there is none.
     hint: str = ""
 
 
@@ -199,7 +199,7 @@ class ErrorDocument(msgspec.Struct, frozen=True):
 
 
 class OffersDocument(msgspec.Struct, frozen=True):
-    """What a Mesos master offers, or the states of a task."""
+    """Offers of a Mesos master, or the states of a task."""
 
     #: Roles with weight, share, frameworks and filters.
     roles: list[dict[str, Any]] = []
@@ -207,7 +207,7 @@ class OffersDocument(msgspec.Struct, frozen=True):
     frameworks: list[dict[str, Any]] = []
     #: Outstanding offers with their age and resources; absent for one framework.
     offers: list[dict[str, Any]] = []
-    #: The first obstacle of each agent that is not offered; only for one framework.
+    #: The first obstacle of each agent without an offer; only for one framework.
     obstacles: list[dict[str, Any]] = []
     #: Tasks with their states; only with ``--task``.
     tasks: list[dict[str, Any]] = []

@@ -16,34 +16,37 @@ from stretto.sim.fleet.history import FleetStep
 class ClusterListDocument(msgspec.Struct, frozen=True):
     """The member clusters: ``stretto federation clusters``."""
 
-    #: All of them, by name.
+    #: All member clusters, by name.
     clusters: tuple[ClusterFacts, ...]
 
 
 class FleetExplainDocument(msgspec.Struct, frozen=True):
-    """Why an object or a pod is in a cluster, or not: ``stretto federation explain``."""
+    """Reasons why an object or a pod is, or is not, in a cluster.
+
+    ``stretto federation explain``.
+    """
 
     #: The object or the pod, as given.
     name: str
-    #: The verdicts about the object, or about that of the pod.
+    #: The verdicts about the object, or about the object of the pod.
     clusters: tuple[ClusterVerdict, ...]
     #: The explanation of the pod by its own cluster; absent for an object.
     pod: Explanation | None = None
     #: The cluster of the pod; empty for an object.
     pod_cluster: str = ""
-    #: The object that the pod belongs to; empty for an object.
+    #: The object of the pod; empty if the document is about an object.
     object: str = ""
 
 
 class FleetPlanDocument(msgspec.Struct, frozen=True):
-    """Where objects would go: ``stretto federation plan``."""
+    """Placement of objects: ``stretto federation plan``."""
 
     #: The objects.
     objects: tuple[PlacedObject, ...]
 
 
 class MigrationDocument(msgspec.Struct, frozen=True):
-    """What a migration changes: ``stretto federation migrate``."""
+    """Changes of a migration: ``stretto federation migrate``."""
 
     #: The cluster that the objects leave.
     cluster: str
@@ -54,7 +57,7 @@ class MigrationDocument(msgspec.Struct, frozen=True):
 
 
 class FleetStoryDocument(msgspec.Struct, frozen=True):
-    """What happened to objects: ``stretto federation story``."""
+    """Story of objects: ``stretto federation story``."""
 
     #: The object, as given; empty for all.
     name: str
@@ -63,7 +66,7 @@ class FleetStoryDocument(msgspec.Struct, frozen=True):
 
 
 class FleetRunDocument(msgspec.Struct, frozen=True):
-    """The end of a fleet file: ``stretto run``."""
+    """Final state of a fleet file: ``stretto run``."""
 
     #: Name of the scenario.
     name: str

@@ -32,37 +32,37 @@ METAVAR: Final = "|".join([*(each.value for each in ListFormat), "jsonpath=..."]
 OUTPUT: Final = click.option(
     "-o", "--output", default="table", metavar=METAVAR, help="Output format [table]."
 )
-"""The option of commands that list things."""
+"""The option of commands that list objects."""
 
 
 class ListColumn(NamedTuple):
     """One column of a list."""
 
-    #: Head.
+    #: Heading of the column.
     name: str
-    #: Its cell of each row.
+    #: Function that returns the cell of a row.
     cells: Sequence[object]
-    #: Order in which narrow terminals lose columns, the highest first; 0 for never.
+    #: Order in which narrow terminals drop columns, the highest first; 0 for never.
     optional: int = 0
-    #: Whether only the wide form has it.
+    #: True if the column is only in the wide form.
     wide: bool = False
 
 
 class ListedRows(NamedTuple):
     """A list that is ready to be written."""
 
-    #: Its columns.
+    #: Columns of the list.
     columns: Sequence[ListColumn]
     #: The name of each row, as ``-o name`` writes it.
     names: Sequence[str]
-    #: Version of its JSON form.
+    #: Schema version of the JSON form.
     schema: str
-    #: Its JSON form.
+    #: JSON form of the list.
     fields: Mapping[str, Any]
 
 
 def check_format(spelled: str) -> None:
-    """Refuse an unknown format and a malformed template, before anything is read.
+    """Refuse an unknown format and a malformed template before anything is read.
 
     Raises:
         UnknownNameError: no format has the name.
@@ -117,7 +117,7 @@ def write_list(console: Console, spelled: str, rows: ListedRows) -> None:
 
 
 def _csv(columns: Sequence[ListColumn]) -> str:
-    """The rows with all columns; numbers are plain."""
+    """Return the rows with all columns as CSV; numbers are plain."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([each.name for each in columns])
@@ -131,13 +131,13 @@ def _csv(columns: Sequence[ListColumn]) -> str:
 def write_columns(
     console: Console, columns: Sequence[ListColumn], hint: str, *, wide: bool = False
 ) -> None:
-    """Write a table of the columns that have content; on a narrow terminal, those that fit.
+    """Write a table of the columns with content; on a narrow terminal, only those that fit.
 
     Args:
-        console: where to write.
+        console: the output.
         columns: all columns.
-        hint: how to see the columns that do not fit.
-        wide: whether to write all of them.
+        hint: option that shows the columns that do not fit.
+        wide: true to write all columns.
     """
     wide = wide or console.verbose
     chosen = [each for each in columns if wide or not (each.wide or _is_empty(each))]
@@ -156,12 +156,12 @@ def write_columns(
 
 
 def _is_empty(column: ListColumn) -> bool:
-    """Whether an optional column has nothing to show."""
+    """Return whether an optional column is empty."""
     return bool(column.optional) and all(each in (None, "", "-", 0) for each in column.cells)
 
 
 def _width(columns: Sequence[ListColumn]) -> int:
-    """The least width of a table of these columns."""
+    """Return the minimum width of a table of these columns."""
     from stretto.cli.output.tables import PADDING, least_widths
 
     heads = [each.name for each in columns]

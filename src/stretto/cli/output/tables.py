@@ -1,4 +1,4 @@
-"""Layout of tables: a name is never cut, at any width of the terminal.
+"""Layout of tables; a name is never truncated, at any width of the terminal.
 
 A table that is wider than the terminal wraps its sentences. If the names alone are too wide, each
 row becomes a block of lines: the first cell, then one line per column. A file or pipe has no width.
@@ -13,22 +13,22 @@ from typing import IO, Final
 from stretto.cli.output.terminals import on_terminal
 
 FILE_WIDTH: Final = 400
-"""Least width of a table in a file or pipe."""
+"""Minimum width of a table in a file or pipe."""
 PADDING: Final = 3
 """Characters between two columns."""
 SENTENCE: Final = 24
-"""Least width of a column of sentences, if they are that long."""
+"""Minimum width of a column with sentences of that length."""
 _FIGURE: Final = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?: ?%|[dhms](?:\d+[hms])?| s)?")
 """A number, a percentage or a duration."""
 _NO_FIGURE: Final = ("", "-", "=")
-"""Cells of a column of figures that hold no figure: unknown, or unchanged."""
+"""Cells without a figure in a column of figures: unknown, or unchanged."""
 _STYLE: Final = "\x1b["
 _RESET: Final = "\x1b[0m"
 _BLANKS: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$")
 
 
 def holds_figures(cells: Sequence[str]) -> bool:
-    """True if a column of a table holds figures alone, which are right-aligned.
+    """True if a column contains only figures, which are right-aligned.
 
     >>> holds_figures(["1,204", "-", "+3"]), holds_figures(["1m15s", "0.4s"])
     (True, True)
@@ -46,14 +46,14 @@ def drawn(
     title: str,
     stream: IO[str],
 ) -> list[str]:
-    """The lines of a table for a stream, without trailing blanks.
+    """Return the lines of a table for a stream, without trailing blanks.
 
     Args:
         columns: the heads.
         rows: the cells of each row.
-        figures: by column, whether it is right-aligned.
+        figures: bool by column: true for right-aligned.
         title: a line above the table; empty for none.
-        stream: the stream that the lines are for.
+        stream: target of the lines.
     """
     from rich.console import Console
 
@@ -68,17 +68,17 @@ def drawn(
 
 
 def _natural(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """The width of each column without wrapping."""
+    """Return the width of each column without wrapping."""
     return [max(len(name), *(len(row[n]) for row in rows), 0) for n, name in enumerate(columns)]
 
 
 def _is_sentence(rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Whether a column may wrap: a cell of it has several words."""
+    """Return whether a column may wrap: one of its cells has several words."""
     return any(len(row[place].split()) > 3 for row in rows)
 
 
 def least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """The least width of each column: whole names, and the longest word of sentences."""
+    """Return the minimum width of each column: whole names, and the longest word of sentences."""
     found = []
     for place, width in enumerate(_natural(columns, rows)):
         if _is_sentence(rows, place):
@@ -112,7 +112,7 @@ def _table(
 
 
 def _lines(console: object, table: object) -> list[str]:
-    """The lines of a table as rich draws it for a console, with its colours."""
+    """Return the lines of a table as rich draws it for a console, with colours."""
     from rich.console import Console
 
     assert isinstance(console, Console)
@@ -123,7 +123,7 @@ def _lines(console: object, table: object) -> list[str]:
 
 
 def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]], limit: int) -> Iterator[str]:
-    """One block of lines per row; empty cells are left out, and sentences wrap."""
+    """Yield one block of lines per row; empty cells are omitted, and sentences wrap."""
     width = max((len(name) for name in columns[1:]), default=0)
     for number, row in enumerate(rows):
         if number:

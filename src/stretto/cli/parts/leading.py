@@ -1,4 +1,4 @@
-"""Processes that lead by a lease: their candidates, and controllers until a signal stops them."""
+"""Processes that lead with a lease: their candidates, and controllers that run until a signal."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ControllerProcess:
     """A process with controllers of a cluster."""
 
-    #: Access, probes and lease.
+    #: Options for access, probes and lease.
     options: ProcessOptions
     #: Context of the kubeconfig; empty for its current one.
     context: str
@@ -36,9 +36,9 @@ class ControllerProcess:
         """Run controllers while this process leads, until it is stopped.
 
         Args:
-            start: makes the controllers of a term of leadership.
-            clock: time.
-            log: where the process reports.
+            start: creates the controllers of a term of leadership.
+            clock: the clock.
+            log: the log of the process.
         """
         from stretto.base.rng import Rng
         from stretto.cli.sources.stores import scheduler_store
@@ -60,7 +60,7 @@ class ControllerProcess:
 
 
 def process_identity(place: str, clock: "Clock") -> str:
-    """A name that no other process of a cluster has: its place, its number and the time."""
+    """Return a name that is unique in a cluster: from place, process number and time."""
     return f"{place}_{os.getpid()}_{clock.now():.6f}"
 
 
@@ -71,14 +71,15 @@ def candidate(
     identity: str,
     duration: float | None,
 ) -> "LeaderElector | None":
-    """The candidate of a process for a lease; ``None`` for a process that always leads.
+    """Return the candidate of a process for a lease; ``None`` for a process that always leads.
 
     Args:
         store: the cluster.
-        clock: time.
+        clock: the clock.
         lease: namespace and name of the lease.
         identity: name of the process.
-        duration: seconds without renewal after which a standby takes the lease; ``None`` for none.
+        duration: seconds without a renewal after which a standby acquires the lease; ``None`` for
+            no lease.
 
     Raises:
         InputError: the duration is too short.

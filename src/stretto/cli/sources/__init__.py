@@ -1,1 +1,1 @@
-"""What inspection commands read: the state that a command line names, and scenes of it."""
+"""Input of inspection commands: the state of the command line, and scenes of it."""

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def scenario_content(path: Path, plugins: tuple[Path, ...]) -> str:
-    """Number of pods of a scenario.
+    """Return the number of pods of a scenario as text.
 
     Raises:
-        InputError: it cannot be used.
+        InputError: the scenario is invalid.
     """
     from stretto.base.rng import Rng
     from stretto.framework.profile.load import known_rules
@@ -29,10 +29,10 @@ def scenario_content(path: Path, plugins: tuple[Path, ...]) -> str:
 
 
 def fleet_content(path: Path, plugins: tuple[Path, ...]) -> str:
-    """Number of clusters and objects of a fleet.
+    """Return the number of clusters and objects of a fleet as text.
 
     Raises:
-        InputError: it cannot be used.
+        InputError: the fleet is invalid.
     """
     from stretto.sim.fleet.description import read_fleet
 
@@ -43,10 +43,10 @@ def fleet_content(path: Path, plugins: tuple[Path, ...]) -> str:
 
 
 def profile_content(path: Path, plugins: tuple[Path, ...]) -> str:
-    """Scheduler names of a profile.
+    """Return the scheduler names of a profile as text.
 
     Raises:
-        InputError: it cannot be used.
+        InputError: the profile is invalid.
     """
     from stretto.framework.profile.load import known_rules
     from stretto.framework.profile.profile import load_profiles
@@ -56,10 +56,10 @@ def profile_content(path: Path, plugins: tuple[Path, ...]) -> str:
 
 
 def manifests_content(path: Path, checks: "ObjectChecks") -> str:
-    """Number of objects of some manifests, and of the pods that they become.
+    """Return the number of objects of manifests, and of their pods, as text.
 
-    Workloads become their pods, as in a plan. ``checks`` receives what is wrong with each object;
-    what admission forbids is a note, because the cluster may hold the missing objects.
+    Workloads become their pods, as in a plan. ``checks`` receives the errors of each object; a
+    rejection by admission is a note, because the missing objects may exist in the cluster.
 
     Raises:
         InputError: a file cannot be read.

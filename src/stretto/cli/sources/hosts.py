@@ -35,11 +35,11 @@ def opened_host(kubeconfig: Path | None, context: str, clock: "Clock") -> Iterat
 
 
 def embedded_fleet(path: Path, webhooks: "WebhookClient") -> tuple[str, "EmbeddedFleet"]:
-    """The fleet of a file after its time, with its name.
+    """Run a fleet file to its end; return its name and the fleet.
 
     Args:
         path: the file.
-        webhooks: sends the calls of scheduling profiles with webhooks.
+        webhooks: client for the webhooks of scheduling profiles.
 
     Raises:
         InputError: the file is malformed.

@@ -1,6 +1,7 @@
-"""The kernels of a command that reads a state: resolved once its arguments are known to be right.
+"""The kernels of a command that reads a state, resolved after its arguments are checked.
 
-A command without compiled kernels starts a process that compiles them; a wrong argument must not.
+If kernels are missing, a command starts a process that compiles them; a command with a wrong
+argument must not start it.
 """
 
 from collections.abc import Sequence
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
 def tier_on(
     common: CommandContext, opts: StateOptions, requested: str, plugins: Sequence[Path] = ()
 ) -> str:
-    """The kernel tier of a command that reads a state; a wrong state starts no compiler.
+    """Return the kernel tier of a command that reads a state; a wrong state starts no compiler.
 
     Args:
-        common: for the note about the compilation.
+        common: the command, for the note about the compilation.
         opts: the options of the state.
         requested: ``auto``, ``numba`` or ``numpy``.
         plugins: files with rules that the profile may name.
 
     Raises:
         InputError: the state or the profile is invalid.
-        NotFoundError: no run of that name.
+        NotFoundError: no run has the name.
         MissingExtraError: ``numba`` is requested but not installed.
     """
     from stretto.sim.options import chosen_source
@@ -48,11 +49,11 @@ def manifest_rules(
     manifests: Sequence[Path],
     plugins: tuple[Path, ...] = (),
 ) -> "SchedulingRules":
-    """Kernels for a trial of manifests on a state; a wrong file or state starts no compiler.
+    """Return the kernels for a trial of manifests; a wrong file or state starts no compiler.
 
     Raises:
-        InputError: a file holds something else than manifests, or the state is invalid.
-        NotFoundError: no run of that name.
+        InputError: a file does not contain manifests, or the state is invalid.
+        NotFoundError: no run has the name.
     """
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind

@@ -1,4 +1,4 @@
-"""The simulated nodes of ``stretto up``: of one shape, or those of a file."""
+"""The simulated nodes of ``stretto up``: of one shape, or from a file."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -20,25 +20,26 @@ from stretto.sim.states.source import state_of
 
 OPTION: Final = "--like"
 DEFAULT_COUNT: Final = 3
-"""Nodes of a shape where no number is given."""
+"""Default number of nodes of a shape."""
 _EXPECTED: Final = "manifests of nodes, a scenario, a recording, a store or a run record"
 _SPEC: Final = ("taints", "unschedulable")
-"""Fields of a node's spec that are copied."""
+"""Copied fields of the spec of a node."""
 _FILES: Final = (".yaml", ".yml", ".json", ".jsonl", ".gz", ".db", ".sqlite")
-"""Suffixes of names that can only be paths."""
+"""Suffixes that identify a path."""
 _STATES: Final = (FileKind.RECORDING, FileKind.STORE, FileKind.RUN)
 
 
 def local_nodes(like: str, count: int | None) -> list[bytes]:
-    """Nodes as JSON.
+    """Return nodes as JSON.
 
     Args:
-        like: a shape; or the path of manifests, a scenario (also one that names a trace), a
-            recording, a store or a run record, whose nodes are copied; or a bundled example.
-        count: their number: of a file the first ones; ``None`` for all of a file.
+        like: a shape, a bundled example, or the path of a source whose nodes are copied: manifests,
+            a scenario (also with a trace), a recording, a store or a run record.
+        count: number of nodes; from a file, the first ones; ``None`` for all of a file.
 
     Raises:
-        InputError: the text is neither, the file is invalid, or it has fewer nodes.
+        InputError: the text is neither a shape nor a file, or the file is invalid or has fewer
+            nodes.
     """
     path = example_path(like) if like in example_names() else Path(like)
     if not path.is_file():
@@ -70,7 +71,10 @@ def _nodes_of(path: Path) -> list[bytes]:
 
 
 def _fresh(body: bytes) -> bytes:
-    """A node without what its server has written: identity, versions, managers, heartbeats."""
+    """Return a node without the fields that its server wrote.
+
+    Identity, versions, managers, heartbeats.
+    """
     node: dict[str, Any] = msgspec.json.decode(body)
     metadata, spec, status = (node.get(name, {}) for name in ("metadata", "spec", "status"))
     kept = {name: metadata[name] for name in ("name", "labels", "annotations") if name in metadata}

@@ -1,4 +1,4 @@
-"""Pods of the members of a fleet, and the members that cannot be read, each with the reason."""
+"""Pods of the members of a fleet, and the unreadable members with the reason."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 class FoundPod(NamedTuple):
     """A pod of a member."""
 
-    #: Its cluster.
+    #: Name of the cluster.
     cluster: str
-    #: The objects of the cluster.
+    #: Store of the cluster.
     store: "Store"
-    #: The pod.
+    #: The pod object.
     pod: "Record"
 
 
 class PodSearch(NamedTuple):
-    """A search over members."""
+    """Result of a search over members."""
 
-    #: Pods of the name.
+    #: Pods with the name.
     found: list[FoundPod]
-    #: Clusters that could not be read, with the reason.
+    #: Reason of each unreadable cluster.
     unread: dict[str, str]
 
 
 @contextmanager
 def searched_pods(fleet: OpenedFleet, name: str, only: str) -> Iterator[PodSearch]:
-    """Look for a pod in the members; they are open for the duration of the block.
+    """Search for a pod in the members, which are open for the duration of the block.
 
     Args:
         fleet: the fleet.
@@ -62,12 +62,12 @@ def searched_pods(fleet: OpenedFleet, name: str, only: str) -> Iterator[PodSearc
 
 
 def _store(fleet: OpenedFleet, cluster: "StoredObject", opened: ExitStack) -> "Store":
-    """The objects of a member.
+    """Open the store of a member.
 
     Raises:
         UnreachableError: there is no such member, or the host does not answer.
-        NotAllowedError: the secret of the cluster may not be read.
-        InputError: the secret or the address cannot be used.
+        NotAllowedError: the read of the cluster's secret is forbidden.
+        InputError: the secret or the address is invalid.
     """
     name = cluster.record.name
     if fleet.members is not None:

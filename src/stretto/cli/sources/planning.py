@@ -1,4 +1,4 @@
-"""Plans of manifest files on a copy of a state, for ``plan`` and for the pages."""
+"""Plans of manifest files on a copy of a state, for ``plan`` and for the dashboard."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class PlannedFiles(NamedTuple):
-    """What would happen if the objects of some files were submitted."""
+    """Result of submitting the objects of some files."""
 
     #: The plan; its refusals begin with those of admission.
     report: "PlanReport"
-    #: What admission refuses.
+    #: Refusals of admission.
     refused: list[str]
-    #: Sentences about objects and files that are left out.
+    #: Sentences about omitted objects and files.
     notes: list[str]
 
 

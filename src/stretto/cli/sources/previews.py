@@ -1,4 +1,4 @@
-"""Plans of pasted objects and of moves for the dashboard, on a copy of the state that it shows."""
+"""Plans of pasted objects and of moves for the dashboard, on a copy of the shown state."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 TIER: Final = "numpy"
-"""Kernels of a plan: they need no compilation."""
+"""Kernels of a plan, which need no compilation."""
 
 
 def preview_parts(
     common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]
 ) -> "DashboardParts":
-    """What a dashboard offers besides a state: run records, and plans on the state."""
+    """Return the additional parts of a dashboard: run records, and plans on the state."""
     from stretto.cli.sources.run_studies import kept_studies
     from stretto.web.views.parts import DashboardParts
 
@@ -44,7 +44,7 @@ def preview_parts(
 
 
 def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()) -> "Planner":
-    """A function that plans YAML on a state that a function reads."""
+    """Return a function that plans YAML on the state that ``read`` returns."""
 
     def previewed(text: str) -> "PlanPreview":
         from stretto.cli.sources.planning import planned
@@ -63,7 +63,7 @@ def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()
 
 
 def defragmenter_on(read: Callable[[], StateContents]) -> "Defragmenter":
-    """A function that plans moves on a state that a function reads."""
+    """Return a function that plans moves on the state that ``read`` returns."""
     from stretto.cli.sources.moves import planned_moves
 
     return lambda goal, budget: planned_moves(read().state, goal, budget, TIER)
@@ -72,7 +72,7 @@ def defragmenter_on(read: Callable[[], StateContents]) -> "Defragmenter":
 def estimator_on(
     read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()
 ) -> "StartEstimator":
-    """A function that estimates starts of pending pods on a state that a function reads."""
+    """Return a function that estimates starts of pods on the state that ``read`` returns."""
 
     def estimated(pod: str) -> str:
         from stretto.cli.views.expected_start import estimate_start

@@ -1,4 +1,4 @@
-"""Opens the recording that a command line names."""
+"""Opens the recording of a command line."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def opened_recording(path: Path) -> "Recording":
-    """Read a recording; a file of another kind is refused with the verb that reads it.
+    """Read a recording; for a file of another kind, the error names the verb that reads it.
 
     Raises:
         InputError: the file is not a recording, or a line is invalid.

@@ -1,4 +1,4 @@
-"""The user's run records and kept results as the dashboard shows them."""
+"""The user's run records and kept results for the dashboard."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,12 @@ class RunStudies:
     """Lists, compares and draws run records and results."""
 
     def __init__(self, records: RunRecords, results: ResultRecords) -> None:
-        """Use the records and the results of two folders."""
+        """Use the run records and the results of two folders."""
         self._records = records
         self._results = results
 
     def rows(self) -> Sequence[RunRow]:
-        """All of them, the latest first."""
+        """Return all records and results, the latest first."""
         rows = run_rows(self._records) + [self._row(name) for name in self._results.names()]
         return sorted(rows, key=lambda each: each.started, reverse=True)
 
@@ -38,7 +38,7 @@ class RunStudies:
         return compare_runs(names, self._compared)
 
     def picture(self, comparison: RunComparison) -> bytes:
-        """The pods placed over time as PNG; empty if no report has them.
+        """Return the number of placed pods over time as PNG; empty if no report has it.
 
         Raises:
             MissingExtraError: Matplotlib is not installed.
@@ -69,12 +69,12 @@ class RunStudies:
 
 
 def _row_of(name: str, found: KeptResult) -> RunRow:
-    """A result as a row of the list."""
+    """Return a result as a row of the list."""
     seconds = found.result.get("seconds", 0.0)
     took = float(seconds) if isinstance(seconds, int | float) else 0.0
     return RunRow(name, "done", found.command, found.ended, took)
 
 
 def kept_studies() -> RunStudies:
-    """The run records and results of this user."""
+    """Return the run records and results of this user."""
     return RunStudies(RunRecords(), ResultRecords())

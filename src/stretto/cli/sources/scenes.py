@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenedScene:
-    """A scene while it is open."""
+    """An open scene."""
 
     #: The scene.
     scene: "Scene"
-    #: The name of the state, for display.
+    #: Name of the state, for display.
     title: str
-    #: Every object of the state that a question needs.
+    #: Objects of the state that a question needs.
     records: "Sequence[Record]"
-    #: Namespace of names without one; empty for ``default``.
+    #: Default namespace of names; empty for ``default``.
     namespace: str = ""
-    #: The loaded run record; ``None`` if the scene is a copy.
+    #: The loaded run record; ``None`` for a copy.
     run: "LoadedRun | None" = None
-    #: The copied state; ``None`` if the scene is a run record.
+    #: The copied state; ``None`` for a run record.
     state: "StoreState | None" = None
-    #: Whether the state is a live cluster.
+    #: True if the state is a live cluster.
     is_cluster: bool = False
-    #: Seconds since the start of the run, or wall time, of the state; ``None`` if unknown.
+    #: Time of the state: seconds since the start of the run, or wall time; ``None`` if unknown.
     at: float | None = None
 
 
@@ -51,7 +51,7 @@ def opened_scene(
 
     Raises:
         InputError: the state, the kubeconfig or the profile is invalid.
-        NotFoundError: no run of that name.
+        NotFoundError: no run has the name.
     """
     from stretto.sim.states.source import StateKind, referenced
 
@@ -68,7 +68,7 @@ def opened_scene(
 
 @contextmanager
 def _run_record(path: Path, is_scenario: bool, plugins: tuple[Path, ...]) -> Iterator[Path]:
-    """The record of a run, or of a scenario that runs in virtual time first."""
+    """The record of a run; a scenario first runs in virtual time."""
     if not is_scenario:
         yield path
         return
@@ -94,7 +94,7 @@ def _loaded(path: Path, plugins: tuple[Path, ...]) -> Iterator["LoadedRun"]:
 
 
 def _recorded(common: CommandContext, run: "LoadedRun", word: str) -> OpenedScene:
-    """The scene of a run record."""
+    """Return the scene of a run record."""
     from stretto.api.kinds.table import all_kinds
 
     facts = run.facts
@@ -104,7 +104,7 @@ def _recorded(common: CommandContext, run: "LoadedRun", word: str) -> OpenedScen
 
 
 def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> OpenedScene:
-    """The scene of a copy on which a plane retries the pending pods."""
+    """Return the scene of a copy on which a plane retries the pending pods."""
     from stretto.plane.copy import SchedulingRules
 
     state, namespace = read_state(common, opts, SchedulingRules("", "numpy", plugins=plugins))
@@ -120,7 +120,7 @@ def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...
 
 
 def scene_of(state: "StoreState", plugins: tuple[Path, ...] = ()) -> "Scene":
-    """The scene of a state after a plane has retried its pending pods on a copy.
+    """Return the scene of a state after a plane retried its pending pods on a copy.
 
     Raises:
         InputError: the profile of the state is invalid.

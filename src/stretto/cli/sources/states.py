@@ -1,8 +1,8 @@
-"""The state that a command reads: ``--on STATE`` and the options of a live cluster.
+"""The state of a command: ``--on STATE`` and the options of a live cluster.
 
-Every inspection command takes the same options and reads the state with the same functions, so a
-state has one name everywhere. A live cluster is only read, which is safe next to a running
-scheduler; this needs the list permissions of ``deploy/rbac-reader.yaml``.
+All inspection commands have the same options and read the state with the same functions, so that a
+state has the same name in all of them. A live cluster is only read, which is safe next to a running
+scheduler and needs the list permissions of ``deploy/rbac-reader.yaml``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from stretto.stores.kube.store import KubeStore
 
 COPY_READ_TIMEOUT: Final = 6.0
-"""Seconds for which a failing read is retried; short, because a person waits for the answer."""
+"""Seconds for which a failing read is retried; short, because a user waits for the answer."""
 CLUSTER: Final = "cluster"
-"""The state that means the cluster that kubectl would use; ``cluster:CONTEXT`` names another."""
+"""Name of kubectl's current cluster as a state; ``cluster:CONTEXT`` is another cluster."""
 METAVAR: Final = "STATE"
 STATES: Final = (
     "a run, SCENARIO.yaml, a recording, sqlite:PATH, cluster, cluster:CONTEXT, or empty nodes as "
@@ -37,38 +37,38 @@ STATES: Final = (
 class StateOptions:
     """Options of a command that reads a state."""
 
-    #: Whether the command accepts a profile for any state.
+    #: True if the command accepts a profile for any state.
     tries_profiles: ClassVar[bool] = False
     #: The state; empty for the latest run record.
     on: str = ""
-    #: The state in its old spelling: an argument, ``--run`` or ``--store``.
+    #: The state in its old form: an argument, ``--run`` or ``--store``.
     old_state: str | None = None
-    #: Whether to read the cluster that kubectl would use.
+    #: True if the command reads kubectl's current cluster.
     cluster: bool = False
     #: Kubeconfig of the cluster; ``None`` for kubectl's default.
     kubeconfig: Path | None = None
     #: Context of the kubeconfig; empty for the current one.
     context: str = ""
-    #: ``schedulerName`` values of the cluster's scheduler; empty for the profile's.
+    #: ``schedulerName`` values of the cluster's scheduler; empty for those of the profile.
     scheduler_name: tuple[str, ...] = ()
-    #: Profile of the state's scheduler; empty for its own, or the default.
+    #: Scheduling profile of the state; empty for its own, or the default.
     profile: str = ""
-    #: Namespace of names that have none; empty for the default one.
+    #: Default namespace of names; empty for ``default``.
     namespace: str = ""
 
     @property
     def named(self) -> str:
-        """The state by its name; empty for the latest record."""
+        """Name of the state; empty for the latest record."""
         return self.on or self.old_state or ""
 
     @property
     def is_cluster_name(self) -> bool:
-        """Whether the state's name means a cluster."""
+        """True if the name of the state is a cluster."""
         return self.named == CLUSTER or self.named.startswith(f"{CLUSTER}:")
 
     @property
     def reads_cluster(self) -> bool:
-        """Whether to read a cluster."""
+        """True if the command reads a cluster."""
         chosen = self.cluster or self.kubeconfig is not None or bool(self.context)
         return chosen or self.is_cluster_name
 
@@ -78,7 +78,7 @@ class StateOptions:
         return self.context or (self.named.partition(":")[2] if self.is_cluster_name else "")
 
     def check(self) -> None:
-        """Refuse two states, and options that the state does not have.
+        """Refuse two states, and options that do not apply to the state.
 
         Raises:
             InputError: the options conflict.
@@ -99,10 +99,10 @@ _OLD_STORE: Final = click.option("--store", "old_state", hidden=True)
 
 
 class _OldArgument(click.Argument):
-    """An argument that still works and that the usage does not show."""
+    """An argument that still works but is not shown in the usage."""
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Nothing."""
+        """Return nothing."""
         return []
 
 
@@ -165,20 +165,20 @@ def full_name(name: str, namespace: str) -> str:
 
 
 class OpenedCluster(NamedTuple):
-    """A cluster that is being read."""
+    """An open cluster."""
 
-    #: Its API server.
+    #: API server of the cluster.
     store: "KubeStore"
-    #: Its name as text, such as ``cluster prod``.
+    #: Name as text, such as ``cluster prod``.
     title: str
     #: The default namespace.
     namespace: str
 
 
 class StateContents(NamedTuple):
-    """A state that has been read."""
+    """Contents of a state."""
 
-    #: Its objects, with the rules of its scheduler.
+    #: Objects of the state, with the rules of its scheduler.
     state: "StoreState"
     #: The default namespace; empty for ``default``.
     namespace: str
@@ -211,15 +211,15 @@ def read_state(
     """Read the objects of a state, with the rules of its scheduler.
 
     Args:
-        common: for notes, and the seed of a cluster's copy.
+        common: the command, for notes and for the seed of the copy of a cluster.
         opts: the options of the state.
         rules: kernels and plugins.
-        shards: shards of a cluster's scheduler.
+        shards: number of shards of a cluster's scheduler.
 
     Raises:
         InputError: the state, the kubeconfig or the profile is invalid.
-        NotFoundError: no run of that name.
-        NotAllowedError: pods or nodes must not be listed.
+        NotFoundError: no run has the name.
+        NotAllowedError: the listing of pods or nodes is forbidden.
         UnreachableError: the server does not answer.
     """
     from stretto.plane.copy import SchedulingRules
@@ -243,11 +243,11 @@ def read_state(
 
 
 def added_objects(manifests: Sequence[Path], *namespaces: str) -> "list[InputObject]":
-    """The objects of manifests that a trial adds to a state; workloads stay workloads.
+    """Return the objects of manifests that a trial adds to a state; workloads stay workloads.
 
     Args:
         manifests: files and folders.
-        namespaces: for objects that name none; the first that is not empty.
+        namespaces: default namespaces of the objects; the first one that is not empty is used.
 
     Raises:
         InputError: a manifest is invalid.
@@ -283,7 +283,7 @@ def _cluster_state(
 def rules_of(
     state: "StoreState", policy: str, tier: str, plugins: tuple[Path, ...]
 ) -> "SchedulingRules":
-    """The rules of a state; a policy replaces its scores.
+    """Return the rules of a state; a policy replaces its scores.
 
     Raises:
         UnknownNameError: the policy does not exist.

@@ -23,7 +23,7 @@ def cluster_store(
     """Open a cluster for reading.
 
     Args:
-        kubeconfig: its kubeconfig; ``None`` for kubectl's default.
+        kubeconfig: kubeconfig of the cluster; ``None`` for kubectl's default.
         context: context of the kubeconfig; empty for the current one.
         read_timeout: seconds for which a failing read is retried; ``None`` for the store's default.
 

@@ -1,4 +1,4 @@
-"""Opens a state as a source of the dashboard: a run or a copy as it is, a cluster followed live."""
+"""Opens a state as a source of the dashboard: a run, a copy, or a live cluster."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def view_source(
     common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]
 ) -> "Iterator[ViewSource]":
-    """The source of a state, open for the duration of the block."""
+    """Open the source of a state for the duration of the block."""
     if opts.reads_cluster:
         with opened(opts) as cluster:
             from stretto.base.clock import WallClock
@@ -41,7 +41,7 @@ def view_source(
 def _fixed(
     common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]
 ) -> "Iterator[ViewSource]":
-    """The source of a state that does not change."""
+    """Open the source of a state that does not change."""
     from stretto.cli.sources.scenes import opened_scene
     from stretto.explain.metrics.shards import outcomes_of, shard_facts
     from stretto.explain.story import story_of_objects, story_of_run

@@ -1,4 +1,4 @@
-"""Webhooks of scheduling profiles, called by a verb that writes nothing."""
+"""Client of the webhooks of scheduling profiles, for verbs that write nothing."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from stretto.stores.kube.webhooks import HttpWebhookClient
 
 MOST_S: Final = 5.0
-"""Most seconds that a verb waits for one call."""
+"""Maximum number of seconds for one call."""
 
 
 class LimitedWebhooks:
     """A client that opens no connection before the first call, and waits a limited time."""
 
     def __init__(self) -> None:
-        """No call yet."""
+        """Create a client without connections."""
         self._client: HttpWebhookClient | None = None
 
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
-        """Send calls at the same time; one answer for each, in the same order."""
+        """Send calls in parallel; return one answer for each, in the same order."""
         from stretto.stores.kube.webhooks import HttpWebhookClient
 
         if self._client is None:
@@ -41,7 +41,7 @@ class LimitedWebhooks:
 
 @contextmanager
 def limited_webhooks() -> Iterator[LimitedWebhooks]:
-    """A client for the duration of the block."""
+    """Open a client for the duration of the block."""
     client = LimitedWebhooks()
     try:
         yield client

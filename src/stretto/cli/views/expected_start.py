@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class StartEstimate(NamedTuple):
-    """When a pending pod starts."""
+    """Expected start of a pending pod."""
 
-    #: Seconds until its unit starts; ``None`` if it does not, or if nothing is known.
+    #: Seconds until its unit starts; ``None`` if the unit does not start, or if it is unknown.
     start_s: float | None
-    #: Seconds until its unit times out; ``None`` if it does not.
+    #: Seconds until its unit times out; ``None`` if it does not time out.
     timeout_s: float | None
-    #: The same as a sentence; empty for a pod that is not pending.
+    #: The estimate as a sentence; empty for a pod that is not pending.
     sentence: str
 
 
@@ -29,9 +29,9 @@ def estimate_start(pod: str, state: "StoreState", plugins: tuple[Path, ...] = ()
     """Estimate when a pending pod starts: the scheduler runs on a copy as pods end.
 
     Args:
-        pod: its name, or ``namespace/name``.
+        pod: name of the pod, or ``namespace/name``.
         state: the state.
-        plugins: files with the rules of its profile.
+        plugins: files with the rules of the profile.
     """
     from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.forecast import forecast
@@ -63,7 +63,7 @@ def show_expected_start(
     """Estimate and write when a pending pod starts.
 
     Returns:
-        seconds until its unit starts or times out; ``None`` for what cannot be estimated.
+        seconds until its unit starts or times out; ``None`` without an estimate.
     """
     found = estimate_start(pod, state, plugins)
     if found.sentence:
@@ -72,7 +72,7 @@ def show_expected_start(
 
 
 def _timeout(seconds: float, spare: int) -> str:
-    """Why a gang never starts, and how to change that."""
+    """Return why a gang never starts, and the change that helps."""
     lacks = f"lacks {format_count(-spare, 'pod')}" if spare < 0 else "does not fit"
     if seconds <= 0:
         return (

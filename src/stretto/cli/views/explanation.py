@@ -1,4 +1,4 @@
-"""Layout of explanations: why a pod is pending or on its node, and why it is not on another."""
+"""Layout of explanations: why a pod is pending, is on its node, or is not on another."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from stretto.explain.why.answers import Explanation, NodeChoice, NodeExplanation
 
 SHOWN: Final = 5
-"""Reasons and steps listed without ``-v``."""
+"""Maximum number of reasons and steps listed without ``-v``."""
 
 
 def show_explanation(console: Console, answer: "Explanation") -> None:
@@ -39,7 +39,10 @@ def show_explanation(console: Console, answer: "Explanation") -> None:
 
 
 def _show_nodes(console: Console, answer: "Explanation") -> None:
-    """Write the verdicts of the nodes: kube-scheduler's message, then the details it omits."""
+    """Write the verdicts of the nodes.
+
+    The message of kube-scheduler, then the details that it omits.
+    """
     nodes = answer.nodes
     assert nodes is not None
     console.data(f"\n{nodes.message}")
@@ -56,7 +59,7 @@ def _show_nodes(console: Console, answer: "Explanation") -> None:
 
 
 def _show_forbidden(console: Console, answer: "Explanation") -> None:
-    """Write which pods block preemption."""
+    """Write the pods that block preemption."""
     held = answer.preemption.held if answer.preemption is not None else ()
     lines = []
     for each in held:
@@ -68,7 +71,7 @@ def _show_forbidden(console: Console, answer: "Explanation") -> None:
 
 
 def _show_unit(console: Console, answer: "Explanation") -> None:
-    """Write the unit: members, queue, and how much of the gang fits."""
+    """Write the unit: its members, its queue, and the part of the gang that fits."""
     unit, gang = answer.unit, answer.gang
     if unit is None:
         return

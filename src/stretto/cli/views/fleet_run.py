@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
-    """Run a fleet file in virtual time and report; false for any other file.
+    """Run a fleet file in virtual time and report; return False for any other file.
 
     Raises:
         InputError: the file is invalid.
-        DoesNotFitError: replicas fit nowhere, and all are required.
+        DoesNotFitError: replicas fit in no cluster, and all are required.
     """
     import msgspec
 
@@ -61,7 +61,7 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
 def _show(
     console: Console, clusters: "Sequence[ClusterFacts]", objects: "Sequence[PlacedObject]"
 ) -> None:
-    """Both tables."""
+    """Write both tables."""
     console.table(
         ["cluster", "state", "nodes", "CPU", "filled", "replicas"],
         [
@@ -77,12 +77,12 @@ def _show(
 
 
 def placement(found: "PlacedObject") -> str:
-    """Replicas by cluster in one cell; a question mark follows what is only last known."""
+    """Return replicas by cluster as one cell; a question mark follows last known values."""
     return "host" if found.on_host else counts(found.placement, found.unknown)
 
 
 def note_unknown(console: Console, found: "Iterable[PlacedObject]") -> None:
-    """Note the clusters about whose replicas only their last state is known."""
+    """Note the clusters whose replicas are known only from their last state."""
     clusters = sorted({name for each in found for name in each.unknown})
     if clusters:
         listed = ", ".join(clusters)
@@ -93,7 +93,7 @@ def note_unknown(console: Console, found: "Iterable[PlacedObject]") -> None:
 
 
 def counts(found: dict[str, int | None], unknown: tuple[str, ...] = ()) -> str:
-    """Replicas by cluster in one cell."""
+    """Return replicas by cluster as one cell."""
     return (
         " ".join(
             f"{name}={'all' if count is None else count}{'?' * (name in unknown)}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
 
 SHOWN: Final = 20
-"""Causes and pods that are listed without ``-v``."""
+"""Maximum number of causes and pods listed without ``-v``."""
 
 
 def show_pending(console: Console, title: str, answer: "PendingOverview") -> None:
@@ -45,11 +45,11 @@ def _show_causes(console: Console, causes: "Sequence[PendingCause]") -> None:
 
 
 def show_unit(console: Console, answer: "UnitOverview") -> None:
-    """Write why a unit is pending, or where its pods are."""
+    """Write why a unit is pending, or the nodes of its pods."""
     placed = format_count(len(answer.placed), "pod")
     console.data(f"{answer.unit}: {placed} on nodes, {answer.pending:,} pending")
     if not answer.placed and not answer.pending:
-        console.data("It has no pods: it is scheduled once pods name it.")
+        console.data("It has no pods; it is scheduled after pods reference it.")
         return
     if answer.example is not None:
         if len(answer.causes) > 1:
@@ -78,11 +78,11 @@ def show_queue(console: Console, answer: "QueueOverview") -> None:
         console.data(f"\n{format_count(answer.pending, 'pod')} pending:")
         _show_causes(console, answer.causes)
     else:
-        console.data("\nNo pod of it is pending.")
+        console.data("\nNone of its pods is pending.")
 
 
 def show_node(console: Console, answer: "NodeOverview") -> None:
-    """Write what is on a node, and why pending pods are not."""
+    """Write the pods of a node, and why pending pods are not on it."""
     node = answer.node
     zone = f" · zone {node.zone}" if node.zone else ""
     count = format_count(len(answer.pods), "pod")

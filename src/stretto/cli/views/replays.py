@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def outcome_figures(outcomes: "ReplayOutcomes") -> dict[str, Any]:
-    """The figures of one side, as the table shows them."""
+    """Return the figures of one side for the table."""
     found = msgspec.to_builtins(outcomes)
     for name, part in found.pop("used_mean").items():
         found[f"{name} in use, mean %"] = round(100 * part, 2)
@@ -29,7 +29,7 @@ def outcome_figures(outcomes: "ReplayOutcomes") -> dict[str, Any]:
 
 
 def show_sides(console: Console, sides: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """Write the sides of a comparison as the columns of a table, with the last side's change."""
+    """Write the sides of a comparison as columns of a table, with the change of the last."""
     names = list(dict.fromkeys(name for _, side in sides for name in side))
     columns = ["", *(name for name, _ in sides)]
     rows = [(_label(name), *(shown(name, side.get(name)) for _, side in sides)) for name in names]
@@ -46,7 +46,7 @@ def show_sides(console: Console, sides: Sequence[tuple[str, dict[str, Any]]]) ->
 
 
 def verdict(first: tuple[str, dict[str, Any]], last: tuple[str, dict[str, Any]]) -> str:
-    """The difference between two sides as a sentence."""
+    """Return the difference between two sides as a sentence."""
     (_, before), (name, after) = first, last
     parts = []
     for key, word in (("pending", "pending"), ("left_waiting", "left without a node")):
@@ -62,7 +62,10 @@ def verdict(first: tuple[str, dict[str, Any]], last: tuple[str, dict[str, Any]])
 
 
 def _label(name: str) -> str:
-    """``left_waiting`` counts pods that ended or were deleted before they got a node."""
+    """Return the label of a figure.
+
+    ``left_waiting`` counts pods that ended before they got a node.
+    """
     if name == "left_waiting":
         return "ended without a node"
     return name.removesuffix("_s").replace("_", " ")
@@ -136,7 +139,7 @@ def _arrow(values: Sequence[str]) -> str:
 def _lines(
     sides: "Sequence[tuple[str, ReplayResult]]", values: Sequence[Sequence[float]]
 ) -> "list[PlotLine]":
-    """One step curve for each side; ``values`` has the values of its levels."""
+    """Return one step curve for each side; ``values`` are the values of its levels."""
     from stretto.sim.plots.figures import PlotLine
 
     return [

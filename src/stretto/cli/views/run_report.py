@@ -51,7 +51,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
         "moves": msgspec.to_builtins(list(job.moves)),
     }
     fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
-    record = _record(console, job, fields)  # first: stdout may be closed early
+    record = _record(console, job, fields)  # First, because stdout may be closed early.
     drawn = _draw(console, report, job, out) if out is not None else []
     _show(console, report, job, sample)
     if out is not None and drawn:
@@ -112,14 +112,14 @@ def _try_next(console: Console, job: "FinishedRun", report: "RunReport | None") 
 
 
 def _program() -> str:
-    """The program as typed: by its path if the shell would not find it."""
+    """Return the program as typed: with its path if the shell would not find it."""
     started = sys.argv[0]
     found = shutil.which("stretto") or Path(started).name != "stretto"
     return "stretto" if found else started
 
 
 def short_name(pod: str) -> str:
-    """A pod's name without the default namespace."""
+    """Return the name of a pod without the default namespace."""
     return pod.removeprefix("default/")
 
 

@@ -30,7 +30,7 @@ from stretto.framework.preemption.tiers import (
 )
 
 ALIKE: Final = 3
-"""Number of equal preemptors from which on the search caches the cost of each node."""
+"""Minimum number of equal preemptors for which the search caches the cost of each node."""
 TRIES: Final = 8
 """Maximum number of nodes whose victims a filter with a Python form refuses afterwards."""
 REHEARSED: Final = 100

@@ -67,7 +67,7 @@ class StartGround(Protocol):
     ends: Sequence[int]
 
     def changed_until(self, earlier: "StartGround", started: Sequence[StartReservation]) -> int:
-        """Time from which on this ground equals the expectation of an earlier one.
+        """Return the time after which this ground equals the expectation of an earlier one.
 
         Args:
             earlier: the ground of an earlier round.

@@ -1,4 +1,5 @@
 """``stretto federation``: many clusters as one.
 
-Here belong its verbs and the fleet that they read. Answers, planners and controllers do not.
+This package contains the verbs and the code that opens the fleet; answers, planners and controllers
+are elsewhere.
 """

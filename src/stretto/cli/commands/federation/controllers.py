@@ -1,4 +1,7 @@
-"""The options of a process with controllers: its host, its share of the work, their behaviour."""
+"""The options of a process with controllers.
+
+Its host, its shard, and the behaviour of controllers.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,14 +22,14 @@ if TYPE_CHECKING:
     from stretto.federation.shares import ControllerShare
 
 LEASE: Final = "kube-system/stretto-federation"
-"""The lease of a process that runs all controllers."""
+"""The default lease of a process that runs all controllers."""
 _LONGEST_NAME: Final = 60
-"""Characters of a lease's name; longer lists of controllers are shortened to a hash."""
+"""Maximum length of a lease name; longer lists of controllers are shortened to a hash."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerOptions(ProcessOptions):
-    """Which controllers a process runs, over which host, and how they behave."""
+    """Options of a process: its host, its controllers and their behaviour."""
 
     #: ``cluster`` or ``cluster:CONTEXT``.
     on: str
@@ -34,32 +37,32 @@ class ControllerOptions(ProcessOptions):
     controllers: str
     #: Number of shards.
     shards: int
-    #: The shard of this process.
+    #: Index of the shard of this process.
     shard: int
-    #: ``stretto`` or ``kubeadmiral``.
+    #: Style of division and rollouts: ``stretto`` or ``kubeadmiral``.
     planners: str
-    #: ``sums`` or ``nodes``.
+    #: Capacity of a cluster: ``sums`` or ``nodes``.
     capacity: str
-    #: Matrix of CPU generations.
+    #: File with the work of one CPU by service and CPU model.
     performance: Path | None
-    #: Seconds after which objects leave a lost cluster; ``None`` for never.
+    #: Seconds after which objects leave a lost cluster; ``None`` keeps them.
     failover_after: float | None
     #: The system namespace.
     namespace: str
     #: Seconds between health checks of a member.
     health_period: float
-    #: Seconds of equal answers before a member counts as ready or offline.
+    #: Seconds of equal answers after which a member counts as ready or offline.
     health_threshold: float
-    #: Seconds after which attempts to join are given up.
+    #: Seconds after which joining is given up.
     join_timeout: float
-    #: Seconds after which a cluster leaves although its member does not answer.
+    #: Seconds after which a deleted cluster that does not answer is released.
     leave_timeout: float
 
     def context(self) -> str:
-        """The context of the kubeconfig.
+        """Return the context of the kubeconfig.
 
         Raises:
-            InputError: the host is no cluster.
+            InputError: the host is not a cluster.
         """
         kind, _, context = self.on.partition(":")
         if kind != CLUSTER:
@@ -68,7 +71,7 @@ class ControllerOptions(ProcessOptions):
         return context
 
     def share(self) -> "ControllerShare":
-        """The part of the work.
+        """Return the share of the work of this process.
 
         Raises:
             InputError: there is no such shard.
@@ -87,7 +90,7 @@ class ControllerOptions(ProcessOptions):
         return ControllerShare(frozenset(names) if names else None, self.shard, self.shards)
 
     def lease_place(self) -> tuple[str, str]:
-        """Namespace and name of the lease: one for each set of controllers and each shard.
+        """Return namespace and name of the lease: one for each set of controllers and each shard.
 
         Raises:
             InputError: the lease is not ``NAMESPACE/NAME``.
@@ -103,7 +106,7 @@ class ControllerOptions(ProcessOptions):
         return namespace, f"{name}-{share.shard}" if share.shards > 1 else name
 
     def settings(self) -> "FederationSettings":
-        """Behaviour of the controllers.
+        """Return the settings of the controllers.
 
         Raises:
             InputError: the matrix is malformed.
@@ -141,7 +144,7 @@ _OPTIONS: Final = (
         "--controllers",
         default="",
         metavar="NAME,NAME",
-        help="Run these controllers only; give each to one deployment [all].",
+        help="Run only these controllers; run each in one deployment [all].",
     ),
     click.option(
         "--shards",
@@ -162,7 +165,7 @@ _OPTIONS: Final = (
         "--planners",
         type=click.Choice(["stretto", "kubeadmiral"]),
         default="stretto",
-        help="Division, rollouts, and what happens without a feasible cluster [stretto].",
+        help="Division, rollouts, and behaviour without a feasible cluster [stretto].",
     ),
     click.option(
         "--capacity",
@@ -220,17 +223,17 @@ _OPTIONS: Final = (
 
 
 def controller_options(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of ``ControllerOptions`` besides those of every process."""
+    """Add the options of ``ControllerOptions`` in addition to those of every process."""
     for each in reversed(_OPTIONS):
         body = each(body)
     return body
 
 
 def _matrix(path: Path | None) -> "PerformanceMatrix | None":
-    """The matrix of a file.
+    """Read the matrix from a file.
 
     Raises:
-        InputError: the file is no YAML, or an entry is no positive number.
+        InputError: the file is not YAML, or an entry is not a positive number.
     """
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""``stretto federation explain``: why an object or a pod is, or is not, in a cluster."""
+"""``stretto federation explain``: the reason why an object or a pod is, or is not, in a cluster."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ class FleetExplainOptions(FleetOptions):
 
     #: The object or the pod: NAME, NAMESPACE/NAME or KIND/NAMESPACE/NAME.
     name: str
-    #: The only cluster to explain; empty for all.
+    #: The cluster to explain; empty for all.
     cluster: str
 
 
@@ -47,11 +47,11 @@ class FleetExplainOptions(FleetOptions):
 @click.argument("cluster", required=False, default="")
 @fleet_options
 def explain(common: CommandContext, opts: FleetExplainOptions) -> None:
-    """Explain why an object is, or is not, in each cluster, and what would change that.
+    """Explain why an object is, or is not, in each cluster, and list changes that would help.
 
     NAME is NAME, NAMESPACE/NAME or KIND/NAMESPACE/NAME; CLUSTER limits the answer to one cluster.
-    The name of a pod of a member explains its workload in each cluster, and then the pod in its
-    own: why it is on its node, or why it is pending.
+    The name of a pod of a member explains its workload in each cluster, and then why the pod is on
+    its node or pending.
     """
     check_format(opts.output)
     with opened_fleet(opts) as fleet:
@@ -67,7 +67,7 @@ def explain(common: CommandContext, opts: FleetExplainOptions) -> None:
 
 
 def _note_problems(common: CommandContext, item: "FederatedItem") -> None:
-    """Note what the conditions of an object say that its verdicts do not."""
+    """Note the failed conditions of an object, which its verdicts do not contain."""
     from stretto.federation.answers.placements import problems
     from stretto.federation.problems import SCHEDULED
 
@@ -77,7 +77,7 @@ def _note_problems(common: CommandContext, item: "FederatedItem") -> None:
 
 
 def _object(reader: "FleetReader", name: str) -> "FederatedItem | None":
-    """The federated object of a name; ``None`` if there is none, or the name is that of a pod."""
+    """Return the federated object with a name; ``None`` if there is none, or if it is a pod."""
     if name.partition("/")[0].lower() in ("pod", "pods"):
         return None
     try:
@@ -89,7 +89,7 @@ def _object(reader: "FleetReader", name: str) -> "FederatedItem | None":
 def _explain_pod(
     common: CommandContext, opts: FleetExplainOptions, fleet: OpenedFleet, reader: "FleetReader"
 ) -> None:
-    """Explain the workload of a pod in each cluster, and the pod in its own."""
+    """Explain the workload of a pod in each cluster, and the pod in its own cluster."""
     from stretto.cli.commands.federation.pods import explained_pod
     from stretto.cli.views.explanation import show_explanation
 
@@ -104,7 +104,7 @@ def _explain_pod(
 def _verdicts(
     common: CommandContext, reader: "FleetReader", item: "FederatedItem", cluster: str
 ) -> "list[ClusterVerdict]":
-    """What each cluster means for an object; of one cluster unless that is empty.
+    """Return the verdict of each cluster on an object; only of ``cluster`` if given.
 
     Raises:
         UnknownNameError: there is no such cluster.
@@ -130,7 +130,7 @@ def _write(
     found: "list[ClusterVerdict]",
     more: dict[str, Any],
 ) -> None:
-    """Write the verdicts, with what is known of a pod."""
+    """Write the verdicts and the facts about a pod."""
     import msgspec
 
     columns = [

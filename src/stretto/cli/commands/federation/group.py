@@ -14,13 +14,13 @@ def _verb(place: str, sentence: str, group: VerbGroup = VerbGroup.CLUSTER) -> Ve
 
 _VERBS: Final[Mapping[str, Verb]] = {
     "simulate": _verb(
-        "simulate:simulate", "Compare policies over a fleet, and what if.", VerbGroup.OFFLINE
+        "simulate:simulate", "Compare policies and changes over a fleet.", VerbGroup.OFFLINE
     ),
     "run": _verb("run:run", "Run the controllers over a host and members.", VerbGroup.DAEMONS),
     "clusters": _verb("clusters:clusters", "List the member clusters."),
     "plan": _verb("plan:plan", "Show where objects would go."),
     "explain": _verb("explain:explain", "Explain why an object is, or is not, in a cluster."),
-    "rollout": _verb("rollout:rollout", "Show how far a rollout is in every cluster."),
+    "rollout": _verb("rollout:rollout", "Show the progress of a rollout in every cluster."),
     "migrate": _verb("migrate:migrate", "Move objects out of a cluster, or back."),
     "story": _verb("story:story", "Show every decision about an object."),
 }
@@ -30,7 +30,7 @@ class FederationGroup(LazyGroup):
     """The verbs of a federation."""
 
     def verbs(self) -> dict[str, Verb]:
-        """Its verbs, in the order of the help."""
+        """Return the verbs, in the order of the help."""
         return dict(_VERBS)
 
 

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 class MigrateOptions(FleetOptions):
     """Options of ``federation migrate``."""
 
-    #: The objects; empty for all of the cluster.
+    #: The objects; empty for all objects of the cluster.
     names: tuple[str, ...]
     #: The cluster that they leave.
     cluster: str
-    #: Hours for which they stay away.
+    #: Hours until the objects may return.
     hours: float
-    #: Replicas that move at most; ``None`` for no limit.
+    #: Maximum number of replicas to move; ``None`` for no limit.
     at_most: int | None
-    #: Whether to write; otherwise it is a dry run.
+    #: True if the moves are written; otherwise it is a dry run.
     apply: bool
-    #: Whether to restore the migrations before.
+    #: True if earlier migrations are reverted.
     undo: bool
 
 
@@ -63,18 +63,18 @@ class MigrateOptions(FleetOptions):
     type=options.FiniteRange(min=0.01),
     default=24.0,
     metavar="H",
-    help="Hours for which the objects stay away [24].",
+    help="Hours until the objects may return [24].",
 )
 @click.option(
-    "--at-most", type=options.WholeRange(min=0), metavar="N", help="Most replicas to move [all]."
+    "--at-most", type=options.WholeRange(min=0), metavar="N", help="Maximum replicas to move [all]."
 )
 @click.option(
-    "--apply", is_flag=True, help="Write to the host; without it, the moves are only shown."
+    "--apply", is_flag=True, help="Write to the host; without --apply, the moves are only shown."
 )
 @click.option("--undo", is_flag=True, help="Revert an earlier migration.")
 @fleet_options
 def migrate(common: CommandContext, opts: MigrateOptions) -> None:
-    """Move objects out of a cluster: shown first, within a budget, reversible.
+    """Move objects out of a cluster: a dry run by default, within a budget, reversible.
 
     Without --apply nothing is written. The rolling window of each object limits how fast its
     replicas move. NAMES are objects (NAME, NAMESPACE/NAME, KIND/NAMESPACE/NAME) [all of the
@@ -117,7 +117,7 @@ def migrate(common: CommandContext, opts: MigrateOptions) -> None:
 
 
 def _undo(common: CommandContext, opts: MigrateOptions, fleet: OpenedFleet) -> None:
-    """Restore the migrations before."""
+    """Revert earlier migrations."""
     from stretto.federation.answers.migrations import undone
 
     reader = fleet.reader()

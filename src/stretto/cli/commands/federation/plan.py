@@ -1,4 +1,4 @@
-"""``stretto federation plan``: where objects would go, without writing anything."""
+"""``stretto federation plan``: the clusters of objects, without writing anything."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ def plan(common: CommandContext, opts: FleetPlanOptions) -> None:
 
     MANIFESTS are files or folders of YAML. They are added to a copy of the host; nothing is
     written. Replicas in a cluster that is not ready are marked with a question mark: they stay
-    there, and whether they run is not known.
+    there, and their state is unknown.
     """
     import msgspec
 

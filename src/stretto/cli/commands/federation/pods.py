@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplainedPod:
-    """A pod of a member."""
+    """A pod of a member, with the answer of its cluster."""
 
-    #: Its cluster.
+    #: Name of its cluster.
     cluster: str
-    #: The federated object that it belongs to; ``None`` for none.
+    #: The federated object of the pod; ``None`` if there is none.
     item: "FederatedItem | None"
-    #: What its own cluster says.
+    #: Explanation of the pod by its own cluster.
     answer: "Explanation"
 
     @property
     def owner(self) -> str:
-        """The object that it belongs to, in words."""
+        """Object of the pod as text."""
         from stretto.federation.answers.subjects import kind_of, title
 
         return f"{kind_of(self.item)} {title(self.item)}" if self.item is not None else ""
 
     @property
     def sentence(self) -> str:
-        """Where it is."""
+        """A sentence with the location of the pod."""
         of = self.owner or "no federated object"
         return f"pod {self.answer.pod} of {of} is in {self.cluster}"
 
     def fields(self) -> dict[str, Any]:
-        """Its part of the JSON document."""
+        """Return the fields of the pod in the JSON document."""
         import msgspec
 
         answer = msgspec.to_builtins(self.answer)
@@ -48,18 +48,18 @@ class ExplainedPod:
 def explained_pod(
     fleet: OpenedFleet, reader: "FleetReader", name: str, cluster: str, seed: int
 ) -> ExplainedPod:
-    """The pod of a name, explained by its own cluster.
+    """Return the pod of a name, explained by its own cluster.
 
     Args:
         fleet: the fleet.
-        reader: its objects.
+        reader: the objects of the fleet.
         name: ``NAME``, ``NAMESPACE/NAME`` or ``pod/NAMESPACE/NAME``.
         cluster: the only cluster; empty for all.
         seed: seed of the copy on which pending pods are retried.
 
     Raises:
-        NotFoundError: no member that can be read has the pod.
-        InputError: several members have it.
+        NotFoundError: no readable member has the pod.
+        InputError: several members have the pod.
     """
     from stretto.cli.sources.members import searched_pods
     from stretto.federation.answers.pods import owner_of
@@ -73,11 +73,11 @@ def explained_pod(
 
 
 def _only(reader: "FleetReader", name: str, search: "PodSearch") -> "FoundPod":
-    """The one pod of a search.
+    """Return the only pod of a search.
 
     Raises:
-        NotFoundError: there is none.
-        InputError: there are several.
+        NotFoundError: no pod was found.
+        InputError: several pods were found.
     """
     from stretto.federation.answers.subjects import title
 
@@ -94,7 +94,7 @@ def _only(reader: "FleetReader", name: str, search: "PodSearch") -> "FoundPod":
 
 
 def _answer(found: "FoundPod", seed: int) -> "Explanation":
-    """What a plane over a copy of the pod's cluster says about it."""
+    """Explain the pod with a plane over a copy of its cluster."""
     from stretto.cli.sources.scenes import scene_of
     from stretto.explain.why.why import explain_pod
     from stretto.plane.copy import PlaneSettings, StoreState

@@ -1,4 +1,4 @@
-"""``stretto federation rollout``: how far a rollout is in every cluster."""
+"""``stretto federation rollout``: the progress of a rollout in every cluster."""
 
 from dataclasses import dataclass
 
@@ -30,10 +30,10 @@ class FleetRolloutOptions(FleetOptions):
 @click.argument("name")
 @fleet_options
 def rollout(common: CommandContext, opts: FleetRolloutOptions) -> None:
-    """Show each cluster's progress, the budget that is left and what is waited for.
+    """Show the progress of each cluster, the remaining budget and the awaited conditions.
 
-    A host alone does not know the pods of its members: with --on cluster, only what the controllers
-    have noted is shown.
+    A host has no data about the pods of its members: with --on cluster, only the notes of the
+    controllers are shown.
     """
     import msgspec
 

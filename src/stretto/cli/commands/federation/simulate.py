@@ -1,4 +1,4 @@
-"""``stretto federation simulate``: policies over a fleet file or a trace, and what if."""
+"""``stretto federation simulate``: compares policies and changes over a fleet file or a trace."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ _TRACE = (
         "--migrate-after",
         type=options.ABOVE_0,
         metavar="SECONDS",
-        help="Move pods that no node of their cluster takes for this time [never].",
+        help="Move pods that fit on no node of their cluster for this time [never].",
     ),
     click.option("--gangs", is_flag=True, help="Pods of a gang start together, in one cluster."),
 )
@@ -107,9 +107,9 @@ def simulate(common: CommandContext, opts: FleetSimulateOptions) -> None:
     trace are Deployments that clusters share: they arrive and end at its times. With --on FILE and
     a trace, the jobs run on the clusters of the file.
 
-    static and dynamic are KubeAdmiral's planners with the policies' weights and with free CPU;
-    stretto is the default, nodes counts the capacity of every node. --lose, --drain and --add show
-    what would happen; lost clusters are failed over. --out writes plots.
+    static and dynamic are KubeAdmiral's planners with the weights of the policies and with free
+    CPU; stretto is the default; nodes counts the capacity of every node. --lose, --drain and --add
+    change the fleet; the workloads of lost clusters fail over. --out writes plots.
     """
     import msgspec
 
@@ -143,7 +143,7 @@ def simulate(common: CommandContext, opts: FleetSimulateOptions) -> None:
 
 
 def _columns(found: "Sequence[PolicyOutcome]") -> list[ListColumn]:
-    """One row for each policy."""
+    """Return the columns of the table with one row for each policy."""
     columns = [
         ListColumn("policy", [each.policy for each in found]),
         ListColumn("running", [each.running for each in found]),

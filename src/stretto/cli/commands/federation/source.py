@@ -1,4 +1,7 @@
-"""The fleet that a verb reads: a fleet file, which runs in virtual time, or a host's API server."""
+"""Opens the fleet of a verb.
+
+A fleet file, which runs in virtual time, or the API server of a host.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from stretto.sim.fleet.member import EmbeddedMember
 
 CLUSTER: Final = "cluster"
-"""The fleet whose host is the cluster that kubectl would use."""
+"""Name of the fleet whose host is kubectl's current cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,27 +40,27 @@ class FleetOptions:
 
     @property
     def reads_host(self) -> bool:
-        """Whether to read an API server."""
+        """True if the verb reads an API server."""
         return self.on == CLUSTER or self.on.startswith(f"{CLUSTER}:")
 
 
 @dataclass(frozen=True)
 class OpenedFleet:
-    """A fleet that has been read."""
+    """An open fleet."""
 
-    #: What it is, in words.
+    #: Description of the fleet.
     title: str
-    #: Its objects.
+    #: Objects of the host.
     fleet: "ClusterFleet"
-    #: Its time.
+    #: Time of the fleet.
     clock: "Clock"
-    #: Sends the calls of scheduling profiles with webhooks.
+    #: Client for the webhooks of scheduling profiles.
     webhooks: "LimitedWebhooks"
-    #: The members of this process; ``None`` for those of a host.
+    #: The members of a fleet file; ``None`` for those of a host.
     members: "Mapping[str, EmbeddedMember] | None" = None
 
     def reader(self) -> "FleetReader":
-        """Answers about it."""
+        """Return a reader of the fleet."""
         from stretto.federation.answers.subjects import FleetReader
 
         reader = FleetReader(self.fleet, self.clock, self.webhooks)
@@ -90,10 +93,10 @@ def fleet_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fleet_path(text: str) -> Path:
-    """The path of a fleet file, or of a bundled one by its name.
+    """Return the path of a fleet file, or of a bundled one with this name.
 
     Raises:
-        InputError: there is no such file, or it is no fleet.
+        InputError: there is no such file, or it is not a fleet.
     """
     from stretto.sim.fleet.description import is_fleet
 
@@ -108,7 +111,7 @@ def fleet_path(text: str) -> Path:
 
 @contextmanager
 def opened_fleet(opts: FleetOptions) -> Iterator[OpenedFleet]:
-    """Open a fleet for the duration of the block; a fleet file runs to its end first.
+    """Open a fleet for the duration of the block; a fleet file first runs to its end.
 
     Raises:
         InputError: the file or the kubeconfig is invalid.

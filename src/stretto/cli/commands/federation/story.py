@@ -1,4 +1,4 @@
-"""``stretto federation story``: every decision about an object while a fleet file ran."""
+"""``stretto federation story``: all decisions about an object during the run of a fleet file."""
 
 from dataclasses import dataclass
 

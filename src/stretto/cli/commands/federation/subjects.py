@@ -1,4 +1,4 @@
-"""What ``stretto federation simulate`` runs: a fleet file, a trace, or both, and what happens."""
+"""The input of ``stretto federation simulate``: a fleet file, a trace, or both, and the changes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ class FleetSimulateOptions(FleetOptions):
 
     #: A trace; ``None`` for none.
     trace: Path | None
-    #: Format of the trace; ``None`` to recognise it.
+    #: Format of the trace; ``None`` for detection by content.
     format: str | None
     #: The node list of the trace.
     nodes: Path | None
@@ -35,26 +35,26 @@ class FleetSimulateOptions(FleetOptions):
     node_limit: int | None
     #: Clusters that share the nodes of the trace: ``N`` or ``NAME=SHARE,...``.
     clusters: str | None
-    #: Only the first jobs, up to this number.
+    #: Maximum number of jobs.
     limit: int | None
-    #: Seconds after which pods of a trace that no node takes move; ``None`` for never.
+    #: Seconds after which pods of a trace that fit on no node move; ``None`` for never.
     migrate_after: float | None
-    #: Whether the pods of a gang of a trace start together.
+    #: True if the pods of a gang of a trace start together.
     gangs: bool
     #: Policies to compare; empty for all.
     policy: tuple[str, ...]
-    #: Clusters that no longer answer.
+    #: Clusters that stop answering.
     lose: tuple[str, ...]
-    #: Clusters that repel all pods.
+    #: Clusters from which all pods move.
     drain: tuple[str, ...]
-    #: Clusters that join: NAME:NODES:CPU.
+    #: Clusters that join, as ``NAME:NODES:CPU``.
     add: tuple[str, ...]
-    #: Seconds after the start at which that happens.
+    #: Seconds from the start to these changes.
     at: float
 
 
 def what_if_of(opts: FleetSimulateOptions) -> "WhatIf":
-    """What happens meanwhile.
+    """Return the changes during the run.
 
     Raises:
         InputError: a cluster that joins is malformed.
@@ -67,7 +67,7 @@ def what_if_of(opts: FleetSimulateOptions) -> "WhatIf":
 
 
 def _shape(text: str) -> tuple[str, int, int]:
-    """Name, nodes and CPUs of a node.
+    """Return the name of a cluster, its number of nodes and the CPUs of each node.
 
     Raises:
         InputError: the text is malformed.
@@ -79,7 +79,7 @@ def _shape(text: str) -> tuple[str, int, int]:
 
 
 def subject_of(opts: FleetSimulateOptions) -> "tuple[str, FleetSubject]":
-    """What is compared, with its title.
+    """Return the compared fleet, with its title.
 
     Raises:
         InputError: the fleet or the trace is malformed, or options contradict each other.
@@ -106,10 +106,10 @@ def subject_of(opts: FleetSimulateOptions) -> "tuple[str, FleetSubject]":
 
 
 def _refuse_without_trace(opts: FleetSimulateOptions) -> None:
-    """Refuse options of a trace where there is none.
+    """Refuse trace options without a trace.
 
     Raises:
-        InputError: one is given, or there is no fleet either.
+        InputError: a trace option is given, or there is no fleet.
     """
     given = (
         "format", "nodes", "nodes_like", "gpus", "gpus_per_node", "node_limit", "clusters",
@@ -126,7 +126,7 @@ def _refuse_without_trace(opts: FleetSimulateOptions) -> None:
 
 
 def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
-    """The trace of the options over clusters; over those of a fleet file without shares."""
+    """Return the trace of the options over clusters; without shares, over those of a fleet file."""
     from stretto.cli.parts.traces.options import SimulateOptions, checked_format, opened_trace
     from stretto.sim.fleet.comparison.trace import fleet_trace
 
@@ -149,13 +149,13 @@ def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
 def _work(
     opts: "SimulateOptions", trace: "TraceFormat", *, jobs: int | None, has_nodes: bool
 ) -> "tuple[tuple[FleetNode, ...], tuple[FleetPod, ...]]":
-    """The nodes and the pods of the options' trace.
+    """Return the nodes and the pods of the trace of the options.
 
     Args:
         opts: the options.
         trace: the format.
-        jobs: only the first jobs, up to this number; ``None`` for all.
-        has_nodes: whether nodes are given elsewhere, so that those of the trace do not matter.
+        jobs: maximum number of jobs; ``None`` for all.
+        has_nodes: true if the nodes come from elsewhere and not from the trace.
 
     Raises:
         InputError: the trace cannot be read, or nothing describes its nodes.
@@ -173,7 +173,7 @@ def _work(
 
 
 def _shares(text: str) -> dict[str, int]:
-    """Clusters with their shares.
+    """Return the shares by cluster.
 
     Raises:
         InputError: the text is malformed.

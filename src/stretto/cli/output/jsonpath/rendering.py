@@ -1,7 +1,7 @@
-"""Writes JSONPath templates for a document, with the results of kubectl 1.36.
+"""Renders JSONPath templates for a document, with the results of kubectl 1.36.
 
-Beyond kubectl, whole and fractional numbers compare with each other, a null in a comparison is like
-a missing key, and the characters of a text are no values.
+Differences to kubectl: whole and fractional numbers compare with each other, a null in a comparison
+is like a missing key, and the characters of a string are not values.
 """
 
 import re
@@ -30,13 +30,13 @@ from stretto.cli.output.jsonpath.syntax import parsed
 _ESCAPED: Final = {each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 """Characters that Go escapes in JSON."""
 _EXPONENT: Final = 21
-"""From this power of ten on, Go writes a number with an exponent."""
+"""Smallest power of ten that Go writes with an exponent."""
 _TEXT, _JSON = -4, -6
-"""Least powers of ten that Go writes without an exponent, as text and in JSON."""
+"""Smallest powers of ten that Go writes without an exponent, as text and in JSON."""
 
 
 def rendered(template: str, value: Any) -> str:
-    """The text of a template for a document.
+    """Return the text of a template for a document.
 
     Args:
         template: text with expressions in braces; without braces, one expression.
@@ -49,13 +49,13 @@ def rendered(template: str, value: Any) -> str:
 
 
 class _Rendering:
-    """One template, which the errors name."""
+    """The rendering of one template; errors contain the template."""
 
     def __init__(self, template: str) -> None:
         self._template = template
 
     def text(self, parts: Iterable[TemplatePart], value: Any) -> str:
-        """The text of some parts for the current value."""
+        """Return the text of template parts for the current value."""
         written = []
         for part in parts:
             if isinstance(part, str):
@@ -68,7 +68,7 @@ class _Rendering:
         return "".join(written)
 
     def _values(self, path: TemplatePath, values: Sequence[Any]) -> Sequence[Any]:
-        """The values that a path leads to from some values."""
+        """Return the values at a path from some values."""
         for step in path:
             if isinstance(step, PathUnion):
                 values = [each for part in step.parts for each in self._values(part, values)]
@@ -77,7 +77,7 @@ class _Rendering:
         return values
 
     def _step(self, step: PathStep, value: Any) -> Iterable[Any]:
-        """The values that a step other than a union leads to from one value."""
+        """Return the values of a step, except a union, from one value."""
         if isinstance(step, PathLiteral):
             return (step.value,)
         if isinstance(step, PathKey):
@@ -97,7 +97,7 @@ class _Rendering:
         return TemplateError(self._template, problem, "-o json shows the document")
 
     def _sliced(self, step: PathSlice, value: list[Any]) -> list[Any]:
-        """Elements of a list; indices outside it are refused."""
+        """Return elements of a list; refuse indices outside the list."""
         length = len(value)
         first = step.first + length if step.first < 0 else step.first
         behind = first + 1 if step.single else length if step.behind is None else step.behind
@@ -124,7 +124,7 @@ class _Rendering:
                 yield each
 
     def _compared(self, sign: str, left: Sequence[Any], right: Sequence[Any]) -> bool:
-        """The result of a comparison; false if a side has no value."""
+        """Return the result of a comparison; false if a side has no value."""
         if len(left) > 1 or len(right) > 1:
             raise self._error("can only compare one element at a time")
         if not left or not right or left[0] is None or right[0] is None:
@@ -138,13 +138,13 @@ class _Rendering:
 
 
 def _kind(value: Any) -> str:
-    """The type of a value in messages; whole and fractional numbers are one."""
+    """Return the type of a value for messages; whole and fractional numbers are one type."""
     kinds = {bool: "boolean", int: "number", float: "number", str: "string", dict: "map"}
     return kinds.get(type(value), "list" if isinstance(value, list) else "null")
 
 
 def _at_key(step: PathKey, value: Any) -> Iterator[Any]:
-    """The value of a key; a quoted name with dots is a key first, then a path."""
+    """Yield the value of a key; a quoted name with dots is first a key, then a path."""
     if isinstance(value, dict) and step.name in value:
         yield value[step.name]
     elif step.apart:
@@ -162,7 +162,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def _below(value: Any) -> Iterator[Any]:
-    """A value and everything below it that has content, the outermost first."""
+    """Yield a value and all values below it that have content, the outermost first."""
     if isinstance(value, str | dict | list) and value:
         yield value
     for each in _children(value):
@@ -173,7 +173,7 @@ def _below(value: Any) -> Iterator[Any]:
 
 
 def _shown(value: Any) -> str:
-    """A value as text: strings as they are, maps and lists as JSON with sorted keys."""
+    """Return a value as text: strings unchanged, maps and lists as JSON with sorted keys."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list):
@@ -185,7 +185,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value whose numbers JSON encodes as Go does."""
+    """Return a value whose numbers JSON encodes as Go does."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -194,7 +194,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: float, least: int) -> str:
-    """A fractional number as Go writes it: an exponent below 10**least and from 10**21 on."""
+    """Return a fractional number as Go does: an exponent below 10**least and from 10**21 up."""
     exact = Decimal(repr(value))
     power = exact.adjusted()
     if not value or least <= power < _EXPONENT:

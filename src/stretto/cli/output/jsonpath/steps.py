@@ -12,7 +12,7 @@ _DOCUMENTED: Final = "the syntax is that of kubectl: {.items[*].name}"
 
 
 class TemplateError(InputError):
-    """A template that cannot be read, or that does not fit the document."""
+    """Error: a template cannot be read, or does not fit the document."""
 
     def __init__(self, template: str, problem: str, hint: str = _DOCUMENTED) -> None:
         super().__init__(OPTION, template, problem, hint)
@@ -24,7 +24,7 @@ class TemplateError(InputError):
 class PathWord(Enum):
     """A step without parameters."""
 
-    #: ``*`` behind a dot: all values of a map or list.
+    #: ``*`` after a dot: all values of a map or list.
     CHILDREN = "*"
     #: ``..``: a value and everything below it.
     DESCENT = ".."
@@ -33,27 +33,27 @@ class PathWord(Enum):
 class PathKey(NamedTuple):
     """``.name`` or ``['name']``: the value of a key."""
 
-    #: The key.
+    #: Name of the key.
     name: str
-    #: Keys that the name means as a path, where no key has the whole name; empty for none.
+    #: Keys of the name as a path, for maps without the whole name; empty for none.
     apart: tuple[str, ...] = ()
 
 
 class PathSlice(NamedTuple):
     """``[from:to:step]``, or ``[index]``."""
 
-    #: First index; negative from the end.
+    #: First index; negative counts from the end.
     first: int
-    #: Index behind the last one; ``None`` for the end of the list.
+    #: Index after the last one; ``None`` for the end of the list.
     behind: int | None
-    #: Distance of two elements.
+    #: Distance between two elements.
     step: int
     #: True for a single index.
     single: bool
 
 
 class PathUnion(NamedTuple):
-    """``[0,2]`` or ``['a','b']``: the values of each part, part by part."""
+    """``[0,2]`` or ``['a','b']``: the values of each part, in the order of the parts."""
 
     #: The parts.
     parts: "tuple[TemplatePath, ...]"
@@ -64,7 +64,7 @@ class PathFilter(NamedTuple):
 
     #: The path on the left.
     left: "TemplatePath"
-    #: The comparison; empty: the left path leads to a value.
+    #: The comparison; empty tests that the left path has a value.
     sign: str
     #: The path or literal on the right.
     right: "TemplatePath"
@@ -73,7 +73,7 @@ class PathFilter(NamedTuple):
 class PathLiteral(NamedTuple):
     """A text, number or boolean in braces."""
 
-    #: Its value.
+    #: Value of the literal.
     value: Any
 
 
@@ -82,7 +82,7 @@ TemplatePath = tuple[PathStep, ...]
 
 
 class TemplateRange(NamedTuple):
-    """``{range PATH}...{end}``: its parts once for each value."""
+    """``{range PATH}...{end}``: the parts, once for each value."""
 
     #: The path of the values.
     path: TemplatePath
@@ -91,7 +91,7 @@ class TemplateRange(NamedTuple):
 
 
 TemplatePart = str | TemplatePath | TemplateRange
-"""Text as it stands, an expression, or a range."""
+"""Literal text, an expression, or a range."""
 
 COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": eq,

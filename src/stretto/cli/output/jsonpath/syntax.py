@@ -1,7 +1,7 @@
 """Reads JSONPath templates, with the grammar of kubectl 1.36 (``client-go/util/jsonpath``).
 
-Beyond kubectl, a template without braces is one expression, a quoted key with dots is also a key as
-a whole, and a range without its end is refused.
+Differences to kubectl: a template without braces is one expression, a quoted key with dots is also
+a whole key, and a range without an end is refused.
 """
 
 import codecs
@@ -43,13 +43,13 @@ _END: Final = "end"
 
 
 def parsed(template: str) -> tuple[TemplatePart, ...]:
-    """The parts of a template.
+    """Parse a template into its parts.
 
     Args:
         template: text with expressions in braces; without braces, one expression.
 
     Raises:
-        TemplateError: it is malformed.
+        TemplateError: the template is malformed.
     """
     text = template if "{" in template else f"{{{template}}}"
     parts: list[str | TemplatePath | _Mark] = []
@@ -68,7 +68,7 @@ def parsed(template: str) -> tuple[TemplatePart, ...]:
 
 
 class _Mark:
-    """``{range ...}`` or ``{end}``, before ranges are joined with their ends."""
+    """``{range ...}`` or ``{end}``, before ranges are matched with their ends."""
 
     def __init__(self, word: str, path: TemplatePath) -> None:
         #: ``range`` or ``end``.
@@ -78,7 +78,7 @@ class _Mark:
 
 
 def _nested(parts: "list[str | TemplatePath | _Mark]", template: str) -> tuple[TemplatePart, ...]:
-    """The parts with each range around its own."""
+    """Nest the parts: each range contains its own parts."""
     open_ranges: list[tuple[TemplatePath, list[TemplatePart]]] = [((), [])]
     for part in parts:
         if not isinstance(part, _Mark):
@@ -96,7 +96,7 @@ def _nested(parts: "list[str | TemplatePath | _Mark]", template: str) -> tuple[T
 
 
 class _Expression:
-    """Reads the expression behind a brace, step by step."""
+    """Reads the expression after a brace, step by step."""
 
     def __init__(self, text: str, at: int, template: str) -> None:
         self._text = text
@@ -107,10 +107,10 @@ class _Expression:
         self._word = ""
 
     def part(self) -> "TemplatePath | _Mark":
-        """The expression up to its closing brace.
+        """Read the expression up to its closing brace.
 
         Raises:
-            TemplateError: it is malformed.
+            TemplateError: the expression is malformed.
         """
         while not self._text.startswith("}", self.at):
             self._step()
@@ -119,7 +119,7 @@ class _Expression:
         return _Mark(self._word, path) if self._word else path
 
     def _step(self) -> None:
-        """Read one step, or pass blanks and the signs of the current object."""
+        """Read one step, or skip blanks and the signs of the current object."""
         first = self._text[self.at : self.at + 1]
         if first in ("", "\r", "\n"):
             self._refuse("unclosed action")
@@ -146,7 +146,7 @@ class _Expression:
         raise TemplateError(self._template, problem)
 
     def _taken(self, pattern: re.Pattern[str], problem: str) -> re.Match[str]:
-        """The text that a pattern matches here."""
+        """Return the match of a pattern at the current position."""
         found = pattern.match(self._text, self.at)
         if found is None:
             raise TemplateError(self._template, problem)
@@ -154,7 +154,7 @@ class _Expression:
         return found
 
     def _field(self, skipped: int) -> None:
-        """A key behind a dot."""
+        """Read a key after a dot."""
         self.at += skipped
         name = self._taken(_FIELD, "a field")[0]
         self._steps.append(PathWord.CHILDREN if name == "*" else PathKey(name.replace("\\", "")))
@@ -203,7 +203,7 @@ class _Expression:
             self._steps.append(PathUnion(tuple((self._index(each.strip(" ")),) for each in parts)))
 
     def _index(self, text: str) -> PathStep:
-        """A quoted key, an index or a slice."""
+        """Parse a quoted key, an index or a slice."""
         key = _QUOTED_KEY.fullmatch(text)
         if key is not None:
             names = re.split(r"(?<!\\)\.", key[1])
@@ -239,7 +239,7 @@ class _Expression:
         self._steps.append(PathFilter(self._inner(found[1]), found[2], self._inner(found[3])))
 
     def _condition(self) -> str:
-        """The text up to the closing bracket, which may be inside the one quoted text."""
+        """Read the text up to the closing bracket, which may be inside the quoted text."""
         begin, quote = self.at, ""
         closed = False
         while self.at < len(self._text) and self._text[self.at] != "\n":
@@ -257,7 +257,7 @@ class _Expression:
         raise TemplateError(self._template, "unterminated filter")
 
     def _inner(self, text: str) -> TemplatePath:
-        """One side of a condition."""
+        """Parse one side of a condition."""
         reader = _Expression(f"{text}}}", 0, self._template)
         part = reader.part()
         if isinstance(part, _Mark):
@@ -266,5 +266,5 @@ class _Expression:
 
 
 def _unescaped(text: str) -> str:
-    """The character of an escape sequence that Go and Python spell alike."""
+    """Return the character of an escape sequence that is equal in Go and Python."""
     return codecs.decode(text, "unicode_escape")

@@ -1,4 +1,4 @@
-"""The half of ``stretto agent`` that measures a machine and reports it to the scheduler."""
+"""The part of ``stretto agent`` that measures a machine and reports to the scheduler."""
 
 import socket
 from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 ONCE_S: Final = 0.5
-"""Seconds between the two readings of ``--once``: long enough for rates."""
+"""Seconds between the two readings of ``--once``, enough to compute rates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +29,23 @@ class MeasureOptions:
 
     #: Name of the node; ``None`` for the host name.
     node: str | None
-    #: Whether one report is printed and nothing is written.
+    #: True if one report is printed and nothing is written.
     once: bool
     #: Format of the report: ``json`` or ``yaml``.
     output: str
-    #: Root of the file system.
+    #: Path of the root of the file system.
     root: Path
     #: Seconds between reports.
     every: float
     #: Profile of the scheduler; ``None`` for the defaults.
     profile: str | None
-    #: What is done with limits of best-effort pods: ``off``, ``dry-run`` or ``on``.
+    #: Enforcement of limits of best-effort pods: ``off``, ``dry-run`` or ``on``.
     enforce: str
-    #: How CPU of best-effort pods is limited: ``quota`` or ``cpuset``.
+    #: CPU limit of best-effort pods: ``quota`` or ``cpuset``.
     cpu_limit: str
-    #: Percent of the node's CPU up to which best-effort pods may fill it.
+    #: Maximum CPU use of the node at which best-effort pods may run, in percent.
     cpu_percent: int
-    #: Directory of the record of limits.
+    #: Directory with the record of the limits.
     state_dir: Path
     #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
     kubeconfig: Path | None
@@ -82,7 +82,7 @@ _OPTIONS: Final = (
         "--profile",
         default=None,
         metavar="NAME|FILE",
-        help="The scheduler's profile, whose section reclaim chooses the estimator [canonical].",
+        help="The scheduler's profile, whose section reclaim selects the estimator [canonical].",
     ),
     click.option(
         "--enforce",
@@ -96,7 +96,7 @@ _OPTIONS: Final = (
         type=click.Choice(["quota", "cpuset"]),
         default="quota",
         show_default=True,
-        help="Limit the CPU of best-effort pods by their time, or by the CPUs that they run on.",
+        help="Limit the CPU of best-effort pods by CPU time (quota) or by assigned CPUs (cpuset).",
     ),
     click.option(
         "--cpu-percent",
@@ -138,7 +138,7 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
     """Print one report, or report until the process is stopped.
 
     Raises:
-        InputError: the root is not that of a Linux machine.
+        InputError: the root is not the root of a Linux machine.
     """
     from stretto.agent.limits.enforcer import EnforceMode, Enforcer
     from stretto.agent.limits.plan import CpuLimit, LimitRules
@@ -209,7 +209,7 @@ def _report(
 
 
 def _note_limits(common: CommandContext, opts: MeasureOptions, machine: "NodeAgent") -> None:
-    """Write what the last step limited, or would limit."""
+    """Note the limits that the last step set, or would set."""
     head = "would set" if opts.enforce == "dry-run" else "set"
     for change in machine.enforced.changes:
         where = f"{change.cgroup}/{change.kind.value}"

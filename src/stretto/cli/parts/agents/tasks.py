@@ -1,4 +1,4 @@
-"""The half of ``stretto agent`` that runs the tasks of Mesos frameworks."""
+"""The part of ``stretto agent`` that runs the tasks of Mesos frameworks."""
 
 import asyncio
 import os
@@ -38,19 +38,19 @@ class TaskOptions(MasterAccess):
     resources: str | None
     #: Attributes.
     attributes: str
-    #: How tasks are limited: ``auto``, ``none``, ``share`` or ``cap``.
+    #: Limits of tasks: ``auto``, ``none``, ``share`` or ``cap``.
     limits: str
-    #: Most processes of a task; None for no limit.
+    #: Maximum number of processes of a task; ``None`` for no limit.
     max_processes: int | None
-    #: Whether URIs are downloaded.
+    #: True if URIs are downloaded.
     fetch_http: bool
     #: Directory of relative URIs.
     frameworks_home: Path | None
-    #: Whether executors must send their token.
+    #: True if executors must send their token.
     authenticate_executors: bool
-    #: Seconds until an executor must have subscribed.
+    #: Maximum number of seconds until an executor subscribes.
     executor_registration_timeout: float
-    #: The same after a restart of the agent.
+    #: Maximum number of seconds until an executor subscribes after a restart of the agent.
     executor_reregistration_timeout: float
     #: Seconds between SHUTDOWN and SIGKILL.
     executor_shutdown_grace_period: float
@@ -91,9 +91,9 @@ _OPTIONS: Final = (
         "--max-processes",
         type=options.WholeRange(1, 4_194_304),
         metavar="N",
-        help="Most processes and threads of a task, or of an executor with its tasks [no limit].",
+        help="Maximum processes and threads of a task or an executor with its tasks [no limit].",
     ),
-    click.option("--fetch-http", is_flag=True, help="Download URIs with http and https."),
+    click.option("--fetch-http", is_flag=True, help="Download http and https URIs."),
     click.option(
         "--frameworks-home",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -188,10 +188,10 @@ def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
 
 
 def _cgroups(common: CommandContext, opts: TaskOptions) -> "Cgroups | None":
-    """The limits of tasks; ``auto`` without permission is a note, unless a limit is given.
+    """Return the limits of tasks; ``auto`` without permission is a note, unless a limit is given.
 
     Raises:
-        InputError: a limit is given, and limits are off.
+        InputError: a limit is given but limits are off.
         NotAllowedError: this machine does not permit the limits.
     """
     from stretto.agent.tasks.containers.cgroups import Cgroups, LimitMode
@@ -211,7 +211,7 @@ def _cgroups(common: CommandContext, opts: TaskOptions) -> "Cgroups | None":
 
 
 def _machine(directory: Path) -> "list[Message]":
-    """CPUs, memory and disk of this machine; 1 GB of memory and 5 GB of disk are left to it."""
+    """Return CPUs, memory and disk of this machine, except 1 GB of memory and 5 GB of disk."""
     from stretto.agent.tasks.amounts import scalar
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20

@@ -1,1 +1,1 @@
-"""What a dashboard follows: a cluster, a master, a fleet."""
+"""Sources of a dashboard: a cluster, a master, a fleet."""

@@ -1,4 +1,4 @@
-"""The dashboard alone over a cluster: what ``stretto up --join`` serves."""
+"""The dashboard of an existing cluster, for ``stretto up --join``."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from stretto.web.dashboard.guard import Access
 
 
 def check_alone(kubeconfig: Path, given: list[str]) -> None:
-    """Refuse options of a local cluster together with a cluster that exists.
+    """Refuse options of a local cluster together with an existing cluster.
 
     Raises:
-        InputError: some are given.
+        InputError: such options are given.
     """
     if given:
         hint = f"remove {' and '.join(given)}"
@@ -24,7 +24,7 @@ def check_alone(kubeconfig: Path, given: list[str]) -> None:
 
 
 def serve_joined(common: CommandContext, kubeconfig: Path, profile: str, port: int) -> None:
-    """Serve pages about a cluster, which is followed, until Ctrl-C.
+    """Serve pages about a cluster, which the dashboard follows, until Ctrl-C.
 
     Raises:
         InputError: the kubeconfig or the profile is invalid, or the port is in use.

@@ -1,4 +1,7 @@
-"""The pages about a cluster that exists, with actions by the user of its kubeconfig."""
+"""The pages about an existing cluster.
+
+Their actions have the permissions of the kubeconfig's user.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,22 +22,22 @@ from stretto.web.views.acting.cluster import ClusterUser
 from stretto.web.views.acting.writes import StoreActions
 
 _NAMES: Final = ("default-scheduler", "stretto-scheduler", SCHEDULER_NAME)
-"""Scheduler names whose pods are explained: the dashboard does not know which scheduler runs."""
+"""Scheduler names whose pods are explained: the scheduler of the cluster is unknown."""
 
 
 @contextmanager
 def joined_dashboard(
     common: CommandContext, kubeconfig: Path, profile: str, access: Access
 ) -> Iterator[Starlette]:
-    """The pages about a cluster, which is followed for the duration of the block.
+    """Create the pages about a cluster, which is followed for the duration of the block.
 
-    Their actions have the rights of the kubeconfig's user.
+    The actions have the permissions of the kubeconfig's user.
 
     Args:
-        common: for notes.
+        common: the command, for notes.
         kubeconfig: the cluster and the user.
-        profile: profile of its scheduler; empty for the default.
-        access: who may open the pages.
+        profile: profile of the scheduler; empty for the default.
+        access: permissions to open the pages.
 
     Raises:
         InputError: the kubeconfig or the profile is invalid.

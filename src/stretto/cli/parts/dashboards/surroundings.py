@@ -1,4 +1,4 @@
-"""What is around the scheduler of a dashboard: the offers of a master, the clusters of a fleet."""
+"""Pools around the scheduler of a dashboard: the offers of a master, the clusters of a fleet."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOptions:
-    """Options that name a master and a fleet."""
+    """Options for a master and a fleet."""
 
     #: The fleet whose clusters are shown; ``None`` for no page of clusters.
     fleet: str | None
@@ -38,7 +38,7 @@ class PoolOptions:
 
 
 def pool_options(body: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `PoolOptions`."""
+    """Add the options of `PoolOptions`."""
     fleet = "Show the clusters of a fleet file, of cluster or of cluster:CONTEXT."
     master = "Show the offers of this master."
     body = click.option("--master", metavar="URL", help=master)(trust_options(body))
@@ -49,7 +49,7 @@ def pool_options(body: Callable[..., Any]) -> Callable[..., Any]:
 def with_pools(
     parts: "DashboardParts", opts: PoolOptions, kubeconfig: Path | None
 ) -> "Iterator[DashboardParts]":
-    """Parts of a dashboard with the pages of the named pools, for the duration of the block.
+    """Add the pages of the given pools to the parts of a dashboard, for the duration of the block.
 
     Raises:
         InputError: the URL, a file or the kubeconfig is invalid.
@@ -70,7 +70,7 @@ def with_pools(
 
 
 def _offers(opts: PoolOptions) -> "Callable[[], OfferBoard] | None":
-    """Reads the offers of the named master; its options are checked before."""
+    """Return a function that reads the offers of the master; check its options first."""
     from stretto.base.clock import WallClock
     from stretto.web.views.offers import read_board
     from stretto.web.views.recent import RecentView

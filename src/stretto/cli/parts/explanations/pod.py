@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report_fit(common: CommandContext, opened: "OpenedScene", pod: str) -> None:
-    """Note that a pod fits on the copy although it is unbound in the cluster."""
+    """Note that a pod fits on the copy although it is not bound in the cluster."""
     from stretto.api.wire.kinds import POD
 
     unbound = [
@@ -31,7 +31,7 @@ def report_fit(common: CommandContext, opened: "OpenedScene", pod: str) -> None:
 
 
 def refuse_deleted(run: "LoadedRun", pod: str) -> None:
-    """Refuse a pod that ended during a run, and name the command that shows its history.
+    """Refuse a pod that ended during a run; the message contains the command for its history.
 
     Raises:
         NotFoundError: the pod ended or was deleted.
@@ -48,7 +48,7 @@ def refuse_deleted(run: "LoadedRun", pod: str) -> None:
 def pod_answer(
     common: CommandContext, scene: "Scene", pod: str, node: str | None
 ) -> dict[str, Any]:
-    """Explain on a scene and write the answer; returns its JSON form."""
+    """Explain a pod on a scene and write the answer; return its JSON form."""
     import msgspec
 
     from stretto.cli.views.explanation import show_explanation, show_node_explanation
@@ -67,7 +67,7 @@ def pod_answer(
 def expected_start(
     common: CommandContext, pod: str, state: "StoreState", plugins: tuple[Path, ...]
 ) -> dict[str, float | None]:
-    """Estimate when a pending pod starts and write it; returns the JSON form."""
+    """Estimate when a pending pod starts and write the result; return its JSON form."""
     from stretto.cli.views.expected_start import show_expected_start
 
     return show_expected_start(common.console, pod, state, plugins)

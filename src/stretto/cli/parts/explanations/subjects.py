@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from stretto.explain.inventory.subjects import ExplainedObject
 
 Answer = tuple[str, dict[str, Any]]
-"""The schema and the JSON form of an answer."""
+"""Schema and JSON form of an answer."""
 
 
 def pending_overview(console: Console, opened: "OpenedScene", namespace: str) -> Answer:
-    """Write all pending pods by cause, of one namespace or of all."""
+    """Write all pending pods by cause, of one namespace or of all namespaces."""
     from stretto.explain.inventory.overviews import PENDING_SCHEMA, explain_pending_pods
 
     found = explain_pending_pods(

@@ -1,1 +1,1 @@
-"""Mesos masters: how a command reaches one, what it answers, and the form over a cluster."""
+"""Mesos masters: connections to a master, its answers, and a master over a cluster."""

@@ -1,4 +1,4 @@
-"""A Mesos master as commands name it: address, trust and credentials, and how to read from it."""
+"""The Mesos master of a command: address, trust and credentials, and reading of its documents."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER: Final = "http://127.0.0.1:5050"
 ANSWER_WITHIN: Final = 2.0
-"""Most seconds for an answer to a shell that completes a name."""
+"""Maximum number of seconds for an answer during completion by a shell."""
 Body = TypeVar("Body", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
 class MasterAccess:
-    """Options that name a master."""
+    """Options for a master."""
 
-    #: Its URL.
+    #: URL of the master.
     master: str
     #: File with principal and secret.
     credential: Path | None
     #: File with a bearer token.
     token: Path | None
-    #: File with the authorities of its certificate.
+    #: File with the certificate authorities of the master.
     ca: Path | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameworkOptions(MasterAccess):
-    """Options that ask a master why a framework has no offers."""
+    """Options for the explanation of missing offers."""
 
-    #: Id or name of the framework; ``None`` for no such question.
+    #: Id or name of the framework; ``None`` for no explanation.
     framework: str | None
     #: Id or host name of an agent; ``None`` for all.
     agent: str | None
 
 
 def trust_options(body: Body) -> Body:
-    """The options about credentials and certificates of a master."""
+    """Add the options for credentials and certificates of a master."""
     for option in (
         click.option("--ca", type=INPUT_FILE, help="Certificate authorities of the master, PEM."),
         click.option("--token", type=INPUT_FILE, help="File with a bearer token for the master."),
@@ -63,7 +63,7 @@ def trust_options(body: Body) -> Body:
 
 
 def master_options(body: Body) -> Body:
-    """The options of `MasterAccess`."""
+    """Add the options of `MasterAccess`."""
     text = f"The master [{DEFAULT_MASTER}]."
     option = click.option("--master", default=DEFAULT_MASTER, metavar="URL", help=text)
     return option(trust_options(body))
@@ -90,7 +90,7 @@ def framework_options(body: Body) -> Body:
 
 
 def completes(list_name: str) -> Completer:
-    """The completion of a parameter by the ids in a list of the master of the command line.
+    """Return the completion of a parameter by the ids in a list of the given master.
 
     Frameworks are completed by their names, unless these have white space.
 
@@ -120,10 +120,10 @@ def completes(list_name: str) -> Completer:
 
 
 def address(access: MasterAccess) -> SplitResult:
-    """The parts of the master's URL.
+    """Return the parts of the master's URL.
 
     Raises:
-        InputError: it is no URL of a server.
+        InputError: the text is not the URL of a server.
     """
     expected = f"a URL, such as {DEFAULT_MASTER}"
     try:
@@ -137,7 +137,7 @@ def address(access: MasterAccess) -> SplitResult:
 
 
 def trust(access: MasterAccess) -> "ssl.SSLContext | None":
-    """How the master's certificate is verified; ``None`` for plain HTTP.
+    """Return the verification of the master's certificate; ``None`` for plain HTTP.
 
     Raises:
         InputError: the file of authorities cannot be used.
@@ -155,10 +155,10 @@ def trust(access: MasterAccess) -> "ssl.SSLContext | None":
 
 
 def authorization(access: MasterAccess) -> str:
-    """The ``Authorization`` header; empty without credentials.
+    """Return the ``Authorization`` header; empty without credentials.
 
     Raises:
-        InputError: both kinds of credentials are given, or a file cannot be used.
+        InputError: both kinds of credentials are given, or a file is not usable.
     """
     from stretto.offers.master.server.credentials import read_credentials
 
@@ -179,17 +179,18 @@ def authorization(access: MasterAccess) -> str:
 def document(
     access: MasterAccess, path: str, query: Mapping[str, str], within: float | None = None
 ) -> Any:
-    """A JSON document of the master.
+    """Read a JSON document of the master.
 
     Args:
         access: the master.
         path: the path of the document.
-        query: its parameters.
-        within: most seconds for the connection and for the answer; ``None`` for the usual limits.
+        query: parameters of the request.
+        within: maximum number of seconds for the connection and for the answer; ``None`` for the
+            default.
 
     Raises:
-        UnreachableError: it does not answer, or with something else.
-        NotAllowedError: it refuses the credentials.
+        UnreachableError: the master does not answer, or answers without JSON.
+        NotAllowedError: the master refuses the credentials.
         InputError: an option cannot be used.
     """
     import asyncio

@@ -14,18 +14,18 @@ SCHEMA: Final = "stretto.offers/v1"
 
 
 _OF_MASTER: Final = frozenset({"master", "credential", "token", "ca", "framework", "agent", "task"})
-"""Parameters that concern a master."""
+"""Parameters of a master."""
 
 
 def check_options(option: str, *, is_given: bool) -> None:
-    """Check that a command has options of a master only, or none of them.
+    """Check that a command has only options of a master, or none of them.
 
     Args:
-        option: the option that chooses the master.
-        is_given: whether the command line has it.
+        option: the option that selects the master.
+        is_given: true if the command line contains it.
 
     Raises:
-        UsageError: there are others.
+        UsageError: there are other options.
     """
     command = click.get_current_context().command
     shared = command.shared_names if isinstance(command, Command) else set()
@@ -40,7 +40,7 @@ def check_agent(framework: str | None, agent: str | None) -> None:
     """Refuse an agent without a framework.
 
     Raises:
-        UsageError: there is only an agent.
+        UsageError: an agent is given without a framework.
     """
     if agent is not None and framework is None:
         text = "--agent belongs to --framework."
@@ -66,10 +66,10 @@ def show_offers(common: CommandContext, access: MasterAccess) -> None:
 def explain_framework(
     common: CommandContext, access: MasterAccess, framework: str, agent: str | None
 ) -> None:
-    """Show why a framework has no offers, of all agents or of one.
+    """Show why a framework has no offers, for all agents or for one.
 
     Raises:
-        NotFoundError: the master knows no such framework or agent.
+        NotFoundError: the master has no such framework or agent.
         UnreachableError: the master does not answer.
     """
     query = {"framework": framework} | ({} if agent is None else {"agent": agent})
@@ -95,10 +95,10 @@ def explain_framework(
 def task_story(
     common: CommandContext, access: MasterAccess, task: str, framework: str | None = None
 ) -> None:
-    """Show every state of a task with its time, of one framework or of all that have its id.
+    """Show all states of a task with their times, of one framework or of all with the task.
 
     Raises:
-        NotFoundError: the master knows no such task or framework.
+        NotFoundError: the master has no such task or framework.
         UnreachableError: the master does not answer.
     """
     tasks = document(access, "/tasks", {"task_id": task})["tasks"]
@@ -130,7 +130,7 @@ def _unknown(kind: str, name: str, known: Iterable[str], count: int) -> NotFound
 def _show(
     common: CommandContext, what: str, heads: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> None:
-    """A table, or one line that there is nothing to show."""
+    """Write a table, or a line for an empty result."""
     if rows:
         common.console.table(heads, rows)
     else:
@@ -159,7 +159,7 @@ def _state(framework: dict[str, Any]) -> str:
 
 
 def _offers(framework: dict[str, Any]) -> tuple[int, str]:
-    """Number of outstanding offers, and the age of the oldest one."""
+    """Return the number of outstanding offers and the age of the oldest one."""
     oldest = framework["oldest"]
     return framework["offers"], "" if oldest is None else f"{oldest:.0f} s"
 

@@ -1,4 +1,4 @@
-"""``stretto master --kubeconfig``: offer the nodes of a cluster."""
+"""``stretto master --kubeconfig``: offers the nodes of a cluster."""
 
 import ipaddress
 import re
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 TASK_PORTS: Final = "20000-20999"
-"""Below the node ports of Services and the ephemeral ports of Linux."""
+"""Default host ports: below the node ports of Services and the ephemeral ports of Linux."""
 LAST_PORT: Final = 65535
 _ADDRESS: Final = re.compile(
     r"(?P<host>[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(:(?P<port>[0-9]{1,5}))?"
@@ -37,17 +37,18 @@ class ClusterOptions:
 
     #: Kubeconfig; ``None`` for a master of agents.
     kubeconfig: Path | None
-    #: Whether to offer the cluster of kubectl's default kubeconfig: in a pod, its own.
+    #: True if the master offers the cluster of kubectl's default kubeconfig; in a pod, its own
+    #: cluster.
     cluster: bool
-    #: Address of this process for other machines; empty for that on which it listens.
+    #: Address of this process for other machines; empty for its listen address.
     advertise: str
     #: Context of the kubeconfig; empty for its current one.
     context: str
     #: Namespace of the pods of tasks and of the stored state.
     namespace: str
-    #: Whether to remove the finalizer from the pods of tasks instead of running a master.
+    #: True if the finalizer is removed from the pods of tasks, without running a master.
     release: bool
-    #: Image of tasks that name none.
+    #: Default image of tasks.
     image: str
     #: PriorityClass of the pods of tasks.
     priority_class: str
@@ -55,9 +56,9 @@ class ClusterOptions:
     task_ports: str
     #: Scheduling profile of pods.
     profile: str
-    #: ``schedulerName`` values that it handles; empty for the profile's.
+    #: ``schedulerName`` values that the master handles; empty for those of the profile.
     scheduler_name: tuple[str, ...]
-    #: Whether to act only while holding the lease.
+    #: True if the master acts only while it holds the lease.
     leader_elect: bool
     #: Lease duration in seconds, after which a standby takes over.
     lease_duration: float
@@ -99,7 +100,7 @@ _OPTIONS: Final = (
         "--image",
         default="busybox",
         metavar="IMAGE",
-        help="Image of tasks that name none [busybox].",
+        help="Default image of tasks [busybox].",
     ),
     click.option("--priority-class", default="", metavar="NAME", help="PriorityClass of tasks."),
     click.option(
@@ -125,7 +126,7 @@ _OPTIONS: Final = (
         type=options.FiniteRange(min=SHORTEST_LEASE),
         default=15.0,
         metavar="SECONDS",
-        help="Time without renewal after which a standby leads; at least 8 [15].",
+        help="Time without a renewal after which a standby leads; at least 8 [15].",
     ),
     options.TIER,
 )
@@ -133,7 +134,7 @@ _OPTIONS: Final = (
 
 
 def cluster_options(body: F) -> F:
-    """The options of `ClusterOptions`."""
+    """Add the options of `ClusterOptions`."""
     for option in reversed(_OPTIONS):
         body = option(body)
     return body
@@ -149,7 +150,7 @@ def serve_cluster(
     """Run a master over a cluster until it is stopped.
 
     Raises:
-        InputError: an option, the kubeconfig or the profile cannot be used.
+        InputError: an option, the kubeconfig or the profile is invalid.
     """
     import uvloop
 
@@ -192,11 +193,11 @@ def serve_cluster(
 
 
 def release_tasks(common: CommandContext, opts: ClusterOptions) -> None:
-    """Remove the finalizer from the pods of tasks, which no master follows any more.
+    """Remove the finalizer from the pods of tasks, which no master manages any more.
 
     Raises:
-        InputError: no cluster is named, or its kubeconfig cannot be used.
-        NotAllowedError: the cluster refuses it.
+        InputError: no cluster is given, or its kubeconfig is invalid.
+        NotAllowedError: the cluster refuses the write.
     """
     from stretto.base.rng import Rng
     from stretto.offers.nodes.writes import release_all
@@ -212,10 +213,11 @@ def release_tasks(common: CommandContext, opts: ClusterOptions) -> None:
 
 
 def advertised(text: str, ip: str, port: int) -> str:
-    """The address of this process for other machines, as ``HOST:PORT``.
+    """Return the address of this process for other machines, as ``HOST:PORT``.
 
     Raises:
-        InputError: it is no address, or none is given and this process listens on all addresses.
+        InputError: the text is not an address, or is empty while this process listens on all
+            addresses.
     """
     if not text:
         if ipaddress.ip_address(ip).is_unspecified:

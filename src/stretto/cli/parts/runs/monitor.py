@@ -1,7 +1,7 @@
 """Metrics of a run: a text file at the end, or ``/metrics`` on loopback while it runs.
 
-The server thread answers with the values that were published last. The thread that drives the plane
-publishes them between two steps.
+The thread of the plane publishes values between two steps. The server thread answers with the last
+published values.
 """
 
 from contextlib import AbstractContextManager
@@ -25,7 +25,7 @@ class Monitor(AbstractContextManager["Monitor"]):
     """Publishes the metrics of one plane."""
 
     def __init__(self, plane: "Plane", file: Path | None, port: int | None) -> None:
-        """Watch a plane; serving and writing start when the block is entered.
+        """Watch a plane; serving and writing start at the beginning of the block.
 
         Raises:
             InputError: the file is not writable.
@@ -78,7 +78,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             sinks.write_whole(self._file, self._published.text().encode())
 
     def tick(self, seconds: float) -> None:
-        """Publish if it is time; ``seconds`` is the time of the run."""
+        """Publish if an interval has passed; ``seconds`` is the time of the run."""
         if self._metrics is not None and self._port is not None and seconds >= self._next:
             self._next = seconds + EVERY
             self._published.publish(self._metrics.families())

@@ -1,4 +1,4 @@
-"""The input of ``stretto run``: its options, and the scenario, store and plane they describe."""
+"""The input of ``stretto run``: its options, and the resulting scenario, store and plane."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class ScenarioPath(ExistingPath):
-    """A scenario's file, or the name of a bundled example."""
+    """Path of a scenario, or the name of a bundled example."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=True, readable=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A path; an example's name becomes the path of its scenario."""
+        """Return the path; the name of an example becomes the path of its scenario."""
         text = str(value)
         if text in example_names() and not Path(text).is_file():
             return example_path(text)
@@ -47,34 +47,34 @@ class ScenarioPath(ExistingPath):
 SCENARIO: Final = click.argument(
     "scenario", type=ScenarioPath(), shell_complete=completes("examples")
 )
-"""The argument that names a scenario."""
+"""The scenario argument."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """Options of ``run``."""
 
-    #: The scenario's file.
+    #: Path of the scenario.
     scenario: Path
     #: ``memory`` or ``sqlite:PATH``.
     store: str
-    #: Number of shards; ``None`` for the scenario's.
+    #: Number of shards; ``None`` for that of the scenario.
     shards: int | None
-    #: Policy that replaces the scenario's; empty keeps it.
+    #: Policy that replaces that of the scenario; empty keeps it.
     policy: str
-    #: Profile that replaces the scenario's; empty keeps it.
+    #: Profile that replaces that of the scenario; empty keeps it.
     profile: str
-    #: Scenario seconds per second; ``None`` for the scenario's.
+    #: Scenario seconds per second; ``None`` for the value of the scenario.
     speed: float | None
-    #: Whether unplaced pods are an error.
+    #: True if unplaced pods are an error.
     require_all: bool
-    #: Whether to draw plots.
+    #: True if plots are drawn.
     plots: bool
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
-    #: Whether to write events and conditions; ``None`` for durable stores only.
+    #: True if events and conditions are written; ``None`` for durable stores only.
     events: bool | None
     #: Metrics file; ``None`` for none.
     metrics_file: Path | None
@@ -90,23 +90,23 @@ class ScenarioRun:
     scenario: "Scenario"
     #: Sources of its profile.
     rules: "SchedulingRules"
-    #: Store and plane.
+    #: Store and plane of the run.
     site: "LiveSite"
-    #: Submits the objects of the scenario.
+    #: Feed that submits the objects of the scenario.
     feeder: "Feeder"
     #: Number of pods in the scenario.
     pods: int
     #: Seconds of the scenario per second of the plane's clock.
     speed: float
-    #: The controllers that act in it; ``None`` for none.
+    #: The controllers of the scenario; ``None`` if there are none.
     controllers: "RunControllers | None"
-    #: Sentences about the objects of manifests that are left out.
+    #: Sentences about omitted objects of manifests.
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run, with everything its report needs."""
+    """A finished run, with all data of its report."""
 
     #: The scenario.
     scenario: "Scenario"
@@ -116,26 +116,26 @@ class FinishedRun:
     site: "LiveSite"
     #: The run.
     live: "LiveRun"
-    #: Its counters.
+    #: Counters of the run.
     counters: "StepCounters"
-    #: Its occupancy over time.
+    #: Occupancy over time.
     timeline: "OccupancyTimeline"
-    #: Nodes that switched between the sides of tidal pools.
+    #: Switches of nodes between the sides of tidal pools.
     switches: "Sequence[SwitchReport]"
     #: Changes of the replicas of scaling groups.
     moves: "Sequence[ReplicaMove]"
-    #: Whether it resumed an interrupted run.
+    #: True if the run resumed an interrupted run.
     resumed: bool
-    #: Whether it was interrupted.
+    #: True if the run was interrupted.
     partial: bool
 
 
 def ran_as_fleet(common: CommandContext, opts: RunOptions) -> bool:
-    """Run a fleet file; false for any other scenario.
+    """Run a fleet file; return False for any other scenario.
 
     Raises:
         InputError: the file is invalid.
-        DoesNotFitError: replicas fit nowhere, and all are required.
+        DoesNotFitError: replicas fit in no cluster, and all are required.
     """
     from stretto.cli.views.fleet_run import ran_fleet
 
@@ -189,7 +189,7 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     rng = Rng(scenario.seed)
     feed = materialise(scenario, rng)
     machine, controlled = WallClock(), has_controllers(feed)
-    # A file may have objects of an earlier run, whose times must lie before this one.
+    # A file may contain objects of an earlier run, whose times must lie before this run.
     begin = BEGIN if opts.store == "memory" else int(machine.now())
     time = run_time(feed, machine, scenario.speed, begin)
     with closing(open_store(opts.store, time.clock, rng.child("store"))) as store:
@@ -204,7 +204,7 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
 
 
 def live_run(ready: ScenarioRun) -> "tuple[LiveRun, OccupancyTimeline]":
-    """The run of a scenario that has not started yet, and its occupancy over time."""
+    """Create the run of a scenario that has not started yet, and its occupancy over time."""
     import msgspec
 
     from stretto.framework.profile.profile import load_profile

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from stretto.sim.plots.figures import PlotLine
 
 ORDERS: Final = ("fifo", "skip", "sjf", "easy")
-"""Queue orders that are compared by default."""
+"""Default queue orders of a comparison."""
 SHARED: Final = (
     "recording", "format", "pods", "nodes", "nodes_like", "gpus", "gpus_per_node", "queues_by",
     "columns", "only", "limit",
 )  # fmt: skip
-"""Options of ``compare`` that are also options of ``simulate``."""
+"""Options that ``compare`` and ``simulate`` share."""
 SHOWN: Final[Mapping[str, str]] = {
     "started": "started",
     "placed": "placed",
@@ -43,16 +43,16 @@ SHOWN: Final[Mapping[str, str]] = {
 class TraceSide(NamedTuple):
     """One simulation of a comparison."""
 
-    #: Its name, such as ``easy``.
+    #: Name of the simulation, such as ``easy``.
     name: str
-    #: Its report as built-in values.
+    #: Report as built-in values.
     report: dict[str, Any]
     #: Usage over time.
     lines: "tuple[PlotLine, ...]"
 
 
 def opened(opts: object) -> SimulateOptions:
-    """FILE and the options of ``compare`` that are also options of ``simulate``.
+    """Return FILE and the options that ``compare`` shares with ``simulate``.
 
     Raises:
         InputError: the file cannot be read, or its content has no known format.
@@ -61,7 +61,7 @@ def opened(opts: object) -> SimulateOptions:
 
 
 def has_times(opts: SimulateOptions) -> bool:
-    """Whether a trace is simulated in its times; the pods of the study fill nodes without times."""
+    """Return whether a trace is simulated with its times; the pods of the study have no times."""
     from stretto.inputs.traces.formats import TRACES
 
     if opts.recording is not None or opts.format is None:
@@ -71,7 +71,7 @@ def has_times(opts: SimulateOptions) -> bool:
 
 
 def require_plots(common: CommandContext) -> None:
-    """Check that plots can be drawn, if there is a folder for them.
+    """Check that plots can be drawn if there is a folder for them.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

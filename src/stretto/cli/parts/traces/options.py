@@ -1,4 +1,4 @@
-"""Options of ``stretto simulate`` and ``stretto compare`` for traces, and the format they mean."""
+"""Options of ``stretto simulate`` and ``stretto compare`` for traces, and the resulting format."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,14 +15,14 @@ OF_FORMATS: Final = (
     "policy", "on_unschedulable", "gpus", "gpus_per_node", "queue", "lifetime", "gangs",
     "queues_by", "columns", "only", "limit",
 )  # fmt: skip
-"""Options that apply to some formats only (``TraceFormat.options``)."""
+"""Options that apply only to some formats (``TraceFormat.options``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions(WhatIfOptions):
-    """Options of ``simulate``; ``None`` if not given."""
+    """Options of ``simulate``; ``None`` for options that are not given."""
 
-    #: Format of the trace; ``None`` for a recording, or to recognise it by content.
+    #: Format of the trace; ``None`` for a recording, or for detection by content.
     format: str | None = None
     #: The list of pods, jobs or VMs.
     pods: Path | None = None
@@ -36,32 +36,32 @@ class SimulateOptions(WhatIfOptions):
     node_limit: int | None = None
     #: The policy.
     policy: str | None = None
-    #: ``wait`` or ``reject`` for pods that do not fit.
+    #: Handling of pods that do not fit: ``wait`` or ``reject``.
     on_unschedulable: str | None = None
     #: GPUs of the pool.
     gpus: int | None = None
-    #: GPUs of each node of the pool; ``None`` for one node.
+    #: GPUs of each node of the pool; ``None`` for a pool of one node.
     gpus_per_node: int | None = None
     #: Order of the queue.
     queue: str | None = None
-    #: ``min``, ``mid`` or ``max`` of a lifetime bin.
+    #: Value of a lifetime bin: ``min``, ``mid`` or ``max``.
     lifetime: str | None = None
-    #: Whether the VMs of a batch are a gang.
+    #: True if the VMs of a batch are a gang.
     gangs: bool = False
-    #: The value of a job that names its Queue.
+    #: Field of a job that contains the name of its Queue.
     queues_by: str | None = None
     #: The column map of a CSV file.
     columns: Path | None = None
-    #: Only jobs with these values.
+    #: Required values of jobs.
     only: str | None = None
-    #: Only the first jobs, up to this number.
+    #: Maximum number of jobs.
     limit: int | None = None
-    #: Whether unplaced pods are an error.
+    #: True if unplaced pods are an error.
     require_all: bool = False
 
     @property
     def trace(self) -> Path:
-        """The list of pods, jobs or VMs; the options were checked to have one."""
+        """List of pods, jobs or VMs; the option checks guarantee that there is one."""
         assert self.pods is not None
         return self.pods
 
@@ -73,14 +73,14 @@ class SimulateOptions(WhatIfOptions):
 
 
 def opened_trace(opts: SimulateOptions) -> SimulateOptions:
-    """The options with FILE and the format of the trace in their places.
+    """Return the options with the path and the format of the trace in place.
 
-    FILE is a trace unless its content is that of a recording. The content of a trace decides its
-    format where no option names one. In a folder, the list of work and the list of nodes are found.
+    FILE is a trace unless its content is a recording. If no option gives the format, the content of
+    the trace determines it. In a folder, the function finds the list of work and the list of nodes.
 
     Raises:
         InputError: the file cannot be read, its content has no known format, or a folder has no
-            list of work or several.
+            list of work, or several.
         UnknownNameError: the format does not exist.
     """
     from stretto.inputs.traces.recognition import recognised
@@ -106,10 +106,12 @@ def opened_trace(opts: SimulateOptions) -> SimulateOptions:
 
 
 def _in_folder(opts: SimulateOptions) -> SimulateOptions:
-    """The options with the files of a folder; formats of several tables read the folder as it is.
+    """Return the options with the files of a folder.
+
+    Formats of several tables read the whole folder.
 
     Raises:
-        InputError: the folder has no list of work or several, or the format has no file names.
+        InputError: the folder has no list of work, or several, or the format has no file names.
         UnknownNameError: the format does not exist.
     """
     from stretto.inputs.traces.downloads import work_list
@@ -128,10 +130,10 @@ def _in_folder(opts: SimulateOptions) -> SimulateOptions:
 
 
 def checked_format(opts: SimulateOptions) -> "TraceFormat":
-    """The format of the trace.
+    """Return the format of the trace.
 
     Raises:
-        InputError: an option that every trace needs is missing, or one does not apply.
+        InputError: a required option is missing, or an option does not apply.
         UnknownNameError: the format does not exist.
     """
     from stretto.inputs.traces.formats import TRACES

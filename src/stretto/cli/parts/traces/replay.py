@@ -1,4 +1,4 @@
-"""Replays of recordings with optional changes, shared by ``simulate FILE`` and ``compare FILE``."""
+"""Replays of recordings with optional changes, for ``simulate FILE`` and ``compare FILE``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ VARYING: Final = ("profile", "plugin", "add_nodes", "drain", "burst", "queue_sha
 class WhatIfOptions:
     """Options of ``simulate`` and ``compare`` that change a recording."""
 
-    #: FILE: a recording or a trace, or the folder of a trace; ``None`` if it is not given.
+    #: Path of a recording or a trace, or the folder of a trace; ``None`` if not given.
     recording: Path | None = None
-    #: Profile; empty for the default one.
+    #: Scheduling profile; empty for the default one.
     profile: str = ""
-    #: Scheduler shards.
+    #: Number of shards.
     shards: int = 1
     #: Nodes to add.
     add_nodes: tuple[str, ...] = ()
@@ -45,14 +45,14 @@ class WhatIfOptions:
     drain: tuple[str, ...] = ()
     #: Pods to add.
     burst: tuple[str, ...] = ()
-    #: Changed queues.
+    #: Changes of queues.
     queue_share: tuple[str, ...] = ()
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...] = ()
 
     @property
     def variation(self) -> "Variation":
-        """The parsed variation."""
+        """Parse the variation."""
         from stretto.sim.history.what_if import read_variation
 
         return read_variation(self.add_nodes, self.drain, self.burst, self.queue_share)
@@ -97,7 +97,7 @@ def refuse_options(names: Sequence[str], expected: str, hint: str) -> None:
     """Refuse options that were given but do not apply.
 
     Raises:
-        InputError: one was given.
+        InputError: such an option is given.
     """
     context = click.get_current_context()
     for name in names:
@@ -150,7 +150,7 @@ def compare_recording(common: CommandContext, opts: WhatIfOptions, policies: Seq
 
 
 def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
-    """Figures of the recording itself: the waits of its pods."""
+    """Return the figures of the recording itself: the waits of its pods."""
     from stretto.sim.history.replay import arrived_pods, recorded_waits
 
     waits, arrived = recorded_waits(history), arrived_pods(history)
@@ -170,7 +170,7 @@ def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
 def _histories(
     common: CommandContext, opts: WhatIfOptions, policies: Sequence[str]
 ) -> "tuple[ReplayHistory, ReplayHistory]":
-    """The history as recorded and as changed; invalid options fail before any replay."""
+    """Return the recorded and the changed history; invalid options fail before any replay."""
     from stretto.cli.kernels.tier import tier_of
     from stretto.cli.sources.recordings import opened_recording
     from stretto.sim.history.histories import history_of
@@ -197,13 +197,13 @@ def _histories(
 class _ReplaySide(NamedTuple):
     """One side of a comparison."""
 
-    #: Its name.
+    #: Name of the side.
     name: str
-    #: Its history.
+    #: History of the side.
     history: "ReplayHistory"
     #: Drains during the replay.
     drains: "Sequence[NodeDrain]" = ()
-    #: Policy; empty for the profile's own.
+    #: Policy; empty for that of the profile.
     policy: str = ""
 
 

@@ -30,7 +30,7 @@ def simulate_trace(
 def trace_nodes(
     opts: SimulateOptions, trace: "TraceFormat"
 ) -> "tuple[tuple[FleetNode, ...], set[str]]":
-    """The nodes after filter and limit, and the GPU models of all nodes."""
+    """Return the nodes after filter and limit, and the GPU models of all nodes."""
     from stretto.inputs.neutral.shapes import matching_nodes
 
     found = _all_nodes(opts, trace)
@@ -41,7 +41,7 @@ def trace_nodes(
 
 
 def _all_nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[FleetNode, ...]":
-    """The nodes of the one option that describes them, else those of the trace itself."""
+    """Return the nodes of the one option that describes them, else those of the trace."""
     from stretto.inputs.neutral.shapes import nodes_like
     from stretto.inputs.traces.batch.jobs import pool_nodes
     from stretto.inputs.traces.openb.reader import load_nodes
