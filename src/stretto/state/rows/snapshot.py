@@ -204,7 +204,7 @@ class Columns:
             left = np.maximum(self.alloc[column, at] - whole, 0).astype(np.int32)
             self._set_whole(np.array([[column]]), at, left[None, :])
             add_amounts(self._held.setdefault(slot, {}), [(column, sign * amount)])
-        self._static[slot] = NEVER_COPIED
+            self._static[slot] = NEVER_COPIED
 
     def lost(self, column: int, amount: int, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64[k]: by how much more than itself an exclusive amount lowers what slots have free.
