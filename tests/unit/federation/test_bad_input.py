@@ -419,3 +419,13 @@ def test_objects_in_a_silent_member_have_no_events_of_their_own(world: Federatio
     world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)
     world.run(300.0)
     assert not world.host.list(EVENT).records
+
+
+def test_an_object_that_a_label_keeps_from_the_federation_is_named(world: FederationWorld) -> None:
+    labels = {"metadata": {"name": "web", "labels": {names.MANAGED: "false"}}}
+    world.fleet.members["beta"].store.create(DEPLOYMENT, [msgspec.json.encode(labels)])
+    world.deployment(3)
+    world.run()
+    condition = world.condition("Propagated")
+    assert condition is not None
+    assert condition[2].startswith(f"beta: an object of that name has the label {names.MANAGED}")

@@ -137,7 +137,8 @@ class MemberWriter:
             return self._send(item, member, requests.creation(type_, wanted), now) or Status.OK
         refusal = adoption.hindrance(present, federated, name)
         if refusal is not None:
-            return refusal
+            text = adoption.reserved(present)
+            return self._failed(federated, name, refusal, text) if text else refusal
         if broken:
             return self._failed(federated, name, Status.UPDATE_FAILED, broken)
         planned = _PlannedUpdate(adoption.adopting(wanted, present), present, course is not None)

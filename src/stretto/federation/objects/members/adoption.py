@@ -10,6 +10,7 @@ from stretto.federation.objects.members.orphans import is_leftover, setting
 from stretto.reconcile.cache import Fields, StoredObject
 
 _TRUE: Final = "true"
+_FALSE: Final = "false"
 _ADOPT: Final = "adopt"
 
 
@@ -37,6 +38,14 @@ def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> S
         return Status.ALREADY_EXISTS if is_other(present, federated) else None
     may_adopt = _may_adopt(federated, cluster) and not present.labels.get(names.MANAGED)
     return None if may_adopt else Status.ALREADY_EXISTS
+
+
+def reserved(present: StoredObject) -> str:
+    """Message about an object that its label keeps from the federation; empty without the label."""
+    if present.labels.get(names.MANAGED) != _FALSE:
+        return ""
+    text = f"an object of that name has the label {names.MANAGED}={_FALSE}"
+    return f"{text}: remove the label if the federation may manage it"
 
 
 def is_removable(present: StoredObject, federated: StoredObject, cluster: StoredObject) -> bool:
