@@ -148,6 +148,13 @@ def test_a_gang_that_is_not_scheduled_in_time_has_failed() -> None:
     assert desk.failures() == ["timed out: no capacity for 2 pods together"]
 
 
+def test_a_gang_that_was_never_tried_names_its_queue_when_it_fails() -> None:
+    desk = Desk()
+    a_gang(desk, "a", "b", timeout=60)
+    desk.pass_time(60.0)
+    assert desk.failures() == ["timed out: held back by a limit or by other units of queue default"]
+
+
 def test_without_a_time_of_its_own_a_gang_has_300_seconds() -> None:
     desk = Desk()
     a_gang(desk, "a", min_member=2)

@@ -64,7 +64,9 @@ def is_late(moves: UnitMoves, unit: Unit, now: float) -> bool:
 
 def fail_late_gang(moves: UnitMoves, unit: Unit) -> None:
     """Fail a gang whose deadline has passed."""
-    if unit.is_complete:
+    if unit.is_complete and unit.state is UnitState.QUEUED and not unit.attempts:
+        message = f"timed out: held back by a limit or by other units of queue {unit.queue}"
+    elif unit.is_complete:
         message = f"timed out: no capacity for {unit.still_needed} pods together"
     else:
         message = f"timed out: {unit.size} of the {unit.min_member} pods it needs exist"
