@@ -116,6 +116,8 @@ def _member(old: Any, new: Any, known: FieldType | None, order: Any) -> Any:
         return new
     if known is None or "merge" not in strategy:
         return _clean(new)
+    if old is None:
+        return _clean(new)
     kept = old if isinstance(old, list) else []
     if known.merge_key:
         return _keyed_list(kept, new, known, order)

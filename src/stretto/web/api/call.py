@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stretto.api.checks.fields.errors import quoted
+from stretto.api.wire.durations import duration_problem
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import integer
 from stretto.web.api.authn.users import User
@@ -15,6 +16,10 @@ from stretto.web.api.routes import Route
 
 _VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 _MAX_MANAGER: Final = 128
+
+
+_STREAMED: Final = ("attach", "exec", "log", "portforward", "proxy")
+"""Subresources whose requests have no time limit."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,20 @@ def integer_parameter(request: ApiRequest, name: str) -> int | None:
         why = "value out of range" if text.lstrip("+-").isdigit() else "invalid syntax"
         raise bad_request(f'strconv.ParseInt: parsing "{text}": {why}')
     return number
+
+
+def check_timeout(request: ApiRequest, route: Route | None, verb: str) -> None:
+    """Refuse a malformed ``timeout`` of a request that ends by itself.
+
+    Raises:
+        ApiError: the text is not a duration.
+    """
+    text = request.parameter("timeout")
+    if not text or verb == "watch" or (route is not None and route.subresource in _STREAMED):
+        return
+    problem = duration_problem(text)
+    if problem:
+        raise bad_request(f"invalid timeout specified in the request URL - {problem}")
 
 
 def _unprintable(manager: str) -> list[tuple[str, str, str]]:

@@ -26,7 +26,7 @@ from stretto.web.api.authz.escalation import no_escalation
 from stretto.web.api.authz.requests import authorize, authorize_page
 from stretto.web.api.authz.roles import after_role
 from stretto.web.api.bootstrap import after_kinds, make_objects
-from stretto.web.api.call import Call
+from stretto.web.api.call import Call, check_timeout
 from stretto.web.api.crds.lifecycle import after_definition, refresh
 from stretto.web.api.discovery.health import TEXT, no_page
 from stretto.web.api.discovery.pages import page
@@ -151,6 +151,7 @@ class ApiServer:
         verb = request.method.lower()
         if route is not None and route.resource:
             verb = verb_of(request.method, route, watches=request.watches)
+        check_timeout(request, route, verb)
         user = self._user(request)
         user = impersonated(storage, user, request, verb)
         if route is None or not route.resource:

@@ -38,6 +38,7 @@ def _endpoint_port(port: Json) -> None:
 def _volume(item: Json) -> None:
     spec = item.setdefault("spec", {})
     default(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    default(item.setdefault("status", {}), phase="Pending")
 
 
 def _claim(spec: Json) -> None:

@@ -8,6 +8,7 @@ from stretto.api.edit.apply.fieldset import FieldSet
 from stretto.api.edit.apply.walking import (
     MISSING,
     atom,
+    grouped,
     is_field,
     is_leaf,
     items,
@@ -83,12 +84,32 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
             pair = before.get(name, MISSING), after.get(name, MISSING)
             _descend(fieldset.field(name), pair, member_type(kind, name) or ANY, nodes)
     else:
-        before = dict(items(kind, old)) if isinstance(old, list) else {}
-        after = dict(items(kind, new)) if isinstance(new, list) else {}
+        before = grouped(kind, old) if isinstance(old, list) else {}
+        after = grouped(kind, new) if isinstance(new, list) else {}
         for element in before.keys() | after.keys():
-            pair = before.get(element, MISSING), after.get(element, MISSING)
-            _descend(element, pair, kind.item or ANY, nodes)
+            groups = before.get(element, []), after.get(element, [])
+            _compare_items(element, groups, kind.item or ANY, nodes)
     return False
+
+
+def _compare_items(
+    element: str, groups: tuple[list[Any], list[Any]], kind: ValueType, nodes: _Nodes
+) -> None:
+    """Compare the items of one path element; repeated items have one owner as a whole."""
+    old, new = groups
+    if len(old) > 1 and len(new) > 1:
+        if old != new:
+            nodes[1][element] = {}
+        return
+    if len(old) > 1:
+        nodes[2][element] = {}
+        old = []
+    elif len(new) > 1:
+        nodes[0][element] = {}
+        new = []
+    if old or new:
+        pair = old[0] if old else MISSING, new[0] if new else MISSING
+        _descend(element, pair, kind, nodes)
 
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
@@ -123,6 +144,6 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
             found[fieldset.field(name)] = _all_of(each, member_type(kind, name) or ANY)
     else:
         inner = kind.item or ANY
-        for element, each in items(kind, value):
-            found[element] = _all_of(each, inner)
+        for element, group in grouped(kind, value).items():
+            found[element] = {} if len(group) > 1 else _all_of(group[0], inner)
     return found

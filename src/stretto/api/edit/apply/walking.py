@@ -79,6 +79,14 @@ def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
             yield element, each
 
 
+def grouped(kind: ValueType, values: list[Any]) -> dict[str, list[Any]]:
+    """Return the items of a list by their path elements, with repeated ones."""
+    found: dict[str, list[Any]] = {}
+    for index, each in enumerate(values):
+        found.setdefault(item_element(kind, each, index), []).append(each)
+    return found
+
+
 def struct_value(struct: StructType) -> ValueType:
     """The value type of objects of a struct."""
     return ValueType(Form.STRUCT, find=lambda: struct, merge=Merge.GRANULAR)

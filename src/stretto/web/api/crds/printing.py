@@ -10,6 +10,8 @@ from stretto.web.api.tables.values import since
 
 Json = dict[str, Any]
 
+_UNDESCRIBED: Final = "Custom resource definition column (in JSONPath format)"
+"""Start of the description of a column that has none."""
 _AGE: Final = TableColumn("Age", "date", "", 0, "Time since the object was created.")
 
 
@@ -30,7 +32,7 @@ def table_format(columns: Iterable[Json]) -> TableFormat:
             each.get("type", "string"),
             each.get("format", ""),
             each.get("priority", 0),
-            each.get("description", ""),
+            each.get("description") or f"{_UNDESCRIBED}: {each.get('jsonPath', '')}",
         )
         for each in declared
     )

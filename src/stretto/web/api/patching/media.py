@@ -24,14 +24,7 @@ def patch_type(call: Call) -> str:
         ApiError: the media type is not served, or the options do not match it.
     """
     check_size(call.request.body)
-    media = media_type(call.request.header("content-type"))
-    is_custom = call.resource.definition is not None
-    served = [JSON_PATCH, MERGE_PATCH, *([] if is_custom else [STRATEGIC_PATCH]), APPLY_PATCH]
-    if media not in served:
-        text = "the body of the request was in an unknown format - accepted media types include: "
-        if is_custom:
-            raise ApiError(415, "UnsupportedMediaType", text + ", ".join(served))
-        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    media = served_media(call)
     causes = []
     if media == APPLY_PATCH and not call.options.manager:
         text = "Required value: is required for apply patch"
@@ -42,3 +35,20 @@ def patch_type(call: Call) -> str:
     if causes:
         raise failures.invalid(_PATCH_OPTIONS, "", causes)
     return media
+
+
+def served_media(call: Call) -> str:
+    """Return the media type of a patch, before its options are read.
+
+    Raises:
+        ApiError: the media type is not served.
+    """
+    media = media_type(call.request.header("content-type"))
+    is_custom = call.resource.definition is not None
+    served = [JSON_PATCH, MERGE_PATCH, *([] if is_custom else [STRATEGIC_PATCH]), APPLY_PATCH]
+    if media in served:
+        return media
+    text = "the body of the request was in an unknown format - accepted media types include: "
+    if is_custom:
+        raise ApiError(415, "UnsupportedMediaType", text + ", ".join(served))
+    raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})

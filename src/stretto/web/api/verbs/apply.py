@@ -68,5 +68,9 @@ def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -
     )
     call.warnings += warnings
     heed_repeated(call, config)
-    named(call, item)["metadata"]["managedFields"] = encode_managers(managers)
+    metadata = named(call, item)["metadata"]
+    metadata.pop("managedFields", None)
+    entries = encode_managers(managers)
+    if entries:
+        metadata["managedFields"] = entries
     return default_object(call, item)

@@ -7,6 +7,7 @@ from stretto.web.api.authz.reviews import is_review, review
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.crds.endings import is_ending
 from stretto.web.api.message import Answer
+from stretto.web.api.patching.media import served_media
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.table import subresource
@@ -41,6 +42,7 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     if route.subresource or call.resource.key == ("", "Binding"):
         return subresource(state, call)
     if is_review(call) and verb == "create":
+        call.options = write_options(call.request, verb)
         return review(state, call)
     if verb not in call.resource.facts.verbs:
         raise failures.no_method()
@@ -55,6 +57,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     handler = WRITES.get(verb)
     if handler is None or (verb in ("update", "patch") and not route.name):
         raise failures.no_method()
+    if verb == "patch":
+        served_media(call)
     if not verb.startswith("delete"):
         call.options = write_options(call.request, verb)
     return handler(state, call)

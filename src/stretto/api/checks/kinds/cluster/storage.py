@@ -8,6 +8,7 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     immutable,
     invalid,
+    repeated,
     required,
 )
 from stretto.api.checks.fields.shapes import choice, members
@@ -39,7 +40,36 @@ def check_storage_class(item: Json, old: Json | None) -> Errors:
         found.append(required("volumeBindingMode"))
     else:
         found += choice(*_BINDING)(mode, "volumeBindingMode")
+    found += _topologies(item.get("allowedTopologies") or [])
     return found + unchanged(item, old, (*_FIXED, "volumeBindingMode"))
+
+
+def _topologies(terms: list[Json]) -> Errors:
+    """Check the topologies in which volumes of a class may be."""
+    found: Errors = []
+    seen: list[dict[str, frozenset[str]]] = []
+    for index, term in enumerate(terms):
+        where = f"allowedTopologies[{index}].matchLabelExpressions"
+        chosen: dict[str, frozenset[str]] = {}
+        for place, each in enumerate(term.get("matchLabelExpressions") or ()):
+            found += _labelled_values(each, f"{where}[{place}]")
+            key = each.get("key", "")
+            if key in chosen:
+                found.append(duplicate(f"{where}[{place}].key", key))
+            chosen[key] = frozenset(each.get("values") or ())
+        found += [duplicate(where, "") for other in seen if other == chosen]
+        seen.append(chosen)
+    return found
+
+
+def _labelled_values(expression: Json, path: str) -> Errors:
+    """Check the label and the values of an expression."""
+    values, key = expression.get("values") or [], expression.get("key", "")
+    found = [] if values else [required(f"{path}.values")]
+    found += [
+        duplicate(f"{path}.values[{each}]", values[each]) for each in sorted(repeated(values))
+    ]
+    return found + [invalid(f"{path}.key", key, problem) for problem in qualified_name(key)]
 
 
 def check_attributes_class(item: Json, old: Json | None) -> Errors:

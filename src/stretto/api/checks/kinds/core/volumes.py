@@ -4,13 +4,12 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required, unsupported
 from stretto.api.checks.fields.texts import dns_subdomain
+from stretto.api.checks.kinds.pods.claims import ACCESS, MODES, check_claim_spec
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.pods.sources import SOURCES, check_host_path
-from stretto.api.checks.kinds.values import Json, check_selector, one_of
+from stretto.api.checks.kinds.values import Json, one_of
 from stretto.api.wire.quantity import nano
 
-_MODES: Final = ("Block", "Filesystem")
-_ACCESS: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _POLICIES: Final = ("Delete", "Recycle", "Retain")
 
 _SOURCES: Final = (
@@ -23,31 +22,6 @@ _FIXED: Final = (
     "bound claims"
 )
 _OWNER: Final = "spec.persistentvolumesource"
-
-
-def check_claim_spec(spec: Json, path: str) -> Errors:
-    """Check the spec of a PVC."""
-    found: Errors = []
-    modes = spec.get("accessModes") or []
-    if not modes:
-        found.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
-    found += check_selector(spec.get("selector"), f"{path}.selector")
-    found += [error for mode in modes for error in one_of(mode, f"{path}.accessModes", _ACCESS)]
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        detail = "may not use ReadWriteOncePod with other access modes"
-        found.append(forbidden(f"{path}.accessModes", detail))
-    requests = (spec.get("resources") or {}).get("requests") or {}
-    where = f"{path}.resources[storage]"
-    if "storage" not in requests:
-        found.append(required(where))
-    elif nano(requests["storage"], where) <= 0:
-        found.append(invalid(where, requests["storage"], "must be greater than zero"))
-    name = spec.get("storageClassName")
-    if name:
-        found += [invalid(f"{path}.storageClassName", name, each_) for each_ in dns_subdomain(name)]
-    if spec.get("volumeMode") is not None:
-        found += one_of(spec["volumeMode"], f"{path}.volumeMode", _MODES)
-    return found
 
 
 def check_claim(item: Json, old: Json | None) -> Errors:
@@ -99,7 +73,7 @@ def check_volume(item: Json, old: Json | None) -> Errors:
     modes = spec.get("accessModes") or []
     if not modes:
         found.append(required("spec.accessModes"))
-    found += [error for mode in modes for error in one_of(mode, "spec.accessModes", _ACCESS)]
+    found += [error for mode in modes for error in one_of(mode, "spec.accessModes", ACCESS)]
     found += _capacity(spec.get("capacity") or {})
     if spec.get("persistentVolumeReclaimPolicy"):
         policy = spec["persistentVolumeReclaimPolicy"]
@@ -110,7 +84,7 @@ def check_volume(item: Json, old: Json | None) -> Errors:
     if name:
         found += [invalid("spec.storageClassName", name, each_) for each_ in dns_subdomain(name)]
     if spec.get("volumeMode") is not None:
-        found += one_of(spec["volumeMode"], "spec.volumeMode", _MODES)
+        found += one_of(spec["volumeMode"], "spec.volumeMode", MODES)
     if old is not None:
         found += found  # kube-apiserver checks a changed volume twice
         before = {name: (old.get("spec") or {}).get(name) for name in _SOURCES}

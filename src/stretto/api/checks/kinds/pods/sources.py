@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import FieldError, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice, optional
+from stretto.api.checks.kinds.pods.claims import check_claim_template
 from stretto.api.checks.kinds.pods.containers import local_path
 from stretto.api.checks.kinds.values import Json, labelled
 from stretto.api.wire.quantity import nano
@@ -188,8 +189,11 @@ def _nfs(source: Json, path: str, _spec: Json) -> Iterator[Any]:
 
 
 def _ephemeral(source: Json, path: str, _spec: Json) -> Iterator[Any]:
-    if source.get("volumeClaimTemplate") is None:
-        yield required(f"{path}.volumeClaimTemplate")
+    where, template = f"{path}.volumeClaimTemplate", source.get("volumeClaimTemplate")
+    if template is None:
+        yield required(where)
+    else:
+        yield from check_claim_template(template, where)
 
 
 SOURCES: Final[dict[str, Source | None]] = {

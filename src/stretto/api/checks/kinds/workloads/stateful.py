@@ -5,7 +5,7 @@ from typing import Final
 from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, required
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_label
-from stretto.api.checks.kinds.core.volumes import check_claim_spec
+from stretto.api.checks.kinds.pods.claims import check_claim_spec
 from stretto.api.checks.kinds.values import Json, labelled, not_negative
 from stretto.api.checks.kinds.workloads.templates import (
     TEMPLATE,

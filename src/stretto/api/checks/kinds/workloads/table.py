@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from stretto.api.checks.fields.shapes import KindRule, PartRule
-from stretto.api.checks.kinds.pods import pod, updates
+from stretto.api.checks.kinds.pods import pod, statuses, updates
 from stretto.api.checks.kinds.workloads import jobs, replicas, stateful
 
 WORKLOADS_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
@@ -23,6 +23,7 @@ WORKLOADS_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
 WORKLOADS_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
     ("", "Pod", "ephemeralcontainers"): updates.check_ephemeral_update,
     ("", "Pod", "resize"): updates.check_resize,
+    ("", "Pod", "status"): statuses.check_pod_status,
     ("", "ReplicationController", "status"): replicas.check_replica_status,
     ("apps", "Deployment", "status"): replicas.check_deployment_status,
     ("apps", "ReplicaSet", "status"): replicas.check_replica_status,

@@ -1,0 +1,130 @@
+"""Requests that kube-apiserver refuses, or whose result has a special form."""
+
+from typing import Any
+
+import pytest
+
+from stretto.api.wire.durations import duration_problem
+
+PODS = "/api/v1/namespaces/default/pods"
+CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
+MAPS = "/api/v1/namespaces/default/configmaps"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def a_pod(**spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "image": "i"}]
+    return {"metadata": {"name": "a"}, "spec": {"containers": containers, **spec}}
+
+
+def causes(reply: Any) -> list[str]:
+    return [each["field"] for each in reply.item["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("5s", ""),
+        ("-1.5h", ""),
+        ("0", ""),
+        ("1h30m", ""),
+        ("x", 'time: invalid duration "x"'),
+        ("", 'time: invalid duration ""'),
+        ("5", 'time: missing unit in duration "5"'),
+        ("5y", 'time: unknown unit "y" in duration "5y"'),
+    ],
+)
+def test_a_malformed_duration_has_the_error_of_go(text: str, problem: str) -> None:
+    assert duration_problem(text) == problem
+
+
+@pytest.mark.parametrize(("query", "status"), [("timeout=x", 400), ("timeout=0", 200)])
+def test_a_malformed_timeout_of_a_request_is_refused(send: Any, query: str, status: int) -> None:
+    assert send("GET", f"{MAPS}?{query}").status == status
+
+
+@pytest.mark.parametrize("query", ["fieldValidation=strict", "fieldManager=" + "x" * 129])
+def test_the_options_of_a_review_are_checked(send: Any, query: str) -> None:
+    spec = {"nonResourceAttributes": {"path": "/", "verb": "get"}}
+    assert send("POST", f"{REVIEWS}?{query}", {"spec": spec}).status == 422
+
+
+def test_a_media_type_is_refused_before_the_options_of_a_patch(send: Any) -> None:
+    assert send("PATCH", f"{MAPS}/a?dryRun=None", {}, "json").status == 415
+
+
+def test_a_new_keyed_list_of_a_strategic_patch_needs_no_merge_key(send: Any) -> None:
+    send("POST", MAPS, {"metadata": {"name": "a"}})
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": "z"}]
+    patch = {"metadata": {"ownerReferences": owners}}
+    reply = send("PATCH", f"{MAPS}/a", patch, "strategic-merge-patch+json")
+    assert reply.status == 422
+    assert "metadata.ownerReferences.uid" in causes(reply)
+
+
+@pytest.mark.parametrize(
+    ("expressions", "field"),
+    [
+        ([{"key": "zone"}], "[0].values"),
+        ([{"key": "zone", "values": ["a", "a"]}], "[0].values[1]"),
+        ([{"key": "a", "values": ["b"]}, {"key": "a", "values": ["b"]}], "[1].key"),
+        ([{"key": "-", "values": ["a"]}], "[0].key"),
+    ],
+)
+def test_the_topologies_of_a_storage_class_are_checked(
+    send: Any, expressions: list[Any], field: str
+) -> None:
+    terms = [{"matchLabelExpressions": expressions}]
+    item = {"metadata": {"name": "a"}, "provisioner": "p", "allowedTopologies": terms}
+    where = "allowedTopologies[0].matchLabelExpressions"
+    assert causes(send("POST", CLASSES, item)) == [f"{where}{field}"]
+
+
+def test_the_template_of_an_ephemeral_volume_is_checked(send: Any) -> None:
+    template = {"metadata": {"labels": {"-": ""}, "name": "n"}, "spec": {}}
+    volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": template}}
+    found = causes(send("POST", PODS, a_pod(volumes=[volume])))
+    assert [each.partition("Template.")[2] for each in found] == [
+        "metadata.labels",
+        "metadata.name",
+        "spec.accessModes",
+        "spec.resources[storage]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [
+        ({"conditions": [{"status": "True"}]}, "conditions[0].Type"),
+        ({"podIP": "x", "podIPs": [{"ip": "x"}]}, "podIPs[0]"),
+        ({"podIP": "1.1.1.1", "podIPs": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.2"}]}, "podIPs"),
+        ({"hostIP": "1.1.1.1", "hostIPs": [{"ip": "1.1.1.2"}]}, "hostIPs[0].ip"),
+        ({"observedGeneration": -1}, "observedGeneration"),
+        ({"qosClass": "Guaranteed"}, "qosClass"),
+        ({"nominatedNodeName": "A"}, "nominatedNodeName"),
+    ],
+)
+def test_the_status_of_a_pod_is_checked(send: Any, status: dict[str, Any], field: str) -> None:
+    send("POST", PODS, a_pod())
+    reply = send("PATCH", f"{PODS}/a/status", {"status": status}, "merge-patch+json")
+    assert set(causes(reply)) == {f"status.{field}"}
+
+
+def test_a_volume_without_a_phase_is_pending(send: Any) -> None:
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
+    item = {"metadata": {"name": "a"}, "spec": {**spec, "hostPath": {"path": "/a"}}}
+    send("POST", "/api/v1/persistentvolumes", item)
+    reply = send("PUT", "/api/v1/persistentvolumes/a/status", item)
+    assert reply.item["status"]["phase"] == "Pending"
+
+
+def test_repeated_items_of_a_keyed_list_have_one_owner_as_a_whole(send: Any) -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    pod = {"containers": [{"name": "c", "image": "i", "env": env}]}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
+    item = {"metadata": {"name": "a"}, "spec": {"selector": {"a": "b"}, "template": template}}
+    fields = send("POST", CONTROLLERS, item).item["metadata"]["managedFields"][0]["fieldsV1"]
+    pods = fields["f:spec"]["f:template"]["f:spec"]
+    owned = pods["f:containers"]['k:{"name":"c"}']["f:env"]
+    assert owned == {".": {}, 'k:{"name":"A"}': {}}
