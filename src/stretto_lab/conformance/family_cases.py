@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.refusals import refusal
 from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.capacity.families import FAMILIES as CAPACITY
@@ -75,13 +76,16 @@ def compare(case: FamilyCase) -> list[Disagreement]:
     Raises:
         InputError: a member of its input is missing or has the wrong type.
     """
-    family = FAMILIES[case.family]
+    family, where = FAMILIES[case.family], f"{case.origin or case.id}: input"
     try:
         got = family.compute(case.input)
-    except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
+        raise refusal(error, msgspec.json.encode(case.input), where) from error
+    except KeyError as error:
+        raise InputError(where, error.args[0], f"a name that {case.family} knows") from error
+    except (TypeError, AttributeError) as error:
         expected = f"the arguments of {case.family}"
-        where = f"{case.origin or case.id}: input"
-        raise InputError(where, None, expected, f"{error!r}") from error
+        raise InputError(where, case.input, expected, "compare it with a recorded case") from error
     return [
         Disagreement(case.id, field, case.expect.get(field), got.get(field))
         for field in differing(family, case.expect, got)

@@ -23,6 +23,11 @@ CASE = {
     "input": {"pod": {}, "node": {}},
     "expect": {"node": {}, "pod": {"cpu": 250.0, "memory": 209715200}},
 }
+VPA = {
+    "config": {},
+    "containers": [{"name": "c", "events": [{"at_s": 0, "kind": "gpu", "value": 1}]}],
+}
+"""A history with an event of an unknown kind."""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -69,3 +74,20 @@ def test_numbers_agree_within_the_precision_of_floats(
     expect = {"node": {}, "pod": {"cpu": cpu, "memory": 209715200}}
     file.write_text(json.dumps(CASE | {"expect": expect}))
     assert CliRunner().invoke(cli, ["conformance", "--cases", str(file)]).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "said"),
+    [
+        ("ko_suppress", {}, "input: capacity_cpu_milli: got nothing, expected a value"),
+        ("ko_suppress", {"capacity_cpu_milli": "x"}, "capacity_cpu_milli: got 'x', expected"),
+        ("vpa_recommend", VPA, "input: got 'gpu', expected a name that vpa_recommend knows"),
+    ],
+)
+def test_wrong_arguments_are_named_by_their_path(
+    tmp_path: Path, family: str, given: dict[str, Any], said: str
+) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text(json.dumps({"id": "a", "family": family, "input": given, "expect": {}}))
+    result = CliRunner().invoke(cli, ["conformance", "--cases", str(file)])
+    assert (result.exit_code, said in result.output) == (2, True)
