@@ -19,7 +19,7 @@ DEFAULT_CLASS: Final[Fields] = {
         "name": "standard",
         "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
     },
-    "provisioner": "stretto.dev/simulated",
+    "provisioner": "simulated.stretto.dev",
     "volumeBindingMode": "WaitForFirstConsumer",
 }
 """The default StorageClass, as in usual local clusters."""
