@@ -133,6 +133,7 @@ def test_tasks_are_pods_and_another_master_takes_over(
     until(lambda: masters.leads(1), masters.said, WITHIN)
     with closing(Subscriber(masters.ports[1], id={"value": framework_id})) as again:
         kill_task(cluster, masters, again)
+        use_again(masters, again)
     calls = cluster.audit(ACCOUNT)
     assert {each.what for each in calls if each.response_status.code == 403} == set()
     assert granted() - {each.what for each in calls} - UNUSED == set()
@@ -210,3 +211,19 @@ def kill_task(cluster: ControlPlane, masters: Masters, again: Subscriber) -> Non
 
     until(killed, masters.said, WITHIN)
     until(lambda: list(placed(cluster)) == ["p"], masters.said, WITHIN)
+
+
+def use_again(masters: Masters, again: Subscriber) -> None:
+    """The id of the killed task is used again: it has a pod of its own, which runs and ends."""
+    before, offered = len(again.states("t")), len(again.offers())
+    again.call("REVIVE", roles=[])
+    until(lambda: len(again.offers()) > offered, masters.said, WITHIN)
+    again.launch(again.offers()[-1], "t")
+
+    def reported(state: str) -> bool:
+        again.acknowledge()
+        return state in again.states("t")[before:]
+
+    until(lambda: reported("TASK_RUNNING"), masters.said, WITHIN)
+    again.call("KILL", task_id={"value": "t"})
+    until(lambda: reported("TASK_KILLED"), masters.said, WITHIN)
