@@ -264,7 +264,7 @@ class Harness:
         self.store.delete(POD, [Deletion(namespace, name)])
 
     def settle(self, seconds: float = 0.0) -> None:
-        """Step until the plane is idle, then do so at every deadline of the next ``seconds``."""
+        """Step until the plane is idle, and again at each deadline in the next ``seconds``."""
         self.plane.run_until_idle()
         end = self.clock.monotonic() + seconds
         while self.clock.monotonic() < end:

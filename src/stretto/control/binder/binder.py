@@ -237,7 +237,7 @@ class Binder:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether any bind is unanswered."""
+        """True if any bind is unanswered."""
         return bool(self.in_doubt) or self._lane.unanswered > 0
 
     def unanswered_rows(self) -> set[int]:

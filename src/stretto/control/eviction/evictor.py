@@ -391,9 +391,9 @@ class Evictor:
         return placed + claims < unit.min_member
 
     def _is_left_alone(self, unit: Unit, claims: int) -> bool:
-        """Whether some more claims of a scheduled gang would be less than its minimum.
+        """Return whether a scheduled gang with some more claims is below its minimum.
 
-        That is so once members are being evicted, or have ended since the last update of units.
+        This is the case if members are being evicted, or ended after the last update of units.
         """
         if not unit.is_gang or not unit.scheduled:
             return False

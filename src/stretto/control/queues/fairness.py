@@ -302,7 +302,7 @@ class TreeTurns(QueueTurns):
 
     @property
     def is_alone(self) -> bool:
-        """Return whether at most one queue is listed and no queue is limited."""
+        """True if at most one queue is listed and no queue is limited."""
         return self._waiting <= 1 and not self._tree.any_limits
 
     # ------------------------------------------------------------ changes

@@ -113,7 +113,7 @@ class UnitQueue:
 
     @property
     def leads(self) -> bool:
-        """Return whether its first unit ranks before all failed heads."""
+        """True if its first unit ranks before all failed heads."""
         head = self.order.peek()
         return head is not None and all(head.rank < unit.rank for unit in self.blockers)
 

@@ -36,7 +36,7 @@ class QueueTurns(ABC):
     @property
     @abstractmethod
     def is_alone(self) -> bool:
-        """Return whether no other queue is listed."""
+        """True if no other queue is listed."""
 
 
 class WeightedTurns(QueueTurns):

@@ -113,7 +113,7 @@ class EventWriter:
 
     @property
     def has_bound(self) -> bool:
-        """Return whether pods wait for their ``Scheduled`` event."""
+        """True if pods wait for their ``Scheduled`` event."""
         return len(self._bound) > 0
 
     def create_bound(self, now: float, most: int) -> int:

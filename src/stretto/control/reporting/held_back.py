@@ -25,7 +25,7 @@ class LimitViews(Protocol):
 
     @property
     def has_limits(self) -> bool:
-        """Return whether any queue has a limit."""
+        """True if any queue has a limit."""
         ...
 
     def limits(self, unit: Unit) -> Sequence[ReachedLimit]:

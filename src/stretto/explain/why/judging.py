@@ -51,7 +51,7 @@ class Judging:
 
     @property
     def by_class(self) -> bool:
-        """Return whether all pods of a class have equal verdicts, except pods with volumes."""
+        """True if all pods of a class have equal verdicts, except pods with volumes."""
         return self._exact is None
 
     def _has_volumes(self, row: int) -> bool:

@@ -141,10 +141,10 @@ class OneByOnePlacer:
         return -1, None
 
     def _is_within_promise(self, home: _PlacedPod) -> bool:
-        """Whether a slot promises what a pod on it takes.
+        """Return whether the exclusive amounts of a placed pod are free on its slot.
 
-        The row counts the requests of the pod. Whole NUMA nodes may be more, and what they take of
-        the promise is known only once they are chosen.
+        The row counts the requests of the pod. Whole NUMA nodes may be larger than these, and their
+        amounts are known only after the choice.
         """
         needs = self._runtime.engine.cluster.charges.exclusive(home.class_id, home.slot, home.mask)
         free = self._runtime.columns.free
