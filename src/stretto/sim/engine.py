@@ -18,13 +18,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.kinds import DEFAULT_NAMESPACE, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, POD, POD_GROUP
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import object_name, pod_group_body
 from stretto.plane.config import Step
 from stretto.sim.bodies import PodEncoder
-from stretto.sim.world import AT_ONCE, World
-from stretto.sim.writes import require_accepted
+from stretto.sim.world import World
+from stretto.sim.writes import AT_ONCE, batches, create_all, require_accepted
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Deletion
 
@@ -191,13 +191,13 @@ class WorkRunner:
                 groups[pod.group] = None
             self._owner[object_name(pod.name)] = index
             bodies.append(self._bodies.body(pod))
-        self._create(POD_GROUP, [pod_group_body(name, self._members[name]) for name in groups])
-        self._create(POD, bodies)
+        create_all(
+            self._world.store,
+            POD_GROUP,
+            [pod_group_body(name, self._members[name]) for name in groups],
+        )
+        create_all(self._world.store, POD, bodies)
         self._arrived += len(arrivals)
-
-    def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
-        for low in range(0, len(bodies), AT_ONCE):
-            require_accepted(self._world.store.create(kind, bodies[low : low + AT_ONCE]))
 
     def _end(self, departures: Sequence[int]) -> None:
         """Delete work that has ended, or that has not started by its departure."""
@@ -224,8 +224,8 @@ class WorkRunner:
                 if not self._members[pod.group]:
                     groups.append(Deletion(DEFAULT_NAMESPACE, object_name(pod.group)))
         for kind, old in ((POD, pods), (POD_GROUP, groups)):
-            for low in range(0, len(old), AT_ONCE):
-                require_accepted(self._world.store.delete(kind, old[low : low + AT_ONCE]))
+            for part in batches(old, AT_ONCE):
+                require_accepted(self._world.store.delete(kind, part))
 
     def _observe(self, step: Step) -> None:
         """Record the plane's decisions."""

@@ -19,7 +19,7 @@ from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed
 from stretto.sim.submission.ephemeral import create_ephemeral_pvcs
 from stretto.sim.submission.quotas import ArrivalQuotas
-from stretto.sim.writes import check_written
+from stretto.sim.writes import check_written, parts_by_kind
 from stretto.stores.store import Deletion, ListOptions, Patch, Store
 
 MARKER: Final = ("kube-system", "stretto-run")
@@ -214,15 +214,11 @@ class Feeder:
 
     def _create(self, objects: Sequence[tuple[Kind, bytes]]) -> None:
         """Create objects by kind, in the order of first occurrence; existing ones are skipped."""
-        by_kind: dict[Kind, list[bytes]] = {}
-        for kind, body in objects:
-            by_kind.setdefault(kind, []).append(body)
-        for kind, bodies in by_kind.items():
-            for low in range(0, len(bodies), AT_ONCE):
-                replies = self._store.create(kind, bodies[low : low + AT_ONCE])
-                check_written(replies)
-                if kind == POD:
-                    create_ephemeral_pvcs(self._store, replies)
+        for kind, part in parts_by_kind(objects, AT_ONCE):
+            replies = self._store.create(kind, part)
+            check_written(replies)
+            if kind == POD:
+                create_ephemeral_pvcs(self._store, replies)
 
     def _delete_ended(self, elapsed: float) -> int:
         """Delete the pods that have ended, at most one batch; returns the count."""

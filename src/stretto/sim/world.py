@@ -19,12 +19,10 @@ from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.sim.writes import require_accepted
+from stretto.sim.writes import create_all, create_in_parts
 from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 
-AT_ONCE: Final = 4096
-"""Objects written in one call, and events delivered by one poll of a watch."""
 POLLED: Final = 1 << 30
 """Upper bound of events per poll before a decision: all of them."""
 WINDOW: Final = 8
@@ -49,8 +47,7 @@ class World(NamedTuple):
 
     def submit_pods(self, bodies: Sequence[bytes]) -> None:
         """Create pods in batches; the plane reads each batch without decisions."""
-        for low in range(0, len(bodies), AT_ONCE):
-            require_accepted(self.store.create(POD, bodies[low : low + AT_ONCE]))
+        for _ in create_in_parts(self.store, POD, bodies):
             self.poll()
 
 
@@ -99,10 +96,7 @@ def build_world(config: WorldConfig, nodes: Sequence[FleetNode]) -> World:
         clock,
     )
     world = World(clock, store, plane)
-    for low in range(0, len(nodes), AT_ONCE):
-        require_accepted(
-            store.create(NODE, [node_body(node) for node in nodes[low : low + AT_ONCE]])
-        )
+    create_all(store, NODE, [node_body(node) for node in nodes])
     world.poll()
     plane.run_until_idle()
     return world

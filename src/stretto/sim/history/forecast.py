@@ -29,8 +29,8 @@ from stretto.sim.history.resubmit import (
     stated_run_time,
     with_remaining_time,
 )
-from stretto.sim.world import AT_ONCE, POLLED
-from stretto.sim.writes import require_accepted
+from stretto.sim.world import POLLED
+from stretto.sim.writes import create_all, require_accepted
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Unit
@@ -211,8 +211,7 @@ class _ForecastRun:
                 self._owner[key] = unit.key
                 self._lasting[key] = lasts
             bodies += map(body_of, records)
-        for low in range(0, len(bodies), AT_ONCE):
-            require_accepted(self._store.create(POD, bodies[low : low + AT_ONCE]))
+        create_all(self._store, POD, bodies)
         while self._plane.pump.poll(self._now, POLLED):
             pass
 

@@ -1,7 +1,7 @@
 """The store of a replay: applies recorded changes and drains, and collects refusals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -12,11 +12,9 @@ from stretto.base.rng import Rng
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange
 from stretto.sim.history.histories import PodHistory
 from stretto.sim.history.what_if import NodeDrain
+from stretto.sim.writes import parts_by_kind
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, EventType, Patch, Replies, Update, Watch, WriteOutcome
-
-AT_ONCE: Final = 4096
-"""Objects written in one call."""
 
 
 class HistoryWriter:
@@ -32,12 +30,9 @@ class HistoryWriter:
 
     def create(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
         """Create objects by kind, in the order of first occurrence."""
-        by_kind: dict[Kind, list[bytes]] = {}
-        for kind, body in objects:
-            by_kind.setdefault(kind, []).append(msgspec.json.encode(body))
-        for kind, bodies in by_kind.items():
-            for low in range(0, len(bodies), AT_ONCE):
-                self._check(self.store.create(kind, bodies[low : low + AT_ONCE]))
+        encoded = ((kind, msgspec.json.encode(body)) for kind, body in objects)
+        for kind, part in parts_by_kind(encoded):
+            self._check(self.store.create(kind, part))
 
     def create_pods(self, pods: Sequence[PodHistory]) -> None:
         """Create pods; pods that were created with a node are bound to it."""

@@ -15,6 +15,7 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
+from stretto.sim.writes import batches
 from stretto_lab.bench.engine.objects import SUBMIT, BenchObjects
 from stretto_lab.bench.engine.options import EngineBenchOptions
 
@@ -131,9 +132,9 @@ class AblationScene:
         bodies = self.objects.templates.bodies(pods or self.ablation.pods)
         first, self._made = self._made, self._made + len(bodies)
         start = _cpu_seconds()
-        for low in range(0, len(bodies), at_once):
+        for batch in batches(bodies, at_once):
             before()
-            self.objects.submit(bodies[low : low + at_once])
+            self.objects.submit(batch)
             self.plane.step()
         self.plane.run_until_idle()
         took = _cpu_seconds() - start

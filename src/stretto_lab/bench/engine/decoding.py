@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from stretto.base.clock import Clock
+from stretto.sim.writes import batches
 from stretto.state.classes.table import PodClasses
 from stretto.state.rows.resources import ResourceColumns
 from stretto.stores.embedded.templates import TemplateCache
@@ -19,8 +20,8 @@ def decoding_rate(bodies: Sequence[bytes], clock: Clock) -> float:
     for _ in range(PASSES):
         start = clock.monotonic()
         intern, patterns = classes.intern, TemplateCache()
-        for first in range(0, len(bodies), SUBMIT):
-            part = bodies[first : first + SUBMIT]
+        for batch in batches(bodies, SUBMIT):
+            part = batch
             for body, head in zip(part, patterns.read(part)[1], strict=True):
                 intern(head, body)
         rates.append(len(bodies) / (clock.monotonic() - start))

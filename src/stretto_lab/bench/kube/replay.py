@@ -16,6 +16,7 @@ import msgspec
 
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.rng import Rng
+from stretto.sim.writes import batches
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.gates import WIDTH
@@ -105,8 +106,8 @@ def warm_up(store: Store) -> None:
 def _all(items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> int:
     """Number of accepted writes."""
     accepted = 0
-    for start in range(0, len(items), AT_ONCE):
-        replies = send(items[start : start + AT_ONCE])
+    for part in batches(items, AT_ONCE):
+        replies = send(part)
         accepted += sum(reply.outcome is WriteOutcome.OK for reply in replies)
     return accepted
 

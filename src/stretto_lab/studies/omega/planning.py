@@ -10,8 +10,7 @@ from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import Plane
-from stretto.sim.world import AT_ONCE
-from stretto.sim.writes import require_accepted
+from stretto.sim.writes import AT_ONCE, create_all
 from stretto.state.work.claims import Plan
 from stretto.stores.embedded.memory import MemoryStore
 
@@ -100,8 +99,7 @@ class SlowBacklog:
     def run(self, nodes: Sequence[bytes], pods: Sequence[bytes]) -> float:
         """Place a backlog; return the virtual seconds until the last pod was placed."""
         for kind, bodies in ((NODE, nodes), (POD, pods)):
-            for low in range(0, len(bodies), AT_ONCE):
-                require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
+            create_all(self._store, kind, bodies)
         while self.plane.pump.poll(0.0, AT_ONCE):
             pass
         left = len(pods)

@@ -26,8 +26,8 @@ from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import DURATION, node_body, pod_group_body, pod_object
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.sim.world import AT_ONCE, POLLED
-from stretto.sim.writes import require_accepted
+from stretto.sim.world import POLLED
+from stretto.sim.writes import AT_ONCE, create_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, EventType, Patch, WatchEvent
 from stretto_lab.studies.one_pool.ledger import (
@@ -112,9 +112,7 @@ class OnePoolDay:
         self._capacity = (sum(n.cpu_milli for n in nodes) / 1000, sum(n.gpus for n in nodes))
         self._clock = ManualClock()
         self._store = MemoryStore(self._clock, Rng(config.seed).child("store"))
-        for low in range(0, len(nodes), AT_ONCE):
-            bodies = [node_body(node) for node in nodes[low : low + AT_ONCE]]
-            require_accepted(self._store.create(NODE, bodies))
+        create_all(self._store, NODE, [node_body(node) for node in nodes])
         self._plane = Plane(config, self._store, self._clock)
         self._watch = self._store.watch(POD, self._store.list(POD).version)
         self._tick = 0
@@ -297,8 +295,7 @@ class OnePoolDay:
 
     def _write(self) -> None:
         for kind, bodies in ((POD_GROUP, self._groups), (POD, self._new)):
-            for low in range(0, len(bodies), AT_ONCE):
-                require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
+            create_all(self._store, kind, bodies)
             bodies.clear()
         while self._plane.pump.poll(self._clock.monotonic(), POLLED):
             pass
