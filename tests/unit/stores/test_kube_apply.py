@@ -23,3 +23,10 @@ def test_what_was_created_and_what_was_applied_become_one_entry() -> None:
 
 def test_an_object_that_was_only_applied_stays_as_it_is() -> None:
     assert with_applied([APPLIED, OTHER, STATUS], "ours") is None
+
+
+def test_a_field_that_one_entry_owns_whole_stays_owned_beside_its_members() -> None:
+    whole = {**APPLIED, "fieldsV1": {"f:data": {}}}
+    found = with_applied([CREATED, whole], "ours")
+    assert found is not None
+    assert found[0]["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.edit.apply.fieldset import union
 from stretto.api.edit.patch import PatchType
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import StrettoError
@@ -83,7 +84,7 @@ def with_applied(managed: list[ManagedFields], manager: str) -> list[ManagedFiel
     applied = [each for each in managed if _is_of(each, manager, _APPLY)]
     fields: dict[str, Any] = {}
     for each in (*applied, *own):
-        fields = _united(fields, each.get("fieldsV1") or {})
+        fields = union(fields, each.get("fieldsV1") or {})
     others = [each for each in managed if each not in own and each not in applied]
     return [*others, {**own[-1], "operation": _APPLY, "fieldsV1": fields}]
 
@@ -92,11 +93,3 @@ def _is_of(entry: ManagedFields, manager: str, operation: str) -> bool:
     """Return whether an entry has this manager and operation, and no subresource."""
     found = entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
     return found == (manager, operation, "")
-
-
-def _united(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    """The union of two field sets."""
-    made = dict(left)
-    for key, value in right.items():
-        made[key] = _united(made[key], value) if key in made else value
-    return made
