@@ -159,7 +159,8 @@ def _container(name: str, task: Message, settings: PodSettings) -> dict[str, Any
     """The container of a task."""
     task_id = task["task_id"]["value"]
     command = task.get("command")
-    if command is None:
+    is_custom = task.get("executor", {"type": "DEFAULT"}).get("type") != "DEFAULT"
+    if command is None or is_custom:
         raise _unsupported(task_id, "executor", "a command; custom executors need an agent")
     if command.get("uris"):
         raise _unsupported(task_id, "command.uris", "no URIs: put the files into an image")

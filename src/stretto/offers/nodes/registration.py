@@ -97,6 +97,7 @@ class NodeAgents:
             "agent_capabilities": [{"type": each} for each in agents.CAPABILITIES],
             "frameworks": frameworks,
             "tasks": tasks,
+            "executor_infos": _executors(tasks),
             "derived": True,
         }
         reports.receive(self.master, pid, "ReregisterSlaveMessage", message)
@@ -137,3 +138,16 @@ def _is_changed(agent: Agent, node: StoredObject) -> bool:
     """True if the labels of a node differ from those of its agent's registration."""
     info = agents.agent_info(node)
     return any(info.get(key) != agent.info.get(key) for key in ("attributes", "domain"))
+
+
+def _executors(tasks: list[Message]) -> list[Message]:
+    """What stands for the executors of groups; their pods contain no resources for them."""
+    ids = {
+        (each["framework_id"]["value"], each["executor_id"]["value"]): None
+        for each in tasks
+        if "executor_id" in each
+    }
+    return [
+        {"framework_id": {"value": f}, "executor_id": {"value": e}, "type": "DEFAULT"}
+        for f, e in ids
+    ]

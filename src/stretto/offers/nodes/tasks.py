@@ -232,7 +232,7 @@ class TaskPods:
         if identity is None:
             return
         if change.new is None:
-            self._end_executor(identity)
+            self._end_executor(identity.rows)
         if self._is_past(identity):
             self._clear(change, identity, now)
             return
@@ -279,17 +279,15 @@ class TaskPods:
             if framework is None or key[1] not in framework.tasks:
                 self._forget(key)
 
-    def _end_executor(self, identity: states.PodIdentity) -> None:
-        """End the executor of a group whose pod no longer exists.
-
-        The executor remains if a later group on the same agent uses it.
-        """
-        first = identity.rows[0]
+    def _end_executor(self, rows: Sequence[Message]) -> None:
+        """What stands for the executor of a group is gone, unless a later group uses it too."""
+        first = rows[0]
         if "executor_id" not in first:
             return
         agent = self._master.agents.get(first["agent_id"]["value"])
-        tasks = agent.tasks.get(identity.framework_id, {}) if agent is not None else {}
-        mine = {row.get(SEEN) for row in identity.rows}
+        framework_id: str = first["framework_id"]["value"]
+        tasks = agent.tasks.get(framework_id, {}) if agent is not None else {}
+        mine = {row.get(SEEN) for row in rows}
         executor: str = first["executor_id"]["value"]
         if any(e.executor_id == executor and e.seen not in mine for e in tasks.values()):
             return
@@ -338,6 +336,7 @@ class TaskPods:
         for task in launch.tasks:
             key = launch.framework_id, task["task_id"]["value"]
             self._report(key, task["agent_id"]["value"], report)
+        self._end_executor(launch.rows)
 
     def _report(self, key: TaskKey, agent_id: str, report: TaskReport) -> None:
         self._streams.add(key, agent_id, report, (self._master.wall, self._master.now))

@@ -1,5 +1,7 @@
 """Groups of tasks: one pod each."""
 
+from typing import Any
+
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.stores.store import Patch
@@ -10,7 +12,7 @@ from tests.support.offered_nodes import PoolBench, node
 DISK = {"ephemeral-storage": "1Gi"}
 
 
-def launch_group(bench: PoolBench, framework: str, *names: str) -> None:
+def launch_group(bench: PoolBench, framework: str, *names: str, **more: Any) -> None:
     """Launch a group of tasks with one CPU each on the last offer."""
     offer = bench.offer()
     executor = {
@@ -18,7 +20,7 @@ def launch_group(bench: PoolBench, framework: str, *names: str) -> None:
         "executor_id": {"value": "e"},
         "framework_id": {"value": framework},
         "resources": [scalar("cpus", 0.1), scalar("mem", 32), scalar("disk", 1)],
-    }
+    } | more
     tasks = [task(name, offer["agent_id"]["value"]) for name in names]
     group = {"executor": executor, "task_group": {"tasks": tasks}}
     operations = [{"type": "LAUNCH_GROUP", "launch_group": group}]
@@ -127,3 +129,34 @@ def test_a_later_group_keeps_the_executor_of_a_former_one() -> None:
     bench.settle()
     (agent,) = bench.master.state.agents
     assert list(agent.executors[framework]) == ["e"]
+
+
+def test_a_group_with_an_executor_of_its_framework_fails_with_the_reason() -> None:
+    bench = PoolBench(node("n1", resources=DISK))
+    framework = bench.subscribe()
+    bench.settle()
+    launch_group(bench, framework, "a", type="CUSTOM", command={"value": "./executor"})
+    bench.settle()
+    update = [each for each in bench.events if each["type"] == "UPDATE"][-1]["update"]["status"]
+    assert (update["state"], bench.pods()) == ("TASK_FAILED", [])
+    assert "custom executors need an agent" in update["message"]
+    assert executors(bench, framework) == []
+
+
+def executors(bench: PoolBench, framework: str) -> list[str]:
+    (agent,) = bench.master.state.agents
+    return list(agent.executors.get(framework, {}))
+
+
+def test_an_executor_stays_when_its_node_registers_again() -> None:
+    bench, framework = started()
+    bench.store.patch(NODE, [Patch("", "n1", {"metadata": {"labels": {"rack": "k2"}}})])
+    bench.settle()
+    assert executors(bench, framework) == ["e"]
+
+
+def test_an_executor_and_its_tasks_survive_a_restart() -> None:
+    bench, framework = started()
+    bench = bench.restarted()
+    assert executors(bench, framework) == ["e"]
+    assert bench.post({"type": "GET_STATE"}, "/api/v1").status == 200
