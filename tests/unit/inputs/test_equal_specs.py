@@ -118,3 +118,10 @@ def test_every_object_is_counted_with_its_errors(tmp_path: Path) -> None:
         ("Pod default/b", True),
         ("Pod default/c", False),
     ]
+
+
+def test_a_bare_word_that_yaml_reads_as_a_boolean_is_to_be_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: y}\n")
+    with pytest.raises(InputError, match="got True, expected a text; quote it: YAML reads y, n"):
+        load_objects([path])

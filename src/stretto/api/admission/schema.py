@@ -16,6 +16,7 @@ import msgspec
 from stretto.api.kinds.table import entry_of
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import Wire
+from stretto.api.wire.refusals import QUOTE
 from stretto.base.errors import InputError, quoted
 from stretto.base.nearest import nearest
 
@@ -192,7 +193,8 @@ def _check_primitive(type_: str, value: Any, path: str, where: str) -> None:
     elif type_ == "integer" and isinstance(value, float):
         good = value.is_integer()
     if not good:
-        raise InputError(f"{where}: {path}", value, _WORDS[type_])
+        hint = QUOTE if isinstance(value, bool) and type_ == "string" else ""
+        raise InputError(f"{where}: {path}", value, _WORDS[type_], hint)
 
 
 def _named(path: str, key: str, known: tuple[str, ...]) -> UnknownField:

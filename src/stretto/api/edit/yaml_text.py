@@ -30,7 +30,10 @@ MAX_FILE_BYTES: Final = 64 << 20
 """Maximum bytes of a text: 20,000 nodes with all fields need half of it."""
 
 MAX_VALUES: Final = 1_000_000
-"""Maximum values of a document, even of a list of objects; an object of 3 MiB has fewer."""
+"""Maximum values of a document besides those of its length; an object of 3 MiB has fewer."""
+BYTES_A_VALUE: Final = 10
+"""Bytes of a text that allow one more value. A dump of pods has one in 12 bytes; a text that
+expands aliases has many more."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _WORDS: Final[dict[str, Any]] = {
@@ -115,13 +118,15 @@ def load_documents(
     Args:
         text: the text.
         where: its place in messages.
-        most: maximum values per document; ``None``: ``MAX_VALUES``.
+        most: maximum values per document; ``None``: ``MAX_VALUES``, and more by
+            the length of the text.
         repeated: receives a sentence about each duplicate key, whose last value is used; if
             ``None``, a duplicate key is an error.
     """
     content = _decoded(text, where)
     try:
-        yield from _Documents(content, where, MAX_VALUES if most is None else most, repeated)
+        limit = MAX_VALUES + len(content) // BYTES_A_VALUE if most is None else most
+        yield from _Documents(content, where, limit, repeated)
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}, line {mark.line + 1}" if mark else where

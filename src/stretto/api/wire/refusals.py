@@ -46,7 +46,8 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 _LARGEST: Final = 2**53
 """Largest exact whole number of a YAML or JSON file; larger numbers are read inexactly."""
-_QUOTE: Final = "quote it: YAML reads y, n, yes, no, on and off as true and false"
+QUOTE: Final = "quote it: YAML reads y, n, yes, no, on and off as true and false"
+"""Advice for a boolean instead of a text."""
 _MALFORMED_HINT: Final = "check the commas, quotes and brackets near there"
 
 
@@ -76,7 +77,7 @@ def refusal(
     if isinstance(value, float) and abs(value) > _LARGEST and expected == _WORDS["int"]:
         # the digits of the file are lost: 99999999999999999999 is read as the float 1e20
         return InputError(_joined(name, steps), f"about {value:.3g}", f"at most {_LARGEST:,}")
-    hint = _QUOTE if isinstance(value, bool) and _WORDS["str"] in expected else ""
+    hint = QUOTE if isinstance(value, bool) and _WORDS["str"] in expected else ""
     return InputError(_joined(name, steps), value, expected, hint)
 
 
