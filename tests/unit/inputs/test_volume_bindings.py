@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
+from stretto.inputs.objects import volume_bindings
 from stretto.inputs.objects.admission import InputContext
 from stretto.inputs.objects.manifests import load_objects
 
@@ -118,3 +119,26 @@ def test_the_volumes_of_a_state_are_used_and_its_claims_are_kept(tmp_path: Path)
     pairs = [(PERSISTENT_VOLUME, free), (PERSISTENT_VOLUME_CLAIM, pvc("old"))]
     context = InputContext([(kind, json.dumps(body).encode()) for kind, body in pairs])
     assert bound(tmp_path, pvc("old"), pvc("new"), context=context) == {"new": "one"}
+
+
+def test_each_of_many_pvcs_gets_the_smallest_volume_that_is_left(tmp_path: Path) -> None:
+    sizes = [7, 3, 9, 5, 3, 1, 8]
+    volumes = [volume(f"v{n}-{size}", f"{size}Gi") for n, size in enumerate(sizes)]
+    reserved = volume("kept", "3Gi", claimRef={"namespace": "default", "name": "p3"})
+    found = bound(tmp_path, *volumes, reserved, *(pvc(f"p{n}") for n in range(7)))
+    assert [found.get(f"p{n}") for n in range(7)] == [
+        "v1-3", "v4-3", "v3-5", "kept", "v0-7", "v6-8", "v2-9",
+    ]  # fmt: skip
+
+
+def test_a_pvc_does_not_look_at_every_volume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+    suits = volume_bindings._suits
+    monkeypatch.setattr(
+        volume_bindings, "_suits", lambda *pair: (looked.append(pair), suits(*pair))[1]
+    )
+    volumes = [volume(f"v{n}") for n in range(100)]
+    assert len(bound(tmp_path, *volumes, *(pvc(f"p{n}") for n in range(100)))) == 100
+    assert len(looked) == 100

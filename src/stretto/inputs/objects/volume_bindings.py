@@ -6,7 +6,8 @@ to it: the scheduler decides on the others. A PVC with a uid belongs to the stat
 is not changed.
 """
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -48,6 +49,69 @@ class VolumeBinding(NamedTuple):
     volume: JsonObject
 
 
+class _KnownVolume(NamedTuple):
+    """A volume in both forms."""
+
+    #: Its struct.
+    volume: PersistentVolume
+    #: Its JSON.
+    body: JsonObject
+
+
+class VolumeTable:
+    """Volumes by name, by the PVC that they refer to, and free ones by size.
+
+    A scan of all volumes for each PVC takes time by the square of a large input.
+    """
+
+    def __init__(self, bodies: Iterable[JsonObject]) -> None:
+        """Start with some volumes."""
+        self._known: dict[str, _KnownVolume] = {}
+        self._of_claim: dict[tuple[str, str], dict[str, None]] = {}
+        self._free: dict[Hashable, list[tuple[int, str]]] = {}
+        for body in bodies:
+            self.put(body)
+
+    def put(self, body: JsonObject) -> None:
+        """Add a volume, or replace the one of its name."""
+        volume = msgspec.convert(body, PersistentVolume)
+        name, size = volume.metadata.name, volume_size(volume)
+        self._forget(name)
+        self._known[name] = _KnownVolume(volume, body)
+        reference = volume.spec.claim_ref
+        if reference is not None:
+            self._of_claim.setdefault((reference.namespace, reference.name), {})[name] = None
+        elif volume.status.phase == "Available":
+            insort(self._free.setdefault(volume_type(volume), []), (size, name))
+
+    def _forget(self, name: str) -> None:
+        """Remove the places of a volume."""
+        old = self._known.get(name)
+        if old is None:
+            return
+        reference = old.volume.spec.claim_ref
+        if reference is not None:
+            del self._of_claim[reference.namespace, reference.name][name]
+        elif old.volume.status.phase == "Available":
+            sizes = self._free[volume_type(old.volume)]
+            del sizes[bisect_left(sizes, (volume_size(old.volume), name))]
+
+    def get(self, name: str) -> _KnownVolume | None:
+        """The volume of a name."""
+        return self._known.get(name)
+
+    def of_claim(self, item: PersistentVolumeClaim) -> list[_KnownVolume]:
+        """The volumes that refer to a PVC by its name."""
+        key = (item.metadata.namespace, item.metadata.name)
+        return [self._known[name] for name in self._of_claim.get(key, ())]
+
+    def free(self, item: PersistentVolumeClaim) -> Iterator[_KnownVolume]:
+        """Free volumes of the type and at least the size of a PVC, the smallest first."""
+        sizes = self._free.get(requested_type(item), [])
+        first = bisect_left(sizes, (requested_size(item), ""))
+        return (self._known[sizes[place][1]] for place in range(first, len(sizes)))
+
+
 def with_volumes(
     found: Sequence[InputObject], context: Iterable[tuple[Kind, bytes]]
 ) -> list[InputObject]:
@@ -64,13 +128,14 @@ def with_volumes(
     ready = {each.key: _available(each) for each in found if each.kind in _READ}
     for each in ready.values():
         view.add(each.kind, _parsed(each.body))
+    volumes = VolumeTable(view.list(PERSISTENT_VOLUME))
     for each in [one for one in ready.values() if one.kind == PERSISTENT_VOLUME_CLAIM]:
         if known.get(each.kind, each.namespace, each.name) is not None:
             continue
-        bound = volume_binding(_parsed(each.body), view)
+        bound = volume_binding(_parsed(each.body), view, volumes)
         if bound is None:
             continue
-        view.add(PERSISTENT_VOLUME, bound.volume)
+        volumes.put(bound.volume)
         ready[each.key] = _with_body(each, bound.pvc)
         volume = InputObject(
             PERSISTENT_VOLUME, "", bound.volume["metadata"]["name"], b"", each.where
@@ -80,54 +145,63 @@ def with_volumes(
     return [*kept, *ready.values()]
 
 
-def volume_binding(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
+def volume_binding(
+    pvc: JsonObject, view: ObjectView, volumes: VolumeTable | None = None
+) -> VolumeBinding | None:
     """The binding of a new PVC by the volume controller; ``None`` if it stays unbound.
 
     Args:
         pvc: the PVC after admission.
         view: all volumes and classes.
+        volumes: the volumes as a table, for many PVCs; by default those of the view.
     """
     item = msgspec.convert(pvc, PersistentVolumeClaim)
     if item.metadata.uid or BIND_COMPLETED in item.metadata.annotations:
         return None
-    return chosen_volume(pvc, view)
+    return chosen_volume(pvc, view, volumes)
 
 
-def chosen_volume(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
+def chosen_volume(
+    pvc: JsonObject, view: ObjectView, volumes: VolumeTable | None = None
+) -> VolumeBinding | None:
     """The volume of an unbound PVC; ``None`` if it waits for a volume or for its pod.
 
     Args:
         pvc: the PVC; with ``WaitForFirstConsumer`` it waits until its node is selected.
         view: all volumes and classes.
+        volumes: the volumes as a table, for many PVCs; by default those of the view.
     """
     item = msgspec.convert(pvc, PersistentVolumeClaim)
     named = view.get(STORAGE_CLASS, "", class_name(item))
     storage_class = None if named is None else msgspec.convert(named, StorageClass)
     late = storage_class is not None and storage_class.volume_binding_mode == WAIT
     waits = late and SELECTED_NODE not in item.metadata.annotations
-    volume = _existing(item, view, waits=waits)
+    table = VolumeTable(view.list(PERSISTENT_VOLUME)) if volumes is None else volumes
+    volume = _existing(item, table, waits=waits)
     if volume is None and storage_class is not None and not waits and not item.spec.volume_name:
         volume = _provisioned(pvc, storage_class)
     return None if volume is None else _bound(pvc, volume)
 
 
-def _existing(item: PersistentVolumeClaim, view: ObjectView, *, waits: bool) -> JsonObject | None:
+def _existing(
+    item: PersistentVolumeClaim, volumes: VolumeTable, *, waits: bool
+) -> JsonObject | None:
     """The volume that refers to a PVC or is named in it, or the smallest free matching volume."""
-    free: list[tuple[int, str, JsonObject]] = []
-    for body in view.list(PERSISTENT_VOLUME):
-        volume = msgspec.convert(body, PersistentVolume)
-        name = volume.metadata.name
-        if item.spec.volume_name not in ("", name) or not _suits(volume, item):
+    name = item.spec.volume_name
+    for each in [volumes.get(name)] if name else volumes.of_claim(item):
+        if each is None or not _suits(each.volume, item):
             continue
-        reference = volume.spec.claim_ref
-        if reference is not None:
-            if _is_reserved(reference, item):
-                return body
-        elif item.spec.volume_name:
-            return body
-        elif not waits and volume.status.phase == "Available" and _is_selected(volume, item):
-            free.append((volume_size(volume), name, body))
-    return min(free, key=lambda each: each[:2])[2] if free else None
+        reference = each.volume.spec.claim_ref
+        if reference is None or _is_reserved(reference, item):
+            return each.body
+    if name or waits:
+        return None
+    matching = (
+        each.body
+        for each in volumes.free(item)
+        if _suits(each.volume, item) and _is_selected(each.volume, item)
+    )
+    return next(matching, None)
 
 
 def _is_reserved(reference: ObjectReference, item: PersistentVolumeClaim) -> bool:

@@ -108,13 +108,14 @@ def test_a_template_gives_the_text(template: str, text: str) -> None:
         ('{"open}', "unterminated quoted string"),
         (r'{"\q"}', r"invalid escape \q"),
         ("{{.kind}}", "unrecognized character '{'"),
+        ("{range}" * 65 + "{end}" * 65, "more than 64 ranges"),
     ],
 )
 def test_a_malformed_template_is_refused_without_a_document(template: str, problem: str) -> None:
     with pytest.raises(InputError) as refused:
         parsed(template)
     assert problem in str(refused.value)
-    assert template in str(refused.value)
+    assert template[:400] in str(refused.value)
 
 
 @pytest.mark.parametrize(

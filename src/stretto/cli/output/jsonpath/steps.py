@@ -5,7 +5,7 @@ from enum import Enum
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, NamedTuple
 
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, printable
 
 OPTION: Final = "-o jsonpath"
 _DOCUMENTED: Final = "the syntax is that of kubectl: {.items[*].name}"
@@ -18,7 +18,7 @@ class TemplateError(InputError):
         super().__init__(OPTION, template, problem, hint)
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.expected} in {self.value}; {self.hint}"
+        return f"{self.where}: {self.expected} in {printable(str(self.value))}; {self.hint}"
 
 
 class PathWord(Enum):

@@ -8,6 +8,7 @@ import codecs
 import re
 from typing import Final
 
+from stretto.api.wire.limits import MAX_DEPTH
 from stretto.cli.output.jsonpath.steps import (
     COMPARISONS,
     PathFilter,
@@ -83,6 +84,8 @@ def _nested(parts: "list[str | TemplatePath | _Mark]", template: str) -> tuple[T
     for part in parts:
         if not isinstance(part, _Mark):
             open_ranges[-1][1].append(part)
+        elif part.word == _RANGE and len(open_ranges) > MAX_DEPTH:
+            raise TemplateError(template, f"more than {MAX_DEPTH} ranges inside one another")
         elif part.word == _RANGE:
             open_ranges.append((part.path, []))
         elif len(open_ranges) == 1:
