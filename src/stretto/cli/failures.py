@@ -21,7 +21,7 @@ BROKEN_PIPE: Final = 141
 SCHEMA: Final = "stretto.error/v1"
 #: I/O errors that concern the path and not the device.
 _BAD_PATHS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
-#: The same by number, for errors without a Python class.
+#: Numbers of such errors without a Python class.
 _BAD_NUMBERS: Final = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
 #: Maximum length of a path in a message.
 _PATH_CHARS: Final = 200

@@ -34,7 +34,7 @@ class Verb(NamedTuple):
     place: str
     #: Description of the command for the list of commands.
     sentence: str
-    #: Its group in the list of commands.
+    #: Group of the command in the list of commands.
     group: VerbGroup = VerbGroup.RESEARCH
 
 

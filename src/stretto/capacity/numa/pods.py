@@ -29,7 +29,7 @@ class AlignmentPolicy(Enum):
 class NumaContainer(msgspec.Struct, frozen=True):
     """A container."""
 
-    #: Its name.
+    #: Name of the container.
     name: str
     #: Requested amounts by resource.
     requests: dict[str, int] = {}
@@ -49,11 +49,11 @@ class NumaContainer(msgspec.Struct, frozen=True):
 class NumaPod(msgspec.Struct, frozen=True):
     """A pod."""
 
-    #: Its name.
+    #: Name of the pod.
     name: str
-    #: Its containers.
+    #: Containers of the pod.
     containers: tuple[NumaContainer, ...]
-    #: Its init containers.
+    #: Init containers of the pod.
     init: tuple[NumaContainer, ...] = ()
     #: QoS level; ``None`` for none or an unknown one.
     level: CoreLevel | None = None

@@ -29,7 +29,7 @@ class ShrinkStep(Enum):
 class PromisedPod(msgspec.Struct, frozen=True):
     """A pod on a node."""
 
-    #: Its name.
+    #: Name of the pod.
     name: str
     #: QoS level.
     level: CoreLevel

@@ -61,8 +61,8 @@ class RecordOptions(StateOptions):
 def record(common: CommandContext, opts: RecordOptions) -> None:
     """Record a cluster to a file: its current objects and all later changes.
 
-    Without --on, the cluster is the one that kubectl would use. Of any other state, the objects
-    are recorded.
+    Without --on, the command records kubectl's current cluster. For any other state, it records
+    the objects.
 
     Nodes, pods, groups, queues, priorities, budgets and volumes are recorded, without environment
     variables, commands, secrets, configuration or annotations that no scheduler reads. Nothing is

@@ -14,7 +14,7 @@ from stretto.stores.store import Record, Store
 class _EvictableMeta(msgspec.Struct, frozen=True, rename="camel"):
     """The owners of a pod."""
 
-    #: Its owner references.
+    #: Owner references of the pod.
     owner_references: tuple[OwnerReference, ...] = ()
 
 

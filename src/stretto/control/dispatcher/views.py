@@ -55,7 +55,7 @@ class UnitReservation(NamedTuple):
 
     #: Key of the unit that is first in order among those with a reservation.
     first: str
-    #: Its expected start as clock time in seconds; infinity if none is expected.
+    #: Expected start as clock time in seconds; infinity if none is expected.
     first_start: float
     #: Expected start of the unit itself; ``None`` if it has no reservation.
     own_start: float | None

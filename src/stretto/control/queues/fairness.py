@@ -63,7 +63,7 @@ class SiblingPosition:
         self.rests: bool = False
         #: True if a limit of an ancestor refused it, not only its own.
         self.above: bool = False
-        #: Its current key.
+        #: Current key of the queue.
         self.key: Key = _NO_KEY
         #: Pods sent so far divided by its weight, under ``WEIGHTED``.
         self.served: float = 0.0

@@ -174,7 +174,7 @@ class Reporter:
     # ------------------------------------------------------------ what is written
 
     def next_due(self) -> float:
-        """Clock time of the next batch; infinity if nothing is known to be unreported."""
+        """Clock time of the next batch; infinity if there is nothing to report."""
         return self._next if self._more else float("inf")
 
     def report(self, now: float, clock: Clock, *, is_binding: bool = False) -> int:

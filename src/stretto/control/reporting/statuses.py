@@ -79,7 +79,7 @@ class StatusWriter:
         self._more = False
 
     def next_due(self) -> float:
-        """Clock time of the next batch; infinity if nothing is known to be unwritten."""
+        """Clock time of the next batch; infinity if there is nothing to write."""
         return self._next if self._more and not self._lane.unanswered else float("inf")
 
     def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:

@@ -37,7 +37,7 @@ class ProfileRow(msgspec.Struct, frozen=True):
     sentence: str
     #: Names of its filters, in the order in which they are evaluated; empty for kube-parity.
     filters: tuple[str, ...]
-    #: Its scores with their weights; empty for kube-parity.
+    #: Scores of the profile with their weights; empty for kube-parity.
     scores: tuple[RuleWeight, ...]
     #: Policy that breaks ties between equal scores.
     ties: str

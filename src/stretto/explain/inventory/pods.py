@@ -49,7 +49,7 @@ class PodRow(msgspec.Struct, frozen=True):
     age_s: float | None = None
     #: Code of the reason why the pod is pending; empty for a pod with a node.
     reason: str = ""
-    #: The same reason as a sentence.
+    #: The reason as a sentence.
     sentence: str = ""
     #: Labels of the pod.
     labels: dict[str, str] = {}

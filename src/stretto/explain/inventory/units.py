@@ -16,7 +16,7 @@ class UnitRow(msgspec.Struct, frozen=True):
     name: str
     #: ``placed``, ``partial`` or ``pending``.
     status: str
-    #: Its queue.
+    #: Queue of the unit.
     queue: str
     #: Number of pods with a node.
     placed: int
@@ -28,7 +28,7 @@ class UnitRow(msgspec.Struct, frozen=True):
     priority: int = 0
     #: Code of the most frequent reason of the pending pods; empty for none.
     reason: str = ""
-    #: The same reason as a sentence.
+    #: The reason as a sentence.
     sentence: str = ""
 
 

@@ -55,7 +55,7 @@ class ShardFacts(msgspec.Struct, frozen=True):
     refused: int = 0
     #: Number of attempts in which it found no node.
     no_place: int = 0
-    #: Its scheduling loops, the default loop first.
+    #: Scheduling loops of the shard, the default loop first.
     loops: tuple[LoopFacts, ...] = ()
 
 

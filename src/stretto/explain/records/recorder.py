@@ -127,9 +127,9 @@ class BatchNames(NamedTuple):
 
     #: int64[pod]: their serials.
     serials: npt.NDArray[np.int64]
-    #: Their namespaces.
+    #: Namespaces of the pods.
     spaces: list[str]
-    #: Their names.
+    #: Names of the pods.
     names: list[str]
 
 

@@ -28,7 +28,7 @@ class RequestedAmount(msgspec.Struct, frozen=True):
     resource: str
     #: Exact amount.
     amount: int
-    #: The same amount in human units.
+    #: The amount in human units.
     text: str
 
 

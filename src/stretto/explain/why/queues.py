@@ -30,7 +30,7 @@ class BorrowingQueue(msgspec.Struct, frozen=True):
     queue: str
     #: Borrowed amounts by resource.
     borrowed: dict[str, str]
-    #: Its largest share of any resource of the cluster, 0 to 1.
+    #: Largest share of the queue of any resource of the cluster, 0 to 1.
     share: float
 
 

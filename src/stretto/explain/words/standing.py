@@ -69,7 +69,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     shard: int = -1
     #: Queue limits that block the unit, as a sentence; empty for none.
     quota: str = ""
-    #: The same limits as values; empty if a queue starts no units at all.
+    #: The limits as values; empty if a queue starts no units at all.
     limits: tuple[BlockingLimit, ...] = ()
     #: If this gang lost pods: other gangs that lost pods, because they may block each other.
     beside: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ class DerivedFilter(NamedTuple):
 
     #: The filter.
     rule: Rule
-    #: Its columns.
+    #: Columns of the filter.
     columns: DerivedRule
 
 

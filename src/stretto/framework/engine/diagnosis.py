@@ -56,9 +56,9 @@ class Shortage(msgspec.Struct, frozen=True, gc=False):
 class NearNode(msgspec.Struct, frozen=True, gc=False):
     """A node with few reasons for rejection."""
 
-    #: Its name.
+    #: Name of the node.
     name: str
-    #: Its slot.
+    #: Slot of the node.
     slot: int
     #: Every reason for its rejection, in the order of the profile.
     reasons: tuple[str, ...]

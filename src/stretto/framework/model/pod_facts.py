@@ -158,11 +158,11 @@ class SchedulingFacts:
         self.pod = pod
         #: Values compiled from its spec.
         self.shape = shape
-        #: Its namespace.
+        #: Namespace of the pod.
         self.namespace = meta.namespace
-        #: Its identity.
+        #: Identity of the pod.
         self.key = key_of(pod)
-        #: Its labels.
+        #: Labels of the pod.
         self.labels = meta.labels
         #: Priority of the pod; 0 if none was resolved.
         self.priority = pod.spec.priority or 0

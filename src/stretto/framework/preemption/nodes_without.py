@@ -26,11 +26,11 @@ Ints = npt.NDArray[np.int64]
 class PromisedClaim(NamedTuple):
     """A claim that is not charged yet."""
 
-    #: Its class.
+    #: Class of the pod.
     class_id: int
-    #: Its slot.
+    #: Slot of the pod.
     slot: int
-    #: Its devices and NUMA nodes, as a mask.
+    #: Devices and NUMA nodes of the pod, as a mask.
     devices: int
 
 

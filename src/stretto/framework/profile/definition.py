@@ -47,7 +47,7 @@ class Profile(ProfileRules, frozen=True, eq=False):
     #: Percentage of nodes that must be found feasible before the search ends; 0 is kube-scheduler's
     #: own share by cluster size, ``None`` evaluates all nodes.
     percentage: int | None = None
-    #: The same as a number of nodes; it overrides the percentage.
+    #: Number of nodes instead of a percentage; it overrides the percentage.
     quota: int | None = None
     #: Rules of preemption.
     preemption: PreemptionRules = PreemptionRules()

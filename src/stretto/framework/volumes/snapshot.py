@@ -37,7 +37,7 @@ class _VolumePod(Wire, frozen=True):
 
     #: Identity.
     metadata: ObjectMeta = ObjectMeta()
-    #: Its volumes.
+    #: Volumes of the pod.
     spec: _VolumeSpec = _VolumeSpec()
 
 

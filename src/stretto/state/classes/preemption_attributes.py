@@ -49,7 +49,7 @@ class PreemptionAttributes(msgspec.Struct, frozen=True):
 
     #: True if it may preempt others.
     preempts: bool = True
-    #: Its annotation on being preempted; ``None`` if there is none.
+    #: Annotation of the pod on being preempted; ``None`` if there is none.
     can_be_preempted: bool | None = None
     #: Seconds after its start in which it is not preempted.
     protected_for: float = 0.0

@@ -66,7 +66,7 @@ class TermEffect(IntEnum):
 class CarriedTerm(NamedTuple):
     """A term of running pods, and the population of the pods that have it."""
 
-    #: Its effect.
+    #: Effect of the term.
     stated: TermEffect
     #: The pods that it selects.
     reach: PodReach

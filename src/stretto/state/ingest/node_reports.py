@@ -72,7 +72,7 @@ def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 
 
 def _recommended(movement: Movement) -> dict[str, list[str]]:
-    """Nodes by unit, repeated once per pod that is still wanted on the node."""
+    """Nodes by unit, repeated once per pod that the unit still needs on the node."""
     found: dict[str, list[str]] = {}
     for each in movement.status.owners:
         if each.owner is None:

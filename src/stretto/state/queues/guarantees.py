@@ -234,7 +234,7 @@ class EvictionRight(Protocol):
 class ReleaseRight(NamedTuple):
     """The right to evict the pods of one unit only."""
 
-    #: Their rows.
+    #: Rows of the pods.
     rows: frozenset[int]
 
     @property

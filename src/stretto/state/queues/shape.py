@@ -55,7 +55,7 @@ class QueueShape:
     policy: str = QueuePolicy.FIFO_SKIP
     #: Weight relative to its siblings.
     weight: float = 1.0
-    #: Its parent queue; empty for a top-level queue.
+    #: Parent queue; empty for a top-level queue.
     parent: str = ""
     #: Weight for single resources, where it differs from ``weight``.
     weights: Mapping[str, float] = field(default_factory=dict)

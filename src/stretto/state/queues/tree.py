@@ -30,7 +30,7 @@ class QueueState(Enum):
 
     #: Units start.
     OPEN = "Open"
-    #: Its object is deleted: running pods continue, pending ones wait for a new object.
+    #: The Queue object is deleted: running pods continue, pending pods wait for a new object.
     DRAINING = "Draining"
 
 

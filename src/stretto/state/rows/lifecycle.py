@@ -252,7 +252,7 @@ class GroupEvent(IntEnum):
     LOSE = 2
     #: Enough of its pods have nodes, or one runs or has ended.
     PLACE = 3
-    #: Its schedule timeout has passed.
+    #: The schedule timeout of the unit has passed.
     EXPIRE = 4
 
 

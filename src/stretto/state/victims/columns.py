@@ -52,7 +52,8 @@ class VictimSums(NamedTuple):
     #: int64[band, resource, slot]: total amounts of the entries up to a band; waiting claims and
     #: terminating pods need no eviction and count from the lowest band on.
     below: npt.NDArray[np.int64]
-    #: The same without entries that a budget certainly protects; the same array without budgets.
+    #: int64[band, resource, slot]: the totals without entries that a budget certainly protects; the
+    #: same array without budgets.
     safe: npt.NDArray[np.int64]
     #: int64[band]: highest priority of each band, ascending.
     edges: npt.NDArray[np.int64]

@@ -37,9 +37,9 @@ class EvictionGuard(Enum):
 
     #: It is not running.
     NOT_RUNNING = "is not running"
-    #: Its priority is not below the preemptor's.
+    #: The priority of the pod is not below that of the preemptor.
     PRIORITY = "has no lower priority"
-    #: Its eviction is already in progress or stuck.
+    #: The eviction of the pod is already in progress or stuck.
     EVICTING = "is being evicted already"
     #: The profile protects its priority.
     PROTECTED = "is protected by its priority"
@@ -51,7 +51,7 @@ class EvictionGuard(Enum):
     OTHER_SCHEDULER = "belongs to another scheduler"
     #: It started recently.
     RECENT = "started recently"
-    #: Its queue would fall below its guarantee without it.
+    #: Without the pod, its queue would fall below its guarantee.
     GUARANTEED = "is within the guarantee of its queue"
 
 

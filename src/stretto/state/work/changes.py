@@ -36,7 +36,7 @@ class PodDeparture(NamedTuple):
     row: int
     #: Serial of the pod in that row.
     serial: int
-    #: Its uid.
+    #: Uid of the object.
     uid: str
     #: True if this scheduler evicted it.
     evicted: bool = False
@@ -56,7 +56,7 @@ class GroupChange(NamedTuple):
 class QueueChange(NamedTuple):
     """A Queue that was added, changed or deleted."""
 
-    #: Its name.
+    #: Name of the object.
     name: str
     #: The current queue; ``None`` if it is deleted.
     queue: Queue | None

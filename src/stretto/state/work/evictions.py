@@ -36,9 +36,9 @@ class EvictionCause(Enum):
     RECLAIM = "reclaimed"
     #: It runs better on another node.
     RESCHEDULE = "rescheduled"
-    #: Its node is over-committed, and the pod does not run yet.
+    #: The node of the pod is over-committed, and the pod does not run yet.
     OVER_COMMITTED = "over-committed"
-    #: Its gang falls below its minimum without the evicted members.
+    #: The gang of the pod falls below its minimum without the evicted members.
     GANG = "gang evicted whole"
 
 

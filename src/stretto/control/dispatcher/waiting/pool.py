@@ -276,7 +276,7 @@ class WaitingUnits:
         there is capacity for fewer than k. Therefore a unit is not woken if the woken units with
         equal or smaller needs would, once placed, leave too little capacity for it. Units of
         several classes are all woken, because the probe of one class does not bound them. If
-        evictions may help, the first unit of each wait group is woken, whatever it needs.
+        evictions may help, the first unit of each wait group is woken, regardless of its needs.
         """
         all_units = class_id == NO_CLASS or any(group.forced for group in groups)
         capacity = BY_EVICTION - 1 if all_units else probe(class_id)
