@@ -157,7 +157,7 @@ _PROCESS: Final = (
 )
 """Options for access, probes, lease and log."""
 _SCHEDULING: Final = (
-    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    options.CONTEXT,
     click.option(
         "--scheduler-name",
         multiple=True,
@@ -175,12 +175,7 @@ _SCHEDULING: Final = (
         default=True,
         help="Write a Scheduled event for each bound pod [yes].",
     ),
-    click.option(
-        "--tier",
-        type=click.Choice(["auto", "numba", "numpy"]),
-        default="auto",
-        help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
-    ),
+    options.TIER,
 )
 """Options for the scheduling of pods."""
 

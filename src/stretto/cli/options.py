@@ -32,6 +32,21 @@ TIER: Final = click.option(
     help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
 )
 
+#: Context of a kubeconfig, for commands that read or run beside a cluster.
+CONTEXT: Final = click.option(
+    "--context", default="", metavar="NAME", help="Context of the kubeconfig."
+)
+
+#: Format of a trace, for commands that read traces.
+TRACE_FORMAT: Final = click.option(
+    "--format", metavar="NAME", help="Format of the trace [recognised by its content]."
+)
+
+#: Nodes for a trace that has none.
+NODES_LIKE: Final = click.option(
+    "--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200."
+)
+
 
 class FiniteRange(click.FloatRange):
     """A range of finite numbers; click accepts NaN in any range, and infinity in open ranges."""

@@ -103,10 +103,10 @@ class CompareOptions(WhatIfOptions):
     out=True,
 )
 @click.argument("recording", type=INPUT_PATH, required=False, metavar="[FILE|FOLDER]")
-@click.option("--format", metavar="NAME", help="Format of the trace [recognised by its content].")
+@options.TRACE_FORMAT
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods or jobs.")
-@click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
+@options.NODES_LIKE
 @click.option("--gpus", type=options.POSITIVE, metavar="N", help="jobs: GPUs of the pool.")
 @click.option(
     "--gpus-per-node", type=options.POSITIVE, metavar="N", help="jobs: GPUs of each node."

@@ -11,6 +11,7 @@ import click
 
 from stretto.cli import options, sinks
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.traces.options import LIFETIME, VM_GANGS
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.durations import short_duration
 
@@ -68,16 +69,12 @@ class ConvertOptions:
 @click.argument("out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--format", metavar="NAME", help="Format of the source [recognised].")
 @click.option("--nodes", type=options.INPUT_FILE, help="The node list of the dataset.")
-@click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
+@options.NODES_LIKE
 @click.option("--window", metavar="START:END", help="Only jobs in these seconds of the trace.")
 @click.option("--sample", type=options.SHARE, help="Only this fraction of the jobs, such as 0.01.")
 @click.option("--jobs", type=options.POSITIVE, metavar="N", help="Only the first N jobs.")
-@click.option(
-    "--lifetime",
-    type=click.Choice(["min", "mid", "max"]),
-    help="azure-vm: value of a lifetime bin to use [min].",
-)
-@click.option("--gangs", is_flag=True, help="azure-vm: schedule the VMs of a batch as a gang.")
+@LIFETIME
+@VM_GANGS
 @click.option("--columns", type=options.INPUT_FILE, help="csv: the column map, a YAML file.")
 @click.option("--unit", metavar="SHAPE", help="google-2019: size of 1.0 [64cpu-256gib].")
 @click.option("--force", is_flag=True, help="Replace an existing file.")

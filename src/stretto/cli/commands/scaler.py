@@ -35,7 +35,7 @@ class ScalerOptions(ProcessOptions):
     """,
     result=False,
 )
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@options.CONTEXT
 @click.option(
     "--controller",
     "controllers",

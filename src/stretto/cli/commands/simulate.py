@@ -11,7 +11,9 @@ from stretto.cli.console import cell
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
 from stretto.cli.parts.traces.options import (
+    LIFETIME,
     OF_FORMATS,
+    VM_GANGS,
     SimulateOptions,
     checked_format,
     opened_trace,
@@ -65,10 +67,10 @@ _LABELS: Final[Mapping[str, str]] = {
     out=True,
 )
 @click.argument("recording", type=INPUT_PATH, required=False, metavar="[FILE|FOLDER]")
-@click.option("--format", metavar="NAME", help="Format of the trace [recognised by its content].")
+@options.TRACE_FORMAT
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
-@click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
+@options.NODES_LIKE
 @click.option(
     "--node-filter", metavar="K=V,...", help="Only nodes with these values: model=G2,gpu=8."
 )
@@ -101,12 +103,8 @@ _LABELS: Final[Mapping[str, str]] = {
     metavar="ORDER",
     help="jobs: queue order: fifo, sjf, skip, easy, conservative or priority [fifo].",
 )
-@click.option(
-    "--lifetime",
-    type=click.Choice(["min", "mid", "max"]),
-    help="azure-vm: value of a lifetime bin to use [min].",
-)
-@click.option("--gangs", is_flag=True, help="azure-vm: schedule the VMs of a batch as a gang.")
+@LIFETIME
+@VM_GANGS
 @click.option(
     "--queues-by",
     type=click.Choice(["none", "user", "group", "queue", "partition"]),

@@ -132,7 +132,7 @@ _OPTIONS: Final = (
         metavar="FILE",
         help="Read the cluster of this kubeconfig.",
     ),
-    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    options.CONTEXT,
     click.option(
         "--scheduler-name",
         multiple=True,

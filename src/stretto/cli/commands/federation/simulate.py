@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 _TRACE = (
     click.argument("trace", required=False, type=options.ExistingPath(path_type=Path)),
-    click.option(
-        "--format", metavar="NAME", help="Format of the trace [recognised by its content]."
-    ),
+    options.TRACE_FORMAT,
     click.option(
         "--nodes", type=options.INPUT_FILE, metavar="FILE", help="Node list of the trace."
     ),

@@ -84,7 +84,7 @@ _OPTIONS: Final = (
         metavar="HOST[:PORT]",
         help="Address to which standbys redirect while this process leads [--ip:--port].",
     ),
-    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    options.CONTEXT,
     click.option(
         "--namespace",
         default="default",

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import click
+
 from stretto.base.errors import InputError
 from stretto.cli.parts.traces.replay import WhatIfOptions
 
@@ -16,6 +18,18 @@ OF_FORMATS: Final = (
     "queues_by", "columns", "only", "limit",
 )  # fmt: skip
 """Options that apply only to some formats (``TraceFormat.options``)."""
+
+
+LIFETIME: Final = click.option(
+    "--lifetime",
+    type=click.Choice(["min", "mid", "max"]),
+    help="azure-vm: value of a lifetime bin to use [min].",
+)
+"""Lifetime of a VM of which only a bin is known."""
+VM_GANGS: Final = click.option(
+    "--gangs", is_flag=True, help="azure-vm: schedule the VMs of a batch as a gang."
+)
+"""Batches of VMs as gangs."""
 
 
 @dataclass(frozen=True, kw_only=True)
