@@ -50,7 +50,7 @@ class Stage(NamedTuple):
     name: str
     #: Runs the stage; returns true if it changed something, so that the next step runs immediately.
     run: Callable[["Plane", StepWork], bool | None]
-    #: True if it runs before the store is read, and also before the first list is complete.
+    #: True if the stage runs before the store is read, and also before the first list is complete.
     before_sync: bool = False
 
 
@@ -61,7 +61,7 @@ class Wiring(NamedTuple):
     parts: frozenset[Part] = ALL_PARTS
     #: Stages of a step; empty for ``STEP``.
     stages: tuple[Stage, ...] = ()
-    #: True if it evicts pods itself.
+    #: True if the plane evicts pods itself.
     evicts: bool = True
     #: Creates the loop of a shard for a sub-cluster; ``None`` for the plane's own loops.
     make_loop: Callable[["Plane", int, str], SchedulingLoop] | None = None

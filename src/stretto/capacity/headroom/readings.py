@@ -63,7 +63,7 @@ class MemoryContainer(msgspec.Struct, frozen=True):
     bound_to: int | None = None
     #: True if no other container may use its NUMA nodes.
     is_exclusive: bool = False
-    #: True if it starts, so that its use is not representative.
+    #: True if the container starts, so that its use is not representative.
     is_starting: bool = False
     #: True for a container next to the main container of the pod.
     is_sidecar: bool = False

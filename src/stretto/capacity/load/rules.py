@@ -103,7 +103,7 @@ class IncomingPod:
 
     #: Expected use.
     estimate: Amounts
-    #: True if it is online.
+    #: True if the pod is online.
     prod: bool = False
 
 

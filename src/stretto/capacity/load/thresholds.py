@@ -72,7 +72,7 @@ class LoadedMember:
     usage: dict[str, int]
     #: Measured use of online pods.
     prod_usage: dict[str, int]
-    #: True if it accepts no new pods.
+    #: True if the node accepts no new pods.
     unschedulable: bool = False
 
 

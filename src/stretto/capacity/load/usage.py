@@ -51,7 +51,7 @@ class AssignedPod:
     name: str
     #: Expected use.
     estimate: Amounts
-    #: True if it is online according to its own labels.
+    #: True if the pod is online according to its own labels.
     prod: bool = False
     #: Seconds since it was scheduled; 0 for a pod that is being scheduled.
     scheduled_ago: float = 0.0

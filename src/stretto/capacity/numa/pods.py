@@ -57,9 +57,9 @@ class NumaPod(msgspec.Struct, frozen=True):
     init: tuple[NumaContainer, ...] = ()
     #: QoS level; ``None`` for none or an unknown one.
     level: CoreLevel | None = None
-    #: True if it requests NUMA alignment.
+    #: True if the pod requests NUMA alignment.
     binds: bool = False
-    #: True if its NUMA nodes run no other dedicated pod.
+    #: True if the NUMA nodes of the pod run no other dedicated pod.
     is_exclusive: bool = False
     #: Name of the container that is aligned; empty for the first one.
     main: str = ""

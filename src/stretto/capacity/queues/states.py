@@ -29,7 +29,7 @@ class ShareQueue(msgspec.Struct, frozen=True):
     weight: int = 1
     #: Priority: queues with a higher priority are first.
     priority: int = 0
-    #: True if it accepts no jobs.
+    #: True if the queue accepts no jobs.
     closed: bool = False
     #: Parent in a tree; empty for a child of the root.
     parent: str = ""
@@ -56,7 +56,7 @@ class ShareState(msgspec.Struct, frozen=True):
     share: float
     #: Names of the queues on the path to the root, starting with itself.
     path: tuple[str, ...] = ()
-    #: True if it has child queues.
+    #: True if the queue has child queues.
     is_parent: bool = False
 
     @property

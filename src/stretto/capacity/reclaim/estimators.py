@@ -39,7 +39,7 @@ class OwnerPod(NamedTuple):
     use: Pair | None
     #: Seconds since it was created.
     age_s: float
-    #: True if its cores are exclusive and never reclaimed.
+    #: True if the cores of the pod are exclusive and never reclaimed.
     exclusive: bool = False
 
 

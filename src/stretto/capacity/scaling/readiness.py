@@ -28,9 +28,9 @@ class ScaledPod:
     name: str
     #: Phase.
     phase: str
-    #: True if it is being deleted.
+    #: True if the pod is being deleted.
     deleted: bool = False
-    #: True if it is ready; ``None`` if its status does not contain this.
+    #: True if the pod is ready; ``None`` if its status does not contain this.
     ready: bool | None = None
     #: Seconds since its start; ``None`` before it.
     started_ago_s: float | None = None

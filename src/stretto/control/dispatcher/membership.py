@@ -315,9 +315,9 @@ class GroupRecord(NamedTuple):
     stated: bool
     #: Queue of the group; empty if the pods set it.
     queue: str
-    #: True if it was scheduled as a whole before.
+    #: True if the group was scheduled as a whole before.
     ran: bool
-    #: True if its phase is final: timed out.
+    #: True if the phase of the group is final: timed out.
     late: bool
     #: Expected run time of its pods in seconds; infinity if the pods set it.
     duration: float

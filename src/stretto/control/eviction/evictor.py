@@ -57,8 +57,8 @@ class EvictorOptions(NamedTuple):
 
     #: Failpoint of the fault simulator.
     failpoint: Failpoint = no_failpoint
-    #: True if it evicts pods; otherwise another process does, and this evictor only reserves their
-    #: capacity.
+    #: True if the evictor evicts pods; otherwise another process does, and this evictor only
+    #: reserves their capacity.
     evicts: bool = True
 
 

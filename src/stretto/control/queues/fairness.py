@@ -57,9 +57,9 @@ class SiblingPosition:
         self.branch: QueueBranch = branch
         #: Units of the queue; ``None`` if only its children have units.
         self.queue: UnitQueue | None = queue
-        #: True if it or a descendant has units to send.
+        #: True if the queue or a descendant has units to send.
         self.listed: bool = False
-        #: True if it has units to send and limits refuse all of them.
+        #: True if the queue has units to send and limits refuse all of them.
         self.rests: bool = False
         #: True if a limit of an ancestor refused it, not only its own.
         self.above: bool = False

@@ -59,7 +59,7 @@ class UnitQueue:
         self.listed: bool = False
         #: Number of units of a blocking queue that are at a shard now.
         self.away: int = 0
-        #: True if it has sent units in this round and may send more to the same shard.
+        #: True if the queue has sent units in this round and may send more to the same shard.
         self.sending: bool = False
         #: Number of that shard; -1 if it has not sent in this round.
         self.shard: int = -1

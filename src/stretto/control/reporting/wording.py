@@ -45,7 +45,7 @@ NOT_VALID: Final = "NotAsItShouldBe"
 class PodReport(msgspec.Struct, frozen=True, gc=False):
     """The report about one pod."""
 
-    #: True if it has a node.
+    #: True if the pod has a node.
     scheduled: bool
     #: Reason in CamelCase; empty for a pod that has a node.
     reason: str = ""

@@ -124,7 +124,7 @@ class NearFacts(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...]
     #: Resources of which it has too little.
     lacks: tuple[LackFacts, ...]
-    #: True if it is large enough when empty.
+    #: True if the node is large enough when empty.
     resolvable: bool
     #: Each reason in terms of this node: the required label, the untolerated taint.
     words: tuple[str, ...] = ()

@@ -38,11 +38,11 @@ class GroupTask(NamedTuple):
     places: DomainOrder | None
     #: Row of its first pod; -1 if the request does not specify it.
     row: int = -1
-    #: True if its pods have reservations or recommended nodes.
+    #: True if pods of the unit have reservations or recommended nodes.
     expected: bool = False
-    #: True if it selects rules that depend on the state of a slot: evaluated per unit.
+    #: True if the unit selects rules that depend on the state of a slot: evaluated per unit.
     chooses: bool = False
-    #: True if its pods lower the promised amounts of their nodes: placed one after another.
+    #: True if the pods lower the promised amounts of their nodes: placed one after another.
     exclusive: bool = False
 
     @property

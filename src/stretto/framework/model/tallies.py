@@ -51,7 +51,7 @@ class LabelGroup:
         self.namespace = namespace
         #: Labels of the pods.
         self.labels = labels
-        #: True if they are terminating.
+        #: True if the pods are terminating.
         self.terminating = terminating
         #: Number of pods by node.
         self.where: dict[int, int] = {}

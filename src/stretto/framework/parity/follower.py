@@ -37,7 +37,7 @@ class NominatedPod(NamedTuple):
     node: str
     #: The pod.
     facts: SchedulingFacts
-    #: True if it counts as running for all nodes, not only for its own node.
+    #: True if the pod counts as running for all nodes, not only for its own node.
     is_there: bool = False
 
 

@@ -162,7 +162,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     caps: tuple[DomainCap, ...] = ()
     #: Node agent that starts its pods.
     launcher: str = LAUNCHERS[0]
-    #: True if its pods use the nodes' pools instead of the nodes' own amounts.
+    #: True if the pods use the pools of nodes instead of the nodes' own amounts.
     best_effort: bool = False
 
     @property

@@ -47,13 +47,13 @@ _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 class PreemptionAttributes(msgspec.Struct, frozen=True):
     """Attributes shared by the pods of one number."""
 
-    #: True if it may preempt others.
+    #: True if the pod may preempt others.
     preempts: bool = True
     #: Annotation of the pod on being preempted; ``None`` if there is none.
     can_be_preempted: bool | None = None
     #: Seconds after its start in which it is not preempted.
     protected_for: float = 0.0
-    #: True if it belongs to another scheduler whose pods are not evicted.
+    #: True if the pod belongs to another scheduler whose pods are not evicted.
     of_other_scheduler: bool = False
 
 

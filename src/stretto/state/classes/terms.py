@@ -102,7 +102,7 @@ class DefaultSpread(NamedTuple):
     key: str
     #: Maximum skew between two domains.
     skew: int
-    #: True if it is hard (DoNotSchedule); otherwise it is soft (ScheduleAnyway).
+    #: True if the constraint is hard (DoNotSchedule); otherwise it is soft (ScheduleAnyway).
     hard: bool = False
 
 
@@ -111,7 +111,7 @@ class RunningTermScoring(NamedTuple):
 
     #: Weight of required affinity; 0 for none.
     required: int = 1
-    #: True if they count only for pods with preferences of their own.
+    #: True if the terms count only for pods with preferences of their own.
     mutual: bool = False
 
 

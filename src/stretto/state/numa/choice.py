@@ -30,7 +30,7 @@ class NumaDeviceRequest(NamedTuple):
     fitting: tuple[int, ...]
     #: Number of all devices of the kind by NUMA node.
     installed: tuple[int, ...]
-    #: True if they determine the number of whole NUMA nodes.
+    #: True if the devices determine the number of whole NUMA nodes.
     aligned: bool
 
 

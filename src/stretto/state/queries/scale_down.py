@@ -20,7 +20,7 @@ class PlacedPod(msgspec.Struct, frozen=True):
 
     #: Labels of its node; empty for a pod without a node.
     labels: Mapping[str, str] = {}
-    #: True if it is ready.
+    #: True if the pod is ready.
     is_ready: bool = True
     #: Use of its node, 0 to 1; 0 if it is unknown.
     load: float = 0.0

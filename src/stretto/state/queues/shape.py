@@ -68,7 +68,7 @@ class QueueShape:
     limit: Mapping[str, int] = field(default_factory=dict)
     #: Maximum number of running units in it and its children; ``None`` for no maximum.
     max_running_units: int | None = None
-    #: True if its object is deleted but still in use: running pods continue, no new unit starts.
+    #: True if the Queue object is deleted but in use: running pods continue, no new unit starts.
     draining: bool = False
 
     def __post_init__(self) -> None:

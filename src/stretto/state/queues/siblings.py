@@ -56,7 +56,7 @@ class SiblingMeasure:
     #: because it is computed again only when the usage or the cluster changes. ``None`` measures
     #: the pods sent so far, relative to the weight.
     measure: Callable[[SiblingUsage], float] | None
-    #: True if it reads the parent's ``resource``.
+    #: True if the policy reads the parent's ``resource``.
     uses_resource: bool = True
     #: Description in one sentence, for listings.
     sentence: str = ""

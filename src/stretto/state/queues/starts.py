@@ -46,7 +46,7 @@ class StartReservation(NamedTuple):
     job: StartJob
     #: Nodes of the job.
     placement: StartPlacement
-    #: True if it can start now, on capacity that is free now.
+    #: True if the job can start now, on capacity that is free now.
     is_now: bool = False
 
 

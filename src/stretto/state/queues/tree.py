@@ -108,7 +108,7 @@ class QueueBranch:
         self.most_units: float = inf
         #: Claims and promises in its subtree, by column.
         self.used: dict[int, int] = {}
-        #: True if it can refuse a unit.
+        #: True if the queue can refuse a unit.
         self.is_limited: bool = False
         #: Number of units with a claim or promise in its subtree.
         self.running: int = 0

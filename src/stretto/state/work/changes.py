@@ -20,7 +20,7 @@ class PodArrival(NamedTuple):
     row: int
     #: Identity, labels, annotations and owners, from which its unit is formed.
     meta: MetaHead
-    #: True if it has a scheduling gate.
+    #: True if the pod has a scheduling gate.
     gated: bool
     #: Uid of the pod; the metadata may be older than the store's and have none.
     uid: str

@@ -155,7 +155,7 @@ class PendingEviction(msgspec.Struct):
     cause: EvictionCause | None
     #: Human-readable reason.
     reason: str
-    #: True if it may violate its budgets.
+    #: True if the eviction may violate disruption budgets.
     beyond: bool = False
     #: True if the store has accepted the eviction, or shows the pod terminating.
     acknowledged: bool = False

@@ -139,13 +139,13 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     wait_group: int = -1
     #: Number of cluster events when it was dispatched, to detect missed events.
     tick: int = 0
-    #: True if it was completely placed once: later members are admitted one by one.
+    #: True if the unit was completely placed once: later members are admitted one by one.
     scheduled: bool = False
     #: True if all existing pods must fit together: ``min_member`` follows the number of pods.
     whole: bool = False
     #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
-    #: True if its deadline is the default one, which does not apply while the complete gang waits
+    #: True if the deadline is the default one, which does not apply while the complete gang waits
     #: for capacity.
     has_default_deadline: bool = False
 
@@ -281,7 +281,7 @@ class Setback(msgspec.Struct, frozen=True, gc=False):
     class_id: int
     #: Events that may cure it; ``NONE`` means back-off instead of waiting for a cure.
     cures: Cure
-    #: True if they were tried.
+    #: True if the pods were tried.
     why: SetbackReason = SetbackReason.NO_PLACE
     #: Message of the FailedScheduling event of each row, in order; empty if unknown.
     messages: tuple[str, ...] = ()

@@ -41,7 +41,7 @@ class GroupFacts(NamedTuple):
     bound: int
     #: True if any of them runs or has completed.
     ran: bool = False
-    #: True if its deadline has passed.
+    #: True if the deadline of the group has passed.
     late: bool = False
     #: True if another component is about to write its final phase: the group does not time out
     #: meanwhile.
