@@ -15,22 +15,27 @@ def validate(item: Wire) -> None:
     Raises:
         InputError: the path of the first such value, what is expected, and a remedy.
     """
-    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every whole object has it
     kind = kind_of_struct(item)
     check = entry_of(kind).check
     if check is None:
-        validate_metadata(kind, metadata)
+        validate_metadata(item)
     else:
-        check(item, _place(kind, metadata))
+        check(item, _place(kind, _metadata_of(item)))
 
 
-def validate_metadata(kind: Kind, metadata: ObjectMeta) -> None:
+def validate_metadata(item: Wire) -> None:
     """Refuse metadata with values that are out of range or contradict each other.
 
     Raises:
         InputError: as ``validate``.
     """
+    kind, metadata = kind_of_struct(item), _metadata_of(item)
     rules.metadata(metadata, _place(kind, metadata), namespaced=kind.namespaced)
+
+
+def _metadata_of(item: Wire) -> ObjectMeta:
+    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every whole object has it
+    return metadata
 
 
 def _place(kind: Kind, metadata: ObjectMeta) -> str:

@@ -68,6 +68,11 @@ def test_the_metadata_of_each_pod_are_checked(tmp_path: Path, wrong: Pod, messag
     assert str(alone.value).partition(": ")[2] == str(behind.value).partition(": ")[2]
 
 
+def test_a_number_that_is_too_large_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"pod b: metadata.generation: got .*, expected at most"):
+        loaded(tmp_path, pod("a"), pod("b", generation=2**70))
+
+
 def test_an_unknown_field_of_a_spec_is_warned_of_for_each_pod(tmp_path: Path) -> None:
     objects = [{**pod(name), "spec": {**pod(name)["spec"], "nodeNmae": "x"}} for name in "abc"]
     with warnings.catch_warnings(record=True) as caught:

@@ -16,13 +16,14 @@ from stretto.api.admission.selectors import has_label_keys
 from stretto.api.codec import decode, parse_object, without_nulls
 from stretto.api.validation import validate, validate_metadata
 from stretto.api.wire.kinds import POD, Kind
-from stretto.api.wire.meta import ObjectMeta
 from stretto.inputs.neutral.strict import inside
 
 SPECS: Final = 10_000
 """Specs that are remembered; a full table is cleared."""
 _SPEC: Final = b',"spec":'
 """The begin of the spec in an encoded object: texts before it have escaped quotes."""
+_NO_SPEC: Final = _SPEC + b'{"containers":[]}}'
+"""The end of an encoded pod whose metadata alone are read."""
 _HEAD: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Members of an encoded pod before its spec."""
 _ALONE: Final = (b'"resourceVersion"', b'"creationTimestamp"', b'"kubernetes.io/config.mirror"')
@@ -64,7 +65,7 @@ class FieldChecks:
             if known is None:
                 validate(decode(kind, body))
             else:
-                validate_metadata(kind, msgspec.convert(known["metadata"], ObjectMeta))
+                validate_metadata(decode(kind, head + _NO_SPEC))
         if kind is POD and known is None and not unknown:
             _remember(self._valid, spec)
 
