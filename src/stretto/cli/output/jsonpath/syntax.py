@@ -36,8 +36,11 @@ _QUOTED: Final = {
     "'": re.compile(r"'((?:\\.|[^'\\\n])*)'", re.DOTALL),
 }
 _ESCAPE: Final = re.compile(
-    r"\\(?:[abfnrtv\\]|x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|(.))", re.DOTALL
+    r"\\(?:[abfnrtv\\]|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
+    r"|U(?:0000(?![dD][89a-fA-F])|000[1-9a-fA-F]|0010)[0-9a-fA-F]{4}|(.))",
+    re.DOTALL,
 )
+"""An escape sequence; the group has the sign of one that is no byte or character of Unicode."""
 _FILTER: Final = "[?("
 _RANGE: Final = "range"
 _END: Final = "end"
