@@ -124,6 +124,7 @@ class EventQueue:
         self._lane: Lane[str, _QueuedEvent] = Lane(store, lane)
         self._groups: dict[tuple[str, str], _EventGroup] = {}
         self._known: OrderedDict[str, int] = OrderedDict()
+        self._next_batch = float("-inf")
 
     def record(self, item: StoredObject, text: EventText, whole: StoredObject | None) -> None:
         """Queue an event about an object.
@@ -153,10 +154,10 @@ class EventQueue:
         """Send the next batch, and read the replies to earlier batches."""
         self._collect()
         self._end_groups(now)
-        self._send()
+        self._send(now)
         self._collect()
         if self._lane.queue or self._lane.unanswered:
-            return PAUSE
+            return self._next_batch - now if now < self._next_batch else PAUSE
         ends = min((each.ends for each in self._groups.values()), default=None)
         return None if ends is None else max(0.0, ends - now)
 
@@ -177,9 +178,14 @@ class EventQueue:
                 also = f"{group.more} further objects, the last is {name}: {text.message}"
                 self._put(whole, msgspec.structs.replace(text, message=also))
 
-    def _send(self) -> None:
+    def _send(self, now: float) -> None:
+        """Send a batch, unless the pause after the last one has not ended."""
+        if now < self._next_batch:
+            return
         most = min(self._limits.batch, self._lane.capacity)
         due = [entry for _, entry in islice(self._lane.due(NEVER), max(0, most))]
+        if due:
+            self._next_batch = now + PAUSE
         for each in due:
             self._lane.withdraw(each.name)
         at = timestamp(int(self._clock.now()))

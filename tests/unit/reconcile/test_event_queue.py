@@ -100,6 +100,14 @@ def test_a_batch_is_bounded() -> None:
     assert len(world.events()) == 4
 
 
+def test_one_batch_is_sent_in_a_second() -> None:
+    world = EventWorld(EventLimits(each=100, batch=4))
+    world.record(10)
+    for _ in range(3):
+        world.queue.reconcile(EVENTS, world.clock.monotonic())
+    assert len(world.events()) == 4
+
+
 def test_a_store_that_does_not_answer_sheds_events_and_delays_nothing() -> None:
     world = EventWorld()
     world.queue = world.over(
