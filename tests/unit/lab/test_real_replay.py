@@ -20,6 +20,7 @@ from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.real.capacity import knows_capacities
 from stretto_lab.conformance.wire.real.cases import _ended
 from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
+from stretto_lab.conformance.wire.real.replay import serves_as_asked
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import (
     NoteAction,
@@ -41,6 +42,7 @@ def step(path: str, name: str = "") -> UserStep:
     return UserStep(1.0, "host", "POST", path, body={"metadata": {"name": name}})
 
 
+KINDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLUSTERS = "/apis/core.kubeadmiral.io/v1alpha1/federatedclusters"
 
 
@@ -163,6 +165,29 @@ def test_a_note_names_a_server_and_an_action(
 ) -> None:
     note = RecordedNote(1.0, text)
     assert (note.server, note.action) == (server, action)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "served", "known"),
+    [
+        ("POST", KINDS, "widgets", True),
+        ("POST", KINDS, "gadgets", False),
+        ("DELETE", f"{KINDS}/widgets.demo.example", "widgets", False),
+        ("DELETE", f"{KINDS}/widgets.demo.example", "gadgets", True),
+        ("POST", "/api/v1/namespaces", "gadgets", True),
+    ],
+)
+def test_a_changed_kind_is_known_once_the_host_has_found_it(
+    method: str, path: str, served: str, known: bool
+) -> None:
+    body = {"metadata": {"name": "widgets.demo.example"}} if method == "POST" else None
+    status = {
+        "apiResourceTypes": [
+            {"pluralName": "pods"},
+            {"group": "demo.example", "pluralName": served},
+        ]
+    }
+    assert serves_as_asked(UserStep(1.0, "one", method, path, 200, body), status) == known
 
 
 def test_lists_of_a_silenced_server_stay_as_they_were() -> None:

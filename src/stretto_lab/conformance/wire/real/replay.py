@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NAMESPACE
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from stretto.base.errors import StrettoError
 from stretto.stores.kube.paths import object_path
 from stretto_lab.conformance.wire.outcome import Lists, outcome
@@ -74,6 +74,10 @@ class RealReplay:
                 yield None
             if isinstance(step, UserStep) and not step.was_refused:
                 self._request(step)
+                asked = clock.monotonic()
+                while not self._is_known(step) and clock.monotonic() < asked + LATE:
+                    yield None
+                start += clock.monotonic() - asked
             elif isinstance(step, RecordedNote):
                 self._act(step)
             elif isinstance(step, RecordedOutcome):
@@ -123,6 +127,14 @@ class RealReplay:
             case NoteAction.RESUME:
                 self._servers.resume(note.server)
 
+    def _is_known(self, step: UserStep) -> bool:
+        """True once the host knows the kinds of a member after a request about one of them.
+
+        A health check finds them. In the recording it came before the next step.
+        """
+        cluster = self._servers.fleet.cluster(step.server) if self._servers.fleet else None
+        return cluster is None or serves_as_asked(step, cluster.status)
+
     def _address(self, server: str) -> str:
         return self._servers.planes[server].server.removeprefix("https://")
 
@@ -144,6 +156,22 @@ class RealReplay:
     def _state(self, lists: Mapping[str, Lists]) -> Fields:
         members = {name: lists[name] for name in self._servers.members}
         return outcome(lists[self._servers.host], members, self._known, self._scope)
+
+
+def serves_as_asked(step: UserStep, status: Fields) -> bool:
+    """True if the kinds in the status of a cluster are those after a request to its member.
+
+    Args:
+        step: the request; requests about other objects than kinds change none.
+        status: the status of the FederatedCluster.
+    """
+    kind, _, name, _ = place(step.path, step.body)
+    if kind != CUSTOM_RESOURCE_DEFINITION or step.method not in ("POST", "DELETE"):
+        return True
+    served = status.get("apiResourceTypes") or ()
+    name = name or step.body["metadata"]["name"]
+    is_served = name in {f"{each.get('pluralName')}.{each.get('group')}" for each in served}
+    return is_served == (step.method == "POST")
 
 
 def _renewed(body: Fields, present: Fields) -> Fields:
