@@ -20,7 +20,7 @@ from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.real.capacity import knows_capacities
 from stretto_lab.conformance.wire.real.cases import _ended
 from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
-from stretto_lab.conformance.wire.real.replay import serves_as_asked
+from stretto_lab.conformance.wire.real.replay import serves_as_requested
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import (
     NoteAction,
@@ -187,7 +187,7 @@ def test_a_changed_kind_is_known_once_the_host_has_found_it(
             {"group": "demo.example", "pluralName": served},
         ]
     }
-    assert serves_as_asked(UserStep(1.0, "one", method, path, 200, body), status) == known
+    assert serves_as_requested(UserStep(1.0, "one", method, path, 200, body), status) == known
 
 
 def test_lists_of_a_silenced_server_stay_as_they_were() -> None:

@@ -74,10 +74,10 @@ class RealReplay:
                 yield None
             if isinstance(step, UserStep) and not step.was_refused:
                 self._request(step)
-                asked = clock.monotonic()
-                while not self._is_known(step) and clock.monotonic() < asked + LATE:
+                sent_at = clock.monotonic()
+                while not self._is_known(step) and clock.monotonic() < sent_at + LATE:
                     yield None
-                start += clock.monotonic() - asked
+                start += clock.monotonic() - sent_at
             elif isinstance(step, RecordedNote):
                 self._act(step)
             elif isinstance(step, RecordedOutcome):
@@ -133,7 +133,7 @@ class RealReplay:
         A health check finds them. In the recording it came before the next step.
         """
         cluster = self._servers.fleet.cluster(step.server) if self._servers.fleet else None
-        return cluster is None or serves_as_asked(step, cluster.status)
+        return cluster is None or serves_as_requested(step, cluster.status)
 
     def _address(self, server: str) -> str:
         return self._servers.planes[server].server.removeprefix("https://")
@@ -158,7 +158,7 @@ class RealReplay:
         return outcome(lists[self._servers.host], members, self._known, self._scope)
 
 
-def serves_as_asked(step: UserStep, status: Fields) -> bool:
+def serves_as_requested(step: UserStep, status: Fields) -> bool:
     """True if the kinds in the status of a cluster are those after a request to its member.
 
     Args:
