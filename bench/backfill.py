@@ -3,13 +3,14 @@
     python bench/backfill.py philly_vc_0e4a51.csv --gpus 96 --gpus-per-node 8
 
 Estimates are the run time, or the run time times a uniform random factor; a job whose factor is
-below 1 exceeds its estimate. Writes a table, and a record with ``--out``.
+below 1 exceeds its estimate. Writes a table, and a record with machine and commit with ``--out``.
 """
 
 import argparse
 from pathlib import Path
 
 import msgspec
+from record import commit, machine
 
 from stretto.base.rng import Rng
 from stretto.inputs.traces.philly import PhillyJob, load_jobs
@@ -57,7 +58,8 @@ def main() -> None:
             )
     if options.out is not None:
         size = {"gpus": options.gpus, "gpus_per_node": options.gpus_per_node, "jobs": len(jobs)}
-        whole = {"trace": options.jobs.name, **size, "runs": rows}
+        where = {"commit": commit(), "machine": machine()}
+        whole = {**where, "trace": options.jobs.name, **size, "runs": rows}
         options.out.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n")
 
 
