@@ -64,7 +64,7 @@ SHAPE = "fleet: {{shapes: [{{name: {name}, count: {count}, cpu: 1, memory: 1Gi}}
     ("name", "count", "expected"),
     [
         ("n", 1, "name: got False, expected a text; quote it: YAML reads y, n"),
-        ("box", 10**20, "got '100,000,000,000,000,000,000', expected at most 9,007,"),
+        ("box", 10**20, "got 'about 1e+20', expected at most 9,007,"),
     ],
 )
 def test_values_that_yaml_changes_are_explained(
