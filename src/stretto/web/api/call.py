@@ -89,11 +89,12 @@ def write_options(
     dry = request.query.get("dryRun") or () if dry_run is None else dry_run
     if dry and set(dry) != {"All"}:
         causes.append(_unsupported("dryRun", f"[{_listed(dry)}]", ["All"]))
-    validation = request.parameter("fieldValidation")
+    is_deletion = kind.kind == "DeleteOptions"
+    validation = "" if is_deletion else request.parameter("fieldValidation")
     if validation and validation not in _VALIDATIONS:
         allowed = ["", *sorted(_VALIDATIONS)]
         causes.append(_unsupported("fieldValidation", f'"{validation}"', allowed))
-    manager = request.parameter("fieldManager")
+    manager = "" if is_deletion else request.parameter("fieldManager")
     if len(manager) > _MAX_MANAGER:
         text = f"Too long: may not be more than {_MAX_MANAGER} bytes"
         causes.append(("FieldValueTooLong", text, "fieldManager"))

@@ -1,8 +1,6 @@
 """Validation of values against a schema, with the messages of kube-apiserver."""
 
-import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 from stretto.api.checks.custom.formats import FORMATS
@@ -17,6 +15,7 @@ from stretto.api.checks.fields.errors import (
     type_invalid,
     unsupported,
 )
+from stretto.api.checks.fields.patterns import compiled
 
 Json = dict[str, Any]
 
@@ -104,20 +103,12 @@ def _text(value: str, schema: Json, path: str) -> Iterator[FieldError]:
     elif "minLength" in schema and len(value) < schema["minLength"]:
         least = schema["minLength"]
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif "pattern" in schema and not _pattern(schema["pattern"]).search(value):
+    elif "pattern" in schema and not compiled(schema["pattern"]).search(value):
         yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
     holds = FORMATS.get(schema.get("format") or "")
     if holds is not None and not holds(value):
         text = f'{path} in body must be of type {schema["format"]}: "{value}"'
         yield type_invalid(path, value, text)
-
-
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error:
-        return re.compile("")
 
 
 def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:

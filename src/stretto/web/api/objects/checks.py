@@ -18,6 +18,8 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _POD: Final = ("", "Pod")
+_SCHEMA: Final = ".openAPIV3Schema"
+"""Part of the path of a schema, whose expressions are compiled only if it is valid."""
 
 
 def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
@@ -32,7 +34,7 @@ def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Er
     errors = check_kind(call.resource.key, item, old, call.route.subresource)
     if state.allows_privileged:
         errors = allowing_privileged(errors)
-    if not call.route.subresource:
+    if not call.route.subresource and not any(_SCHEMA in each.field for each in errors):
         errors += expression_errors(call.resource.key, item, old)
     if not errors and not call.route.subresource:
         call.warnings += warnings_of(call.resource.key, item, old)

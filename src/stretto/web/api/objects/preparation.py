@@ -121,7 +121,7 @@ def _definition(_state: ApiState, item: Json) -> None:
     item["status"] = {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},
-        "storedVersions": stored,
+        "storedVersions": stored[:1],
     }
 
 

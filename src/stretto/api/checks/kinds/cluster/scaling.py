@@ -87,25 +87,23 @@ def _metrics(metrics: list[Json], least: int | None) -> Errors:
 
 
 def _metric(metric: Json, path: str) -> Errors:
-    kind = metric.get("type", "")
-    found: Errors = []
-    if not kind:
-        return [required(f"{path}.type", "must specify a metric source type")]
+    """Check a metric; only the first of several sources is checked."""
+    kind, where = metric.get("type", ""), f"{path}.type"
+    found = [] if kind else [required(where, "must specify a metric source type")]
     if kind not in _TYPES:
-        error = unsupported(f"{path}.type", kind, _TYPES)
-        return [error, error]
-    for word, name in _MEMBERS.items():
-        source = metric.get(name)
-        if word == kind:
-            if source is None:
-                detail = "must populate information for the given metric source"
-                found.append(required(f"{path}.{name}", detail))
-            else:
-                found += _source(kind, source, f"{path}.{name}")
-        elif source is not None:
-            detail = "must populate the given metric source only"
-            found.append(forbidden(f"{path}.{name}", detail))
-    return found
+        found.append(unsupported(where, kind, _TYPES))
+    given = {name: word for word, name in _MEMBERS.items() if metric.get(name) is not None}
+    for name, word in [*given.items()][:1]:
+        found += _source(word, metric[name], f"{path}.{name}")
+    expected = _MEMBERS.get(kind, "")
+    if not expected:
+        found.append(unsupported(where, kind, _TYPES))
+    elif expected not in given:
+        detail = "must populate information for the given metric source"
+        found.append(required(f"{path}.{expected}", detail))
+    detail = "must populate the given metric source only"
+    others = [name for name in given if name != expected] if len(given) > 1 else []
+    return found + [forbidden(f"{path}.{name}", detail) for name in others]
 
 
 def _source(kind: str, source: Json, path: str) -> Errors:
@@ -156,7 +154,7 @@ def _target(target: Json, path: str) -> Errors:
     if not kind:
         detail = "must specify a metric target type"
         found.append(required(f"{path}.type", detail))
-    elif kind not in ("Utilization", "Value", "AverageValue"):
+    if kind not in ("Utilization", "Value", "AverageValue"):
         detail = "must be either Utilization, Value, or AverageValue"
         found.append(invalid(f"{path}.type", kind, detail))
     for name in ("value", "averageValue"):

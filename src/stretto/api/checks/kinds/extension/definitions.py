@@ -1,23 +1,25 @@
 """Rules of CustomResourceDefinitions, except those of their schemas."""
 
-import re
 from typing import Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
+    duplicate,
     forbidden,
     immutable,
     invalid,
     required,
-    unsupported,
+    too_many,
 )
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
-from stretto.api.checks.kinds.extension.schemas import check_schema, field_schema
+from stretto.api.checks.kinds.extension.locations import PathError, schema_at
+from stretto.api.checks.kinds.extension.schemas import check_schema
 from stretto.api.checks.kinds.extension.webhooks import check_client
 from stretto.api.checks.kinds.values import Json
 
 _SCOPE: Final = choice("Cluster", "Namespaced")
+_KINDS: Final = ("kind", "listKind")
 _MIXED: Final = "may have mixed case, but should otherwise match: "
 _APPROVED: Final = "api-approved.kubernetes.io"
 _UNAPPROVED: Final = (
@@ -37,8 +39,9 @@ _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (
     "byte", "date", "date-time", "double", "float", "int32", "int64", "password",
 )  # fmt: skip
-_SIMPLE: Final = re.compile(r"(\.[a-zA-Z0-9_-]+|\[\'[^\']+\'\])+")
+_SIMPLE: Final = "must be a simple json path starting with ."
 _MOST_FIELDS: Final = 8
+_WARNING: Final = 256
 _SELECTABLE: Final = (
     "must point to a field of type string, boolean or integer. Enum string fields and strings "
     "with formats are allowed."
@@ -59,7 +62,7 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     versions = spec.get("versions") or []
     found += _versions(versions)
     for path, part, version in version_parts(versions):
-        found += _part(part, path, version)
+        found += _part(part, path, version, versions)
     if spec.get("preserveUnknownFields"):
         found.append(invalid("spec.preserveUnknownFields", True, _PRESERVED))
     found += _names(names, "spec.names")
@@ -74,11 +77,15 @@ def _group(group: str) -> Errors:
     path = "spec.group"
     if not group:
         return [required(path)]
-    problems = dns_subdomain(group)
-    found = [invalid(path, group, each) for each in problems]
-    if not problems and "." not in group:
+    found = _joined(path, group, dns_subdomain(group))
+    if not found and "." not in group:
         found.append(invalid(path, group, "should be a domain with at least one dot"))
     return found
+
+
+def _joined(path: str, value: str, problems: list[str]) -> Errors:
+    """Return the problems of a text as one error."""
+    return [invalid(path, value, ",".join(problems))] if problems else []
 
 
 def _versions(versions: list[Json]) -> Errors:
@@ -88,7 +95,8 @@ def _versions(versions: list[Json]) -> Errors:
     names = [each.get("name", "") for each in versions]
     for index, each in enumerate(names):
         where = f"{path}[{index}].name"
-        found += [invalid(where, each, problem) for problem in dns_1035(each)]
+        found += _joined(where, each, dns_1035(each))
+        found += _deprecation(versions[index], f"{path}[{index}].deprecationWarning")
     if len(set(names)) < len(names):
         shown = [_internal(each) for each in versions]
         found.append(invalid(path, shown, "must contain unique version names"))
@@ -99,6 +107,29 @@ def _versions(versions: list[Json]) -> Errors:
     for index, each in enumerate(versions):
         if not (each.get("schema") or {}).get("openAPIV3Schema"):
             found.append(required(f"{path}[{index}].schema.openAPIV3Schema"))
+    return found
+
+
+def _deprecation(version: Json, path: str) -> Errors:
+    """Check the warning of a deprecated version."""
+    text = version.get("deprecationWarning")
+    if text is None:
+        return []
+    if not version.get("deprecated"):
+        return [invalid(path, text, "can only be set for deprecated versions")]
+    found = []
+    if len(text.encode()) > _WARNING:
+        found.append(invalid(path, text, f"must be <= {_WARNING} characters long"))
+    if not text:
+        found.append(invalid(path, text, "must not be an empty string"))
+    index = next((place for place, each in enumerate(text) if not each.isprintable()), None)
+    if index is not None:
+        place = len(text[:index].encode())
+        detail = (
+            "must only contain printable UTF-8 characters; non-printable character found at index "
+            f"{place}"
+        )
+        found.append(invalid(path, text, detail))
     return found
 
 
@@ -138,17 +169,24 @@ def version_parts(versions: list[Json]) -> list[tuple[str, str, Json]]:
     return found
 
 
-def _part(name: str, path: str, version: Json) -> Errors:
+def _part(name: str, path: str, version: Json, versions: list[Json]) -> Errors:
+    """Check a part of a version, or of all versions if the part is common to them."""
     value = version.get(name)
     if not value:
         return []
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     if name == "schema":
-        return check_schema(schema, f"{path}.openAPIV3Schema") if schema else []
+        sharing = versions if path == "spec.validation" else [version]
+        has_status = any("status" in (each.get("subresources") or {}) for each in sharing)
+        return check_schema(schema, f"{path}.openAPIV3Schema", has_status=has_status)
     if name == "subresources":
         return _scale(value.get("scale"), f"{path}.scale")
     if name == "additionalPrinterColumns":
         return [error for i, each in enumerate(value) for error in _column(each, f"{path}[{i}]")]
+    has_own_schema = any(each.get("schema") != version.get("schema") for each in versions)
+    if path.startswith("spec.versions") and not has_own_schema:
+        detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        return [invalid(path, "", detail)]
     return _selectable(value, path, schema)
 
 
@@ -156,17 +194,20 @@ def _scale(scale: Json | None, path: str) -> Errors:
     if scale is None:
         return []
     found: Errors = []
-    for name, prefix in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
-        value = scale.get(name, "")
+    for name, member in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
+        value, where = scale.get(name, ""), f"{path}.{name}"
         if not value:
-            found.append(required(f"{path}.{name}"))
-        elif not value.startswith(prefix):
-            detail = f"should be a json path under {prefix[:-1]}"
-            found.append(invalid(f"{path}.{name}", value, detail))
-    selector = scale.get("labelSelectorPath")
-    if selector and not selector.startswith((".spec.", ".status.")):
-        detail = "should be a json path under either .status or .spec"
-        found.append(invalid(f"{path}.labelSelectorPath", selector, detail))
+            found.append(required(where))
+        elif not value.startswith("."):
+            found.append(invalid(where, value, _SIMPLE))
+        elif not value.startswith(f"{member}."):
+            found.append(invalid(where, value, f"should be a json path under {member}"))
+    selector, where = scale.get("labelSelectorPath"), f"{path}.labelSelectorPath"
+    if selector and not selector.startswith("."):
+        found.append(invalid(where, selector, _SIMPLE))
+    elif selector and not selector.startswith((".spec.", ".status.")):
+        detail = "should be a json path under either .spec or .status"
+        found.append(invalid(where, selector, detail))
     return found
 
 
@@ -187,9 +228,8 @@ def _column(column: Json, path: str) -> Errors:
     where = f"{path}.JSONPath"
     if not json_path:
         found.append(required(where))
-    elif not json_path.startswith((".", "[")):
-        detail = "must be a simple json path starting with ."
-        found.append(invalid(where, json_path, detail))
+    elif not json_path.startswith("."):
+        found.append(invalid(where, json_path, _SIMPLE))
     return found
 
 
@@ -201,45 +241,41 @@ def _selectable(fields: list[Json], path: str, schema: Json) -> Errors:
         if not json_path:
             found.append(required(where))
             continue
-        target = field_schema(schema, json_path) if _SIMPLE.fullmatch(json_path) else None
-        if target is None:
-            detail = "is an invalid path: does not refer to a valid field"
-            found.append(invalid(where, json_path, detail))
-        elif json_path.startswith(".metadata"):
+        try:
+            target = schema_at(schema, json_path, brackets=False)
+        except PathError as error:
+            found.append(invalid(where, json_path, f"is an invalid path: {error}"))
+            continue
+        if json_path.split(".")[1] == "metadata":
             detail = "must not point to fields in metadata"
             found.append(invalid(where, json_path, detail))
-        elif target.get("type") not in ("boolean", "integer", "string"):
+        if target.get("type") not in ("boolean", "integer", "string"):
             found.append(invalid(where, json_path, _SELECTABLE))
         if json_path in seen:
-            shown = {"FieldValueDuplicate": json_path}
-            found.append(unsupported(where, shown, ()))
+            found.append(duplicate(where, json_path))
         seen.add(json_path)
-    if len(fields) > _MOST_FIELDS:
-        found.append(invalid(path, len(fields), f"must have at most {_MOST_FIELDS} items"))
-    return found
+    return found + ([too_many(path, len(seen), _MOST_FIELDS)] if len(seen) > _MOST_FIELDS else [])
 
 
 def _names(names: Json, path: str) -> Errors:
-    found: Errors = []
-    plural, kind, plural_kind = (names.get(n, "") for n in ("plural", "kind", "listKind"))
-    found += [invalid(f"{path}.plural", plural, each) for each in dns_1035(plural)]
-    singular = names.get("singular", "")
-    if singular:
-        found += [invalid(f"{path}.singular", singular, each) for each in dns_1035(singular)]
-    problems = dns_1035(kind.lower())
-    found += [invalid(f"{path}.kind", kind, f"{_MIXED}{each}") for each in problems]
+    found = [
+        required(f"{path}.{name}")
+        for name in ("plural", "singular", "kind", "listKind")
+        if not names.get(name)
+    ]
+    for name in ("plural", "singular", "kind", "listKind"):
+        value = names.get(name, "")
+        problems = dns_1035(value.lower() if name in _KINDS else value) if value else []
+        if problems and name in _KINDS:
+            problems = [f"{_MIXED}{','.join(problems)}"]
+        found += _joined(f"{path}.{name}", value, problems)
     for index, each in enumerate(names.get("shortNames") or ()):
-        where = f"{path}.shortNames[{index}]"
-        found += [invalid(where, each, problem) for problem in dns_1035(each)]
-    if plural_kind:
-        problems = dns_1035(plural_kind.lower())
-        found += [invalid(f"{path}.listKind", plural_kind, f"{_MIXED}{e}") for e in problems]
-        if plural_kind == kind:
-            detail = "kind and listKind may not be the same"
-            found.append(invalid(f"{path}.listKind", plural_kind, detail))
+        found += _joined(f"{path}.shortNames[{index}]", each, dns_1035(each))
+    if names.get("kind") and names["kind"] == names.get("listKind"):
+        detail = "kind and listKind may not be the same"
+        found.append(invalid(f"{path}.listKind", names["listKind"], detail))
     for index, each in enumerate(names.get("categories") or ()):
-        where = f"{path}.categories[{index}]"
-        found += [invalid(where, each, problem) for problem in dns_1035(each)]
+        found += _joined(f"{path}.categories[{index}]", each, dns_1035(each))
     return found
 
 
@@ -263,9 +299,14 @@ def _conversion(conversion: Json) -> Errors:
         elif not {"v1", "v1beta1"} & set(versions):
             detail = "must include at least one of v1, v1beta1"
             found.append(invalid(where, versions, detail))
-    elif hook is not None and hook.get("clientConfig") is not None:
-        detail = "should not be set when strategy is not set to Webhook"
-        found.append(forbidden(f"{path}.webhookClientConfig", detail))
+        return found
+    detail = "should not be set when strategy is not set to Webhook"
+    for name, shown in (
+        ("clientConfig", "webhookClientConfig"),
+        ("conversionReviewVersions", "conversionReviewVersions"),
+    ):
+        if (hook or {}).get(name):
+            found.append(forbidden(f"{path}.{shown}", detail))
     return found
 
 
@@ -274,7 +315,11 @@ def _stored(stored: list[str], versions: list[Json]) -> Errors:
     if not stored:
         return [invalid(path, None, "must have at least one stored version")]
     known = {each.get("name") for each in versions}
-    found: Errors = []
+    found = [
+        invalid(path, stored, f"must have the storage version {each['name']}")
+        for each in versions
+        if each.get("storage") and each.get("name", "") not in stored
+    ]
     for index, each in enumerate(stored):
         if each not in known:
             detail = (

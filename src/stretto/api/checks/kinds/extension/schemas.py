@@ -1,262 +1,182 @@
-"""Rules of the structural schemas in CustomResourceDefinitions."""
+"""Rules of the schemas in CustomResourceDefinitions."""
 
-import re
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.errors import (
     Errors,
+    FieldError,
     forbidden,
     invalid,
-    required,
     unsupported,
 )
 from stretto.api.checks.fields.shapes import moved
+from stretto.api.checks.kinds.extension.expressions import check_expressions
+from stretto.api.checks.kinds.extension.lists import check_collections
+from stretto.api.checks.kinds.extension.structure import check_structure, conversion_problem
 from stretto.api.checks.kinds.values import Json
-from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
+from stretto.api.schema.structural import EMBEDDED, PRESERVE, prune
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
-_LIST_TYPES: Final = ("atomic", "set", "map")
-_MAP_TYPES: Final = ("atomic", "granular")
-_LOGICAL: Final = ("allOf", "anyOf", "oneOf")
-_LIST_TYPE: Final = "x-kubernetes-list-type"
-_LIST_KEYS: Final = "x-kubernetes-list-map-keys"
-_RULES: Final = "x-kubernetes-validations"
-_FORBIDDEN: Final = {"id": "id is not supported", "$ref": "$ref is not supported"}
-_REASONS: Final = (
-    "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired",
+_OWN: Final = ("metadata", "kind", "apiVersion")
+_UNSUPPORTED: Final = (
+    "id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref",
 )  # fmt: skip
+"""Members that schemas do not have."""
+_AT_ROOT: Final = (
+    "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum",
+    "ExclusiveMinimum", "MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems",
+    "MultipleOf", "Required", "Items", "Properties", "ExternalDocs", "Example",
+    "XPreserveUnknownFields", "XValidations",
+)  # fmt: skip
+"""Members at the root of a schema with a status, with their names in Go."""
+_JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 
 
-def check_schema(schema: Json, path: str) -> Errors:
-    """Check the schema of a version; its root is an object."""
-    found: Errors = []
-    if schema.get("type") != "object":
-        kind = schema.get("type", "")
-        if not kind:
-            found.append(required(f"{path}.type", "must not be empty at the root"))
-        else:
-            found.append(invalid(f"{path}.type", kind, "must be object at the root"))
+@dataclass(frozen=True)
+class _SchemaPlace:
+    """Place of a schema."""
+
+    #: True for the schema of the object.
+    is_root: bool = False
+    #: True within the fields of every Kubernetes object.
+    in_metadata: bool = False
+    #: Place where defaults are forbidden; empty where they are allowed.
+    no_defaults: str = ""
+
+
+def check_schema(schema: Json, path: str, *, has_status: bool = False) -> Errors:
+    """Check the schema of a version.
+
+    Args:
+        schema: the schema.
+        path: its path.
+        has_status: True if the objects have the subresource of their status.
+    """
+    found = _root(schema, path) if has_status else []
     if schema.get("nullable"):
         found.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    found += _node(schema, path)
-    metadata = (schema.get("properties") or {}).get("metadata") or {}
-    others = set(metadata.get("properties") or ()) - {"name", "generateName"}
-    if others:
+    problem = conversion_problem(schema)
+    if not problem:
+        found += check_structure(schema, path) or _defaults(schema, path, is_resource=True)
+    found += _node(schema, path, _SchemaPlace(is_root=True))
+    return found or ([invalid(path, "", problem)] if problem else [])
+
+
+def _root(schema: Json, path: str) -> Errors:
+    """Check the members at the root, so that the schema of the status can be separated."""
+    kind = schema.get("type", "")
+    if kind and kind != "object":
         detail = (
-            "must not specify anything other than name and generateName, but metadata is "
-            "implicitly specified"
+            'only "object" is allowed as the type at the root of the schema if the status '
+            "subresource is enabled"
         )
-        found.append(forbidden(f"{path}.properties[metadata]", detail))
-    return found
+        return [invalid(f"{path}.type", kind, detail)]
+    names = {name.lower() for name in _AT_ROOT}
+    others = [name for name, each in schema.items() if each and _go_name(name) not in names]
+    if not others:
+        return []
+    listed = " ".join(_AT_ROOT)
+    detail = (
+        f"only [{listed}] fields are allowed at the root of the schema if the status subresource "
+        "is enabled"
+    )
+    return [invalid(path, schema, detail)]
 
 
-def _node(schema: Json, path: str) -> Errors:
-    """Check one schema and its sub-schemas."""
-    found = [
-        forbidden(f"{path}.{name}", detail)
-        for name, detail in _FORBIDDEN.items()
-        if schema.get(name)
-    ]
-    if found:
-        return found
-    if schema.get("uniqueItems"):
-        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        found.append(forbidden(f"{path}.uniqueItems", detail))
-    found += _own(schema, path)
-    if schema.get("additionalProperties") is not None:
-        found += _additional(schema, path)
+def _go_name(name: str) -> str:
+    return name.replace("x-kubernetes-", "x").replace("-", "").lower()
+
+
+def _defaults(schema: Json, path: str, *, is_resource: bool = False) -> Errors:
+    """Check that the defaults are valid; there are none in the values of maps."""
+    found = _default(schema, f"{path}.default") if "default" in schema else []
+    items = schema.get("items")
+    if isinstance(items, dict):
+        found += _defaults(items, f"{path}.items")
     for name, inner in sorted((schema.get("properties") or {}).items()):
-        where = f"{path}.properties[{name}]"
-        found += _needs_type(inner, where, "object fields") + _node(inner, where)
-    found += _list(schema, path)
-    for word in _LOGICAL:
-        for index, inner in enumerate(schema.get(word) or ()):
-            if not (schema.get(INT_OR_STRING) and set(inner) == {"type"}):
-                found += _logical(inner, f"{path}.{word}[{index}]")
-    return found + _rules(schema.get(_RULES) or [], f"{path}.{_RULES}")
-
-
-def _own(schema: Json, path: str) -> Errors:
-    kind, found = schema.get("type", ""), []
-    if kind and kind not in _TYPES:
-        found.append(unsupported(f"{path}.type", kind, _TYPES))
-    pattern = schema.get("pattern")
-    if pattern:
-        problem = regex_problem(pattern)
-        if problem:
-            detail = f"must be a valid regular expression, but isn't: {problem}"
-            found.append(invalid(f"{path}.pattern", pattern, detail))
-    if schema.get(PRESERVE) is False:
-        found.append(invalid(f"{path}.{PRESERVE}", False, "must be true or undefined"))
-    if schema.get(EMBEDDED) and kind != "object":
-        detail = "must be object if x-kubernetes-embedded-resource is true"
-        found.append(invalid(f"{path}.type", kind, detail))
-    map_type = schema.get("x-kubernetes-map-type")
-    if map_type is not None and map_type not in _MAP_TYPES:
-        found.append(unsupported(f"{path}.x-kubernetes-map-type", map_type, _MAP_TYPES))
-    if "default" in schema and kind in _TYPES:
-        found += _default(schema, f"{path}.default")
+        if not is_resource or name not in _OWN:
+            found += _defaults(inner, f"{path}.properties[{name}]")
     return found
 
 
 def _default(schema: Json, path: str) -> Errors:
-    """Check that a default is valid by its own schema."""
-    errors = check_value(schema["default"], schema)
-    return [
-        replace(each, field=path) if each.field == "<nil>" else moved(each, path) for each in errors
+    default = schema["default"]
+    _, unknown = prune(default, schema, top=bool(schema.get(EMBEDDED)))
+    found = [invalid(path, default, "must not have unknown fields")] if unknown else []
+    return found + [
+        replace(each, field=path) if each.field == "<nil>" else moved(each, path)
+        for each in check_value(default, schema)
     ]
 
 
-def _additional(schema: Json, path: str) -> Errors:
-    extra = schema["additionalProperties"]
-    where = f"{path}.additionalProperties"
-    if schema.get("properties"):
+def _node(schema: Json, path: str, frame: _SchemaPlace) -> Errors:
+    """Check one schema and its sub-schemas."""
+    found = [*_members(schema, path, frame)]
+    extra = schema.get("additionalProperties")
+    if schema.get("properties") and (extra is False or isinstance(extra, dict)):
         detail = "additionalProperties and properties are mutual exclusive"
-        return [forbidden(where, detail)]
-    if extra is False:
-        return [forbidden(where, "additionalProperties cannot be set to false")]
+        found.append(forbidden(f"{path}.additionalProperties", detail))
+    for inner, where, place in _below(schema, path, frame):
+        found += _node(inner, where, place)
+    if schema.get(PRESERVE) is False:
+        found.append(invalid(f"{path}.{PRESERVE}", False, "must be true or undefined"))
+    return found + check_collections(schema, path) + check_expressions(schema, path)
+
+
+def _members(schema: Json, path: str, frame: _SchemaPlace) -> Iterator[FieldError]:
+    kind = schema.get("type", "")
+    if kind and kind not in _TYPES:
+        yield unsupported(f"{path}.type", kind, _TYPES)
+    if "default" in schema and frame.no_defaults:
+        yield forbidden(f"{path}.default", f"must not be set {frame.no_defaults}")
+    for name in _UNSUPPORTED:
+        value = schema.get(name)
+        if value or (value is not None and name in ("additionalItems", "dependencies", "$ref")):
+            yield forbidden(f"{path}.{name}", f"{name} is not supported")
+    if kind == "null":
+        detail = "type cannot be set to null, use nullable as an alternative"
+        yield forbidden(f"{path}.type", detail)
+    if isinstance(schema.get("items"), list):
+        yield forbidden(f"{path}.items", "items must be a schema object and not an array")
+    if frame.in_metadata and schema.get(EMBEDDED):
+        yield forbidden(f"{path}.{EMBEDDED}", "must not be used inside of resource meta")
+    if schema.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(f"{path}.uniqueItems", detail)
+
+
+def _below(
+    schema: Json, path: str, frame: _SchemaPlace
+) -> Iterator[tuple[Json, str, _SchemaPlace]]:
+    """Yield the sub-schemas of a schema with their paths and places."""
+    inner = replace(frame, is_root=False)
+    extra, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(extra, dict):
-        return _needs_type(extra, where, "object fields") + _node(extra, where)
-    return []
-
-
-def _needs_type(schema: Json, path: str, word: str) -> Errors:
-    if (
-        schema.get("type")
-        or schema.get(INT_OR_STRING)
-        or schema.get(PRESERVE)
-        or schema.get("$ref")
-    ):
-        return []
-    return [required(f"{path}.type", f"must not be empty for specified {word}")]
-
-
-def _list(schema: Json, path: str) -> Errors:
-    items, kind = schema.get("items"), schema.get(_LIST_TYPE)
-    found: Errors = []
-    if kind is not None:
-        where = f"{path}.{_LIST_TYPE}"
-        if schema.get("type") != "array":
-            detail = f"must be array if {_LIST_TYPE} is specified"
-            found.append(invalid(f"{path}.type", schema.get("type", ""), detail))
-        if kind not in _LIST_TYPES:
-            found.append(unsupported(where, kind, _LIST_TYPES))
-    if schema.get("type") == "array":
-        if items is None:
-            return [*found, required(f"{path}.items", "must be specified")]
-        if isinstance(items, list):
-            detail = "items must be a schema object and not an array"
-            return [*found, forbidden(f"{path}.items", detail)]
+        place = "inside additionalProperties applying to object metadata"
+        closed = replace(inner, no_defaults=place) if frame.in_metadata else inner
+        yield extra, f"{path}.additionalProperties", closed
+    for name, each in sorted((schema.get("properties") or {}).items()):
+        yield each, f"{path}.properties[{name}]", _of_property(schema, name, frame)
+    if schema.get("not") is not None:
+        yield schema["not"], f"{path}.not", inner
+    for word in _JUNCTORS:
+        for index, each in enumerate(schema.get(word) or ()):
+            yield each, f"{path}.{word}[{index}]", inner
+    for name, each in sorted((schema.get("definitions") or {}).items()):
+        yield each, f"{path}.definitions[{name}]", inner
     if isinstance(items, dict):
-        where = f"{path}.items"
-        found += _needs_type(items, where, "array items") + _node(items, where)
-        if kind == "map":
-            found += _keys(schema, items, path)
-        if kind == "set" and items.get("type") in ("object", "array"):
-            word = "x-kubernetes-map-type" if items["type"] == "object" else _LIST_TYPE
-            if items.get(word) != "atomic":
-                detail = f"must be atomic as item of a list with {_LIST_TYPE}=set"
-                found.append(invalid(f"{where}.{word}", items.get(word), detail))
-    return found
+        yield items, f"{path}.items", inner
+    for index, each in enumerate(items if isinstance(items, list) else ()):
+        yield each, f"{path}.items[{index}]", inner
 
 
-def _keys(schema: Json, items: Json, path: str) -> Errors:
-    keys = schema.get(_LIST_KEYS) or []
-    where = f"{path}.{_LIST_KEYS}"
-    if not keys:
-        return [required(where, f"must not be empty if {_LIST_TYPE} is map")]
-    found: Errors = []
-    properties = items.get("properties") or {}
-    if any(key not in properties for key in keys):
-        detail = "entries must all be names of item properties"
-        found.append(invalid(where, keys, detail))
-    for key in keys:
-        inner = properties.get(key)
-        if inner is None:
-            continue
-        here = f"{path}.items.properties[{key}]"
-        if inner.get("type") in ("array", "object"):
-            detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            found.append(invalid(f"{here}.type", inner["type"], detail))
-        if key not in (items.get("required") or ()) and "default" not in inner:
-            detail = (
-                "this property is in x-kubernetes-list-map-keys, so it must have a default or be "
-                "a required property"
-            )
-            found.append(required(f"{here}.default", detail))
-        if inner.get("nullable"):
-            detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
-            found.append(forbidden(f"{here}.nullable", detail))
-    return found
-
-
-def _logical(schema: Json, path: str) -> Errors:
-    """Check that a schema within a junctor has only value validations."""
-    found: Errors = []
-    if schema.get("type") and not schema.get(INT_OR_STRING):
-        detail = "must be empty to be structural"
-        found.append(forbidden(f"{path}.type", detail))
-    found += [
-        forbidden(f"{path}.{name}", "must be empty to be structural")
-        for name in ("default", "description", "additionalProperties", "nullable", "title")
-        if schema.get(name)
-    ]
-    for name, inner in sorted((schema.get("properties") or {}).items()):
-        found += _logical(inner, f"{path}.properties[{name}]")
-    return found
-
-
-def _rules(rules: list[Json], path: str) -> Errors:
-    """Check CEL rules, except their compilation."""
-    found: Errors = []
-    for index, rule in enumerate(rules):
-        where = f"{path}[{index}]"
-        text, message = rule.get("rule", "").strip(), rule.get("message", "")
-        if not text:
-            found.append(required(f"{where}.rule", "rule is not specified"))
-        if "message" in rule and message and not message.strip():
-            detail = "message must be non-empty if specified"
-            found.append(invalid(f"{where}.message", message, detail))
-        elif "\n" in message.strip():
-            found.append(invalid(f"{where}.message", message, "must not contain line breaks"))
-        elif "\n" in text and not message:
-            detail = "message must be specified if rule contains line breaks"
-            found.append(required(f"{where}.message", detail))
-        reason = rule.get("reason")
-        if reason is not None and reason not in _REASONS:
-            found.append(unsupported(f"{where}.reason", reason, _REASONS))
-    return found
-
-
-def regex_problem(pattern: str) -> str:
-    """Return the error of Go's parser for a regular expression; empty if it is valid."""
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"error parsing regexp: {_go_text(error, pattern)}"
-    return ""
-
-
-def _go_text(error: re.error, pattern: str) -> str:
-    rest = pattern[error.pos or 0 :]
-    words = (
-        ("unterminated character set", f"missing closing ]: `{rest}`"),
-        ("missing )", f"missing closing ): `{pattern}`"),
-        ("unbalanced parenthesis", f"unexpected ): `{pattern}`"),
-        ("nothing to repeat", f"missing argument to repetition operator: `{rest[:1]}`"),
-        ("multiple repeat", f"invalid nested repetition operator: `{rest}`"),
-        ("bad escape (end of pattern)", "trailing backslash at end of expression: ``"),
-        ("bad escape", f"invalid escape sequence: `{rest[:2]}`"),
-        ("bad character range", f"invalid character class range: `{rest}`"),
-    )
-    return next((text for start, text in words if error.msg.startswith(start)), error.msg)
-
-
-def field_schema(schema: Json, json_path: str) -> Json | None:
-    """Return the schema at a simple JSON path; ``None`` if there is none."""
-    current: Json | None = schema
-    for part in json_path.strip(".").split("."):
-        current = (current.get("properties") or {}).get(part) if current else None
-    return current
+def _of_property(schema: Json, name: str, frame: _SchemaPlace) -> _SchemaPlace:
+    inner = replace(frame, is_root=False)
+    if name not in _OWN or not (frame.is_root or schema.get(EMBEDDED)):
+        return inner
+    if frame.is_root:
+        inner = replace(inner, no_defaults=f"in top-level {name}")
+    return replace(inner, in_metadata=True)

@@ -22,7 +22,7 @@ from stretto.api.checks.kinds.values import PROTOCOLS, Json, one_of, port_number
 _PULLS: Final = ("Always", "IfNotPresent", "Never")
 _NAME_LIMIT: Final = 63
 _PORT_NAME_LIMIT: Final = 15
-_MESSAGE_POLICY: Final = choice("FallbackToLogsOnError", "File")
+_MESSAGE_POLICY: Final = choice("File", "FallbackToLogsOnError")
 _RESIZED: Final = ("cpu", "memory")
 _RESOURCES: Final = (
     "limits.cpu", "limits.ephemeral-storage", "limits.memory",

@@ -1,0 +1,71 @@
+"""Regular expressions in the syntax of Go, with the errors of its parser."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_LOOK: Final = re.compile(r"\(\?(?:=|!|<=|<!|>)")
+"""Assertions about the text around, which Go does not have."""
+_NESTED: Final = re.compile(r"[*+?}][*+]|[*+?}]\?[*+?]")
+"""Repetitions of a repetition."""
+_NAMED: Final = re.compile(r"\(\?<(?=[A-Za-z_])")
+_CATEGORY: Final = re.compile(r"\\[pP](?:\{\^?\w+\}|[A-Z])")
+"""Classes of Unicode, which Python does not have."""
+_COUNT: Final = re.compile(r"\{(\d+),(\d+)\}")
+_MOST: Final = 1000
+"""Maximum count of a repetition."""
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a regular expression; one that is invalid matches every text."""
+    try:
+        return re.compile(_translated(pattern))
+    except re.error:
+        return re.compile("")
+
+
+def regex_problem(pattern: str) -> str:
+    """Return the error of Go's parser for a regular expression; empty if it is valid."""
+    problem = _other_syntax(pattern)
+    if not problem:
+        try:
+            re.compile(_translated(pattern))
+        except re.error as error:
+            problem = _go_text(error, pattern)
+    return f"error parsing regexp: {problem}" if problem else ""
+
+
+def _translated(pattern: str) -> str:
+    return _CATEGORY.sub(r"[^\\W\\d_]", _NAMED.sub("(?P<", pattern))
+
+
+def _other_syntax(pattern: str) -> str:
+    """Return the error about an expression that only Python accepts."""
+    plain = _CATEGORY.sub("_", pattern)
+    plain = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]", lambda match: "_" * len(match[0]), plain)
+    look = _LOOK.search(plain)
+    if look is not None:
+        return f"invalid or unsupported Perl syntax: `{look[0]}`"
+    nested = _NESTED.search(plain)
+    if nested is not None:
+        return f"invalid nested repetition operator: `{nested[0]}`"
+    for count in _COUNT.finditer(plain):
+        if int(count[1]) > int(count[2]) or int(count[2]) > _MOST:
+            return f"invalid repeat count: `{count[0]}`"
+    return ""
+
+
+def _go_text(error: re.error, pattern: str) -> str:
+    rest = pattern[error.pos or 0 :]
+    words = (
+        ("unterminated character set", f"missing closing ]: `{rest}`"),
+        ("missing )", f"missing closing ): `{pattern}`"),
+        ("unbalanced parenthesis", f"unexpected ): `{pattern}`"),
+        ("nothing to repeat", f"missing argument to repetition operator: `{rest[:1]}`"),
+        ("multiple repeat", f"invalid nested repetition operator: `{rest}`"),
+        ("bad escape (end of pattern)", "trailing backslash at end of expression: ``"),
+        ("bad escape", f"invalid escape sequence: `{rest[:2]}`"),
+        ("bad character range", f"invalid character class range: `{rest}`"),
+    )
+    return next((text for start, text in words if error.msg.startswith(start)), error.msg)
