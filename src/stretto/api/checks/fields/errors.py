@@ -1,5 +1,6 @@
 """Field errors: a reason, a path and a text, worded as by kube-apiserver."""
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,9 +30,12 @@ def shown(value: Any) -> str:
         return quoted(value)
     if value is None:
         return "null"
-    return msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(value).decode()
+    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+_MARKUP: Final = re.compile("[<>&\u2028\u2029]")
+"""Characters that Go escapes in JSON."""
 _SHORT: Final = {
     '"': '\\"',
     "\\": "\\\\",

@@ -1,19 +1,31 @@
 """Compilation checks of the expressions in policies, webhooks and definitions."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
+from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING
 from stretto.web.api.cel.devices import device_errors
-from stretto.web.api.cel.programs import compile_problem, mutation_problem
+from stretto.web.api.cel.programs import (
+    compile_problem,
+    mutation_problem,
+    typed_environment,
+    typed_problem,
+)
+from stretto.web.api.cel.schemas import SchemaTypes
 
 Json = dict[str, Any]
 
 _WRITE: Final = ("authorizer", "object", "oldObject", "request")
 """Variables of match conditions of webhooks."""
-_RULE: Final = ("oldSelf", "self")
-"""Variables of the rules of schemas."""
+_MOST_EFFORT: Final = 5_000
+"""Maximum effort for the types of a version; each unit takes about 10 µs."""
+_ENVIRONMENT: Final = 100
+"""Effort for the environment of the rules of one schema."""
+_OLD: Final = re.compile(r"\boldSelf\b")
+"""The former value in the rules of schemas."""
 _MUTATIONS: Final = {"applyConfiguration": "Object", "jsonPatch": "list(JSONPatch)"}
 """Members of mutations that contain an expression, and the type of its value."""
 _MOST_CHARACTERS: Final = 30_000
@@ -127,37 +139,106 @@ def _definition(item: Json) -> Iterator[FieldError | None]:
     for path, name, version in version_parts((item.get("spec") or {}).get("versions") or []):
         if name == "schema":
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-            yield from _schema(schema, f"{path}.openAPIV3Schema")
+            root = {**schema, EMBEDDED: True}
+            is_typed = _effort(root)[1] <= _MOST_EFFORT
+            yield from _schema(root, f"{path}.openAPIV3Schema", is_typed=is_typed)
 
 
-def _schema(schema: Json, path: str) -> Iterator[FieldError | None]:
-    for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        yield from _rule(rule, f"{path}.x-kubernetes-validations[{index}]")
+def _effort(schema: Json) -> tuple[int, int]:
+    """Return the schemas in a schema, and the effort for the types of its rules."""
+    below = [_effort(each) for each in _parts(schema)]
+    size = 1 + sum(each for each, _ in below)
+    has_rules = bool(schema.get("x-kubernetes-validations"))
+    return size, sum(each for _, each in below) + has_rules * (size + _ENVIRONMENT)
+
+
+def _parts(schema: Json) -> Iterator[Json]:
+    yield from (schema.get("properties") or {}).values()
+    yield from (
+        schema[word]
+        for word in _BELOW
+        if isinstance(schema.get(word), dict) and word != "properties"
+    )
+
+
+def _schema(
+    schema: Json, path: str, old_at: str = "", *, is_typed: bool
+) -> Iterator[FieldError | None]:
+    """Check the rules of a schema and of its parts.
+
+    Args:
+        schema: the schema.
+        path: its path.
+        old_at: path of the outer schema whose parts have no former value; empty without.
+        is_typed: whether expressions are compiled with the types of the schema.
+    """
+    rules = schema.get("x-kubernetes-validations") or ()
+    frame = _RuleFrame(schema, old_at, is_typed=is_typed) if rules else None
+    for index, rule in enumerate(rules):
+        if frame is not None:
+            yield from _rule(rule, f"{path}.x-kubernetes-validations[{index}]", frame)
     for word in _BELOW:
-        inner = schema.get(word)
+        inner, at = schema.get(word), old_at
         if word == "properties":
+            at = at or (path if schema.get("x-kubernetes-map-type") == "atomic" else "")
             for name, each in sorted((inner or {}).items()):
-                yield from _schema(each, f"{path}.properties[{name}]")
+                yield from _schema(each, f"{path}.properties[{name}]", at, is_typed=is_typed)
         elif isinstance(inner, dict):
-            yield from _schema(inner, f"{path}.{word}")
+            if word == "items" and schema.get("x-kubernetes-list-type") != "map":
+                at = at or path
+            yield from _schema(inner, f"{path}.{word}", at, is_typed=is_typed)
 
 
-def _rule(rule: Json, path: str) -> Iterator[FieldError | None]:
+class _RuleFrame:
+    """The value of the rules of one schema."""
+
+    def __init__(self, schema: Json, old_at: str, *, is_typed: bool) -> None:
+        #: Path of the outer schema whose parts have no former value; empty without.
+        self.old_at = old_at
+        self._types = SchemaTypes(schema if is_typed else {INT_OR_STRING: True})
+        self._environments: dict[bool, Any] = {}
+
+    def problem(self, rule: Json, text: str, wants: str) -> str:
+        """Return why an expression of a rule cannot be used; empty if it can."""
+        if self._types.value is None:
+            return ""
+        is_optional = bool(rule.get("optionalOldSelf"))
+        if is_optional not in self._environments:
+            self._environments[is_optional] = typed_environment(
+                self._types.value, self._types.pool, has_optional_old=is_optional
+            )
+        return typed_problem(text, self._environments[is_optional], wants)
+
+
+def _rule(rule: Json, path: str, frame: _RuleFrame) -> Iterator[FieldError | None]:
     text = rule.get("rule", "")
-    if text.strip() and not rule.get("optionalOldSelf"):
-        problem = compile_problem(text, _RULE, wants="bool")
-        if problem.startswith("must evaluate"):
-            problem = "cel expression must evaluate to a bool"
-        if problem:
-            yield invalid(f"{path}.rule", _shown(rule), problem)
+    problem = frame.problem(rule, text, "bool") if text.strip() else ""
+    if problem.startswith("must evaluate"):
+        problem = "cel expression must evaluate to a bool"
+    if problem:
+        yield invalid(f"{path}.rule", _shown(rule), problem)
+    else:
+        yield from _message(rule, path, frame)
+    if not problem and _OLD.search(text):
+        if frame.old_at:
+            detail = (
+                "oldSelf cannot be used on the uncorrelatable portion of the schema within "
+                f"{frame.old_at}"
+            )
+            yield invalid(f"{path}.rule", text, detail)
+    elif rule.get("optionalOldSelf") is not None:
+        detail = "may not be set if oldSelf is not used in rule"
+        yield invalid(f"{path}.optionalOldSelf", rule["optionalOldSelf"], detail)
+
+
+def _message(rule: Json, path: str, frame: _RuleFrame) -> Iterator[FieldError | None]:
     text = rule.get("messageExpression", "")
-    if text.strip():
-        problem = compile_problem(text, _RULE, wants="string")
-        if problem.startswith("must evaluate"):
-            problem = "must evaluate to a string"
-        if problem:
-            shown = _shown(rule)
-            yield invalid(f"{path}.messageExpression", shown, f"messageExpression {problem}")
+    problem = frame.problem(rule, text, "string") if text.strip() else ""
+    if problem.startswith("must evaluate"):
+        problem = "must evaluate to a string"
+    if problem:
+        detail = f"messageExpression {problem}"
+        yield invalid(f"{path}.messageExpression", _shown(rule), detail)
 
 
 def _shown(rule: Json) -> Json:

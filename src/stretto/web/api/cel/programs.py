@@ -12,6 +12,7 @@ from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_string
 from stretto.web.api.cel.authorizer import AUTHORIZER, authorizer_functions
 from stretto.web.api.cel.library import declarations
 from stretto.web.api.cel.literals import literal_functions, rewritten
+from stretto.web.api.cel.wording import go_text
 
 Json = dict[str, Any]
 
@@ -19,10 +20,6 @@ _MISSING: Final = re.compile(r'Key not found in map : "([^"]*)"')
 _INDEX: Final = re.compile(r"Index error: index=(-?\d+)")
 _CONVERSION: Final = re.compile(r"cannot convert (\w+) to (\w+)")
 _COMPILED: Final = re.compile(r"^[A-Z_]+: (.*?)(?: \[[A-Z_]+\])?$", re.DOTALL)
-_UNDECLARED: Final = re.compile(
-    r"<input>:(\d+):(\d+): undeclared reference to '(\w+)((?:\.\w+)*)' \(in container ''\)\n"
-    r" \| (.*)\n \| \.*\^"
-)
 _WORDS: Final = (
     ("divide by zero", "division by zero"),
     ("divide_by_zero", "division by zero"),
@@ -61,8 +58,13 @@ def _environment(names: tuple[str, ...], dialect: Dialect) -> Any:
         functions += authorizer_functions()
     if dialect is not Dialect.PLAIN:
         functions += literal_functions(checks=dialect is Dialect.TYPED_MUTATION)
+    return _new_environment(dict.fromkeys(names, cel.Type.DYN), functions)
+
+
+def _new_environment(variables: dict[str, Any], functions: list[Any], pool: Any = None) -> Any:
     return cel.NewEnv(
-        variables=dict.fromkeys(names, cel.Type.DYN),
+        pool,
+        variables=variables,
         functions=functions,
         extensions=[
             ext_bindings.ExtBindings(),
@@ -73,44 +75,40 @@ def _environment(names: tuple[str, ...], dialect: Dialect) -> Any:
     )
 
 
+def typed_environment(value: Any, pool: Any, *, has_optional_old: bool) -> Any:
+    """Return the environment of the rules of a schema.
+
+    Args:
+        value: type of the rules' value.
+        pool: descriptors of the types.
+        has_optional_old: whether the former value may be absent.
+    """
+    old = cel.Type.DYN if has_optional_old else value
+    return _new_environment({"self": value, "oldSelf": old}, declarations(), pool)
+
+
 @lru_cache(maxsize=1024)
 def _program(text: str, names: tuple[str, ...], dialect: Dialect = Dialect.PLAIN) -> Any:
+    return _compiled(text, _environment(names, dialect), dialect)
+
+
+def _compiled(text: str, environment: Any, dialect: Dialect) -> Any:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MOST_BYTES:
         problem = f"expression size exceeds limit: size: {size}, limit {MOST_BYTES}"
         raise CelError(f"ERROR: <input>:-1:0: {problem}")
     source = None if dialect is Dialect.PLAIN else rewritten(text)
     try:
-        return _environment(names, dialect).compile(text if source is None else source.text)
+        return environment.compile(text if source is None else source.text)
     except Exception as error:
         stated = str(error)
         found = _COMPILED.match(stated)
-        problem = _located(_shortened(found[1] if found else stated))
+        problem = go_text(_shortened(found[1] if found else stated))
         raise CelError(problem if source is None else source.located(problem)) from error
 
 
 def _shortened(problem: str) -> str:
     return problem if len(problem) <= _MOST_SHOWN else f"{problem[:_MOST_SHOWN]} …"
-
-
-def _located(text: str) -> str:
-    """Move errors about unknown names to the positions of the implementation in Go.
-
-    These are the name itself instead of its members, and the brace of a literal.
-    """
-    return _UNDECLARED.sub(_at_name, text)
-
-
-def _at_name(match: re.Match[str]) -> str:
-    line, column, name, members, source = match.groups()
-    whole, stated = f"{name}{members}", int(column)
-    start, shown = stated - len(name) - len(members.rpartition(".")[0]), name
-    if source[stated - 1 :].startswith(f"{whole}{{"):
-        start, shown = stated + len(whole), whole
-    elif not members:
-        start = stated
-    place = f"<input>:{line}:{start}: undeclared reference to '{shown}' (in container '')"
-    return f"{place}\n | {source}\n | {'.' * (start - 1)}^"
 
 
 def compile_problem(text: str, names: tuple[str, ...], *, wants: str = "") -> str:
@@ -122,9 +120,28 @@ def compile_problem(text: str, names: tuple[str, ...], *, wants: str = "") -> st
         wants: the required type of its value, such as ``bool``; empty for any.
     """
     try:
-        kind = _program(text, names).return_type()
+        return _mismatch(_program(text, names), wants)
     except CelError as error:
         return f"compilation failed: {error}"
+
+
+def typed_problem(text: str, environment: Any, wants: str) -> str:
+    """Return why a rule of a schema cannot be used; empty if it can.
+
+    Args:
+        text: the rule.
+        environment: its environment.
+        wants: the required type of its value.
+    """
+    try:
+        return _mismatch(_compiled(text, environment, Dialect.PLAIN), wants)
+    except CelError as error:
+        return f"compilation failed: {error}"
+
+
+def _mismatch(program: Any, wants: str) -> str:
+    """Return why the type of a value differs from the required one; empty if it does not."""
+    kind = program.return_type()
     if wants and kind != _TYPES[wants]:
         return f"must evaluate to {wants} but got {_type_name(kind.name())}"
     return ""

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, shown
 from stretto.web.api.cel.programs import CelError, evaluate, holds
+from stretto.web.api.cel.schemas import with_escapes
 
 Json = dict[str, Any]
 
@@ -36,7 +37,10 @@ def _has_rules(schema: Any) -> bool:
 
 def _walk(schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
     for rule in schema.get("x-kubernetes-validations") or ():
-        error = _check(rule, value, old, path)
+        pair = (value, old)
+        if "__" in f"{rule['rule']}{rule.get('messageExpression', '')}":
+            pair = with_escapes(value, schema), with_escapes(old, schema)
+        error = _check(rule, *pair, path)
         if error is not None:
             yield error
     if isinstance(value, dict):
