@@ -236,6 +236,9 @@ def _amount(value: Any, kind: ValueType, path: str, place: _Place) -> str:
 def _int_or_string(value: Any, kind: ValueType, path: str, place: _Place) -> int | str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _mismatch(value, kind, path, place)
+    if isinstance(value, int) and value not in _INT32:
+        number = ValueType(Form.INT32)
+        raise _mismatch(value, number, path, place, f"number {value}")
     return value
 
 

@@ -128,3 +128,64 @@ def test_repeated_items_of_a_keyed_list_have_one_owner_as_a_whole(send: Any) -> 
     pods = fields["f:spec"]["f:template"]["f:spec"]
     owned = pods["f:containers"]['k:{"name":"c"}']["f:env"]
     assert owned == {".": {}, 'k:{"name":"A"}': {}}
+
+
+FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "places"), [(["*", "*"], [""]), (["A"], ["[0]"]), (["*"], []), (["a"], [])]
+)
+def test_the_namespaces_of_a_flow_schema_are_checked(
+    send: Any, namespaces: list[str], places: list[str]
+) -> None:
+    resources = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": namespaces}
+    subjects = [{"kind": "Group", "group": {"name": "a"}}]
+    rules = [{"subjects": subjects, "resourceRules": [resources]}]
+    spec = {"priorityLevelConfiguration": {"name": "a"}, "matchingPrecedence": 9, "rules": rules}
+    reply = send("POST", FLOWS, {"metadata": {"name": "a"}, "spec": spec})
+    found = causes(reply) if reply.status == 422 else []
+    assert found == [f"spec.rules[0].resourceRules[0].namespaces{each}" for each in places]
+
+
+@pytest.mark.parametrize(
+    ("hints", "field"),
+    [
+        ({"forZones": [{"name": "z"}, {"name": "z"}]}, "forZones[1].name"),
+        ({"forZones": [{"name": str(each)} for each in range(9)]}, "forZones"),
+        ({"forNodes": [{"name": "A"}]}, "forNodes[0].name"),
+    ],
+)
+def test_the_hints_of_an_endpoint_are_checked(send: Any, hints: dict[str, Any], field: str) -> None:
+    endpoints = [{"addresses": ["10.0.0.1"], "hints": hints}]
+    item = {"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": endpoints}
+    assert causes(send("POST", SLICES, item)) == [f"endpoints[0].hints.{field}"]
+
+
+def test_a_count_or_percentage_has_32_bits(send: Any) -> None:
+    strategy = {"rollingUpdate": {"maxUnavailable": 2**31}}
+    reply = send("POST", DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": {"strategy": strategy}})
+    assert reply.status == 400
+    assert reply.message.endswith("rollingUpdate.maxUnavailable of type int32")
+
+
+def test_a_rule_of_a_failure_policy_without_a_condition_is_refused(send: Any) -> None:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    spec = {"template": {"spec": pod}, "podFailurePolicy": {"rules": [{"action": "FailJob"}]}}
+    reply = send("POST", JOBS, {"metadata": {"name": "a"}, "spec": spec})
+    assert "Invalid value: specifying one of OnExitCodes" in reply.message
+
+
+def test_a_namespace_without_a_phase_is_active(send: Any) -> None:
+    item = {"metadata": {"name": "default"}}
+    assert send("PUT", "/api/v1/namespaces/default/status", item).item["status"] == {
+        "phase": "Active"
+    }
+
+
+def test_the_options_of_writes_do_not_concern_deletions(send: Any) -> None:
+    send("POST", MAPS, {"metadata": {"name": "a"}})
+    assert send("DELETE", f"{MAPS}/a?fieldValidation=strict").status == 200

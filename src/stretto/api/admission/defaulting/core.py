@@ -108,6 +108,10 @@ def _whole_claim(item: Json) -> None:
     default(item.setdefault("status", {}), phase="Pending")
 
 
+def _namespace_status(status: Json) -> None:
+    default(status, phase="Active")
+
+
 CORE: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.ServiceSpec": _service_spec,
     "core/v1.EndpointPort": _endpoint_port,
@@ -116,6 +120,7 @@ CORE: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.PersistentVolumeClaimSpec": _claim,
     "core/v1.Secret": _secret,
     "core/v1.Namespace": _namespace,
+    "core/v1.NamespaceStatus": _namespace_status,
     "core/v1.NodeSpec": _node_spec,
     "core/v1.NodeStatus": _node_status,
     "core/v1.PodStatus": _pod_status,

@@ -1,6 +1,7 @@
 """Rules of Ingresses, NetworkPolicies, EndpointSlices and their classes."""
 
 import ipaddress
+from collections.abc import Callable
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
@@ -9,7 +10,9 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     immutable,
     invalid,
+    repeated,
     required,
+    too_many,
     unsupported,
 )
 from stretto.api.checks.fields.texts import (
@@ -19,6 +22,7 @@ from stretto.api.checks.fields.texts import (
     dns_subdomain,
     domain_path,
     fully_qualified,
+    label_value,
     wildcard_subdomain,
 )
 from stretto.api.checks.kinds.pods.containers import port_name
@@ -37,6 +41,7 @@ _BAD_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS: Final = ("/..", "/.")
 _CONTROLLER_LIMIT: Final = 250
 _ADDRESSES: Final = ("FQDN", "IPv4", "IPv6")
+_MOST_HINTS: Final = 8
 _ONE_SOURCE: Final = "resource or service backend is required"
 
 
@@ -288,6 +293,24 @@ def _endpoint(endpoint: Json, kind: str, path: str) -> Errors:
     node = endpoint.get("nodeName")
     if node is not None:
         found += [invalid(f"{path}.nodeName", node, each) for each in dns_subdomain(node)]
+    for name, problems in (("forZones", label_value), ("forNodes", dns_subdomain)):
+        hints = (endpoint.get("hints") or {}).get(name) or []
+        found += _hints(hints, f"{path}.hints.{name}", problems)
+    return found
+
+
+def _hints(hints: list[Json], path: str, problems: Callable[[str], list[str]]) -> Errors:
+    """Check the zones or the nodes that an endpoint is for."""
+    if len(hints) > _MOST_HINTS:
+        return [too_many(path, len(hints), _MOST_HINTS)]
+    names = [each.get("name", "") for each in hints]
+    again = repeated(names)
+    found: Errors = []
+    for index, name in enumerate(names):
+        where = f"{path}[{index}].name"
+        if index in again:
+            found.append(duplicate(where, name))
+        found += [invalid(where, name, each) for each in problems(name)]
     return found
 
 

@@ -14,7 +14,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.shapes import choice
-from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
+from stretto.api.checks.fields.texts import dns_1035, dns_label, dns_subdomain
 from stretto.api.checks.kinds.values import Json, not_negative
 
 _GROUP_LIMIT: Final = 20_000
@@ -145,10 +145,23 @@ def _resource_rule(rule: Json, path: str) -> Errors:
             detail = "if '*' is present, must not specify other "
             detail += "api groups" if name == "apiGroups" else "resources"
             found.append(invalid(f"{path}.{name}", values, detail))
-    if not rule.get("namespaces") and not rule.get("clusterScope"):
+    return found + _namespaces(rule, f"{path}.namespaces")
+
+
+def _namespaces(rule: Json, path: str) -> Errors:
+    names = rule.get("namespaces") or []
+    if not names and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
-        found.append(required(f"{path}.namespaces", detail))
-    return found
+        return [required(path, detail)]
+    if "*" in names:
+        detail = "if '*' is present, must not specify other namespaces"
+        return [invalid(path, names, detail)] if len(names) > 1 else []
+    start = "each member of this list must be '*' or a DNS-1123 label; "
+    return [
+        invalid(f"{path}[{index}]", name, f"{start}{problem}")
+        for index, name in enumerate(names)
+        for problem in dns_label(name)
+    ]
 
 
 def _verbs(verbs: list[str], path: str) -> Errors:
@@ -331,10 +344,34 @@ def check_signing_status(item: Json, old: Json) -> Errors:
     if certificate and _CERTIFICATE not in _decoded(certificate):
         detail = "must contain at least one CERTIFICATE PEM block"
         found.append(invalid("status.certificate", "<certificate data>", detail))
-    return found + _exclusive(item) + _changed_conditions(item, old, frozenset({"Failed"}))
+    found += _decided(item) + _exclusive(item)
+    return found + _changed_conditions(item, old, frozenset({"Failed"}))
 
 
 def check_approval(item: Json, old: Json) -> Errors:
     """Check the decision about a request."""
     allowed = frozenset({"Approved", "Denied"})
-    return _exclusive(item) + _changed_conditions(item, old, allowed)
+    return _decided(item) + _exclusive(item) + _changed_conditions(item, old, allowed)
+
+
+def _decided(item: Json) -> Errors:
+    """Check the types and the statuses of conditions; a decision is true."""
+    found: Errors = []
+    seen: set[str] = set()
+    for index, each in enumerate((item.get("status") or {}).get("conditions") or ()):
+        where, kind, status = (
+            f"status.conditions[{index}]",
+            each.get("type", ""),
+            each.get("status"),
+        )
+        allowed = ("True",) if kind in _DECISIONS else ("False", "True", "Unknown")
+        if not kind:
+            found.append(required(f"{where}.type"))
+        if not status:
+            found.append(required(f"{where}.status"))
+        elif status not in allowed:
+            found.append(unsupported(f"{where}.status", status, allowed))
+        if kind in seen:
+            found.append(duplicate(f"{where}.type", kind))
+        seen.add(kind)
+    return found

@@ -1,6 +1,6 @@
 """Rules of CustomResourceDefinitions, except those of their schemas."""
 
-from typing import Final
+from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
@@ -11,7 +11,7 @@ from stretto.api.checks.fields.errors import (
     required,
     too_many,
 )
-from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.shapes import Rule, choice
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
 from stretto.api.checks.kinds.extension.locations import PathError, schema_at
 from stretto.api.checks.kinds.extension.schemas import check_schema
@@ -58,7 +58,7 @@ def check_definition(item: Json, old: Json | None) -> Errors:
         detail = 'must be spec.names.plural+"."+spec.group'
         found.append(invalid("metadata.name", name, detail))
     found += _group(group)
-    found += _SCOPE(spec.get("scope"), "spec.scope")
+    found += _stated(_SCOPE, spec.get("scope"), "spec.scope")
     versions = spec.get("versions") or []
     found += _versions(versions)
     for path, part, version in version_parts(versions):
@@ -71,6 +71,11 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     found += _stored(stored, versions)
     found += _approval(item, group)
     return found + (_changes(spec, old) if old is not None else [])
+
+
+def _stated(rule: Rule, value: Any, path: str) -> Errors:
+    """Check a value that must be present."""
+    return rule(value, path) if value else [required(path)]
 
 
 def _group(group: str) -> Errors:
@@ -284,7 +289,7 @@ def _conversion(conversion: Json) -> Errors:
     strategy, hook = conversion.get("strategy", ""), conversion.get("webhook")
     if not conversion:
         return []
-    found = _STRATEGY(strategy, f"{path}.strategy")
+    found = _stated(_STRATEGY, strategy, f"{path}.strategy")
     if strategy == "Webhook":
         client = (hook or {}).get("clientConfig")
         if client is None:

@@ -5,9 +5,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from stretto.api.checks.fields.errors import (
     Errors,
+    FieldError,
     duplicate,
     immutable,
     invalid,
+    quoted,
     repeated,
     required,
     too_many,
@@ -220,11 +222,16 @@ def _failure_policy(spec: Json, pod: Json, path: str) -> Errors:
         found += _conditions(patterns, f"{where}.onPodConditions")
         if codes is not None and patterns:
             detail = "specifying both OnExitCodes and OnPodConditions is not supported"
-            found.append(invalid(where, "", detail))
+            found.append(_unfit(where, detail))
         if codes is None and not patterns:
             detail = "specifying one of OnExitCodes and OnPodConditions is required"
-            found.append(invalid(where, "", detail))
+            found.append(_unfit(where, detail))
     return found
+
+
+def _unfit(path: str, detail: str) -> FieldError:
+    """Return an error that does not show the value."""
+    return FieldError("FieldValueInvalid", f"Invalid value: {detail}", path)
 
 
 def _exit_codes(codes: Json, path: str, containers: set[str]) -> Errors:
@@ -266,7 +273,7 @@ def _conditions(patterns: list[Json], path: str) -> Errors:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(f'"{each}"' for each in words)
+    return f"[{' '.join(quoted(each) for each in words)}]"
 
 
 def check_job_status(item: Json, old: Json) -> Errors:

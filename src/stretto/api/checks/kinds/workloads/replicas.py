@@ -153,7 +153,7 @@ def _daemon_rolling(rolling: Json, path: str) -> Errors:
     zeros = (None, 0, "0%")
     if down in zeros and up in zeros:
         detail = "cannot be 0 when maxSurge is 0"
-        found.append(invalid(f"{path}.maxUnavailable", down, detail))
+        found.append(required(f"{path}.maxUnavailable", detail))
     if down not in zeros and up not in zeros:
         detail = "may not be set when maxUnavailable is non-zero"
         found.append(invalid(f"{path}.maxSurge", up, detail))

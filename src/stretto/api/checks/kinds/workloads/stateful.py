@@ -28,7 +28,7 @@ _FREE: Final = frozenset(
         "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
     }
 )  # fmt: skip
-_RETENTION: Final = choice("Delete", "Retain")
+_RETENTION: Final = choice("Retain", "Delete")
 
 
 def check_stateful_set(item: Json, old: Json | None) -> Errors:
