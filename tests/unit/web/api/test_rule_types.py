@@ -113,6 +113,25 @@ def test_a_rule_reads_a_field_with_an_escaped_name(send: Any) -> None:
     assert (good.status, bad.status) == (201, 422)
 
 
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ("self.t > timestamp('2020-01-01T00:00:00Z')", 201),
+        ("self.t.getFullYear() == 2020", 422),
+        ("self.d == duration('90s')", 201),
+        ("self.b == b'ab'", 201),
+        ("self.day == timestamp('2024-05-01T00:00:00Z')", 201),
+    ],
+)
+def test_texts_with_a_format_are_values_of_a_type(send: Any, rule: str, status: int) -> None:
+    formats = {"t": "date-time", "d": "duration", "b": "byte", "day": "date"}
+    properties = {name: {**TEXT, "format": each} for name, each in formats.items()}
+    send("POST", DEFINITIONS, definition({"rule": rule}, properties))
+    spec = {"t": "2024-05-01T12:00:00+02:00", "d": "1m30s", "b": "YWI=", "day": "2024-05-01"}
+    item = {"apiVersion": "ex.io/v1", "kind": "Test", "metadata": {"name": "a"}, "spec": spec}
+    assert send("POST", PATH, item).status == status
+
+
 def test_a_definition_of_many_rules_is_compiled_without_types(send: Any) -> None:
     rule = [{"rule": "self.zz == 1"}]
     each = {"type": "object", "properties": {"x": TEXT}, "x-kubernetes-validations": rule}

@@ -1,13 +1,16 @@
 """Types of schemas in CEL: the fields that the rules of a definition may read, and their types."""
 
+import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cel_expr_python import cel
 from google.protobuf import descriptor_pb2, descriptor_pool, duration_pb2, struct_pb2, timestamp_pb2
 
 from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING
+from stretto.api.wire.durations import seconds_of
+from stretto.base.errors import InputError
 
 Json = dict[str, Any]
 
@@ -68,21 +71,46 @@ def escaped(name: str) -> str:
     return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], name)
 
 
-def with_escapes(value: Any, schema: Json) -> Any:
-    """Return a value whose fields have their names in expressions."""
+def rule_value(value: Any, schema: Json) -> Any:
+    """Return a value as rules read it: with the names of fields in expressions, and with types."""
     if isinstance(value, dict):
         known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
         found = {}
         for name, each in value.items():
             if name in known:
-                found[escaped(name) or name] = with_escapes(each, known[name])
+                found[escaped(name) or name] = rule_value(each, known[name])
             else:
-                found[name] = with_escapes(each, extra if isinstance(extra, dict) else {})
+                found[name] = rule_value(each, extra if isinstance(extra, dict) else {})
         return found
     if isinstance(value, list):
         items = schema.get("items")
-        return [with_escapes(each, items if isinstance(items, dict) else {}) for each in value]
-    return value
+        return [rule_value(each, items if isinstance(items, dict) else {}) for each in value]
+    read = _READ.get(schema.get("format") or "") if isinstance(value, str) else None
+    try:
+        return value if read is None or schema.get("type") != "string" else read(value)
+    except (InputError, ValueError):
+        return value
+
+
+def _time(text: str) -> Any:
+    found = timestamp_pb2.Timestamp()
+    found.FromJsonString(text.upper().replace(" ", "T"))
+    return found
+
+
+def _duration(text: str) -> Any:
+    found = duration_pb2.Duration()
+    found.FromNanoseconds(round(seconds_of(text, "duration") * 1e9))
+    return found
+
+
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {
+    "byte": base64.b64decode,
+    "date": lambda text: _time(f"{text}T00:00:00Z"),
+    "date-time": _time,
+    "duration": _duration,
+}
+"""Functions that read texts of a format as values of CEL."""
 
 
 class SchemaTypes:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, shown
 from stretto.web.api.cel.programs import CelError, evaluate, holds
-from stretto.web.api.cel.schemas import with_escapes
+from stretto.web.api.cel.schemas import rule_value
 
 Json = dict[str, Any]
 
@@ -37,10 +37,7 @@ def _has_rules(schema: Any) -> bool:
 
 def _walk(schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
     for rule in schema.get("x-kubernetes-validations") or ():
-        pair = (value, old)
-        if "__" in f"{rule['rule']}{rule.get('messageExpression', '')}":
-            pair = with_escapes(value, schema), with_escapes(old, schema)
-        error = _check(rule, *pair, path)
+        error = _check(rule, (value, old), schema, path)
         if error is not None:
             yield error
     if isinstance(value, dict):
@@ -71,17 +68,19 @@ def _partner(schema: Json, item: Any, old: Any) -> Any:
     )
 
 
-def _check(rule: Json, value: Any, old: Any, path: str) -> FieldError | None:
-    text = rule["rule"]
+def _check(rule: Json, pair: tuple[Any, Any], schema: Json, path: str) -> FieldError | None:
+    """Return the error of a rule for a new and a former value; ``None`` if the rule holds."""
+    (value, old), text = pair, rule["rule"]
     optional = bool(rule.get("optionalOldSelf"))
     uses_old = "oldSelf" in text
     if uses_old and old is None and not optional:
         return None
-    variables = {"self": value}
+    variables = {"self": rule_value(value, schema)}
     if uses_old:
-        variables["oldSelf"] = [] if optional and old is None else old
+        before = rule_value(old, schema)
+        variables["oldSelf"] = before
         if optional:
-            variables["oldSelf"] = [old] if old is not None else []
+            variables["oldSelf"] = [before] if old is not None else []
             text = text.replace("oldSelf.hasValue()", "(size(oldSelf) > 0)")
             text = text.replace("oldSelf.value()", "oldSelf[0]")
     try:
