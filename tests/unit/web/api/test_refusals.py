@@ -189,3 +189,16 @@ def test_a_namespace_without_a_phase_is_active(send: Any) -> None:
 def test_the_options_of_writes_do_not_concern_deletions(send: Any) -> None:
     send("POST", MAPS, {"metadata": {"name": "a"}})
     assert send("DELETE", f"{MAPS}/a?fieldValidation=strict").status == 200
+
+
+def test_all_problems_of_the_options_of_a_deletion_are_reported(send: Any) -> None:
+    send("POST", MAPS, {"metadata": {"name": "a"}})
+    options = {"orphanDependents": True, "propagationPolicy": "x"}
+    assert causes(send("DELETE", f"{MAPS}/a", options)) == ["propagationPolicy"] * 2
+
+
+def test_a_second_deletion_with_more_grace_changes_nothing(send: Any) -> None:
+    send("POST", PODS, a_pod(nodeName="n"))
+    send("DELETE", f"{PODS}/a?gracePeriodSeconds=5")
+    second = send("DELETE", f"{PODS}/a?gracePeriodSeconds=60&orphanDependents=true")
+    assert "finalizers" not in second.item["metadata"]

@@ -12,6 +12,7 @@ from stretto.web.api.call import Call, integer_parameter, write_options
 from stretto.web.api.objects.reading import parse_body
 from stretto.web.api.verbs.removal import DeleteOptions
 
+_BOTH: Final = "orphanDependents and deletionPropagation cannot be both set"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -54,13 +55,13 @@ def _unread(value: Any) -> str:
 
 def _check(options: DeleteOptions) -> None:
     kind = Kind("meta.k8s.io", "v1", "DeleteOptions", "")
-    policy = options.propagation_policy
+    policy, causes = options.propagation_policy, []
     if policy is not None and options.orphan_dependents is not None:
-        text = 'Invalid value: "%s": orphanDependents and deletionPropagation cannot be both set'
-        raise failures.invalid(
-            kind, "", [("FieldValueInvalid", text % policy, "propagationPolicy")]
-        )
+        text = f'Invalid value: "{policy}": {_BOTH}'
+        causes.append(("FieldValueInvalid", text, "propagationPolicy"))
     if policy is not None and policy not in _POLICIES:
         shown = ", ".join(f'"{each}"' for each in ("Foreground", "Background", "Orphan", "nil"))
         text = f'Unsupported value: "{policy}": supported values: {shown}'
-        raise failures.invalid(kind, "", [("FieldValueNotSupported", text, "propagationPolicy")])
+        causes.append(("FieldValueNotSupported", text, "propagationPolicy"))
+    if causes:
+        raise failures.invalid(kind, "", causes)

@@ -115,6 +115,8 @@ def _ending(
     finalizers = _finalizers(resource.key, metadata.get("finalizers") or [], options)
     grace = _grace(resource.key, item, options)
     already = "deletionTimestamp" in metadata
+    if already and resource.key == ("", "Pod") and not _is_shorter(metadata, options):
+        return None, grace
     is_second = already and "deletionGracePeriodSeconds" not in metadata
     is_second = is_second and resource.stored == CUSTOM_RESOURCE_DEFINITION
     if already and not is_second and finalizers == (metadata.get("finalizers") or []):
@@ -136,6 +138,12 @@ def _ending(
         mark_end(item, state.now)
         metadata["generation"] = found.item["metadata"].get("generation", 1)
     return item, grace
+
+
+def _is_shorter(metadata: Json, options: DeleteOptions) -> bool:
+    """Return whether a second deletion of a pod shortens its grace period, or there is none."""
+    before, stated = metadata.get("deletionGracePeriodSeconds"), options.grace_period_seconds
+    return not before or (stated is not None and stated < before)
 
 
 def _after(state: ApiState, call: Call, old: Json) -> None:
