@@ -202,3 +202,9 @@ def test_a_second_deletion_with_more_grace_changes_nothing(send: Any) -> None:
     send("DELETE", f"{PODS}/a?gracePeriodSeconds=5")
     second = send("DELETE", f"{PODS}/a?gracePeriodSeconds=60&orphanDependents=true")
     assert "finalizers" not in second.item["metadata"]
+
+
+@pytest.mark.parametrize(("value", "status"), [("true", 400), ("", 400), ("false", 200)])
+def test_an_object_is_not_exported(send: Any, value: str, status: int) -> None:
+    send("POST", MAPS, {"metadata": {"name": "a"}})
+    assert send("GET", f"{MAPS}/a?export={value}").status == status

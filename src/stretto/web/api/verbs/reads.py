@@ -4,7 +4,7 @@ from typing import Final
 
 from stretto.api.wire.selectors import integer
 from stretto.web.api.call import Call
-from stretto.web.api.failures import internal, too_new
+from stretto.web.api.failures import bad_request, internal, too_new
 from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.selection.pages import Snapshots
@@ -16,6 +16,7 @@ from stretto.web.api.verbs.watch import watch
 
 READS: Final = ("get", "list", "watch")
 """Verbs that read."""
+_EXPORT: Final = "the export parameter, deprecated since v1.14, is no longer supported"
 
 
 def read(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
@@ -33,6 +34,8 @@ def read(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
 
 def _get(state: ApiState, call: Call) -> ApiResponse:
     """Read an object; a resource version in the request is the minimum version."""
+    if call.request.flag("export"):
+        raise bad_request(_EXPORT)
     version = call.request.parameter("resourceVersion")
     number = integer(version) if version.isdecimal() else None
     if version and number is None:
