@@ -46,6 +46,7 @@ def definition(rule: dict[str, Any], properties: dict[str, Any] = PROPERTIES) ->
         "self.m['a'] > 1 && self.m.all(k, k != '')",
         "has(self.o.x) && self.o.x == 'a'",
         "self.__namespace__ == self.a__dash__b",
+        "has(self.namespace) && self.namespace == 'a'",
         "self.a_b['x'] == self.aB['x'] && self.MEntry == ''",
         "self == oldSelf",
     ],
@@ -106,7 +107,8 @@ def test_the_name_of_a_field_is_escaped(name: str, shown: str) -> None:
 
 
 def test_a_rule_reads_a_field_with_an_escaped_name(send: Any) -> None:
-    send("POST", DEFINITIONS, definition({"rule": "self.a__dash__b == self.__namespace__"}))
+    rule = "self.a__dash__b == self.__namespace__ && self.namespace == self.__namespace__"
+    send("POST", DEFINITIONS, definition({"rule": rule}))
     item = {"apiVersion": "ex.io/v1", "kind": "Test", "metadata": {"name": "a"}}
     good = send("POST", PATH, {**item, "spec": {"a-b": "x", "namespace": "x"}})
     bad = send("POST", PATH, {**item, "spec": {"a-b": "x", "namespace": "y"}})

@@ -71,14 +71,19 @@ def escaped(name: str) -> str:
     return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], name)
 
 
+def _names(name: str) -> tuple[str, ...]:
+    """Return the names that select a field; a keyword also does so without its escape."""
+    return (f"__{name}__", name) if name in _RESERVED else (escaped(name) or name,)
+
+
 def rule_value(value: Any, schema: Json) -> Any:
     """Return a value as rules read it: with the names of fields in expressions, and with types."""
     if isinstance(value, dict):
         known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
-        found = {}
+        found: Json = {}
         for name, each in value.items():
             if name in known:
-                found[escaped(name) or name] = rule_value(each, known[name])
+                found |= dict.fromkeys(_names(name), rule_value(each, known[name]))
             else:
                 found[name] = rule_value(each, extra if isinstance(extra, dict) else {})
         return found
@@ -156,12 +161,12 @@ class SchemaTypes:
             properties = {**properties, "apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
         if len(properties) > _MOST_FIELDS:
             return cel.Type.DYN
-        fields = {}
+        fields: dict[str, Any] = {}
         for number, (key, each) in enumerate(sorted(properties.items()), start=1):
             shown = escaped(key)
             inner = self._type(each, f"{name}_{number}") if shown else None
             if inner is not None:
-                fields[shown] = inner
+                fields |= dict.fromkeys(_names(key), inner)
         self._file.message_type.append(_message(name, fields))
         return cel.Type(name)
 
