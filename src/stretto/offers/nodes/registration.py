@@ -141,7 +141,7 @@ def _is_changed(agent: Agent, node: StoredObject) -> bool:
 
 
 def _executors(tasks: list[Message]) -> list[Message]:
-    """What stands for the executors of groups; their pods contain no resources for them."""
+    """Return the executors of groups, without resources: their pods contain none for them."""
     ids = {
         (each["framework_id"]["value"], each["executor_id"]["value"]): None
         for each in tasks

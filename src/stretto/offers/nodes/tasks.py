@@ -280,7 +280,10 @@ class TaskPods:
                 self._forget(key)
 
     def _end_executor(self, rows: Sequence[Message]) -> None:
-        """What stands for the executor of a group is gone, unless a later group uses it too."""
+        """End the executor of a group that has no pod, or no longer has one.
+
+        The executor remains if a later group on the same agent uses it.
+        """
         first = rows[0]
         if "executor_id" not in first:
             return
