@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
@@ -35,6 +36,20 @@ def test_an_apply_creates_an_object_whose_fields_the_manager_owns(server: ApiSer
     assert status == 201
     assert entry["operation"] == "Apply"
     assert entry["fieldsV1"] == {"f:data": {"f:x": {}}}
+
+
+@pytest.mark.parametrize("media", ["merge-patch+json", "apply-patch+yaml"])
+def test_an_object_of_a_store_whose_managers_are_malformed_can_be_changed(media: str) -> None:
+    clock = ManualClock(1_790_000_000.0)
+    store = MemoryStore(clock, Rng(1))
+    config: Any = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    malformed = {"name": "a", "namespace": "default", "managedFields": [{"manager": "m"}]}
+    store.create(CONFIG_MAP, [json.dumps({**config, "metadata": malformed}).encode()])
+    headers = {"content-type": f"application/{media}"}
+    request = ApiRequest("PATCH", f"{PATH}?fieldManager=m", headers, json.dumps(config).encode())
+    answer = ApiServer(store, ApiSettings(clock, Rng(2))).handle(request)
+    assert isinstance(answer, ApiResponse)
+    assert answer.status == 200
 
 
 def test_a_field_of_another_manager_conflicts(server: ApiServer) -> None:

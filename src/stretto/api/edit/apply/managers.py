@@ -148,6 +148,14 @@ def decode_managers(entries: Any) -> Managers:
     return found
 
 
+def managers_of(item: Json) -> Managers:
+    """Return the managers of an object; none if an entry is malformed, as after their removal."""
+    try:
+        return decode_managers(item["metadata"].get("managedFields"))
+    except ApplyError:
+        return {}
+
+
 def _check_elements(fields: Any) -> None:
     """Refuse a set of fields with a key that is no path element."""
     if not isinstance(fields, dict):

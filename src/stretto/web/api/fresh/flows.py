@@ -5,9 +5,9 @@ from typing import Any, Final
 from stretto.api.edit.apply.managers import (
     ManagerKey,
     WriteFrame,
-    decode_managers,
     encode_managers,
     managed_apply,
+    managers_of,
 )
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.state import ApiState
@@ -81,8 +81,7 @@ def _settle(state: ApiState, found: StoredItem) -> None:
     }
     key = ManagerKey(_CONSUMER, "Apply", item["apiVersion"], "status")
     frame = WriteFrame(resource.struct, key, state.now, {"f:spec": {}, "f:metadata": {}})
-    managers = decode_managers(item["metadata"].get("managedFields"))
-    merged, after = managed_apply(item, config, managers, frame, force=True)
+    merged, after = managed_apply(item, config, managers_of(item), frame, force=True)
     merged["metadata"] = {**merged["metadata"], "managedFields": encode_managers(after)}
     state.storage.replace(resource, found.record, merged)
 

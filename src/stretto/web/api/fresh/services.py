@@ -5,9 +5,9 @@ from typing import Any, Final
 from stretto.api.edit.apply.managers import (
     ManagerKey,
     WriteFrame,
-    decode_managers,
     encode_managers,
     managed_apply,
+    managers_of,
 )
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.state import ApiState
@@ -70,8 +70,7 @@ def settle_network(state: ApiState) -> None:
     applied = {"status": {"conditions": [condition]}}
     key = ManagerKey(_NETWORK_WRITER, "Apply", kind.api_version, "status")
     frame = WriteFrame(resource.struct, key, state.now, {"f:spec": {}})
-    managers = decode_managers(found.item["metadata"].get("managedFields"))
-    _, owners = managed_apply(found.item, applied, managers, frame, force=False)
+    _, owners = managed_apply(found.item, applied, managers_of(found.item), frame, force=False)
     metadata = {**found.item["metadata"], "managedFields": encode_managers(owners)}
     status = {"conditions": [{**condition, "reason": ""}]}
     state.storage.replace(

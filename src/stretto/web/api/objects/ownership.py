@@ -10,10 +10,10 @@ from stretto.api.edit.apply.managers import (
     ManagerKey,
     VersionError,
     WriteFrame,
-    decode_managers,
     encode_managers,
     fields_of_new,
     managed_update,
+    managers_of,
 )
 from stretto.api.edit.apply.walking import ApplyError
 from stretto.api.schema.decoding import Decoding, decode
@@ -49,12 +49,9 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
         del metadata["managedFields"]
         if old["metadata"].get("uid"):
             return
-    try:
-        managers = {} if subresource else decode_managers(metadata.get("managedFields"))
-    except ApplyError:
-        managers = {}
+    managers = {} if subresource else managers_of(item)
     if not managers:
-        managers = decode_managers(old["metadata"].get("managedFields"))
+        managers = managers_of(old)
     metadata.pop("managedFields", None)
     if not managers and old["metadata"].get("uid"):
         return
@@ -128,8 +125,7 @@ def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json)
     """Set the managers after the server itself has written a status."""
     key = ManagerKey("kube-apiserver", "Update", resource.kind.api_version, "status")
     frame = WriteFrame(resource.struct, key, state.now, {"f:spec": {}, "f:metadata": {}})
-    managers = decode_managers(old["metadata"].get("managedFields"))
-    managers = managed_update(old, item, managers, frame)
+    managers = managed_update(old, item, managers_of(old), frame)
     if managers:
         item["metadata"] = {**item["metadata"], "managedFields": encode_managers(managers)}
 

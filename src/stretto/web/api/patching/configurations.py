@@ -10,9 +10,9 @@ from stretto.api.edit.apply.managers import (
     VersionError,
     WriteFrame,
     conflict_text,
-    decode_managers,
     managed_apply,
     managed_update,
+    managers_of,
 )
 from stretto.api.edit.apply.walking import ApplyError
 from stretto.api.schema.golang import json_type
@@ -92,7 +92,7 @@ def merged(
         ApiError: the configuration does not match the schema, or conflicts with other managers.
     """
     empty, live = states
-    managers = decode_managers(live["metadata"].get("managedFields"))
+    managers = managers_of(live)
     if not managers and live["metadata"].get("uid"):
         key = ManagerKey(_BEFORE, "Update", config.kind.api_version, call.route.subresource)
         start = replace(frame, key=key)

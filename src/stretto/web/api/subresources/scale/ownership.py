@@ -8,9 +8,9 @@ from stretto.api.edit.apply.managers import (
     ManagerKey,
     Managers,
     WriteFrame,
-    decode_managers,
     encode_managers,
     managed_update,
+    managers_of,
 )
 from stretto.api.edit.apply.scales import ReplicasField, scale_managers, workload_managers
 from stretto.web.api.call import Call
@@ -32,8 +32,7 @@ _STATED: Final = ("uid", "resourceVersion")
 def owned_scale(call: Call, item: Json) -> Json:
     """Return the scale of an object with the owners of its replicas."""
     found = scale_of(call, item)
-    managers = decode_managers(item["metadata"].get("managedFields"))
-    owners = scale_managers(managers, _replicas_field(call))
+    owners = scale_managers(managers_of(item), _replicas_field(call))
     if owners:
         found["metadata"]["managedFields"] = encode_managers(owners)
     return found
@@ -47,7 +46,7 @@ def scale_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
 
 def own_scale(state: ApiState, call: Call, old: Json, wanted: Json) -> Managers:
     """Return the owners of a scale after an update; none if its replicas have none."""
-    managers = decode_managers(old["metadata"].get("managedFields"))
+    managers = managers_of(old)
     if not managers:
         return {}
     return managed_update(old, wanted, managers, scale_frame(state, call, "Update"))
@@ -86,9 +85,9 @@ def rescaled_metadata(call: Call, item: Json, wanted: Json, owners: Managers) ->
     metadata = {key: each for key, each in item["metadata"].items() if key not in _STATED}
     stated = wanted.get("metadata") or {}
     metadata |= {name: stated[name] for name in _STATED if stated.get(name)}
-    before = decode_managers(metadata.pop("managedFields", None))
+    metadata.pop("managedFields", None)
     version = call.resource.kind.api_version
-    managers = workload_managers(before, owners, _replicas_field(call), version)
+    managers = workload_managers(managers_of(item), owners, _replicas_field(call), version)
     if managers:
         metadata["managedFields"] = encode_managers(managers)
     return metadata
