@@ -179,5 +179,14 @@ def test_a_regular_expression_has_the_errors_of_go(pattern: str, problem: str) -
     assert regex_problem(pattern) == f"error parsing regexp: {problem}"
 
 
-def test_classes_of_unicode_match() -> None:
-    assert compiled(r"^\p{L}+$").search("né")
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [(r"^\p{L}+$", "né"), (r"^[\p{L}0-9]+$", "n1"), (r"^\p{N}+$", "12"), (r"^\P{L}$", "1")],
+)
+def test_classes_of_unicode_match(pattern: str, text: str) -> None:
+    assert compiled(pattern).search(text)
+
+
+@pytest.mark.parametrize("pattern", [r"a\z", r"\Qa.b\E", r"a(?i)b", r"[\p{L}0-9]"])
+def test_an_expression_that_only_go_accepts_is_valid(pattern: str) -> None:
+    assert regex_problem(pattern) == ""

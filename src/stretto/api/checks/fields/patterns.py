@@ -11,6 +11,10 @@ _NESTED: Final = re.compile(r"[*+?}][*+]|[*+?}]\?[*+?]")
 _NAMED: Final = re.compile(r"\(\?<(?=[A-Za-z_])")
 _CATEGORY: Final = re.compile(r"\\[pP](?:\{\^?\w+\}|[A-Z])")
 """Classes of Unicode, which Python does not have."""
+_END: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\z")
+"""The end of the text, which is ``\\\\Z`` in Python."""
+_LITERAL: Final = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
+"""A part of an expression without operators."""
 _COUNT: Final = re.compile(r"\{(\d+),(\d+)\}")
 _MOST: Final = 1000
 """Maximum count of a repetition."""
@@ -18,7 +22,12 @@ _MOST: Final = 1000
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a regular expression; one that is invalid matches every text."""
+    """Compile a regular expression; one that is invalid in Python matches every text.
+
+    So does one with a class of Unicode: no class of Python is equal, also inside a set.
+    """
+    if _CATEGORY.search(pattern):
+        return re.compile("")
     try:
         return re.compile(_translated(pattern))
     except re.error:
@@ -32,12 +41,15 @@ def regex_problem(pattern: str) -> str:
         try:
             re.compile(_translated(pattern))
         except re.error as error:
-            problem = _go_text(error, pattern)
+            is_valid = error.msg.startswith("global flags")  # Go has them at any place
+            problem = "" if is_valid else _go_text(error, pattern)
     return f"error parsing regexp: {problem}" if problem else ""
 
 
 def _translated(pattern: str) -> str:
-    return _CATEGORY.sub(r"[^\\W\\d_]", _NAMED.sub("(?P<", pattern))
+    """Return an expression in the syntax of Python, with a text for each class of Unicode."""
+    plain = _CATEGORY.sub("_", _NAMED.sub("(?P<", pattern))
+    return _END.sub(r"\1\\Z", _LITERAL.sub(lambda found: re.escape(found[1]), plain))
 
 
 def _other_syntax(pattern: str) -> str:
