@@ -49,6 +49,8 @@ def definition(rule: dict[str, Any], properties: dict[str, Any] = PROPERTIES) ->
         "has(self.namespace) && self.namespace == 'a'",
         "self.a_b['x'] == self.aB['x'] && self.MEntry == ''",
         "self == oldSelf",
+        "self.i > 1.5 && self.i < 2.5",
+        "self.l.indexOf('a') == 1",
     ],
 )
 def test_a_rule_may_read_the_fields_of_its_schema(send: Any, rule: str) -> None:

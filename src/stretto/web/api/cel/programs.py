@@ -12,7 +12,7 @@ from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_string
 from stretto.web.api.cel.authorizer import AUTHORIZER, authorizer_functions
 from stretto.web.api.cel.library import declarations
 from stretto.web.api.cel.literals import literal_functions, rewritten
-from stretto.web.api.cel.wording import go_text
+from stretto.web.api.cel.wording import go_text, without_allowed
 
 Json = dict[str, Any]
 
@@ -136,7 +136,8 @@ def typed_problem(text: str, environment: Any, wants: str) -> str:
     try:
         return _mismatch(_compiled(text, environment, Dialect.PLAIN), wants)
     except CelError as error:
-        return f"compilation failed: {error}"
+        problem = without_allowed(str(error))
+        return f"compilation failed: {problem}" if problem else ""
 
 
 def _mismatch(program: Any, wants: str) -> str:

@@ -15,6 +15,12 @@ _SELECTED: Final = re.compile(
 _OVERLOAD: Final = re.compile(
     r"(<input>:\d+:(\d+): found no matching overload for '(\w+)' applied to ')\((.*)\)'\n \| (.*)\n"
 )
+_ONLY_GO: Final = re.compile(
+    r"found no matching overload for '"
+    r"(?:_[<>]=?_' applied to '\((?:u?int|double), (?:u?int|double)\)"
+    r"|(?:indexOf|lastIndexOf)' applied to 'list\()"
+)
+"""Comparisons of numbers of different types, and positions of items."""
 _WORDS: Final = (
     ("cannot be the range of", "cannot be range of"),
     ("google.protobuf.Timestamp", "timestamp"),
@@ -34,8 +40,17 @@ def go_text(text: str) -> str:
     text = _UNDEFINED.sub(r"\1", text)
     text = _SELECTED.sub(r"type '\1' does not support field selection", text)
     text = _OVERLOAD.sub(_of_receiver, _UNDECLARED.sub(_at_name, text))
-    errors = [each for each in re.split(r"\n(?=ERROR: )", text) if "*error*" not in each]
+    errors = [each for each in _errors(text) if "*error*" not in each]
     return "\n".join(sorted(errors, key=_place)) or text
+
+
+def without_allowed(text: str) -> str:
+    """Return errors without those about operations on types that only Go has."""
+    return "\n".join(each for each in _errors(text) if not _ONLY_GO.search(each))
+
+
+def _errors(text: str) -> list[str]:
+    return re.split(r"\n(?=ERROR: )", text)
 
 
 def _place(error: str) -> tuple[int, ...]:
