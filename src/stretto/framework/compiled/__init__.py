@@ -1,1 +1,1 @@
-"""Classes compiled to arrays: what the kernels read instead of objects."""
+"""Classes compiled to arrays, which the kernels read instead of objects."""

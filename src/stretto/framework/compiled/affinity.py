@@ -1,8 +1,9 @@
 """Effect of inter-pod constraints on a row of scores, in NumPy.
 
-The integer formulas of the NumPy tier, and the reference for the compiled kernels. A
-score is absolute: it does not depend on which nodes are feasible. Of hosts it follows from the
-pods there alone, so that it may be kept; of other domains it is measured from the emptiest.
+The formulas use integers. They are the NumPy tier and the reference for the compiled kernels. A
+score is absolute: it does not depend on the set of feasible nodes. The score of a host depends only
+on the pods of the host, so that it can be cached; the score of another domain is relative to the
+emptiest domain.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,7 @@ Slots = npt.NDArray[np.int64]
 
 
 class DomainConstraint(NamedTuple):
-    """One constraint of a class, taken out of the table."""
+    """One constraint of a class as a row of the table."""
 
     #: Kind of the constraint.
     kind: ConstraintKind
@@ -40,12 +41,12 @@ class DomainConstraint(NamedTuple):
 
 
 def is_judged(table: DomainTable, class_id: int) -> bool:
-    """Whether a class has any constraint."""
+    """Return whether a class has any constraint."""
     return bool(table.stop[class_id] > table.start[class_id])
 
 
 def constraints_of(table: DomainTable, class_id: int) -> list[DomainConstraint]:
-    """The constraints of a class, in order."""
+    """Return the constraints of a class, in order."""
     span = slice(int(table.start[class_id]), int(table.stop[class_id]))
     columns = (table.kind, table.tally, table.key, table.first, table.second, table.third)
     rows = zip(*(column[span].tolist() for column in columns), strict=True)
@@ -53,7 +54,7 @@ def constraints_of(table: DomainTable, class_id: int) -> list[DomainConstraint]:
 
 
 def may_recover(table: DomainTable, class_id: int) -> bool:
-    """Whether a class that fits nowhere may fit once other pods are placed."""
+    """Return whether a class that fits nowhere may fit after other pods are placed."""
     span = slice(int(table.start[class_id]), int(table.stop[class_id]))
     return bool(np.isin(table.kind[span], (ConstraintKind.NEAR, ConstraintKind.HARD)).any())
 
@@ -81,7 +82,7 @@ def count(table: DomainTable, state: DomainState, class_id: int, slot: int, sign
 def overlay(
     table: DomainTable, state: DomainState, class_id: int, row: npt.NDArray[np.int16], slots: Slots
 ) -> npt.NDArray[np.int16]:
-    """Scores of a class on some slots with inter-pod constraints: 0 where refused."""
+    """Return the scores of a class on some slots with inter-pod constraints; 0 if refused."""
     constraints = constraints_of(table, class_id)
     total = row.astype(np.int64)
     passes = total > 0
@@ -93,7 +94,7 @@ def overlay(
 
 
 def allows(table: DomainTable, state: DomainState, class_id: int, slot: int) -> bool:
-    """Whether inter-pod constraints admit a class to a slot."""
+    """Return whether inter-pod constraints admit a class to a slot."""
     constraints, slots = constraints_of(table, class_id), np.array([slot], np.int64)
     first = _may_be_first(state, constraints)
     return all(_passes(table, state, each, slots, may_be_first=first).all() for each in constraints)
@@ -102,7 +103,7 @@ def allows(table: DomainTable, state: DomainState, class_id: int, slot: int) -> 
 def bonus(
     table: DomainTable, state: DomainState, constraints: list[DomainConstraint], slots: Slots
 ) -> Ints:
-    """int64[k]: weighted scores of the soft constraints."""
+    """Return int64[k]: weighted scores of the soft constraints."""
     total = np.zeros(len(slots), np.int64)
     for each in constraints:
         if each.kind is ConstraintKind.SOFT:
@@ -123,7 +124,7 @@ def _passes(
     *,
     may_be_first: bool,
 ) -> npt.NDArray[np.bool_]:
-    """bool[k]: where a constraint admits the class."""
+    """Return bool[k]: True if a constraint admits the class."""
     domain = table.domain[each.key, slots]
     if each.kind is ConstraintKind.NEVER:
         return np.zeros(len(slots), np.bool_)
@@ -138,7 +139,10 @@ def _passes(
 
 
 def pods_at(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Slots) -> Ints:
-    """int64[k]: pods of a constraint's tally in the domains of some slots; 0 without a label."""
+    """Return int64[k]: pods of a constraint's tally in the domains of some slots.
+
+    0 without a label.
+    """
     if each.tally == NO_TALLY:
         return np.zeros(len(slots), np.int64)
     domain = table.domain[each.key, slots]
@@ -151,14 +155,14 @@ def pods_at(table: DomainTable, state: DomainState, each: DomainConstraint, slot
 
 
 def least(table: DomainTable, state: DomainState, each: DomainConstraint) -> int:
-    """The least count of a hard constraint's domains; 0 where there are too few of them."""
+    """Return the minimum count of a hard constraint's domains; 0 if there are too few domains."""
     if each.tally == NO_TALLY or state.present[each.tally] < each.third:
         return 0
     return lowest(table, state, each)
 
 
 def lowest(table: DomainTable, state: DomainState, each: DomainConstraint) -> int:
-    """The least count of the domains in which a node counts; 0 without any."""
+    """Return the minimum count of the domains with a counted node; 0 without such domains."""
     if each.tally == NO_TALLY or state.present[each.tally] == 0:
         return 0
     sums, nodes = _span(table, state, each)
@@ -168,13 +172,13 @@ def lowest(table: DomainTable, state: DomainState, each: DomainConstraint) -> in
 
 
 def _may_be_first(state: DomainState, constraints: list[DomainConstraint]) -> bool:
-    """Whether required affinity is waived: no pod matches yet, and the pod matches itself."""
+    """True if required affinity is waived: no pod matches yet, and the pod matches itself."""
     near = [each for each in constraints if each.kind is ConstraintKind.NEAR]
     return bool(near) and near[0].first > 0 and all(state.total[c.tally] == 0 for c in near)
 
 
 def _soft(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Slots) -> Ints:
-    """int64[k]: 0..100, the fewer pods the more."""
+    """Return int64[k]: 0..100, higher for fewer pods."""
     above = soft_counts(table, state, each, slots)
     if not table.is_host[each.key]:
         above = np.maximum(above - lowest(table, state, each), 0)
@@ -185,7 +189,7 @@ def _soft(table: DomainTable, state: DomainState, each: DomainConstraint, slots:
 def soft_counts(
     table: DomainTable, state: DomainState, each: DomainConstraint, slots: Slots
 ) -> Ints:
-    """int64[k]: pods for a soft constraint; those on hosts count whether or not the node does."""
+    """Return int64[k]: pods for a soft constraint; pods on hosts count on every node."""
     if each.tally != NO_TALLY and table.is_host[each.key]:
         return np.asarray(state.pods[table.tally_population[each.tally], slots], np.int64)
     return pods_at(table, state, each, slots)
@@ -194,7 +198,7 @@ def soft_counts(
 def _preferred(
     table: DomainTable, state: DomainState, preferred: list[DomainConstraint], slots: Slots
 ) -> Ints:
-    """int64[k]: 0..100, score of the preferred terms of one key."""
+    """Return int64[k]: 0..100, the score of the preferred terms of one key."""
     key, largest = preferred[0].key, preferred[0].second
     if table.is_host[key]:
         total = sum(w.first * pods_at(table, state, w, slots) for w in preferred)
@@ -216,7 +220,7 @@ def _preferred(
 def _span(
     table: DomainTable, state: DomainState, each: DomainConstraint
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The sums of a tally by domain (or its histogram), and the nodes that count by domain."""
+    """Return the sums of a tally by domain (or its histogram), and the counted nodes by domain."""
     first = int(table.tally_offset[each.tally])
     if table.is_host[each.key]:
         return state.sums[first : first + CAP], state.nodes[:0]

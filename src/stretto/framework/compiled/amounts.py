@@ -1,9 +1,9 @@
 """Scores of amounts: the NumPy form of the scores over free and allocatable columns.
 
-One formula, two callers: the rules (which see a class and some slots) and the NumPy kernels (which
-see arrays only). Everything is float32, and in the order of ``place.slot_value``, so that the
-compiled tier gives the same bits. A share is the free part after placing, in percent of the
-allocatable amount of the node.
+The formulas have two callers: the rules (with a class and some slots) and the NumPy kernels (with
+arrays only). All values are float32, in the order of ``place.slot_value``, so that the compiled
+tier returns the same bits. A share is the free amount after placing, in percent of the allocatable
+amount of the node.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class ResourceAmount(NamedTuple):
 
     #: int32[k]: free amount in scan steps.
     free: IntArray
-    #: float32[k]: percent per step; 0 where the node has none.
+    #: float32[k]: percent per step; 0 if the node has none.
     percent: FloatArray
     #: Request of the class, in scan steps.
     requested: int
@@ -51,7 +51,10 @@ class PairWeights(NamedTuple):
 
 
 def shares(amount: ResourceAmount) -> FloatArray:
-    """float32[k]: free share after placing, clipped to 0..100: a node may shrink under its pods."""
+    """Return float32[k]: free share after placing, clipped to 0..100.
+
+    A node may shrink under its pods.
+    """
     left = np.subtract(amount.free, np.int32(amount.requested)).astype(np.float32)
     left *= amount.percent
     np.maximum(left, _NONE, out=left)
@@ -59,7 +62,7 @@ def shares(amount: ResourceAmount) -> FloatArray:
 
 
 def pair_score(t0: FloatArray, t1: FloatArray, weights: PairWeights) -> IntArray:
-    """int32[k]: weighted sum of least, most and balanced over two shares."""
+    """Return int32[k]: weighted sum of least, most and balanced over two shares."""
     total: IntArray = np.zeros(len(t0), np.int32)
     if weights.least or weights.most:
         free = t0 * weights.first
@@ -78,10 +81,10 @@ def pair_score(t0: FloatArray, t1: FloatArray, weights: PairWeights) -> IntArray
 
 
 def amount_score(score: CompiledScore, amounts: Sequence[ResourceAmount]) -> IntArray:
-    """int32[k] in 0..100: least, most, balanced or ratio; one ``ResourceAmount`` per column.
+    """Return int32[k] in 0..100: least, most, balanced or ratio; one ``ResourceAmount`` per column.
 
     Resources that a node lacks are skipped. CPU and memory alone are scored as a pair, so that a
-    rule gives the same score whether or not it is fused with others.
+    rule returns the same score with and without fusion.
     """
     code = score.code
     weights = [np.float32(weight) for weight in score.column_weights]
@@ -101,13 +104,13 @@ def amount_score(score: CompiledScore, amounts: Sequence[ResourceAmount]) -> Int
 
 
 def _times(value: FloatArray, weight: int) -> IntArray:
-    """int32[k]: the whole points times a weight."""
+    """Return int32[k]: the whole points times a weight."""
     points = value.astype(np.int32)
     return points if weight == 1 else np.multiply(points, np.int32(weight), out=points)
 
 
 def _balanced(amounts: Sequence[ResourceAmount]) -> IntArray:
-    """100 minus the standard deviation of the used shares."""
+    """Return 100 minus the standard deviation of the used shares."""
     size = len(amounts[0].free)
     total, squares, count = (np.zeros(size, np.float32) for _ in range(3))
     for amount in amounts:
@@ -125,7 +128,7 @@ def _balanced(amounts: Sequence[ResourceAmount]) -> IntArray:
 def _mean(
     score: CompiledScore, amounts: Sequence[ResourceAmount], weights: Sequence[np.float32]
 ) -> IntArray:
-    """Weighted mean of each resource's worth, over those that count."""
+    """Return the weighted mean of the values of the counted resources."""
     size = len(amounts[0].free)
     total, weight = np.zeros(size, np.float32), np.zeros(size, np.float32)
     for amount, w in zip(amounts, weights, strict=True):
@@ -144,17 +147,18 @@ def _mean(
 
 
 def _whole(value: FloatArray, weight: FloatArray) -> IntArray:
-    """int32[k]: the whole part where the total weight is positive, else 0."""
+    """Return int32[k]: the whole part if the total weight is positive, else 0."""
     return np.where(weight > _NONE, value, _NONE).astype(np.int32)
 
 
 def ratio_match(
     free_cpu: npt.NDArray[np.int32], free_memory: npt.NDArray[np.int32], requested: tuple[int, int]
 ) -> IntArray:
-    """int32[k]: how near the free and the requested ratio of CPU to memory are.
+    """Return int32[k]: similarity of the free and the requested ratio of CPU to memory.
 
-    The smaller ratio over the larger, in 50 steps: from 50 on where the node's is at or under the
-    pod's, below where it is over; 0 where the node or the pod has none of either.
+    The value is the smaller ratio divided by the larger, in 50 steps: 50 and above if the ratio of
+    the node is at most that of the pod, below 50 otherwise. It is 0 if the node or the pod lacks
+    CPU or memory.
     """
     node, pod = (
         free_cpu.astype(np.float64) * requested[1],
@@ -168,7 +172,7 @@ def ratio_match(
 
 
 def shape_value(shape: Sequence[tuple[float, float]], x: FloatArray) -> FloatArray:
-    """float32[k]: a piecewise-linear shape at utilisations ``x``."""
+    """Return float32[k]: a piecewise-linear shape at utilisations ``x``."""
     points = [(np.float32(px), np.float32(py)) for px, py in shape]
     value = np.full(len(x), points[-1][1], np.float32)
     for (x0, y0), (x1, y1) in reversed(list(pairwise(points))):

@@ -1,7 +1,7 @@
 """Scores of devices: the NumPy form of the device filter and of the openb study's scores.
 
-The same formulas as in ``place.slot_value``, over some slots at once, and equal to them bit by bit:
-counts are integers, and sums of floats run over the typical pods in their order.
+The formulas equal those of ``place.slot_value`` bit by bit, over several slots at once: counts are
+integers, and sums of floats follow the order of the typical pods.
 """
 
 from typing import Final, NamedTuple
@@ -17,26 +17,28 @@ IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]
 
 CHUNK: Final = 512
-"""Slots whose fragmentation is computed at once: some 10 MB for 40 typical kinds."""
+"""Number of slots whose fragmentation is computed at once: about 10 MB for 40 typical kinds."""
 CPU_SCALE: Final = 128000.0
 """Milli-CPU of the study's largest node."""
 GPU_SCALE: Final = 8000.0
 """GPU milli of the study's largest node."""
 _MOST_FREE: Final = 1 << 30
 FGD_STEPS: Final = 100
-"""FGD's score has as many steps as the scale has points."""
+"""Steps of FGD's score: one for each point of the scale."""
 FGD_GAIN: Final = 1000.0
-"""Milli of fragmentation avoided that lift the sigmoid's argument by one: a whole GPU."""
+"""Milli of avoided fragmentation that raise the argument of the sigmoid by one: a whole GPU."""
 FGD_NOISE: Final = 1e-6
-"""Milli below a threshold that still reach it: a gain is a difference of sums of floats, and one
-that should be 0 (a score of 50) may be -1e-12."""
+"""Tolerance of a threshold in milli.
+
+A gain is a difference of sums of floats, and a gain that should be 0 (a score of 50) may be -1e-12.
+"""
 
 
 def fgd_thresholds() -> npt.NDArray[np.float64]:
-    """float64[100]: gains in milli from which FGD's score is at least 1, 2, ... 100.
+    """Return float64[100]: minimum gains in milli for the FGD scores 1, 2, ... 100.
 
-    The score is trunc(100 · sigmoid(gain / 1000)); counting the thresholds reached gives the same
-    and calls no exponential, which differs in its last bit from one library to the next.
+    The score is trunc(100 · sigmoid(gain / 1000)). Counting the reached thresholds gives the same
+    result without an exponential, whose last bit differs between libraries.
     """
     k = np.arange(1, FGD_STEPS, dtype=np.float64)
     return np.append(FGD_GAIN * np.log(k / (FGD_STEPS - k)) - FGD_NOISE, np.inf)
@@ -58,18 +60,18 @@ class DeviceDemand(NamedTuple):
 
     #: Milli-CPU.
     cpu: int
-    #: How many devices; 0 for none.
+    #: Number of devices; 0 for none.
     number: int
-    #: Milli of each.
+    #: Milli of each device.
     milli: int
-    #: Kind number; that of GPUs for a class that requests none.
+    #: Kind number; the number of GPUs for a class without device requests.
     kind: int
     #: Bit mask of allowed models.
     models: int
 
 
 def fitting(devices: DeviceSlots, wanted: DeviceDemand) -> BoolArray:
-    """bool[k, device]: devices of the kind, of an allowed model, with enough free."""
+    """Return bool[k, device]: devices of the kind, of an allowed model, with enough free milli."""
     allowed = (np.int64(wanted.models) >> devices.model.astype(np.int64)) & 1
     right: BoolArray = (devices.kind == wanted.kind) & (devices.free >= wanted.milli)
     right &= allowed == 1
@@ -77,14 +79,14 @@ def fitting(devices: DeviceSlots, wanted: DeviceDemand) -> BoolArray:
 
 
 def free_milli(devices: DeviceSlots, kind: int) -> LongArray:
-    """int64[k]: free milli of all devices of a kind."""
+    """Return int64[k]: free milli of all devices of a kind."""
     right = devices.kind == kind
     free: LongArray = np.sum(devices.free, axis=1, dtype=np.int64, where=right)
     return free
 
 
 def dot_prod(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
-    """int32[k]: 100(1 − (cC/128000² + gG/8000²)/2) of free c, g, requested C, G; clipped."""
+    """Return int32[k]: 100(1 − (cC/128000² + gG/8000²)/2) of free c, g, requested C, G; clipped."""
     requested = float(wanted.number * wanted.milli)
     c_part = cpu * np.float64(wanted.cpu) / (CPU_SCALE * CPU_SCALE)
     g_part = gpu * np.float64(requested) / (GPU_SCALE * GPU_SCALE)
@@ -92,14 +94,14 @@ def dot_prod(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
 
 
 def best_fit(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
-    """int32[k]: 100(1 − ((c−C)/128000 + (g−G)/8000)/2), clipped."""
+    """Return int32[k]: 100(1 − ((c−C)/128000 + (g−G)/8000)/2), clipped."""
     c_left = (cpu - np.int64(wanted.cpu)) / CPU_SCALE
     g_left = (gpu - wanted.number * wanted.milli) / GPU_SCALE
     return _points(100.0 * (1.0 - (c_left + g_left) / 2.0))
 
 
 def gpu_packing(devices: DeviceSlots, wanted: DeviceDemand) -> IntArray:
-    """int32[k]: GPUs in use first, then free GPUs of a node in use, then an idle node."""
+    """Return int32[k]: GPUs in use first, then free GPUs of a node in use, then an idle node."""
     gpus = devices.kind == wanted.kind
     idle = np.count_nonzero(gpus & (devices.free == WHOLE), axis=1)
     key = np.where(fitting(devices, wanted), devices.free, _MOST_FREE)
@@ -113,7 +115,7 @@ def gpu_packing(devices: DeviceSlots, wanted: DeviceDemand) -> IntArray:
 
 
 def gpu_clustering(gpu: LongArray, census: npt.NDArray[np.int16], wanted: DeviceDemand) -> IntArray:
-    """int32[k]: nodes with pods of the same form first; ``census`` is int16[k, form]."""
+    """Return int32[k]: nodes with pods of the same form first; ``census`` is int16[k, form]."""
     form = 0 if wanted.milli < WHOLE else min(wanted.number, FORMS - 1)
     present = census > 0
     own = present[:, form]
@@ -126,10 +128,11 @@ def gpu_clustering(gpu: LongArray, census: npt.NDArray[np.int16], wanted: Device
 def fragmentation(
     typical: TypicalPodTable, cpu: IntArray, devices: DeviceSlots, kind: int
 ) -> npt.NDArray[np.float64]:
-    """float64[k]: free GPU milli that a typical pod could not use, in expectation (FGD, eq. 1-3).
+    """Return float64[k]: expected free GPU milli that a typical pod cannot use (FGD, eq. 1-3).
 
-    Over the typical pods: one that requests no GPU, may not use the models or does not fit loses
-    all free GPU milli; one that fits loses what is free on GPUs too small for it.
+    The expectation is over the typical pods. A pod that requests no GPU, may not use the models or
+    does not fit loses all free GPU milli. A pod that fits loses the free milli of the GPUs that are
+    too small for it.
     """
     parts = [
         _lost(typical, cpu[low : low + CHUNK], _part(devices, low), kind)
@@ -141,9 +144,9 @@ def fragmentation(
 class FgdChoice(NamedTuple):
     """FGD's answer for some slots."""
 
-    #: int32[k]: score 0..100, -1 where a GPU share fits on no device.
+    #: int32[k]: score 0..100; -1 if a GPU share fits on no device.
     score: IntArray
-    #: int32[k]: the device that a GPU share is scored on; -1 for other pods.
+    #: int32[k]: the device of the score for a GPU share; -1 for other pods.
     device: IntArray
 
 
@@ -154,7 +157,7 @@ def fgd(
     wanted: DeviceDemand,
     thresholds: npt.NDArray[np.float64],
 ) -> FgdChoice:
-    """Least growth of fragmentation: sigmoid steps that the gain reaches, and the device."""
+    """Return the score of least growth of fragmentation (reached sigmoid steps), and the device."""
     score, device = np.zeros(len(cpu), np.int32), np.full(len(cpu), -1, np.int32)
     for low in range(0, len(cpu), CHUNK):
         here = slice(low, low + CHUNK)
@@ -176,18 +179,18 @@ def fgd(
 
 
 def _points(value: npt.NDArray[np.float64]) -> IntArray:
-    """int32[k]: whole points, clipped to 0..100 before they are cut."""
+    """Return int32[k]: whole points, clipped to 0..100 before they are truncated."""
     return np.minimum(np.maximum(value, 0.0), 100.0).astype(np.int32)
 
 
 def _part(devices: DeviceSlots, low: int) -> DeviceSlots:
-    """One chunk of the slots."""
+    """Return one chunk of the slots."""
     here = slice(low, low + CHUNK)
     return DeviceSlots(devices.free[here], devices.kind[here], devices.model[here])
 
 
 def _weighed(typical: TypicalPodTable, lost: IntArray) -> npt.NDArray[np.float64]:
-    """Sum of frequency × loss over the kinds (first axis), one after the other."""
+    """Return the sum of frequency × loss over the kinds (first axis), one after the other."""
     total = np.zeros(lost.shape[1:])
     for frequency, loss in zip(typical.frequency, lost, strict=True):
         total += frequency * loss
@@ -197,7 +200,7 @@ def _weighed(typical: TypicalPodTable, lost: IntArray) -> npt.NDArray[np.float64
 def _lost(
     typical: TypicalPodTable, cpu: IntArray, devices: DeviceSlots, kind: int
 ) -> npt.NDArray[np.float64]:
-    """float64[k]: ``fragmentation`` of one chunk."""
+    """Return float64[k]: ``fragmentation`` of one chunk."""
     free = np.where(devices.kind == kind, devices.free, 0)
     fits = _may_use(typical, devices, kind) & (free >= typical.milli[:, None, None])
     everything = free.sum(axis=1, dtype=np.int32)
@@ -210,7 +213,7 @@ def _lost(
 def _lost_by_device(
     typical: TypicalPodTable, cpu: IntArray, devices: DeviceSlots, wanted: DeviceDemand
 ) -> npt.NDArray[np.float64]:
-    """float64[k, device]: fragmentation when the device in question gives ``wanted.milli``."""
+    """Return float64[k, device]: fragmentation after the device provides ``wanted.milli``."""
     free = np.where(devices.kind == wanted.kind, devices.free, 0)
     left = free - np.int32(wanted.milli)
     may, milli = _may_use(typical, devices, wanted.kind), typical.milli[:, None, None]
@@ -224,11 +227,11 @@ def _lost_by_device(
 
 
 def _may_use(typical: TypicalPodTable, devices: DeviceSlots, kind: int) -> BoolArray:
-    """bool[kind, k, device]: GPUs whose model a typical pod may use."""
+    """Return bool[kind, k, device]: GPUs whose model a typical pod may use."""
     allowed = (typical.models[:, None, None] >> devices.model.astype(np.int64)) & 1
     return np.asarray((allowed == 1) & (devices.kind == kind))
 
 
 def _served_by(typical: TypicalPodTable, cpu: IntArray) -> BoolArray:
-    """bool[kind, k]: typical pods that request GPUs and whose CPU is free."""
+    """Return bool[kind, k]: typical pods that request GPUs and whose CPU is free."""
     return (typical.gpus[:, None] > 0) & (cpu >= typical.cpu[:, None])

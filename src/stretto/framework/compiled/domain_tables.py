@@ -1,8 +1,8 @@
 """Inter-pod rules compiled for the kernels: constraints of classes over tallies, as arrays.
 
-A *tally* is a population by the domains of a key, over the nodes of a mask. On a *host key* (the
-host name, where every node has its own) each node is its domain, and a constraint is
-slot-local except for the least count; such tallies keep a histogram of counts instead of sums.
+A *tally* counts a population by the domains of a key, over the nodes of a mask. For a *host key*
+(the host name, which is unique for each node), each node is a domain, and a constraint is
+slot-local except for the minimum count; such tallies keep a histogram of counts instead of sums.
 """
 
 from enum import IntEnum
@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 CAP: Final = 512
-"""Counts of one node that a histogram distinguishes; the least of all nodes is never as high."""
+"""Number of counts of one node that a histogram distinguishes.
+
+The minimum of all nodes is lower.
+"""
 NO_TALLY: Final = -1
 """Tally of constraints that count no pod."""
 EVERYWHERE: Final = 0
@@ -24,15 +27,16 @@ class ConstraintKind(IntEnum):
 
     #: Never satisfied: the terms are invalid.
     NEVER = 0
-    #: A pod of the tally must be in the domain, or in none at all and the class may be the first.
+    #: A pod of the tally must be in the domain, unless there is none and the class may be the
+    #: first.
     NEAR = 1
     #: No pod of the tally may be in the domain.
     FAR = 2
-    #: The domain's count, the pod itself included, is at most the skew above the least.
+    #: The count of the domain, including the pod, exceeds the minimum by at most the skew.
     HARD = 3
-    #: The fewer pods above the least domain, the better.
+    #: Fewer pods above the emptiest domain are better.
     SOFT = 4
-    #: Weights of preferred terms, the last of a key with what the key counts.
+    #: Weights of preferred terms; the last term of a key also has the constants of the key.
     PREFERRED = 5
 
 
@@ -41,7 +45,7 @@ class DomainTable(NamedTuple):
 
     #: int32[class]: first constraint, host keys first, then key by key.
     start: npt.NDArray[np.int32]
-    #: int32[class]: after the last constraint.
+    #: int32[class]: end of the constraints (exclusive).
     stop: npt.NDArray[np.int32]
     #: int32[constraint]: ``ConstraintKind``.
     kind: npt.NDArray[np.int32]
@@ -49,16 +53,17 @@ class DomainTable(NamedTuple):
     tally: npt.NDArray[np.int32]
     #: int32[constraint]: key.
     key: npt.NDArray[np.int32]
-    #: int32[constraint]: skew, weight, or 1 where a NEAR class meets its own terms.
+    #: int32[constraint]: skew, weight, or 1 if a NEAR class matches its own terms.
     first: npt.NDArray[np.int32]
     #: int32[constraint]: own count (HARD), constraints (SOFT), largest weight of the key
     #: (PREFERRED).
     second: npt.NDArray[np.int32]
-    #: int32[constraint]: least domains (HARD), largest weights of all keys in sum (PREFERRED).
+    #: int32[constraint]: minimum domains (HARD), sum of the largest weights of all keys
+    #: (PREFERRED).
     third: npt.NDArray[np.int32]
-    #: int32[class]: first of the populations that a pod of the class counts in.
+    #: int32[class]: first population that counts a pod of the class.
     counted_start: npt.NDArray[np.int32]
-    #: int32[class]: after the last of them.
+    #: int32[class]: end of these populations (exclusive).
     counted_stop: npt.NDArray[np.int32]
     #: int32[entry]: these populations.
     counted: npt.NDArray[np.int32]
@@ -72,30 +77,30 @@ class DomainTable(NamedTuple):
     tally_key: npt.NDArray[np.int32]
     #: int32[tally]: mask.
     tally_mask: npt.NDArray[np.int32]
-    #: int32[tally]: where its sums (or its histogram) begin.
+    #: int32[tally]: offset of its sums (or its histogram).
     tally_offset: npt.NDArray[np.int32]
-    #: int32[key, slot]: domain of each slot; 0 where the node lacks the label.
+    #: int32[key, slot]: domain of each slot; 0 if the node lacks the label.
     domain: npt.NDArray[np.int32]
-    #: int32[key, block]: the one domain of a block's nodes; -1 where they differ.
+    #: int32[key, block]: the domain of all nodes of a block; -1 if they differ.
     block_domain: npt.NDArray[np.int32]
-    #: int32[key]: domains, 0 included.
+    #: int32[key]: number of domains, including 0.
     domains: npt.NDArray[np.int32]
     #: uint8[key]: 1 for a host key.
     is_host: npt.NDArray[np.uint8]
-    #: uint8[key]: 1 where each block lies in one domain.
+    #: uint8[key]: 1 if each block lies in one domain.
     is_even: npt.NDArray[np.uint8]
-    #: uint8[mask, slot]: 1 where the node counts.
+    #: uint8[mask, slot]: 1 if the node counts.
     mask: npt.NDArray[np.uint8]
     #: Weight of affinity in the profile.
     affinity_weight: int
     #: Weight of spreading in the profile.
     spread_weight: int
-    #: Rises when the compiled tables change meaning: stamps of rows start from it.
+    #: Version of the meaning of the compiled tables: stamps of rows contain it.
     salt: int
 
 
 class DomainState(NamedTuple):
-    """Counts as one shard sees them."""
+    """Counts of one shard."""
 
     #: int16[population, slot]: pods.
     pods: npt.NDArray[np.int16]
@@ -107,12 +112,12 @@ class DomainState(NamedTuple):
     total: npt.NDArray[np.int32]
     #: int32[tally]: domains with a node that counts.
     present: npt.NDArray[np.int32]
-    #: int64[entry]: what else the maxima of an entry of the class cache follow from.
+    #: int64[entry]: other inputs of the maxima of an entry of the class cache.
     stamp: npt.NDArray[np.int64]
 
 
 class InterPodProgram(NamedTuple):
-    """The inter-pod constraints, as a kernel call gets them."""
+    """The inter-pod constraints of a kernel call."""
 
     #: Constraints of classes.
     table: DomainTable

@@ -15,25 +15,26 @@ from stretto.state.numa.ledger import NUMA_COLUMNS
 from stretto.state.rows.devices import MAX_DEVICES
 
 NO_BINDING: Final = 0
-"""Code of classes whose NUMA nodes the kubelet chooses."""
+"""Code of classes whose NUMA nodes the kubelet selects."""
 CODES: Final = {NumaBinding.ONE: 1, NumaBinding.WHOLE: 2, NumaBinding.SOCKET: 3}
-"""Codes of bindings, as the kernels know them."""
+"""Codes of bindings in the kernels."""
 OWN: Final = 1 << 20
-"""Added to the value of a slot of the own partition: it is tried before any other."""
+"""Bonus of a slot of the own partition, which is tried before all others."""
 
 
 class NumaSnapshot(NamedTuple):
     """A snapshot of the NUMA nodes of all slots."""
 
-    #: uint8[slot]: how many NUMA nodes.
+    #: uint8[slot]: number of NUMA nodes.
     count: npt.NDArray[np.uint8]  # type: ignore[assignment]  # hides tuple.count, unused
     #: int8[slot, numa]: index of the socket.
     socket: npt.NDArray[np.int8]
-    #: int64[slot, numa, column]: what there is.
+    #: int64[slot, numa, column]: allocatable amounts.
     alloc: npt.NDArray[np.int64]
-    #: int64[slot, numa, column]: what is free.
+    #: int64[slot, numa, column]: free amounts.
     free: npt.NDArray[np.int64]
-    #: int64[slot, column]: the average NUMA node, rounded up; 0 where none reports the resource.
+    #: int64[slot, column]: amounts of the average NUMA node, rounded up; 0 if no NUMA node reports
+    #: them.
     average: npt.NDArray[np.int64]
     #: int32[slot, numa, 2]: CPU and memory in scan steps that a whole NUMA node takes of its node.
     share: npt.NDArray[np.int32]
@@ -48,31 +49,31 @@ class NumaRequests(NamedTuple):
     binding: npt.NDArray[np.int32]
     #: int64[class, column]: amounts.
     amount: npt.NDArray[np.int64]
-    #: uint8[class, column]: 1 where the resource counts for the number of whole NUMA nodes.
+    #: uint8[class, column]: 1 if the resource counts for the number of whole NUMA nodes.
     aligned: npt.NDArray[np.uint8]
     #: uint8[class, request]: the same for device requests.
     device_aligned: npt.NDArray[np.uint8]
 
 
 class DomainSearch(NamedTuple):
-    """The domains to search, in the order in which they are tried."""
+    """The domains to search, in the order of the trials."""
 
     #: int32[k]: slots, domain after domain; the slots of one domain in the order of ties.
     slots: npt.NDArray[np.int32]
     #: int32[domain + 1]: first slot of each domain.
     start: npt.NDArray[np.int32]
-    #: uint8[k]: 1 where a slot is of the own partition.
+    #: uint8[k]: 1 if a slot is in the own partition.
     own: npt.NDArray[np.uint8]
-    #: int64[1]: slot after the last pick, where equal slots rotate.
+    #: int64[1]: slot after the last pick, at which the rotation of equal slots continues.
     cursor: npt.NDArray[np.int64]
 
 
 class DomainCaps(NamedTuple):
-    """How many pods each value of some node labels may still take."""
+    """Remaining number of pods for each value of some node labels."""
 
     #: int32[cap, k]: number of the label's value on each slot of the search; -1 for none.
     domain: npt.NDArray[np.int32]
-    #: int32[cap, value]: pods that it may still take.
+    #: int32[cap, value]: remaining pods of the value.
     capacity: npt.NDArray[np.int32]
 
 
@@ -85,33 +86,33 @@ class PlacementJob(NamedTuple):
     local: npt.NDArray[np.int32]
     #: int32[unit + 1]: first pod of each unit.
     start: npt.NDArray[np.int32]
-    #: int32[unit]: pods that must be placed or none is.
+    #: int32[unit]: minimum number of pods of a unit; with fewer places, none is placed.
     at_least: npt.NDArray[np.int32]
-    #: uint8[unit]: 1 ends the job when the unit fails.
+    #: uint8[unit]: 1 if the failure of the unit ends the job.
     blocking: npt.NDArray[np.uint8]
-    #: int32[pod]: answer: the slot, -1 for none, -2 for not tried.
+    #: int32[pod]: result: the slot, -1 for none, -2 for not tried.
     slot: npt.NDArray[np.int32]
-    #: int32[pod]: answer: bit mask of devices and NUMA nodes.
+    #: int32[pod]: result: bit mask of devices and NUMA nodes.
     mask: npt.NDArray[np.int32]
 
 
 class PlacementWork(NamedTuple):
-    """Everything of a call but the classes and the snapshot."""
+    """Arguments of a call except the classes and the snapshot."""
 
     #: NUMA nodes.
     numa: NumaSnapshot
     #: Requests for NUMA nodes.
     requests: NumaRequests
-    #: How units must be spread.
+    #: Limits of pods by label value.
     caps: DomainCaps
     #: The domains to search.
     search: DomainSearch
-    #: What is to be placed.
+    #: The pods to place.
     job: PlacementJob
 
 
 def no_numa_nodes(slots: int) -> NumaSnapshot:
-    """Tables for nodes without reported NUMA nodes."""
+    """Return tables for nodes without reported NUMA nodes."""
     return NumaSnapshot(
         np.zeros(slots, np.uint8),
         np.zeros((slots, MAX_NUMA_NODES), np.int8),
@@ -124,7 +125,7 @@ def no_numa_nodes(slots: int) -> NumaSnapshot:
 
 
 def no_numa_requests(classes: int) -> NumaRequests:
-    """Classes without NUMA requests, to be filled in."""
+    """Return tables of classes without NUMA requests, for the caller to fill."""
     return NumaRequests(
         np.zeros(classes, np.int32),
         np.zeros((classes, NUMA_COLUMNS), np.int64),
@@ -134,5 +135,5 @@ def no_numa_requests(classes: int) -> NumaRequests:
 
 
 def no_caps(slots: int) -> DomainCaps:
-    """No cap."""
+    """Return tables without caps."""
     return DomainCaps(np.zeros((0, slots), np.int32), np.zeros((0, 0), np.int32))

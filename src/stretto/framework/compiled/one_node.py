@@ -1,8 +1,8 @@
 """Simulate a preemption on one node and find the victims as kube-scheduler does.
 
-All pods of lower priority are removed. If the preemptor then fits, pods are reprieved one by one:
-those that a disruption budget protects first, then by importance. A pod that cannot be reprieved is
-a victim. This form is the reference for the compiled search.
+The simulation removes all pods of lower priority. If the preemptor then fits, pods are reprieved
+one by one: first those that a disruption budget protects, then by importance. A pod that cannot be
+reprieved is a victim. This implementation is the reference for the compiled search.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,15 +17,15 @@ from stretto.state.victims.rules import PreemptionRules, guard_against
 from stretto.state.work.evictions import EvictionState
 
 TO_POSITIVE: Final = 1 << 31
-"""Added to every priority, so that more victims of negative priority never score better."""
+"""Offset of all priorities, so that more victims of negative priority never score better."""
 
 
 class Preemptor(NamedTuple):
     """The pod that needs capacity."""
 
-    #: Its class.
+    #: Class of the pod.
     class_id: int
-    #: Its priority.
+    #: Priority of the pod.
     priority: int
 
 
@@ -36,7 +36,7 @@ class VictimCandidate(NamedTuple):
     slot: int
     #: Rows of the victims, the most important first.
     victims: tuple[int, ...]
-    #: Those of them that a disruption budget protects.
+    #: Rows of victims that a disruption budget protects.
     beyond: frozenset[int]
     #: Rows of claims of lower priority that lose their reserved capacity.
     displaced: tuple[int, ...]
@@ -50,23 +50,26 @@ class VictimCandidate(NamedTuple):
 
 
 class NodePromises(NamedTuple):
-    """Claims and evictions already decided for one node in the same cycle."""
+    """Claims and evictions that are already decided for one node in the same cycle."""
 
     #: (class id, mask of devices and NUMA nodes) of each claim.
     claims: tuple[tuple[int, int], ...] = ()
-    #: Rows evicted from the node for them.
+    #: Rows that are evicted from the node for these claims.
     going: frozenset[int] = frozenset()
 
 
 NOTHING_PROMISED: Final = NodePromises()
 Holds = Callable[[int, Collection[int]], bool]
-"""(slot, rows) to whether inter-pod rules allow the preemptor once the rows are evicted."""
+"""Function of a slot and rows: True if inter-pod rules allow the preemptor after their eviction."""
 Key = tuple[int, int, int, int, float]
-"""Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
+"""Violations, highest priority, sum of priorities, number of victims, less the start.
+
+Less is better.
+"""
 
 
 class PreemptionDryRun:
-    """Rehearses preemptions on the cluster as it is now."""
+    """Simulates preemptions on the current state of the cluster."""
 
     def __init__(
         self,
@@ -76,9 +79,9 @@ class PreemptionDryRun:
         now: float,
         holds: Holds | None = None,
     ) -> None:
-        """Rehearse by a profile's rules at a clock time; ``budgets`` are in step.
+        """Simulate with the rules of a profile at a clock time; ``budgets`` must be up to date.
 
-        ``holds`` evaluates inter-pod rules; ``None`` where the preemptor has none.
+        ``holds`` evaluates inter-pod rules; ``None`` if the preemptor has none.
         """
         self._holds = holds
         self._cluster = cluster
@@ -93,13 +96,13 @@ class PreemptionDryRun:
         kept: Iterable[int] = (),
         promised: NodePromises = NOTHING_PROMISED,
     ) -> VictimCandidate | None:
-        """Find the victims on one node; ``None`` where no eviction is enough.
+        """Find the victims on one node; return ``None`` if no eviction is enough.
 
         Args:
             preemptor: the pod that needs capacity.
-            slot: the node, which must admit it but for its pods.
-            kept: rows that must not be touched.
-            promised: claims and evictions already decided for the node.
+            slot: the node, which must admit the preemptor except for its pods.
+            kept: rows that must not be evicted.
+            promised: claims and evictions that are already decided for the node.
         """
         free, nominees, going = self._classify_pods(preemptor, slot, {*kept, *promised.going})
         going += promised.going
@@ -130,7 +133,7 @@ class PreemptionDryRun:
         )
 
     def key(self, candidate: VictimCandidate) -> Key:
-        """What makes one candidate better than another."""
+        """Return the key by which candidates are compared."""
         pods = self._cluster.pods
         priorities = [int(pods.priority[row]) for row in candidate.victims]
         top = max(priorities, default=-TO_POSITIVE)
@@ -146,14 +149,14 @@ class PreemptionDryRun:
         )
 
     def by_importance(self, rows: Iterable[int]) -> list[int]:
-        """Rows by priority, then those that started earlier."""
+        """Return rows by priority, then by start, the earliest first."""
         pods = self._cluster.pods
         return sorted(rows, key=lambda r: (-int(pods.priority[r]), float(pods.started[r]), r))
 
     def _classify_pods(
         self, preemptor: Preemptor, slot: int, kept: set[int]
     ) -> tuple[list[int], list[int], list[int]]:
-        """Evictable rows of a slot, claims that may lose their capacity, and terminating pods."""
+        """Return evictable rows of a slot, claims that may lose capacity, and terminating pods."""
         pods = self._cluster.pods
         free, nominees, going = [], [], []
         for row in pods.on_slot(slot).tolist():
@@ -173,9 +176,9 @@ class PreemptionDryRun:
     def _mask_after(
         self, preemptor: Preemptor, slot: int, promised: NodePromises
     ) -> Callable[[set[int]], int | None]:
-        """Devices and NUMA nodes for the preemptor once some rows are evicted.
+        """Return a function for the devices and NUMA nodes of the preemptor after evictions.
 
-        ``None`` where it does not fit even then.
+        The function returns ``None`` if the preemptor does not fit.
         """
         cluster, class_id = self._cluster, preemptor.class_id
         others = [(cluster.classes[other], mask) for other, mask in promised.claims]
@@ -193,5 +196,5 @@ class PreemptionDryRun:
 def best(
     rehearsal: PreemptionDryRun, candidates: Sequence[VictimCandidate]
 ) -> VictimCandidate | None:
-    """The best of some candidates, the first slot of those that are equally good."""
+    """Return the best candidate; of equally good ones, the first slot."""
     return min(candidates, key=lambda each: (rehearsal.key(each), each.slot), default=None)

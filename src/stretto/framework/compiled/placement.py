@@ -1,4 +1,4 @@
-"""Request and result of a runtime: a batch of units and their places."""
+"""Request and result of a runtime: a batch of units and their placements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -9,48 +9,48 @@ import numpy.typing as npt
 from stretto.state.work.claims import AwaitedNode, PlacementFailure, SnapshotBasis, VolumeChoice
 
 NOT_TRIED: Final = -2
-"""Answer for pods that a batch did not get to."""
+"""Result of pods that a batch did not reach."""
 
 
 class BatchPlacement(NamedTuple):
     """Result of a batch."""
 
-    #: int32[pod]: slots; -1 = does not fit, -2 = not tried.
+    #: int32[pod]: slots; -1 for pods that do not fit, -2 for pods that were not tried.
     slots: npt.NDArray[np.int32]
     #: int32[pod]: bit masks of devices.
     devices: npt.NDArray[np.int32]
-    #: Units tried; fewer than requested when a blocking unit failed.
+    #: Number of tried units; fewer than requested if a blocking unit failed.
     tried: int
-    #: Why single pods found no place, by their index; empty where the class determines the reason.
+    #: Reasons of pods without a place, by index; empty if the class determines the reason.
     said: Mapping[int, PlacementFailure] = {}
-    #: Volumes that pods get with their places, by their index.
+    #: Volumes that pods get with their places, by index.
     volumes: Mapping[int, VolumeChoice] = {}
-    #: What the snapshot reflected: unchanged at the commit, the claims need no second check.
+    #: Basis of the snapshot; if unchanged at the commit, the claims need no second check.
     basis: SnapshotBasis | None = None
-    #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
+    #: Counts and nodes on which the result of other pods depends; ``None`` if there are none.
     others: tuple[int, int, int] | None = None
-    #: Nodes that pods without a place wait for, by their index.
+    #: Nodes that pods without a place wait for, by index.
     waits: Mapping[int, AwaitedNode] = {}
 
 
 class PlacementRequest(NamedTuple):
-    """A batch to place: units one after another."""
+    """A batch of units to place, in order."""
 
     #: Class ids of the pods.
     class_ids: Sequence[int] | npt.NDArray[np.int32]
     #: First pod of each unit, and the number of pods at the end.
     starts: Sequence[int]
-    #: Pods of each unit that must be placed or none is.
+    #: Minimum number of pods of each unit; with fewer places, none is placed.
     at_least: Sequence[int]
-    #: Units that end the batch when they fail; empty for none.
+    #: Units whose failure ends the batch; empty for none.
     blocking: Sequence[bool] = ()
-    #: Slot to which each pod is pinned, -1 for any; empty when no pod is.
+    #: Slot of each pinned pod, -1 for others; empty if no pod is pinned.
     pins: Sequence[int] = ()
-    #: Rows of the pods, for a runtime that decides by pod and not by class.
+    #: Rows of the pods, for a runtime that decides by pod instead of by class.
     rows: Sequence[int] = ()
 
     def part(self, first: int, last: int) -> "PlacementRequest":
-        """Some units, from the first up to the last, as a request of their own."""
+        """Return the units from ``first`` up to ``last`` (exclusive) as a request."""
         start, stop = int(self.starts[first]), int(self.starts[last])
         return PlacementRequest(
             class_ids=self.class_ids[start:stop],
@@ -62,7 +62,7 @@ class PlacementRequest(NamedTuple):
         )
 
     def pod(self, i: int) -> "PlacementRequest":
-        """One pod, as a request of its own."""
+        """Return one pod as a request."""
         rows = self.rows[i : i + 1] if len(self.rows) else ()
         pins = self.pins[i : i + 1] if len(self.pins) else ()
         return PlacementRequest(self.class_ids[i : i + 1], [0, 1], [1], pins=pins, rows=rows)

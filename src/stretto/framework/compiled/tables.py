@@ -1,8 +1,8 @@
 """A profile compiled for the kernels: classes and scores as arrays.
 
-Kernels do not use rules or objects. They read these tables: per class its requests (amounts, ports,
-devices, rows of the static rules), and per score a code with its columns and weights. The same
-arrays feed the NumPy and the numba tier.
+Kernels do not use rules or objects. They read these tables: for each class its requests (amounts,
+ports, devices, rows of the static rules), and for each score a code with its columns and weights.
+The NumPy tier and the numba tier read the same arrays.
 """
 
 from enum import IntEnum
@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 SCORE_COLUMNS: Final = 8
-"""Resource columns a score may weigh."""
+"""Maximum number of resource columns of a score."""
 SHAPE_POINTS: Final = 16
-"""Points of a requested-to-capacity shape."""
+"""Maximum number of points of a requested-to-capacity shape."""
 REQUESTS: Final = 12
-"""Different resources one class may request."""
+"""Maximum number of different resources that one class requests."""
 DEVICE_REQUESTS: Final = 2
-"""Device kinds one class may request."""
+"""Maximum number of device kinds that one class requests."""
 
 
 class ScoreCode(IntEnum):
@@ -42,7 +42,7 @@ class ScoreCode(IntEnum):
     GPU_CLUSTERING = 7
     #: Least growth of fragmentation (FGD, ATC 2023).
     FGD = 8
-    #: CPU and memory free in the ratio of the requests (Gödel's AdaptiveCpuToMemRatio).
+    #: CPU and memory are free in the ratio of the requests (Gödel's AdaptiveCpuToMemRatio).
     RATIO_MATCH = 9
 
 
@@ -51,7 +51,7 @@ class CompiledScore(NamedTuple):
 
     #: The formula.
     code: ScoreCode
-    #: Resource columns it weighs.
+    #: Weighted resource columns.
     columns: tuple[int, ...] = ()
     #: Weight of each of these columns.
     column_weights: tuple[float, ...] = ()
@@ -60,26 +60,26 @@ class CompiledScore(NamedTuple):
 
 
 NOTHING: Final = CompiledScore(ScoreCode.LEAST)
-"""Compiled form of a score that is 0 everywhere: over no column at all."""
+"""Compiled form of a score that is 0 on all slots: it has no columns."""
 
 
 class TieBreak(IntEnum):
-    """How ties between equal scores are broken."""
+    """Tie-breaking rule for equal scores."""
 
-    #: Rotate: zones by their share, within a zone the next slot.
+    #: Rotate: zones by their share, then the next slot in the zone.
     ROTATE = 0
     #: The smallest value of a rank column (a fixed order, or names).
     RANK = 1
-    #: A fresh draw.
+    #: A random draw.
     RANDOM = 2
 
 
 class DevicePick(IntEnum):
-    """Which devices of a node a pod gets."""
+    """Selection of the devices of a node for a pod."""
 
-    #: Shares go to the fullest device that fits, whole ones to the lowest free.
+    #: The fullest fitting device for shares, the lowest free devices for whole ones.
     FULLEST = 0
-    #: The device for which the FGD score was best.
+    #: The device with the best FGD score.
     SCORED = 1
     #: A random fitting device for shares.
     RANDOM = 2
@@ -88,9 +88,9 @@ class DevicePick(IntEnum):
 class ClassTable(NamedTuple):
     """Requests of each class, by class id."""
 
-    #: int32[class]: entries used in ``column`` and ``amount``: what placing takes.
+    #: int32[class]: number of entries in ``column`` and ``amount`` that placing charges.
     requests: npt.NDArray[np.int32]
-    #: int32[class]: entries, from the first, that a slot must have free; others are only scored.
+    #: int32[class]: number of first entries that a slot must have free; others are only scored.
     checked: npt.NDArray[np.int32]
     #: int32[class, request]: requested resource columns.
     column: npt.NDArray[np.int32]
@@ -113,19 +113,19 @@ class ClassTable(NamedTuple):
 
 
 class StaticTable(NamedTuple):
-    """Rows over slots that classes point to."""
+    """Rows over slots, which classes reference."""
 
-    #: uint8[row, slot]: 1 where the static filters pass.
+    #: uint8[row, slot]: 1 if the static filters pass.
     eligible: npt.NDArray[np.uint8]
     #: int16[row, slot]: weighted static scores.
     score: npt.NDArray[np.int16]
-    #: int32[row]: the score that a row has on every live node; -1 where nodes differ.
+    #: int32[row]: the equal score of a row on all live nodes; -1 if nodes differ.
     uniform: npt.NDArray[np.int32]
     #: uint64[row, word]: bits that must be clear.
     port_conflict: npt.NDArray[np.uint64]
     #: uint64[row, word]: bits that are set by placing.
     port_own: npt.NDArray[np.uint64]
-    #: int16[row, slot]: answers of Python rules; -1 refuses, else a weighted score.
+    #: int16[row, slot]: results of Python rules; -1 refuses, else a weighted score.
     extra: npt.NDArray[np.int16]
 
 
@@ -170,32 +170,32 @@ class ScoreTable(NamedTuple):
 
 
 class TypicalPodTable(NamedTuple):
-    """The workload that fragmentation is measured against (FGD)."""
+    """The typical workload that measures fragmentation (FGD)."""
 
-    #: float64[kind]: share of pods of the kind; sums to 1.
+    #: float64[kind]: fraction of the pods of the kind; sums to 1.
     frequency: npt.NDArray[np.float64]
     #: int32[kind]: milli-CPU.
     cpu: npt.NDArray[np.int32]
     #: int32[kind]: requested devices; 0 for none.
     gpus: npt.NDArray[np.int32]
-    #: int32[kind]: milli of each.
+    #: int32[kind]: milli of each device.
     milli: npt.NDArray[np.int32]
     #: int64[kind]: bit mask of allowed models.
     models: npt.NDArray[np.int64]
 
 
 def no_typical_pods() -> TypicalPodTable:
-    """An empty workload: nothing is fragmented against it."""
+    """Return an empty workload, without fragmentation."""
     ints = np.zeros(0, np.int32)
     return TypicalPodTable(np.zeros(0, np.float64), ints, ints, ints, np.zeros(0, np.int64))
 
 
 NO_TYPICAL_PODS: Final = no_typical_pods()
-"""The same as one shared constant."""
+"""The empty workload as one shared constant."""
 
 
 class SlotChoice(NamedTuple):
-    """How a slot is chosen among the best, and devices on it."""
+    """Rules for the choice among the best slots, and for devices on a slot."""
 
     #: ``TieBreak``.
     pick: int
@@ -205,11 +205,11 @@ class SlotChoice(NamedTuple):
     rank: npt.NDArray[np.int32]
     #: int32[block]: zone of each block.
     block_zone: npt.NDArray[np.int32]
-    #: uint8[block]: 1 for blocks of the own partition, tried first.
+    #: uint8[block]: 1 for blocks of the own partition, which are tried first.
     own_block: npt.NDArray[np.uint8]
-    #: int32[block]: range of each block: twice its zone, plus one where it is not an own block.
+    #: int32[block]: range of each block: twice its zone, plus one if it is not an own block.
     range_of: npt.NDArray[np.int32]
-    #: int32[range + 1]: where the blocks of each range begin in ``range_block``.
+    #: int32[range + 1]: offset of the blocks of each range in ``range_block``.
     range_first: npt.NDArray[np.int32]
     #: int32[block]: blocks by range, ascending within each.
     range_block: npt.NDArray[np.int32]
@@ -231,11 +231,11 @@ class ScoreCache(NamedTuple):
     peak: npt.NDArray[np.int16]
     #: int16[entry, range]: the largest bounds of ranges of blocks, in the compiled tier.
     top: npt.NDArray[np.int16]
-    #: int64[entry]: log position that the bounds of an entry reflect; -1 = recompute them.
+    #: int64[entry]: log position of the bounds of an entry; -1 = recompute them.
     position: npt.NDArray[np.int64]
-    #: int64[entry]: log position that the row of an entry reflects, in the compiled tier.
+    #: int64[entry]: log position of the row of an entry, in the compiled tier.
     row_position: npt.NDArray[np.int64]
-    #: uint64[entry, block]: a bit per slot that changed since the Python filters judged it.
+    #: uint64[entry, block]: a bit per slot that changed since the last call of the Python filters.
     unknown: npt.NDArray[np.uint64]
     #: uint64[entry, block]: a bit per slot that a Python rule refuses.
     refused: npt.NDArray[np.uint64]
@@ -248,17 +248,17 @@ class PodBatch(NamedTuple):
 
     #: int32[pod]: class ids.
     class_id: npt.NDArray[np.int32]
-    #: int32[pod]: only this slot may be used; -1 for any.
+    #: int32[pod]: the only allowed slot; -1 for any.
     pin: npt.NDArray[np.int32]
     #: int32[unit + 1]: first pod of each unit.
     start: npt.NDArray[np.int32]
-    #: int32[unit]: pods that must be placed or none is.
+    #: int32[unit]: minimum number of pods of a unit; with fewer places, none is placed.
     at_least: npt.NDArray[np.int32]
-    #: uint8[unit]: 1 ends the batch when the unit fails.
+    #: uint8[unit]: 1 if the failure of the unit ends the batch.
     blocking: npt.NDArray[np.uint8]
-    #: uint64[pod]: one random draw each.
+    #: uint64[pod]: one random draw for each pod.
     draw: npt.NDArray[np.uint64]
-    #: int32[pod]: answer: the slot, -1 for none, -2 for not tried.
+    #: int32[pod]: result: the slot, -1 for none, -2 for not tried.
     slot: npt.NDArray[np.int32]
-    #: int32[pod]: answer: bit mask of the devices.
+    #: int32[pod]: result: bit mask of the devices.
     devices: npt.NDArray[np.int32]

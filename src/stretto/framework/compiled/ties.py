@@ -1,8 +1,8 @@
-"""Data of the tie rules, which choose between equal scores.
+"""Data of the tie rules, which select among equal scores.
 
-The kernels pick (``tables``); this module has their data: the turns of zones and the
-orders of nodes. A fixed order that differs from seed to seed is what the published GPU studies use;
-it also keeps shards apart, because each draws its own.
+The kernels select (``tables``); this module has their data: the turns of zones and the orders of
+nodes. The published GPU studies use a fixed order that differs between seeds; such an order also
+separates shards, because each shard draws its own order.
 """
 
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ from stretto.framework.compiled.tables import TieBreak
 from stretto.state.rows.slots import SlotMap
 
 STRIDE: Final = 1 << 32
-"""Stride of a zone that holds one node."""
+"""Stride of a zone with one node."""
 
 
 class TieRule(Enum):
-    """How ties between equal scores are broken."""
+    """Tie-breaking rule for equal scores."""
 
-    #: Zones rotate by their share of nodes, nodes within a zone in a ring.
+    #: Zones rotate by their share of nodes; nodes within a zone rotate in a ring.
     ROTATE = "rotate"
     #: The first node in a fixed order (of a seed, or of a protocol).
     ORDER = "order"
     #: The smallest node name.
     NAME = "name"
-    #: A fresh draw.
+    #: A random draw.
     RANDOM = "random"
 
 
@@ -38,14 +38,14 @@ PICKS: Final[Mapping[TieRule, TieBreak]] = {
     TieRule.NAME: TieBreak.RANK,
     TieRule.RANDOM: TieBreak.RANDOM,
 }
-"""What the kernels do for each tie rule."""
+"""Selection of the kernels for each tie rule."""
 
 
 def drawn_order(generations: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int32]:
-    """int32[slot]: a random rank for each node, the same for its whole life.
+    """Return int32[slot]: a random rank for each node, constant for its lifetime.
 
-    It is the splitmix64 hash (Steele et al., OOPSLA 2014) of the node's generation and the seed, so
-    it needs no memory and does not depend on which other nodes there are.
+    The rank is the splitmix64 hash (Steele et al., OOPSLA 2014) of the node's generation and the
+    seed, so that it needs no memory and does not depend on the other nodes.
     """
     z = generations.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -54,11 +54,11 @@ def drawn_order(generations: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np
 
 
 class BlockRanges(NamedTuple):
-    """Blocks by zone and by whether they are own ones: what maxima are kept of."""
+    """Blocks by zone and ownership; maxima are kept for each range."""
 
-    #: int32[block]: twice the zone, plus one where the block is not an own one.
+    #: int32[block]: twice the zone, plus one if the block is not an own block.
     of_block: npt.NDArray[np.int32]
-    #: int32[range + 1]: where the blocks of each range begin.
+    #: int32[range + 1]: offset of the blocks of each range.
     first: npt.NDArray[np.int32]
     #: int32[block]: blocks by range, ascending within each.
     block: npt.NDArray[np.int32]
@@ -67,7 +67,7 @@ class BlockRanges(NamedTuple):
 def ranges(
     block_zone: npt.NDArray[np.int32], own_block: npt.NDArray[np.uint8], zones: int
 ) -> BlockRanges:
-    """The ranges of blocks of so many zones."""
+    """Return the ranges of the blocks of ``zones`` zones."""
     of_block = (2 * block_zone + (own_block == 0)).astype(np.int32)
     counts = np.bincount(of_block, minlength=2 * zones)
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
@@ -78,7 +78,7 @@ class ZoneTurns:
     """Turns of the zones for the rotating tie rule."""
 
     def __init__(self) -> None:
-        """No zone yet."""
+        """Start without zones."""
         #: int64[zone]: large number / live nodes.
         self.stride: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int64[zone + 1]: passes, and the pass of the last pick.
@@ -90,10 +90,10 @@ class ZoneTurns:
         self._seen: tuple[int, bytes] = (-1, b"")
 
     def follow(self, slots: SlotMap, own_block: npt.NDArray[np.uint8]) -> bool:
-        """Adapt to zones, node counts and the own partition; True when the ranges changed.
+        """Adapt to zones, node counts and the own partition; return True if the ranges changed.
 
-        Zones rotate by the nodes of the own partition there: the partitions together then
-        mirror the zones. A zone in which there is none counts with all of its nodes.
+        Zones rotate by their number of nodes in the own partition, so that all partitions together
+        represent the zones. A zone without such nodes counts with all of its nodes.
         """
         seen = (slots.version, own_block.tobytes())
         if seen == self._seen:

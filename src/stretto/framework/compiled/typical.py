@@ -1,7 +1,7 @@
-"""The typical pods: the workload that fragmentation is measured against (FGD, ATC 2023).
+"""The typical pods: the workload that measures fragmentation (FGD, ATC 2023).
 
-They are the most common kinds of pod, as in the study: in decreasing count until they cover 95 % of
-the pods. A live scheduler derives them from running and pending pods; a profile may set them.
+As in the study, they are the most common kinds of pod, in decreasing count, until they cover 95 %
+of the pods. A live scheduler derives them from running and pending pods; a profile can set them.
 """
 
 from collections import Counter
@@ -17,24 +17,24 @@ from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.resources import CPU
 
 COVERED: Final = 0.95
-"""Share of the pods that the typical kinds cover."""
+"""Fraction of the pods that the typical kinds cover."""
 
 
 class TypicalPod(NamedTuple):
-    """One kind of pod, as fragmentation measures it."""
+    """One kind of pod for the measurement of fragmentation."""
 
     #: Milli-CPU.
     cpu: int
     #: Requested GPUs; 0 for none.
     gpus: int
-    #: Milli of each.
+    #: Milli of each GPU.
     milli: int
     #: Allowed models, sorted; empty for any.
     models: tuple[str, ...] = ()
 
 
 def kind_of(pod: PodClass) -> TypicalPod:
-    """The kind of a class: its CPU and its first device request."""
+    """Return the kind of a class: its CPU and its first device request."""
     cpu = sum(amount for column, amount in pod.requests if column == CPU)
     if not pod.devices:
         return TypicalPod(cpu, 0, 0)
@@ -45,12 +45,12 @@ def kind_of(pod: PodClass) -> TypicalPod:
 def typical_pods(
     rows: Iterable[tuple[TypicalPod, int]], devices: DeviceColumns, share: float = COVERED
 ) -> TypicalPodTable:
-    """The commonest kinds until they cover ``share`` of the pods, with frequencies that add to 1.
+    """Return the most common kinds for ``share`` of the pods, with frequencies that sum to 1.
 
     Args:
         rows: kinds and their numbers of pods; a kind may appear more than once.
         devices: numbers of the models.
-        share: how much to cover. Ties are ordered by the kind itself.
+        share: fraction of the pods to cover; ties are ordered by kind.
     """
     counts: Counter[TypicalPod] = Counter()
     for kind, count in rows:
@@ -68,7 +68,7 @@ def typical_pods(
 
 
 def observed_typical_pods(cluster: Cluster) -> TypicalPodTable:
-    """The typical pods of the running and pending pods of a cluster."""
+    """Return the typical pods of the running and pending pods of a cluster."""
     users = enumerate(cluster.classes.users)
     kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
     return typical_pods(kinds, cluster.ledger.devices)
@@ -77,7 +77,7 @@ def observed_typical_pods(cluster: Cluster) -> TypicalPodTable:
 def weighted_pods(
     rows: Iterable[tuple[TypicalPod, float]], devices: DeviceColumns
 ) -> TypicalPodTable:
-    """Kinds with given weights; the frequencies are made to add to 1."""
+    """Return kinds with given weights; the frequencies are scaled to sum to 1."""
     kinds = [(kind, weight) for kind, weight in rows if weight > 0]
     if not kinds:
         return no_typical_pods()

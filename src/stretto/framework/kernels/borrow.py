@@ -1,11 +1,11 @@
-"""Arrays without reference counts, for the time of one kernel call.
+"""Arrays without reference counts for the duration of one kernel call.
 
-numba counts references to an array whenever it is taken out of a tuple or given to a function, with
-an atomic operation each time: about 4 ns, some hundreds of times a pod. The caller of a kernel
-holds every argument until the call returns, so the kernel need not count references. ``borrowed``
-gives the same arrays without their counter; the compiler then drops the counting altogether.
+numba counts references whenever an array is read from a tuple or passed to a function. Each count
+is an atomic operation of about 4 ns, hundreds of times per pod. The caller of a kernel holds all
+arguments until the call returns, so that the kernel need not count references. ``borrowed`` returns
+the same arrays without their counter; the compiler then removes the counting.
 
-Never return a borrowed array from a kernel, nor keep one: it does not keep its memory alive.
+Never return or store a borrowed array: it does not keep its memory alive.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def borrowed(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
-    """An array, or a tuple of arrays and numbers at any depth, without reference counts."""
+    """Return an array, or a tuple of arrays and numbers at any depth, without reference counts."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _stripped(context, builder, signature.args[0], arguments[0])
@@ -25,7 +25,7 @@ def borrowed(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 
 def _stripped(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The machine form of a value with every counter taken off."""
+    """Return the machine form of a value without its reference counters."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)

@@ -1,9 +1,9 @@
 """Parsing of a node's NUMA layout and pool from its CustomNodeResource; tolerates single faults.
 
-The topology tree is socket → NUMA node → devices; the pool is what best-effort pods may take.
-Invalid parts (a duplicate NUMA node, a negative amount, an unknown sibling) are skipped and
-reported in a sentence each; the rest of the object counts. Only a report older than its node is
-ignored as a whole.
+The topology tree is socket → NUMA node → devices; the pool is the capacity for best-effort pods.
+Invalid parts (a duplicate NUMA node, a negative amount, an unknown sibling) are skipped, each with
+a sentence in the report; the other parts of the object are used. Only a report older than its node
+is ignored completely.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ NUMA: Final = "Numa"
 MAX_NUMA_NODES: Final = 15
 """Maximum number of NUMA nodes per machine: as many bits fit beside a claim's device mask."""
 DEVICE_ZONE_TYPES: Final = frozenset({"GPU", "NIC"})
-"""Topology zone types inside a NUMA node that stand for one device each."""
+"""Topology zone types inside a NUMA node; each zone is one device."""
 
 
 class ReportedNumaUse(NamedTuple):
@@ -38,13 +38,13 @@ class ReportedNumaUse(NamedTuple):
 class NumaLayout(NamedTuple):
     """The NUMA nodes of one machine, by ascending number."""
 
-    #: Their numbers, as reported by the node agent.
+    #: Numbers of the NUMA nodes, as reported by the node agent.
     numbers: tuple[int, ...] = ()
-    #: Socket index of each.
+    #: Socket index of each NUMA node.
     sockets: tuple[int, ...] = ()
-    #: Allocatable of each, by resource name.
+    #: Allocatable amounts of each NUMA node, by resource name.
     amounts: tuple[Mapping[str, int], ...] = ()
-    #: GPU numbers of each, if the report has them.
+    #: GPU numbers of each NUMA node, if the report contains them.
     gpus: tuple[tuple[int, ...], ...] = ()
     #: Reported usage of pods.
     reported: tuple[ReportedNumaUse, ...] = ()
@@ -59,7 +59,7 @@ NO_LAYOUT: Final = NumaLayout()
 
 
 def reported_at(cnr: CustomNodeResource) -> str:
-    """Time (RFC 3339) of the latest update in a report; empty if it has none."""
+    """Return the time (RFC 3339) of the latest update in a report; empty if it has none."""
     measured = cnr.status.node_metric_status
     times = [cnr.metadata.creation_timestamp or ""]
     times += [each.last_heartbeat_time or "" for each in cnr.status.conditions]
@@ -68,11 +68,11 @@ def reported_at(cnr: CustomNodeResource) -> str:
 
 
 def read_layout(cnr: CustomNodeResource, created_at: str = "") -> NumaLayout:
-    """The layout of a report.
+    """Return the layout of a report.
 
     Args:
         cnr: the report.
-        created_at: RFC 3339 creation time of its node; empty if unknown.
+        created_at: RFC 3339 creation time of the node; empty if unknown.
     """
     last = reported_at(cnr)
     if created_at and last and last < created_at:
@@ -105,7 +105,7 @@ class _NumaLayoutReader:
             self.problems.append(f"zone {zone.type} {zone.name}: expected a {SOCKET} at the root")
 
     def layout(self, pool: Mapping[str, str | int | float]) -> NumaLayout:
-        """The layout found, in order; ``pool`` as reported."""
+        """Return the layout that was read, in order; ``pool`` as reported."""
         numbers = sorted(self._found)
         if len(numbers) > MAX_NUMA_NODES:
             self.problems.append(
@@ -133,7 +133,7 @@ class _NumaLayoutReader:
         return layout._replace(problems=tuple(self.problems))
 
     def amounts(self, resources: Mapping[str, str | int | float], where: str) -> dict[str, int]:
-        """The valid amounts; invalid ones are reported and skipped."""
+        """Return the valid amounts; report and skip invalid ones."""
         found: dict[str, int] = {}
         for name, quantity in resources.items():
             try:

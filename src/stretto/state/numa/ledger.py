@@ -1,9 +1,9 @@
 """The NUMA ledger: exact allocatable and used amounts of the NUMA nodes of every machine.
 
-It complements the main ledger. A pod bound to NUMA nodes is charged to its node like any other, and
-here to the NUMA nodes of its claim. Whole NUMA nodes are taken with all their CPU and memory; the
-excess over the pod's requests is charged to the node too, so the node's free amounts are correct
-for other pods, which need not read NUMA nodes at all.
+The NUMA ledger complements the main ledger. The main ledger charges a pod with NUMA nodes to its
+node, and this ledger charges it to the NUMA nodes of its claim. Whole NUMA nodes are charged with
+all of their CPU and memory. The excess over the requests of the pod is charged to the node too, so
+that the free amounts of the node are correct for other pods without reading NUMA nodes.
 
 The chosen NUMA nodes are the high half of a claim's device mask (bits 16 to 30).
 """
@@ -39,7 +39,7 @@ from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 
 NUMA_COLUMNS: Final = 6
-"""Number of resources counted by NUMA node: CPU, memory and the next four reported."""
+"""Number of resources counted by NUMA node: CPU, memory and the next four reported ones."""
 NUMA_SHIFT: Final = MAX_DEVICES
 """First bit of the NUMA nodes in a claim's mask."""
 DEVICE_BITS: Final = (1 << NUMA_SHIFT) - 1
@@ -51,7 +51,7 @@ UNKNOWN: Final = -1
 
 
 def numa_nodes_of(mask: int) -> int:
-    """Bit mask of the NUMA nodes in a claim's mask."""
+    """Return the bit mask of the NUMA nodes in a claim's mask."""
     return mask >> NUMA_SHIFT
 
 
@@ -61,17 +61,17 @@ def with_numa_nodes(devices: int, numa_nodes: int) -> int:
 
 
 class NumaHolding(NamedTuple):
-    """What one pod holds of NUMA nodes."""
+    """Amounts of one pod on NUMA nodes."""
 
-    #: Slot of its node.
+    #: Slot of the node.
     slot: int
     #: (NUMA node, NUMA column, amount) triples.
     parts: tuple[tuple[int, int, int], ...]
-    #: Charge on the whole node beyond the pod's own requests: (column, amount).
+    #: Charge on the whole node beyond the requests of the pod: (column, amount).
     extra: tuple[tuple[int, int], ...]
 
     def beside(self, requests: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-        """Requests of the pod with what is charged beyond them, by column."""
+        """Return the requests of the pod with the additional charges, by column."""
         return tuple(total_of((dict(requests), dict(self.extra))).items())
 
 
@@ -80,7 +80,7 @@ class NumaTopology:
 
     def __init__(self, ledger: Ledger) -> None:
         """Start without NUMA nodes."""
-        #: uint8[slot]: number of NUMA nodes; 0 where none are reported.
+        #: uint8[slot]: number of NUMA nodes; 0 if none are reported.
         self.count: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: int8[slot, NUMA node]: index of the socket.
         self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_NUMA_NODES), np.int8)
@@ -88,7 +88,7 @@ class NumaTopology:
         self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
         #: int64[slot, NUMA node, column]: used amounts.
         self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
-        #: int64[slot, NUMA node, 2]: CPU and memory that a whole NUMA node takes of its machine.
+        #: int64[slot, NUMA node, 2]: CPU and memory of a whole NUMA node on its machine.
         self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, 2), np.int64)
         #: int8[slot, device]: NUMA node of each device.
         self.device_numa_node: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
@@ -106,7 +106,7 @@ class NumaTopology:
         self._foreign: dict[int, list[tuple[int, int, int]]] = {}
 
     def __bool__(self) -> bool:
-        """Whether any machine has reported NUMA nodes."""
+        """Return whether any machine has reported NUMA nodes."""
         return bool(self.numbers)
 
     # ------------------------------------------------------------ layouts
@@ -122,7 +122,7 @@ class NumaTopology:
             row_of: uid to row of a pod, for reported usage.
 
         Returns:
-            What could not be applied, a sentence each.
+            A sentence for each part that could not be applied.
         """
         self._grow(self._ledger.slots.size)
         self.count[slot] = len(layout.numbers)
@@ -156,10 +156,10 @@ class NumaTopology:
             self.install(slot, NO_LAYOUT, lambda _: None)
 
     def resize(self, slot: int) -> None:
-        """Recompute what whole NUMA nodes take of a node whose allocatable amounts changed.
+        """Recompute the amounts of whole NUMA nodes after a node's allocatable changed.
 
-        The NUMA nodes of a machine may report more than its node's allocatable: then each takes its
-        proportional part of it.
+        If the NUMA nodes of a machine report more than the allocatable amounts of the node, each
+        gets its proportional part.
         """
         if slot >= len(self.count):
             return
@@ -173,7 +173,10 @@ class NumaTopology:
                 self.share[slot, :, r] = whole
 
     def column(self, name: str) -> int | None:
-        """NUMA column of a resource, assigned at first use; ``None`` if all columns are in use."""
+        """Return the NUMA column of a resource, assigned at first use.
+
+        ``None`` if all are in use.
+        """
         if name in self.names:
             return self.names.index(name)
         if len(self.names) == NUMA_COLUMNS:
@@ -198,7 +201,7 @@ class NumaTopology:
     def _reapply_claims(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
     ) -> None:
-        """Charge the pods: ours as placed, all others as reported by the node agent."""
+        """Charge the pods: placed pods by their claims, others by the report of the node agent."""
         mine = {row for row, holding in self.holdings.items() if holding.slot == slot}
         for row in mine:
             for z, k, amount in self.holdings[row].parts:
@@ -228,14 +231,14 @@ class NumaTopology:
     # ------------------------------------------------------------ pods
 
     def choose(self, slot: int, pod: PodClass) -> int:
-        """Bit mask of the NUMA nodes for a pod on a slot; 0 if it does not fit."""
+        """Return the bit mask of the NUMA nodes for a pod on a slot; 0 if it does not fit."""
         request = pod.annotations.numa
         if request is None or slot >= len(self.count) or not self.count[slot]:
             return 0
         return choose(self.machine(slot, pod), request.binding)
 
     def admits(self, slot: int, pod: PodClass) -> bool:
-        """Whether a slot has NUMA nodes for a pod and, with overcommit, still promises them."""
+        """Return whether a slot has NUMA nodes for a pod, and the node the exclusive amounts."""
         numa_nodes = self.choose(slot, pod)
         if not numa_nodes or not pod.annotations.is_exclusive:
             return bool(numa_nodes)
@@ -245,7 +248,7 @@ class NumaTopology:
         return all(used[column] + amount <= whole[column] for column, amount in needs)
 
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
-        """Whether a claim's NUMA nodes still have the pod's requests free."""
+        """Return whether the NUMA nodes of a claim still have the requests of the pod free."""
         numa_nodes = numa_nodes_of(mask)
         holding = (
             self.numa_holding_of(slot, numa_nodes, pod)
@@ -264,7 +267,7 @@ class NumaTopology:
         )
 
     def take(self, row: int, slot: int, mask: int, pod: PodClass) -> int:
-        """Charge a pod to its NUMA nodes, which are chosen now if its claim names none.
+        """Charge a pod to its NUMA nodes, which are chosen now if its claim has none.
 
         Returns the mask with the NUMA nodes; the caller charges the pod to its node.
         """
@@ -278,7 +281,10 @@ class NumaTopology:
         return with_numa_nodes(mask, numa_nodes if holding is not None else 0)
 
     def numa_holding_of(self, slot: int, numa_nodes: int, pod: PodClass) -> NumaHolding | None:
-        """Holding of a class on the NUMA nodes of a mask; ``None`` if they have too little."""
+        """Return the holding of a class on the NUMA nodes of a mask.
+
+        ``None`` if they have too little.
+        """
         parts = self._parts(slot, numa_nodes, pod)
         return (
             NumaHolding(slot, parts, self._extra(slot, numa_nodes, pod))
@@ -287,10 +293,10 @@ class NumaTopology:
         )
 
     def mask_of(self, slot: int, annotation: str, pod: str) -> int:
-        """The claim mask of the NUMA nodes in a micro-topology annotation.
+        """Return the claim mask of the NUMA nodes in a micro-topology annotation.
 
         Raises:
-            InputError: it is unreadable, or names a NUMA node that does not exist.
+            InputError: the annotation is unreadable, or contains a NUMA node that does not exist.
         """
         numbers = self.numbers.get(slot, ())
         if not numbers:
@@ -304,7 +310,7 @@ class NumaTopology:
         return with_numa_nodes(0, mask)
 
     def without_numa_nodes(self, rows: Sequence[int]) -> list[int]:
-        """The pods that request NUMA nodes and hold none."""
+        """Return the rows of pods that request NUMA nodes and have none."""
         return [row for row in rows if row in self.holdings and not self.holdings[row].parts]
 
     def give_back(self, row: int) -> None:
@@ -320,21 +326,21 @@ class NumaTopology:
     def with_holding(
         self, row: int, slot: int, requests: tuple[tuple[int, int], ...]
     ) -> tuple[tuple[int, int], ...]:
-        """Requests of a pod or reservation, with what it holds of a slot beyond them."""
+        """Return the requests of a pod or reservation with its additional charges on a slot."""
         holding = self.holdings.get(row)
         if holding is None or holding.slot != slot:
             return requests
         return holding.beside(requests)
 
     def annotation_of(self, row: int) -> str:
-        """The micro-topology annotation of a pod's holding; empty if there is none."""
+        """Return the micro-topology annotation of a pod's holding; empty if there is none."""
         holding = self.holdings.get(row)
         if holding is None or not holding.parts:
             return ""
         return micro_topology(self.numbers.get(holding.slot, ()), holding.parts, tuple(self.names))
 
     def foreign(self) -> npt.NDArray[np.int64]:
-        """int64[slot, NUMA node, column]: reported usage of pods that we did not place."""
+        """Return int64[slot, NUMA node, column]: reported usage of pods of other schedulers."""
         found = np.zeros_like(self.taken)
         for slot, parts in self._foreign.items():
             for z, k, amount in parts:
@@ -352,7 +358,7 @@ class NumaTopology:
     # ------------------------------------------------------------ one machine and one pod
 
     def _requested(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
-        """(NUMA column, amount) requested by a class on NUMA nodes; cached by class."""
+        """Return (NUMA column, amount) requested by a class on NUMA nodes; cached by class."""
         cached = self._requests_by_class.get(pod.serial)
         if cached is None or cached[0] != len(self.names):
             if len(self._requests_by_class) > CACHE_LIMIT:
@@ -362,12 +368,12 @@ class NumaTopology:
         return cached[1]
 
     def amounts(self, pod: PodClass) -> list[int]:
-        """Requests of a class by NUMA column, without individually managed devices."""
+        """Return the requests of a class by NUMA column, without individually managed devices."""
         requested = {self._ledger.resources.names[column]: n for column, n in pod.requests}
         return [requested.get(name, 0) for name in self.names]
 
     def machine(self, slot: int, pod: PodClass) -> NumaMachine:
-        """A slot's machine as input of ``choice``."""
+        """Return the machine of a slot as input of ``choice``."""
         count, aligned = int(self.count[slot]), aligned_of(pod)
         free = self.alloc[slot, :count] - self.taken[slot, :count]
         ledger = self._ledger
@@ -406,7 +412,7 @@ class NumaTopology:
         )
 
     def _extra(self, slot: int, numa_nodes: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
-        """Amounts that whole NUMA nodes take of the node beyond the pod's own requests."""
+        """Return the amounts of whole NUMA nodes beyond the requests of the pod."""
         if pod.annotations.numa is None or pod.annotations.numa.binding is not NumaBinding.WHOLE:
             return ()
         requested = dict(pod.requests)
@@ -419,7 +425,7 @@ class NumaTopology:
     def _parts(
         self, slot: int, numa_nodes: int, pod: PodClass
     ) -> tuple[tuple[int, int, int], ...] | None:
-        """Amounts that a pod takes of each NUMA node; ``None`` if they have too little."""
+        """Return the amounts of a pod on each NUMA node; ``None`` if they have too little."""
         inside = bits(numa_nodes)
         if not inside or inside[-1] >= self.count[slot]:
             return None
@@ -446,5 +452,5 @@ class NumaTopology:
 
 
 def aligned_of(pod: PodClass) -> tuple[str, ...]:
-    """Resources that count when the number of whole NUMA nodes is computed."""
+    """Return the resources that count for the number of whole NUMA nodes."""
     return pod.annotations.numa.aligned if pod.annotations.numa is not None else ()

@@ -1,9 +1,9 @@
 """Devices of nodes: GPUs and NICs as columns in milli.
 
 Each slot has up to 16 devices, each with a kind, a model and its free part in milli (1000 = whole).
-A pod requests ``count × milli`` of a kind, of some models or any. Its devices are a bit mask in its
-claim and an annotation on the pod. A census counts the GPU pods of each slot by form (share, 1, 2,
-... 8 GPUs) for policies that keep equal forms together.
+A pod requests ``count × milli`` of a kind, of some models or any model. The devices of a pod are a
+bit mask in its claim and an annotation on the pod. A census counts the GPU pods of each slot by
+form (share, 1, 2, ... 8 GPUs) for policies that keep equal forms together.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from stretto.base.errors import InputError
 
 MAX_DEVICES: Final = 16
-"""Maximum number of devices per node; further ones are not managed individually."""
+"""Maximum number of devices per node; further devices are not managed individually."""
 WHOLE: Final = 1000
 """Milli of a whole device."""
 FORMS: Final = 17
@@ -34,7 +34,7 @@ class DeviceRequest(msgspec.Struct, frozen=True, gc=False):
     kind: str
     #: Number of distinct devices.
     count: int
-    #: Milli of each (1..1000; less than 1000 only with one device).
+    #: Milli of each device (1..1000; less than 1000 only for one device).
     milli: int
     #: Allowed models; empty for any.
     models: tuple[str, ...] = ()
@@ -47,14 +47,14 @@ class DeviceColumns:
         """Start without slots."""
         #: int32[slot, device]: free milli.
         self.free: npt.NDArray[np.int32] = np.zeros((0, MAX_DEVICES), np.int32)
-        #: uint8[slot, device]: kind number; 0 where there is no device.
+        #: uint8[slot, device]: kind number; 0 if there is no device.
         self.kind: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
         #: uint8[slot, device]: model number.
         self.model: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
         #: int16[slot, form]: GPU pods by form.
         self.census: npt.NDArray[np.int16] = np.zeros((0, FORMS), np.int16)
-        #: bool[slot]: whether it ever had a device or a pod with devices; otherwise its rows are
-        #: zeros.
+        #: bool[slot]: True if the slot ever had a device or a pod with devices; otherwise its rows
+        #: are zeros.
         self.ever: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._kinds: dict[str, int] = {}
         #: Model names by number.
@@ -73,11 +73,11 @@ class DeviceColumns:
             self.ever = np.concatenate([self.ever, np.zeros(missing, np.bool_)])
 
     def kind_number(self, name: str) -> int:
-        """Number of a device kind (from 1), assigned at first use."""
+        """Return the number of a device kind (from 1), assigned at first use."""
         return self._kinds.setdefault(name, len(self._kinds) + 1)
 
     def model_number(self, name: str) -> int:
-        """Number of a model, assigned at first use; 0 means "no model"."""
+        """Return the number of a model, assigned at first use; 0 means "no model"."""
         found = self._models.get(name)
         if found is None:
             if len(self._models) > MAX_MODELS:
@@ -89,7 +89,7 @@ class DeviceColumns:
         return found
 
     def model_mask(self, models: tuple[str, ...]) -> int:
-        """Bit mask of allowed models; all bits are set if any model is allowed.
+        """Return the bit mask of allowed models; all bits are set if any model is allowed.
 
         A model that no node has may have no bit (names in pods must not use up the numbers), so a
         cached mask must be recomputed when ``model_names`` has grown.
@@ -112,7 +112,7 @@ class DeviceColumns:
         self.free[slot, empty] = WHOLE
 
     def inventory(self, slot: int) -> dict[str, tuple[int, str]]:
-        """Installed devices of a slot: kind to (count, model of the first)."""
+        """Return the installed devices of a slot: kind to (count, model of the first)."""
         found: dict[str, tuple[int, str]] = {}
         models = self.model_names
         for kind, number in self._kinds.items():
@@ -137,7 +137,7 @@ class DeviceColumns:
         self.census[slot, form] += sign
 
     def guess(self, slot: int, request: DeviceRequest) -> int:
-        """The most likely devices of a pod placed by another scheduler: the fullest that fit."""
+        """Return the most likely devices of a pod of another scheduler: the fullest that fit."""
         kind, models = self.kind_number(request.kind), self.model_mask(request.models)
         right = [
             d
@@ -150,7 +150,7 @@ class DeviceColumns:
         return sum(1 << d for d in by_fullness[: request.count])
 
     def covers(self, slot: int, mask: int, request: DeviceRequest) -> bool:
-        """Whether a mask selects as many free devices of the right kind and model as requested."""
+        """Return whether a mask selects the requested number of free, allowed devices."""
         kind, models = self.kind_number(request.kind), self.model_mask(request.models)
         chosen = [d for d in range(MAX_DEVICES) if mask >> d & 1 and self.kind[slot, d] == kind]
         return len(chosen) == request.count and all(
@@ -160,7 +160,7 @@ class DeviceColumns:
 
 
 def mask_to_text(mask: int) -> str:
-    """A device mask in its annotation form: ``0,3``."""
+    """Return a device mask in its annotation form: ``0,3``."""
     return ",".join(str(d) for d in range(MAX_DEVICES) if mask >> d & 1)
 
 

@@ -1,8 +1,8 @@
 """Resource names as column numbers, with the scan step of each column.
 
 The ledger counts exactly (int64: milli-CPU, bytes, pieces). Scans read int32 columns in coarser
-steps (MiB for memory), rounded conservatively: free amounts are rounded down and requests rounded
-up, so a scan never accepts what the ledger would reject.
+steps (MiB for memory), rounded conservatively: free amounts are rounded down and requests are
+rounded up, so that a scan never accepts a pod that the ledger rejects.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ MEMORY: Final = 1
 STORAGE: Final = 2
 """Column of ephemeral storage in bytes."""
 PODS: Final = 3
-"""Column of pod slots; every pod takes one."""
+"""Column of pod slots; every pod uses one."""
 
 MIB: Final = 1 << 20
 SCAN_LIMIT: Final = 1 << 30
@@ -34,14 +34,18 @@ NEVER: Final = (1 << 31) - 1
 MAX_NAMES: Final = 512
 """Maximum number of resources: every array of amounts has a column for each."""
 MAX_REQUESTED_NAMES: Final = 128
-"""Number of resources up to which a pod's request may add a column. Names that no node offers are
-limited, so that made-up names in pods do not widen every array."""
+"""Number of resources up to which a pod's request may add a column.
+
+Names that no node offers are limited, so that arbitrary names in pods do not widen every array.
+"""
 
 FIRST_NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 
 RECLAIMED: Final = {name: f"{quantity.RECLAIMED}{name}" for name in ("cpu", "memory", "pods")}
-"""Resources that best-effort pods take instead of the node's own: the pool that the node agent
-reclaims from pods that do not use their requests."""
+"""Resources that best-effort pods use instead of the node's own.
+
+The pool that the node agent reclaims from pods that do not use their requests.
+"""
 _IN_MIB: Final = ("hugepages-", RECLAIMED["memory"])
 """Prefixes of resource names that are bytes and are scanned in MiB."""
 
@@ -53,9 +57,9 @@ class ResourceColumns:
         """Start with the four resources that every node has.
 
         Args:
-            pools: whether best-effort pods take from pools; kube-scheduler has no pools.
+            pools: true if best-effort pods use pools; kube-scheduler has no pools.
         """
-        #: Whether best-effort pods take from pools.
+        #: True if best-effort pods use pools.
         self.pools = pools
         #: Names by column.
         self.names: list[str] = list(FIRST_NAMES)
@@ -71,7 +75,7 @@ class ResourceColumns:
         return len(self.names)
 
     def column(self, name: str) -> int:
-        """The column of a resource, assigned at first use.
+        """Return the column of a resource, assigned at first use.
 
         Raises:
             InputError: there are too many names.
@@ -91,7 +95,7 @@ class ResourceColumns:
         """Assign a column to each resource that a node offers.
 
         Raises:
-            InputError: there are too many names; earlier ones have their columns.
+            InputError: there are too many names; earlier names keep their columns.
         """
         for name in names:
             try:
@@ -100,7 +104,7 @@ class ResourceColumns:
                 raise InputError(where, error.value, error.expected, error.hint) from error
 
     def requested(self, name: str, where: str) -> int:
-        """The column of a resource that a pod requests.
+        """Return the column of a resource that a pod requests.
 
         Raises:
             InputError: the name is unknown and there are many names already.
@@ -113,14 +117,14 @@ class ResourceColumns:
         return self.column(name)
 
     def known(self, name: str) -> int | None:
-        """The column of a resource, or ``None`` if no object has named it yet."""
+        """Return the column of a resource, or ``None`` if no object has named it yet."""
         return self._columns.get(name)
 
     def ensure_columns(self, column: int, capacity: int) -> None:
         """Coarsen a column's step until this exact capacity fits into a scan column.
 
-        Never for the resources that every node has: a node beyond the limit counts as one at the
-        limit, because one absurd node must not coarsen the amounts of all others.
+        The steps of the resources that every node has never change: a node above the limit counts
+        as a node at the limit, because one extreme node must not coarsen the amounts of all others.
         """
         if column < len(FIRST_NAMES):
             return
@@ -129,17 +133,20 @@ class ResourceColumns:
             self.epoch += 1
 
     def scaled_request(self, column: int, amount: int) -> int:
-        """A request in scan steps, rounded up; ``NEVER`` if it exceeds any capacity."""
+        """Return a request in scan steps, rounded up; ``NEVER`` if it exceeds any capacity."""
         steps = -(-amount // self.steps[column])
         return steps if steps <= SCAN_LIMIT else NEVER
 
     def step_array(self) -> npt.NDArray[np.int64]:
-        """The steps as int64[resource]."""
+        """Return the steps as int64[resource]."""
         return np.array(self.steps, dtype=np.int64)
 
 
 def from_pool(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Requests of a best-effort pod: CPU, memory and pod slot from the pool, the rest unchanged."""
+    """Return the requests of a best-effort pod.
+
+    CPU, memory and pod slot from the pool, others unchanged.
+    """
     found = {RECLAIMED.get(name, name): amount for name, amount in amounts.items()}
     found[RECLAIMED[FIRST_NAMES[PODS]]] = 1
     return found

@@ -3,9 +3,9 @@
 Slots are grouped by zone in blocks of 64, so that a zone-level rule works on whole blocks and the
 maximum of a block represents 64 nodes. A live slot never moves. Adding or removing a node touches
 no other slot. Every use of a slot has its own generation, so a claim on a node that was deleted and
-re-created is detected. A zone keeps several blocks open and fills the emptiest first: blocks are
-also the unit of partitions, and a small zone must be divisible too. If one shard owns nodes, they
-have a lane of their own: blocks without other nodes.
+re-created is detected. A zone has several open blocks and fills the emptiest first: blocks are also
+the unit of partitions, and a small zone must be divisible too. Nodes of one shard have a separate
+lane: blocks without other nodes.
 """
 
 from heapq import heappop, heappush
@@ -27,9 +27,9 @@ class SlotMap:
         """Start empty; ``fan_out`` blocks of each zone are filled in parallel."""
         #: Blocks of a zone that are filled in parallel.
         self.fan_out: int = max(1, fan_out)
-        #: uint8[slot]: 1 where the slot has a node.
+        #: uint8[slot]: 1 if the slot has a node.
         self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: int64[slot]: generation of the node; 0 where there never was one.
+        #: int64[slot]: generation of the node; 0 if there never was one.
         self.generation: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int32[block]: zone number of the block.
         self.block_zone: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -39,7 +39,7 @@ class SlotMap:
         self.zone_names: list[str] = []
         #: Live nodes by zone number.
         self.zone_live: list[int] = []
-        #: Incremented when a block, a node is added or a node is removed.
+        #: Incremented when a block or a node is added, or a node is removed.
         self.version: int = 0
         #: Lane of each block.
         self.block_lane: list[int] = []
@@ -70,7 +70,7 @@ class SlotMap:
         return len(self.zone_names)
 
     def zone_number(self, name: str) -> int:
-        """The number of a zone, assigned at first use."""
+        """Return the number of a zone, assigned at first use."""
         found = self._zone_numbers.get(name)
         if found is not None:
             return found
@@ -82,7 +82,7 @@ class SlotMap:
         return number
 
     def zone_of(self, slot: int) -> int:
-        """The zone number of a slot."""
+        """Return the zone number of a slot."""
         return int(self.block_zone[slot // BLOCK])
 
     def add(self, zone: str, lane: int = 0) -> int:
@@ -110,11 +110,11 @@ class SlotMap:
         self._offer(block)
 
     def lane_of(self, slot: int) -> int:
-        """The lane of a slot."""
+        """Return the lane of a slot."""
         return self.block_lane[slot // BLOCK]
 
     def _emptiest(self, zone: int, lane: int) -> int:
-        """The open block of a lane with the fewest nodes, once ``fan_out`` blocks exist."""
+        """Return the open block of a lane with the fewest nodes, once ``fan_out`` blocks exist."""
         track = LANES * zone + lane
         heap = self._open[track]
         while heap and self._blocks_on[track] >= self.fan_out:

@@ -1,8 +1,8 @@
 """Compiled inter-pod constraints: their counts, and their effect on the values of a block.
 
-The numba form of ``compiled.affinity``. Constraints on hosts are slot-local except for the *stamp*
-(the least count of a hard spread, whether no pod matches yet). Constraints on other keys become a
-filter result and a bonus for each domain.
+This module is the numba form of ``compiled.affinity``. Constraints on hosts are slot-local except
+for the *stamp* (the minimum count of a hard spread, and a flag for no matching pod). Constraints on
+other keys become a filter result and a bonus for each domain.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ def count(table, others, c, s, sign):
 
 @njit(**_FLAGS)
 def _lowest(table, others, t):
-    """The least count of the domains in which a node counts; 0 without any."""
+    """Return the minimum count of the domains with a counted node; 0 without such domains."""
     if t < 0 or others.present[t] == 0:
         return 0
     key, offset = table.tally_key[t], table.tally_offset[t]
@@ -70,10 +70,12 @@ def _lowest(table, others, t):
 
 @njit(**_FLAGS)
 def limits_of(hosts, limits, table, others, c):
-    """Current limits of the constraints of a class; returns how many are on hosts, and the stamp.
+    """Write the current limits of a class.
 
-    ``limits`` gets a number for each constraint, ``hosts`` a row for each on hosts: kind,
-    population (-1 for none), mask, key, limit, and the three numbers of the table.
+    Return the number of constraints on hosts, and the stamp.
+
+    ``limits`` receives a number for each constraint, ``hosts`` a row for each constraint on hosts:
+    kind, population (-1 for none), mask, key, limit, and the three numbers of the table.
     """
     start, stop = table.start[c], table.stop[c]
     may_be_first = 1
@@ -181,7 +183,7 @@ def _add_preferences(values, sums, most, total, weight):
 
 @njit(**_FLAGS)
 def by_domain(keys, table, others, limits, c):
-    """Effect of each domain of each key on a class; number of keys, and whether blocks suffice.
+    """Compute the effect of each domain; return the number of keys, and a flag for per-block use.
 
     ``keys`` is (allowed, bonus, base, listed): a filter result and a bonus for each domain, the
     offset of each key's domains in these, and the keys that the class uses.
@@ -224,7 +226,7 @@ def by_domain(keys, table, others, limits, c):
 
 @njit(**_FLAGS)
 def _preferred_domains(bonus, first, table, others, i, stop):
-    """Preferred terms of one key, from constraint ``i`` on, as a bonus for each domain."""
+    """Add the preferred terms of one key, from constraint ``i`` on, as a bonus for each domain."""
     key, most, total = table.key[i], table.second[i], table.third[i]
     size = table.domains[key]
     sums = np.zeros(size, np.int64)
@@ -260,7 +262,7 @@ def in_domains(values, low, keys, count_of_keys, domain):
 
 @njit(**_FLAGS)
 def can_stay(values, sums, value, c, s, table, others, buffers, count_of_hosts):
-    """Whether a slot with the value ``value`` satisfies the inter-pod constraints.
+    """Return whether a slot with the value ``value`` satisfies the inter-pod constraints.
 
     ``buffers`` is (hosts, limits, keys), with the current limits.
     """
@@ -279,7 +281,7 @@ def can_stay(values, sums, value, c, s, table, others, buffers, count_of_hosts):
 
 @njit(**_FLAGS)
 def may_recover(table, c):
-    """Whether a class that fits nowhere may fit once other pods are placed."""
+    """Return whether a class that fits nowhere may fit after other pods are placed."""
     found = False
     for i in range(table.start[c], table.stop[c]):
         found = found or table.kind[i] in (_NEAR, _HARD)
@@ -288,7 +290,7 @@ def may_recover(table, c):
 
 @njit(**_FLAGS)
 def buffers_of(table):
-    """Buffers for the constraints of any class: (hosts, limits, keys)."""
+    """Return buffers for the constraints of any class: (hosts, limits, keys)."""
     size = table.is_host.shape[0]
     base = np.zeros(size + 1, np.int64)
     for key in range(size):
@@ -308,7 +310,7 @@ def buffers_of(table):
 
 @njit(**_FLAGS)
 def recheck(table, others, class_ids, slots):
-    """How many claims hold before the first that does not; those are counted."""
+    """Return the number of valid claims before the first invalid one; valid claims are counted."""
     buffers = buffers_of(table)
     values, sums = np.zeros(BLOCK, np.int32), np.zeros(BLOCK, np.int32)
     for i in range(slots.shape[0]):

@@ -1,1 +1,1 @@
-"""Compiled kernels for units that are placed inside a given set of slots, NUMA nodes included."""
+"""Compiled kernels for units that are placed in a given set of slots, including NUMA nodes."""

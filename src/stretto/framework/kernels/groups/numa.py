@@ -1,7 +1,7 @@
 """Compiled choice of NUMA nodes on one machine, and of devices near them.
 
-The compiled form of ``state.numa.choice``, which documents the choice; a property test compares
-both. Arrays: see ``group_tables``.
+This module is the compiled form of ``state.numa.choice``, which documents the choice; a property
+test compares both. ``group_tables`` describes the arrays.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ _CONFLICTING = 2
 
 @njit(**_FLAGS)
 def _bits(mask):
-    """How many bits are set."""
+    """Return the number of set bits."""
     count = 0
     while mask:
         mask &= mask - 1
@@ -31,7 +31,7 @@ def _bits(mask):
 
 @njit(**_FLAGS)
 def _devices_in(classes, c, q, s, state, numa, fitting):
-    """Suitable devices, by NUMA node; returns how many of the kind have a known NUMA node."""
+    """Count suitable devices by NUMA node; return the number of all with a known NUMA node."""
     device_free, device_kind, device_model = state[3], state[4], state[5]
     count = numa.count[s]
     fitting[:count] = 0
@@ -50,7 +50,10 @@ def _devices_in(classes, c, q, s, state, numa, fitting):
 
 @njit(**_FLAGS)
 def _allowed(order, count, inside, most):
-    """Bit mask of the NUMA nodes one resource may use; see ``choice.numa_nodes_for``."""
+    """Return the bit mask of the NUMA nodes that one resource may use.
+
+    See ``choice.numa_nodes_for``.
+    """
     found = np.int32(0) if most <= _bits(inside) else inside
     while _bits(found) < min(most, count):
         best, value = -1, np.int64(0)
@@ -66,10 +69,10 @@ def _allowed(order, count, inside, most):
 
 @njit(**_FLAGS)
 def _amounts_fit(numa, requests, j, s, inside, exact):
-    """Whether the NUMA nodes of a mask have every amount.
+    """Return whether the NUMA nodes of a mask have all amounts.
 
-    ``exact`` takes it from these alone; otherwise (whole NUMA nodes) other resources than CPU and
-    memory may lie inside or around.
+    With ``exact``, all amounts are on these NUMA nodes; otherwise (whole NUMA nodes), resources
+    other than CPU and memory may be on a subset or a superset.
     """
     count = numa.count[s]
     for k in range(NUMA_COLUMNS):
@@ -91,7 +94,7 @@ def _amounts_fit(numa, requests, j, s, inside, exact):
 
 @njit(**_FLAGS)
 def _numa_of_devices(classes, c, q, s, state, numa, inside, exact, fitting):
-    """Bit mask of the NUMA nodes that a device request may use; 0 where none is known."""
+    """Return the bit mask of the NUMA nodes that a device request may use; 0 if none is known."""
     known = _devices_in(classes, c, q, s, state, numa, fitting)
     if known == 0:
         return np.int32(0)
@@ -104,7 +107,7 @@ def _numa_of_devices(classes, c, q, s, state, numa, inside, exact, fitting):
 
 @njit(**_FLAGS)
 def _devices_fit_numa(classes, c, s, state, numa, inside, exact, fitting):
-    """Whether the NUMA nodes of a mask have the devices that a class requests."""
+    """Return whether the NUMA nodes of a mask have the devices that a class requests."""
     for q in range(classes.models.shape[1]):
         need = classes.device[c, 4 * q]
         if need == 0:
@@ -123,7 +126,7 @@ def _devices_fit_numa(classes, c, s, state, numa, inside, exact, fitting):
 
 @njit(**_FLAGS)
 def _whole_numa_nodes(classes, c, numa, requests, j, s, state, fitting):
-    """How many whole NUMA nodes a class needs on a slot."""
+    """Return the number of whole NUMA nodes that a class needs on a slot."""
     number = np.int64(1)
     for k in range(NUMA_COLUMNS):
         amount, average = requests.amount[j, k], numa.average[s, k]
@@ -140,7 +143,7 @@ def _whole_numa_nodes(classes, c, numa, requests, j, s, state, fitting):
 
 @njit(**_FLAGS)
 def _spared(numa, s, inside, state):
-    """Whether the node as a whole can spare the NUMA nodes of a mask."""
+    """Return whether the node as a whole has the amounts of the NUMA nodes of a mask free."""
     for r in range(2):
         total = np.int64(0)
         for z in range(numa.count[s]):
@@ -153,7 +156,7 @@ def _spared(numa, s, inside, state):
 
 @njit(**_FLAGS)
 def _choose_whole_nodes(classes, c, numa, requests, j, s, state, fitting, first):
-    """Whole NUMA nodes; ``first`` takes any sufficient set."""
+    """Choose whole NUMA nodes; with ``first``, any sufficient set."""
     count = np.int64(numa.count[s])
     number = _whole_numa_nodes(classes, c, numa, requests, j, s, state, fitting)
     spare = np.zeros(MAX_NUMA_NODES, np.int32)
@@ -200,7 +203,7 @@ def _choose_whole_nodes(classes, c, numa, requests, j, s, state, fitting, first)
 
 @njit(**_FLAGS)
 def _choose_socket(classes, c, numa, requests, j, s, state, fitting):
-    """The NUMA nodes of the socket with the least free CPU that has everything."""
+    """Choose the NUMA nodes of the sufficient socket with the least free CPU."""
     best, least, done = np.int32(0), np.int64(0), np.int64(0)
     for start in range(numa.count[s]):
         socket = numa.socket[s, start]
@@ -222,7 +225,7 @@ def _choose_socket(classes, c, numa, requests, j, s, state, fitting):
 
 @njit(**_FLAGS)
 def choose_numa_nodes(classes, c, numa, requests, j, s, state, fitting, first):
-    """Bit mask of the NUMA nodes that a class gets on a slot; 0 where it does not fit."""
+    """Return the bit mask of the NUMA nodes of a class on a slot; 0 if it does not fit."""
     binding = requests.binding[j]
     if numa.count[s] == 0:
         return np.int32(0)
@@ -245,7 +248,7 @@ def choose_numa_nodes(classes, c, numa, requests, j, s, state, fitting, first):
 
 @njit(**_FLAGS)
 def pick_local_devices(classes, c, s, state, numa, requests, j, inside, fitting):
-    """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
+    """Return the bit mask of devices on the NUMA nodes of a pod, the fullest first."""
     device_free, device_kind, device_model = state[3], state[4], state[5]
     exact = requests.binding[j] != _WHOLE
     mask = np.int32(0)
@@ -306,7 +309,7 @@ def take_numa_nodes(classes, c, numa, requests, j, s, state, inside, held):
 
 @njit(**_FLAGS)
 def charge_shares(classes, c, numa, s, state, inside, sign):
-    """Charge or release what whole NUMA nodes take of their node beyond the class's requests."""
+    """Charge or release the amounts of whole NUMA nodes beyond the requests of the class."""
     for r in range(2):
         total = np.int64(0)
         for z in range(numa.count[s]):

@@ -1,10 +1,10 @@
-"""Compiled placing inside given slots: NUMA nodes, domains one after another, and caps.
+"""Compiled placement in given slots: NUMA nodes, domains in order, and caps.
 
 For constraints that a score row over all nodes cannot express. The caller lists domains (runs of
 slots) in the order of trial; a unit goes into the first domain that fits it. The kernel computes
-the values of a class for the slots of one domain and updates them from later placements, so a rack
-of forty nodes costs forty values. The value of a slot is ``slot_value`` where the NUMA nodes fit
-the pod too. ``kernels.numpy.groups`` is the NumPy form; a property test compares both.
+the values of a class for the slots of one domain and updates them after later placements, so that a
+rack of forty nodes costs forty values. The value of a slot is ``slot_value`` if the pod also fits
+its NUMA nodes. ``kernels.numpy.groups`` is the NumPy form; a property test compares both.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ _WHOLE = 2
 
 @njit(**_FLAGS)
 def _value(program, state, numa, requests, caps, j, c, search, p, fitting, base):
-    """Value of a place of the search for a class; 0 where infeasible."""
+    """Return the value of a place of the search for a class; 0 if infeasible."""
     classes, static, pair, scores, typical, thresholds = program
     for q in range(caps.capacity.shape[0]):
         domain = caps.domain[q, p]
@@ -56,7 +56,7 @@ def _value(program, state, numa, requests, caps, j, c, search, p, fitting, base)
 
 @njit(**_FLAGS)
 def _refresh(program, state, numa, requests, caps, j, c, search, rows_state, first, last, fitting):
-    """Bring the values of a class up to date for one domain."""
+    """Update the values of a class for one domain."""
     rows, peaks, made, seen, changes, changed, _, tops, base = rows_state
     if made[j] == first and seen[j] == changed[0]:
         return
@@ -92,7 +92,7 @@ def _refresh(program, state, numa, requests, caps, j, c, search, rows_state, fir
 
 @njit(**_FLAGS)
 def _pick(row, peak, top, length, begin):
-    """The best place, equal ones in a ring from ``begin``; -1 where there is none."""
+    """Return the best place, of equal ones in a ring from ``begin``; -1 if there is none."""
     blocks = (length + BLOCK - 1) // BLOCK
     if top == 0:
         return -1
@@ -112,7 +112,7 @@ def _pick(row, peak, top, length, begin):
 
 @njit(**_FLAGS)
 def _note(caps, p, rows_state, sign, first, last):
-    """Update the values of the domain after a place was taken or released."""
+    """Update the values of the domain after a place was charged or released."""
     changes, changed, following = rows_state[4], rows_state[5], rows_state[6]
     changes[changed[0]] = p
     changed[0] += 1
@@ -136,7 +136,7 @@ def _note(caps, p, rows_state, sign, first, last):
 def _place_unit(
     program, state, numa, requests, caps, search, job, u, d, rows_state, held, choice, fitting
 ):
-    """Place one unit in one domain; returns how many of its pods found a place."""
+    """Place one unit in one domain; return the number of its pods with a place."""
     classes, static, typical, thresholds = program[0], program[1], program[4], program[5]
     start, stop = job.start[u], job.start[u + 1]
     first, last = search.start[d], search.start[d + 1]
@@ -196,7 +196,7 @@ def _place_unit(
 
 @njit(**_FLAGS)
 def _undo_unit(program, state, numa, requests, caps, search, job, u, rows_state, held):
-    """Release every place of a unit, the last first."""
+    """Release all places of a unit, the last first."""
     classes, static = program[0], program[1]
     for i in range(job.start[u + 1] - 1, job.start[u] - 1, -1):
         p, j = job.slot[i], job.local[i]
@@ -222,7 +222,7 @@ def _undo_unit(program, state, numa, requests, caps, search, job, u, rows_state,
 
 @njit(**_FLAGS)
 def count_in_slots(program, state, numa, requests, caps, search, c):
-    """On how many places of a search one class of NUMA nodes fits now."""
+    """Return the number of places of a search on which a class with NUMA nodes fits now."""
     fitting = np.zeros(MAX_NUMA_NODES, np.int64)
     base = (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8))
     found = 0
@@ -233,7 +233,7 @@ def count_in_slots(program, state, numa, requests, caps, search, c):
 
 @njit(**_FLAGS)
 def _rings(caps, search):
-    """int32[cap, k]: for each place the next one of the same label value, in a ring."""
+    """Return int32[cap, k]: for each place the next one with the same label value, in a ring."""
     length = search.slots.shape[0]
     following = np.empty((caps.capacity.shape[0], length), np.int32)
     for q in range(caps.capacity.shape[0]):
@@ -258,11 +258,14 @@ def _rings(caps, search):
 def place_in_slots(
     program, state, numa, requests, caps, search, job, log, log_state, device_pick, rows
 ):
-    """Place units in order, each in the first domain that holds it; returns the units tried.
+    """Place units in order, each in the first domain that fits it.
 
-    Answers go to ``job.slot`` and ``job.mask``; a unit that fits no domain changes neither the
-    snapshot nor the log. The log must have capacity for one entry per pod. ``rows`` has the values
-    of the classes on all current slots (int16[class, slot]); with 0 rows they are computed here.
+    Return the number of tried units.
+
+    The results are in ``job.slot`` and ``job.mask``; a unit that fits no domain changes neither the
+    snapshot nor the log. The log must have capacity for one entry per pod. ``rows`` contains the
+    values of the classes on all current slots (int16[class, slot]); with 0 rows, the kernel
+    computes them.
     """
     classes, pods, places = job.class_id.shape[0], job.local.shape[0], search.slots.shape[0]
     domains = search.start.shape[0] - 1
@@ -296,7 +299,10 @@ def place_in_slots(
 def _place_units(
     program, state, numa, requests, caps, search, job, rows_state, held, choice, fitting
 ):
-    """``place_in_slots`` with buffers. The caller holds every array; none is reference-counted."""
+    """Run ``place_in_slots`` with buffers.
+
+    The caller holds all arrays, none is reference-counted.
+    """
     program, state, numa = borrowed(program), borrowed(state), borrowed(numa)
     requests, caps, search, job = (
         borrowed(requests),

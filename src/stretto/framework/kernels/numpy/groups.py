@@ -1,7 +1,7 @@
-"""Placing inside given slots without numba: the NumPy form of ``kernels.groups``.
+"""Placement in given slots without numba: the NumPy form of ``kernels.groups``.
 
-The same domains, caps, NUMA nodes and answers. What slots are worth comes from the rules' own
-vectorised formulas, what one machine's NUMA nodes hold from ``state.numa.choice``.
+Domains, caps, NUMA nodes and results are the same. The values of slots come from the vectorised
+formulas of the rules, the choice of NUMA nodes from ``state.numa.choice``.
 """
 
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ _BINDING = {code: binding for binding, code in CODES.items()}
 
 
 class _SlotSetCall(NamedTuple):
-    """What one call works on."""
+    """Arguments of one call."""
 
     program: PointProgram
     state: PointState
@@ -52,7 +52,7 @@ class _SlotSetCall(NamedTuple):
     log: npt.NDArray[np.int32]
     log_state: npt.NDArray[np.int64]
     device_pick: int
-    #: Amounts that each pod took of each NUMA node: (NUMA node, column, amount).
+    #: Amounts of each pod on each NUMA node: (NUMA node, column, amount).
     held: dict[int, list[tuple[int, int, int]]]
 
 
@@ -63,7 +63,7 @@ def place_in_slots(
     log: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
     device_pick: int,
 ) -> int:
-    """As the compiled ``place_in_slots``; returns the units tried."""
+    """Place units like the compiled ``place_in_slots``; return the number of tried units."""
     run = _SlotSetCall(PointProgram(*program), PointState(*state), *work, *log, device_pick, {})
     job, search = run.job, run.search
     domains = len(search.start) - 1
@@ -87,7 +87,7 @@ def place_in_slots(
 
 
 def count_in_slots(program: tuple[Any, ...], state: tuple[Any, ...], work: PlacementWork) -> int:
-    """On how many places of a search one class of NUMA nodes fits now."""
+    """Return the number of places of a search on which a class with NUMA nodes fits now."""
     log = (np.zeros(0, np.int32), np.zeros(2, np.int64))
     run = _SlotSetCall(PointProgram(*program), PointState(*state), *work, *log, 0, {})
     length = len(work.search.slots)
@@ -95,7 +95,7 @@ def count_in_slots(program: tuple[Any, ...], state: tuple[Any, ...], work: Place
 
 
 def _values(run: _SlotSetCall, j: int, c: int, first: int, last: int) -> npt.NDArray[np.int32]:
-    """int32[place]: values of the places of a domain for a class; 0 where infeasible."""
+    """Return int32[place]: values of the places of a domain for a class; 0 if infeasible."""
     slots = run.search.slots[first:last]
     values = slot_values(run.program, c, slots, run.state).astype(np.int32)
     for q, capacity in enumerate(run.caps.capacity):
@@ -110,7 +110,7 @@ def _values(run: _SlotSetCall, j: int, c: int, first: int, last: int) -> npt.NDA
 
 
 def _place_unit(run: _SlotSetCall, u: int, d: int) -> int:
-    """Place one unit in one domain; returns how many of its pods found a place."""
+    """Place one unit in one domain; return the number of its pods with a place."""
     job, search = run.job, run.search
     start, stop = int(job.start[u]), int(job.start[u + 1])
     first, last = int(search.start[d]), int(search.start[d + 1])
@@ -136,7 +136,7 @@ def _place_unit(run: _SlotSetCall, u: int, d: int) -> int:
 
 
 def _take(run: _SlotSetCall, i: int, place: int) -> None:
-    """Give a pod a place."""
+    """Assign a place to a pod."""
     job = run.job
     j, s = int(job.local[i]), int(run.search.slots[place])
     c = int(job.class_id[j])
@@ -162,7 +162,7 @@ def _take(run: _SlotSetCall, i: int, place: int) -> None:
 
 
 def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
-    """Release every place of a unit, the last first."""
+    """Release all places of a unit, the last first."""
     job = run.job
     for i in range(stop - 1, start - 1, -1):
         place, j = int(job.slot[i]), int(job.local[i])
@@ -182,7 +182,7 @@ def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
 
 
 def _extra(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
-    """Amounts that whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
+    """Return the amounts of whole NUMA nodes beyond those of the class, for CPU and memory."""
     if _BINDING[int(run.requests.binding[j])] is not NumaBinding.WHOLE:
         return (0, 0)
     whole = [sum(int(run.numa.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]
@@ -214,7 +214,7 @@ def _machine(run: _SlotSetCall, j: int, c: int, s: int) -> NumaMachine:
 
 
 def _fits(run: _SlotSetCall, c: int, q: int, s: int, d: int) -> bool:
-    """Whether a device satisfies a request."""
+    """Return whether a device satisfies a request."""
     classes, state = run.program.classes, run.state
     return bool(
         state.device_kind[s, d] == classes.device[c, 4 * q + 2]
@@ -242,7 +242,7 @@ def _choose(run: _SlotSetCall, j: int, c: int, s: int) -> int:
 
 
 def _pick_local_devices(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> int:
-    """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
+    """Return the bit mask of devices on the NUMA nodes of a pod, the fullest first."""
     whole = _BINDING[int(run.requests.binding[j])] is NumaBinding.WHOLE
     mask = 0
     for q in range(run.program.classes.models.shape[1]):
@@ -267,7 +267,7 @@ def _pick_local_devices(run: _SlotSetCall, j: int, c: int, s: int, inside: int) 
 
 
 def _parts(run: _SlotSetCall, j: int, s: int, inside: list[int]) -> list[tuple[int, int, int]]:
-    """What a class takes of each NUMA node of its own."""
+    """Return the amounts of a class on each of its NUMA nodes."""
     numa, whole = run.numa, _BINDING[int(run.requests.binding[j])] is NumaBinding.WHOLE
     machine = _machine(run, j, int(run.job.class_id[j]), s)
     parts = []

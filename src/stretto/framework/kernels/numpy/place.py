@@ -1,9 +1,8 @@
-"""Placing without numba: the NumPy tier of ``place``, with the answers of ``kernels.place``.
+"""Placement without numba: the NumPy tier of ``place``, with the results of ``kernels.place``.
 
-The same program, snapshot, cache and log; the same rows, picks, devices and undoing. A row is made
-or patched with the formulas that the rules themselves use, as one batch over its slots; what
-concerns one slot only (devices, applying) is plain Python. Property tests hold this tier, the
-compiled one and a plain scan equal.
+Program, snapshot, cache, log and all results equal those of the compiled tier. The formulas of the
+rules compute or update a row, as one batch over its slots; work on a single slot (devices,
+charging) is plain Python. Property tests compare this tier, the compiled tier and a plain scan.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ from stretto.state.rows.slots import BLOCK
 def rebuild(
     program: PointProgram, c: int, state: PointState, row: RowArray, peak: RowArray
 ) -> None:
-    """Compute a class's whole row afresh."""
+    """Recompute the whole row of a class."""
     row[:] = slot_values(program, c, slice(0, len(row)), state)
     np.max(row.reshape(-1, BLOCK), axis=1, out=peak)
 
@@ -49,7 +48,7 @@ def replay(
     peak: RowArray,
     entries: SlotArray,
 ) -> None:
-    """Recompute the slots that a stretch of the log names, and the maxima they touch."""
+    """Recompute the slots in a range of the log, and the maxima of their blocks."""
     slots = entries if len(entries) == 1 else np.unique(entries)
     values = slot_values(program, c, slots, state)
     different = values != row[slots]
@@ -71,13 +70,13 @@ def refresh(
     limit: int,
     rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Bring the row of a class to the end of the log; returns its cache entry."""
+    """Bring the row of a class to the end of the log; return its cache entry."""
     point = program_with(program, rules)
     return _refresh(point, c, PointState(*state), cache, log, log_state, limit)
 
 
 def program_with(program: tuple[Any, ...], rules: PythonRuleCalls | None) -> PointProgram:
-    """A compiled profile with the Python rules that the NumPy tier calls."""
+    """Return a compiled profile with the Python rules that the NumPy tier calls."""
     point = PointProgram(*program[:6])
     return point if rules is None else point._replace(python_values=rules.slot_values)
 
@@ -109,7 +108,7 @@ def _refresh(
 
 
 def choose(row: RowArray, peak: RowArray, choice: SlotChoice, draw: int) -> int:
-    """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
+    """Return the best slot by the tie rule, own partition first; -1 if none is feasible."""
     own = choice.own_block != 0
     top = int(np.max(peak, initial=0, where=own))
     if top == 0:
@@ -128,7 +127,7 @@ def choose(row: RowArray, peak: RowArray, choice: SlotChoice, draw: int) -> int:
 
 
 def _choose_rotating(row: RowArray, blocks: SlotArray, choice: SlotChoice, top: int) -> int:
-    """Zones rotate by their share of nodes (stride scheduling), slots in a ring."""
+    """Choose with rotation: zones by their share of nodes (stride scheduling), slots in a ring."""
     zones = len(choice.stride)
     here = choice.block_zone[blocks]
     due = np.maximum(choice.passes[here], choice.passes[zones])
@@ -142,7 +141,7 @@ def _choose_rotating(row: RowArray, blocks: SlotArray, choice: SlotChoice, top: 
 
 
 def _next_in_ring(row: RowArray, blocks: SlotArray, start: int, top: int) -> int:
-    """The first slot worth ``top`` at or after ``start``, round the ring of some blocks."""
+    """Return the first slot with the value ``top`` from ``start`` on, in a ring of blocks."""
     at = int(np.searchsorted(blocks, start // BLOCK))
     if at < len(blocks) and blocks[at] == start // BLOCK:
         behind = row[start : (start // BLOCK + 1) * BLOCK] == top
@@ -156,7 +155,7 @@ def _next_in_ring(row: RowArray, blocks: SlotArray, start: int, top: int) -> int
 def pick_devices(
     program: PointProgram, c: int, s: int, state: PointState, how: int, draw: int
 ) -> int:
-    """Bit mask of the devices that the class gets on the slot."""
+    """Return the bit mask of the devices of the class on the slot."""
     mask = 0
     here = np.array([s], np.int64)
     for q in range(program.classes.models.shape[1]):
@@ -224,11 +223,11 @@ def place(
     among: InterPodProgram | None = None,
     rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Place a batch of units in order; returns how many units were tried.
+    """Place a batch of units in order; return the number of tried units.
 
-    As the compiled ``place``: answers go to ``batch.slot`` and ``batch.devices``, a unit with fewer
-    than ``at_least`` places is undone without a trace, and a blocking unit that fails ends the
-    batch. ``among`` has the inter-pod constraints, ``rules`` the Python rules.
+    As in the compiled ``place``, the results are in ``batch.slot`` and ``batch.devices``, a unit
+    with fewer than ``at_least`` places is undone completely, and a blocking unit that fails ends
+    the batch. ``among`` contains the inter-pod constraints, ``rules`` the Python rules.
     """
     run = _PlaceCall(
         program_with(program, rules),
@@ -254,7 +253,7 @@ def place(
 
 
 class _PlaceCall(NamedTuple):
-    """What one call of ``place`` works on; the arguments of ``place``."""
+    """Arguments of one call of ``place``."""
 
     program: PointProgram
     state: PointState
@@ -265,14 +264,14 @@ class _PlaceCall(NamedTuple):
     batch: PodBatch
     limit: int
     among: InterPodProgram | None
-    #: The rules with the scope DOMAIN, where there are any.
+    #: The rules with the scope DOMAIN, if there are any.
     rules: PythonRuleCalls | None
 
 
 def _place_unit(run: _PlaceCall, start: int, stop: int, at_least: int) -> int:
-    """Place the pods of one unit; returns how many found a place.
+    """Place the pods of one unit; return the number of pods with a place.
 
-    Pods that other pods of the unit may have made feasible are retried while that places pods.
+    Pods that other pods of the unit may have made feasible are retried as long as this places pods.
     """
     placed = lost = 0
     waiting = list(range(start, stop))
@@ -303,7 +302,7 @@ def _place_unit(run: _PlaceCall, start: int, stop: int, at_least: int) -> int:
 
 
 def _take(run: _PlaceCall, i: int, c: int, s: int) -> None:
-    """Put a pod of the batch on a slot."""
+    """Place a pod of the batch on a slot."""
     draw, how = int(run.batch.draw[i]), run.choice.device_pick
     mask = pick_devices(run.program, c, s, run.state, how, draw)
     run.batch.devices[i] = mask
@@ -311,7 +310,7 @@ def _take(run: _PlaceCall, i: int, c: int, s: int) -> None:
 
 
 def _find(run: _PlaceCall, c: int, pin: int, draw: int) -> int:
-    """The slot for one pod; -1 for none."""
+    """Return the slot for one pod; -1 for none."""
     if pin >= 0:
         here = np.array([pin], np.int64)
         values = _with_inter_pod_counts(run, c, slot_values(run.program, c, here, run.state), here)
@@ -324,7 +323,7 @@ def _find(run: _PlaceCall, c: int, pin: int, draw: int) -> int:
 
 
 def _row_and_peaks(run: _PlaceCall, c: int) -> tuple[RowArray, RowArray]:
-    """A class's row without other pods, and its maxima: recomputed where no rows are cached."""
+    """Return the row of a class without other pods, and its maxima; recompute uncached rows."""
     if run.cache.row.shape[1] == 0:
         row = slot_values(run.program, c, slice(0, run.state.free.shape[1]), run.state)
         return row, row.reshape(-1, BLOCK).max(axis=1)
@@ -333,7 +332,7 @@ def _row_and_peaks(run: _PlaceCall, c: int) -> tuple[RowArray, RowArray]:
 
 
 def _is_judged(run: _PlaceCall, c: int) -> bool:
-    """Whether inter-pod constraints apply to a class."""
+    """Return whether inter-pod constraints apply to a class."""
     judged = run.among is not None and domains.is_judged(run.among.table, c)
     return run.rules is not None or judged
 
@@ -341,7 +340,7 @@ def _is_judged(run: _PlaceCall, c: int) -> bool:
 def _with_inter_pod_counts(
     run: _PlaceCall, c: int, row: RowArray, slots: npt.NDArray[np.int64]
 ) -> RowArray:
-    """Scores with the inter-pod constraints and the rules over domains."""
+    """Return the scores with the inter-pod constraints and the rules over domains."""
     if run.among is not None and domains.is_judged(run.among.table, c):
         row = domains.overlay(run.among.table, run.among.state, c, row, slots)
     if run.rules is None:
@@ -351,7 +350,7 @@ def _with_inter_pod_counts(
 
 
 def _may_recover(run: _PlaceCall, c: int) -> bool:
-    """Whether a class that fits nowhere may fit once other pods are placed."""
+    """Return whether a class that fits nowhere may fit after other pods are placed."""
     recovers = run.among is not None and domains.may_recover(run.among.table, c)
     return run.rules is not None or recovers
 
@@ -368,7 +367,7 @@ def _undo(run: _PlaceCall, start: int, stop: int) -> None:
 
 
 def _apply(run: _PlaceCall, c: int, s: int, mask: int, sign: int) -> None:
-    """Apply and log."""
+    """Charge or release, and log the change."""
     apply(run.program, c, s, run.state, mask, sign)
     if run.among is not None:
         domains.count(run.among.table, run.among.state, c, s, sign)

@@ -1,7 +1,7 @@
 """Values of slots for a class, without numba: the NumPy form of ``place.slot_value``.
 
-The formulas are those that the rules themselves use (``compiled.amounts``, ``compiled.devices``);
-here they are fed from the compiled tables, for any slots at once.
+The formulas are those of the rules (``compiled.amounts``, ``compiled.devices``); their inputs are
+the compiled tables, for any slots at once.
 """
 
 from collections.abc import Callable
@@ -35,33 +35,34 @@ RowArray = npt.NDArray[np.int16]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int32]
 Slots = SlotArray | slice
-"""The requested slots; a stretch of them is read without a copy."""
+"""The requested slots; a slice is read without a copy."""
 
 _NONE = np.int32(0)
 _ONE = np.int32(1)
 
 
 class PointProgram(NamedTuple):
-    """A profile and the classes, compiled."""
+    """A compiled profile and its classes."""
 
-    #: The requests of classes.
+    #: Requests of classes.
     classes: ClassTable
-    #: Rows that they point to.
+    #: Rows that classes reference.
     static: StaticTable
     #: Fused scores.
     pair: PairScore
     #: The other scores.
     scores: ScoreTable
-    #: The workload that fragmentation is measured against.
+    #: The typical workload that measures fragmentation.
     typical: TypicalPodTable
-    #: Gains that FGD's score counts.
+    #: Minimum gains of the steps of FGD's score.
     thresholds: npt.NDArray[np.float64]
-    #: Calls the rules without a compiled form: class id and slots to -1 (no) or a weighted score.
+    #: Function for rules without a compiled form: returns -1 (refused) or a weighted score per
+    #: slot.
     python_values: Callable[[int, SlotArray], RowArray] | None = None
 
 
 class PointState(NamedTuple):
-    """The snapshot, as the kernels see it."""
+    """The snapshot, in the form of the kernels."""
 
     #: int32[resource, slot]: free amounts.
     free: IntArray
@@ -80,7 +81,7 @@ class PointState(NamedTuple):
 
 
 def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) -> RowArray:
-    """int16[k]: 0 where infeasible, else 1 + its weighted score."""
+    """Return int16[k]: 0 if infeasible, else 1 + the weighted score."""
     classes, static, pair, scores = program.classes, program.static, program.pair, program.scores
     passes = _passes(program, c, slots, state)
     total: IntArray | None = None
@@ -109,14 +110,14 @@ def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) 
 
 
 def _numbers(slots: Slots, count: int) -> SlotArray:
-    """The requested slots as numbers."""
+    """Return the requested slots as numbers."""
     if isinstance(slots, slice):
         return np.arange(slots.start or 0, (slots.start or 0) + count)
     return slots
 
 
 def _passes(program: PointProgram, c: int, slots: Slots, state: PointState) -> BoolArray:
-    """bool[k]: where every filter admits the class."""
+    """Return bool[k]: True if all filters admit the class."""
     classes, static = program.classes, program.static
     passes: BoolArray = static.eligible[classes.filter_row[c]][slots] != 0
     for i in range(int(classes.checked[c])):
@@ -140,7 +141,7 @@ def _passes(program: PointProgram, c: int, slots: Slots, state: PointState) -> B
 def _pair(
     classes: ClassTable, pair: PairScore, c: int, slots: Slots, state: PointState
 ) -> IntArray:
-    """int32[k]: the fused scores."""
+    """Return int32[k]: the fused scores."""
     weights = PairWeights(
         pair.first_weight,
         pair.second_weight,
@@ -173,7 +174,7 @@ def _add_scores(
 
 
 def _score(program: PointProgram, o: int, c: int, slots: SlotArray, state: PointState) -> IntArray:
-    """int32[k]: one score of the table."""
+    """Return int32[k]: one score of the table."""
     classes, scores = program.classes, program.scores
     code = ScoreCode(int(scores.code[o]))
     if code <= ScoreCode.RATIO:
@@ -211,14 +212,14 @@ def _amount(
 
 
 def devices_of(state: PointState, slots: Slots) -> gpu.DeviceSlots:
-    """The device columns of some slots."""
+    """Return the device columns of some slots."""
     return gpu.DeviceSlots(
         state.device_free[slots], state.device_kind[slots], state.device_model[slots]
     )
 
 
 def wanted_of(classes: ClassTable, c: int, q: int) -> gpu.DeviceDemand:
-    """A class's CPU and its ``q``-th device request."""
+    """Return the CPU of a class and its ``q``-th device request."""
     count, milli, kind, _ = classes.device[c, 4 * q : 4 * q + 4].tolist()
     cpu, models = int(classes.by_column[c, CPU]), int(classes.models[c, q])
     return gpu.DeviceDemand(cpu, count, milli, kind if count > 0 else 1, models)

@@ -1,8 +1,8 @@
-"""The search for victims in NumPy: the same answers as the compiled one, without numba.
+"""The search for victims in NumPy, with the results of the compiled search, without numba.
 
-Nodes are compared by sums band by band; those that could win are walked together, one entry of each
-at a time. Nodes with budgets, waiting claims or terminating pods go through the same walk one by
-one, in the order that budgets impose.
+The search compares nodes by sums, band by band. It walks the promising nodes together, one entry of
+each at a time. It walks nodes with budgets, waiting claims or terminating pods one by one, in the
+order that budgets require.
 """
 
 from collections.abc import Sequence
@@ -14,39 +14,42 @@ import numpy.typing as npt
 from stretto.state.victims.columns import EVICTABLE, NOMINEE, TERMINATING, VictimEntries, VictimSums
 
 TO_POSITIVE: Final = 1 << 31
-"""Added to every priority, so that more victims of negative priority never score better."""
+"""Offset of all priorities, so that more victims of negative priority never score better."""
 NO_TOP: Final = -TO_POSITIVE
 """Top priority without victims."""
 
 Key = tuple[int, int, int, int, float]
-"""Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
+"""Violations, highest priority, sum of priorities, number of victims, less the start.
+
+Less is better.
+"""
 
 
 EVERY_NODE: Final = 1 << 30
-"""Nodes to examine without a limit."""
+"""Number of nodes to examine without a limit."""
 HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
 """State of a set of budgets on any node: all, none or some of its pods may be evicted."""
 
 
 class VictimDemand(NamedTuple):
-    """What a search is about."""
+    """Input of a search: the preemptor and the admitted nodes."""
 
     #: int32[k]: resource columns that the preemptor requests.
     columns: npt.NDArray[np.int32]
     #: int64[k]: exact amounts.
     need: npt.NDArray[np.int64]
-    #: Its priority.
+    #: Priority of the preemptor.
     priority: int
-    #: Bands that may hold something below it.
+    #: Number of bands that may contain pods of lower priority.
     bands: int
-    #: uint8[slot]: nodes that admit it apart from their pods.
+    #: uint8[slot]: 1 for nodes that admit the preemptor apart from their pods.
     admitted: npt.NDArray[np.uint8]
 
 
 class BudgetSetArrays(NamedTuple):
-    """Sets of budgets, flat."""
+    """Sets of budgets as flat arrays."""
 
-    #: int32[set + 1]: where the budgets of each set begin.
+    #: int32[set + 1]: offset of the budgets of each set.
     first: npt.NDArray[np.int32]
     #: int32[k]: budgets by set.
     items: npt.NDArray[np.int32]
@@ -55,47 +58,47 @@ class BudgetSetArrays(NamedTuple):
 class VictimSearchLimits(NamedTuple):
     """Constraints and limits of a search."""
 
-    #: int64[budget]: how many more pods may be evicted.
+    #: int64[budget]: number of further allowed evictions.
     left: npt.NDArray[np.int64]
     #: Sets of budgets by number.
     sets: Sequence[tuple[int, ...]]
-    #: The same as arrays.
+    #: The sets of budgets as arrays.
     arrays: BudgetSetArrays
     #: uint8[set]: ``HARMLESS``, ``SPENT`` or ``DOUBTFUL``.
     standing: npt.NDArray[np.uint8]
-    #: Whether budgets are never broken.
+    #: True if budgets are never violated.
     hard: bool
-    #: Slot to begin with.
+    #: First slot to examine.
     offset: int = 0
     #: Number of sufficient nodes to examine.
     most: int = EVERY_NODE
-    #: Band to begin with.
+    #: First band to examine.
     from_band: int = 0
 
 
 class VictimSearchHit(NamedTuple):
     """The best node of a search."""
 
-    #: Its slot.
+    #: Slot of the node.
     slot: int
-    #: What made it the best.
+    #: Key of the node, by which it is the best.
     key: Key
     #: Rows of the victims, the most important first.
     victims: tuple[int, ...]
-    #: Those of them that violate a budget.
+    #: Rows of victims that violate a budget.
     beyond: frozenset[int]
     #: Rows of claims that lose their capacity.
     displaced: tuple[int, ...]
 
 
 class WalkedSlot(NamedTuple):
-    """What came of walking one slot."""
+    """Result of the walk of one slot."""
 
-    #: Its key.
+    #: Key of the slot.
     key: Key
     #: Positions of victims, in the order of importance.
     victims: tuple[int, ...]
-    #: Positions of those that violate a budget.
+    #: Positions of victims that violate a budget.
     beyond: tuple[int, ...]
     #: Positions of claims that lose their capacity.
     displaced: tuple[int, ...]
@@ -110,14 +113,17 @@ class VictimIndex(NamedTuple):
     sums: VictimSums
     #: int64[request, resource]: requests of one pod, by number.
     requests: npt.NDArray[np.int64]
-    #: int64[resource]: the most that an evictable pod takes.
+    #: int64[resource]: the largest amounts of one evictable pod.
     largest: npt.NDArray[np.int64]
 
 
 def search(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits
 ) -> VictimSearchHit | None:
-    """The best node for a pod, the first slot of those that are equally good, or ``None``."""
+    """Return the best node for a pod, the first slot of equally good ones.
+
+    ``None`` if none fits.
+    """
     best: tuple[Key, int, WalkedSlot] | None = None
     seen = np.zeros(len(wanted.admitted), np.bool_)
     sums, examined = index.sums, 0
@@ -146,7 +152,7 @@ def search(
 
 
 def set_arrays(sets: Sequence[tuple[int, ...]]) -> BudgetSetArrays:
-    """Sets of budgets as arrays."""
+    """Return sets of budgets as arrays."""
     first = np.zeros(len(sets) + 1, np.int32)
     first[1:] = np.cumsum([len(each) for each in sets])
     return BudgetSetArrays(first, np.array([n for each in sets for n in each], np.int32))
@@ -155,12 +161,12 @@ def set_arrays(sets: Sequence[tuple[int, ...]]) -> BudgetSetArrays:
 def budget_standing_of(
     arrays: BudgetSetArrays, left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
-    """uint8[set]: what budgets mean for the pods under them.
+    """Return uint8[set]: the effect of budgets on the pods under them.
 
     Args:
         arrays: sets of budgets.
-        left: int64[budget]: how many more pods may be evicted.
-        most: int64[budget]: how many pods a node has under it at most.
+        left: int64[budget]: number of further allowed evictions.
+        most: int64[budget]: maximum number of its pods on one node.
     """
     found = np.full(len(arrays.first) - 1, HARMLESS, np.uint8)
     if len(arrays.items):
@@ -175,7 +181,10 @@ def budget_standing_of(
 def walk(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, slot: int
 ) -> WalkedSlot | None:
-    """Find the victims of one slot; ``None`` where evicting all candidates is not enough."""
+    """Find the victims of one slot.
+
+    Return ``None`` if the eviction of all candidates is not enough.
+    """
     entries, requests = index.entries, index.requests[:, wanted.columns]
     first, last = _range(entries, slot, wanted.priority)
     places = range(first, last)
@@ -220,7 +229,7 @@ def _key(entries: VictimEntries, slot: int, victims: Sequence[int], violations: 
 def _breaking(
     entries: VictimEntries, limits: VictimSearchLimits, slot: int, places: range
 ) -> set[int]:
-    """Positions whose eviction, in the order of importance, violates a budget."""
+    """Return the positions whose eviction, in the order of importance, violates a budget."""
     if not len(limits.left):
         return set()
     left = limits.left.copy()
@@ -234,7 +243,7 @@ def _breaking(
 
 
 def _range(entries: VictimEntries, slot: int, limit: int) -> tuple[int, int]:
-    """Positions of the entries with a priority below a limit."""
+    """Return the range of positions of the entries with a priority below a limit."""
     last = int(entries.length[slot])
     return int(
         np.searchsorted(-entries.priority[slot, :last].astype(np.int64), -limit, "right")
@@ -244,7 +253,7 @@ def _range(entries: VictimEntries, slot: int, limit: int) -> tuple[int, int]:
 def _enough(
     sums: VictimSums, extra: npt.NDArray[np.int64], wanted: VictimDemand
 ) -> npt.NDArray[np.bool_]:
-    """bool[slot]: nodes that have enough once ``extra`` is free too."""
+    """Return bool[slot]: nodes with enough capacity if ``extra`` is free too."""
     mask = wanted.admitted.astype(np.bool_)
     for column, need in zip(wanted.columns, wanted.need, strict=True):
         mask &= sums.free[column] + extra[column] >= need
@@ -252,7 +261,10 @@ def _enough(
 
 
 def _lowest(sums: VictimSums, extra: npt.NDArray[np.int64], wanted: VictimDemand) -> int:
-    """The lowest band at which some node has enough; the number of bands where there is none."""
+    """Return the lowest band at which some node has enough.
+
+    The number of bands if there is none.
+    """
     if wanted.bands == 0 or not _enough(sums, extra[wanted.bands - 1], wanted).any():
         return wanted.bands
     low, high = 0, wanted.bands - 1
@@ -272,7 +284,7 @@ def _walks(
     slots: npt.NDArray[np.int64],
     top: int | None,
 ) -> list[tuple[int, WalkedSlot | None]]:
-    """Walk many slots; where it suffices, together and by entries below ``top``.
+    """Walk many slots; if sufficient, together and with the entries below ``top``.
 
     Slots that may suffice at a higher band are omitted.
     """
@@ -324,7 +336,7 @@ def _order(found: tuple[Key, int, WalkedSlot]) -> tuple[Key, int]:
 
 
 def _is_final(key: Key, sums: VictimSums, band: int) -> bool:
-    """Whether no node of a higher band can be better."""
+    """Return whether no node of a higher band can be better."""
     return key[0] == 0 and key[1] <= int(sums.edges[band])
 
 

@@ -1,1 +1,1 @@
-"""Compiled kernels: scores of slots and blocks, rows of classes, and the placing loop."""
+"""Compiled kernels: scores of slots and blocks, rows of classes, and the placement loop."""

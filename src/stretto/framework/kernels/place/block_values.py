@@ -1,8 +1,8 @@
 """Compiled scores of the 64 slots of a block, for plain profiles.
 
-One vectorised loop does amounts, eligibility and the pair score; the other requests of classes
-(more amounts, ports, devices, static rows) narrow the values afterwards. int32 and float32
-throughout: eight slots go at once, and a wider type would halve that.
+One vectorised loop computes amounts, eligibility and the pair score; the other requests of classes
+(more amounts, ports, devices, static rows) restrict the values afterwards. All values are int32 or
+float32, so that the loop processes eight slots at once; a wider type would halve that.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from stretto.state.rows.slots import BLOCK
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 ANY = -(1 << 31)
-"""An amount that every slot has: for classes that request fewer than three."""
+"""An amount that every slot has, for classes that request fewer than three amounts."""
 
 
 @njit(**_INTO)
 def _unit_score(t0, t1):
-    """``pair_score`` where both columns, least and balanced weigh 1 and most 0, to the last bit."""
+    """Return ``pair_score`` to the last bit if all weights are 1, except most (0)."""
     zero, full, half = np.float32(0.0), np.float32(100.0), np.float32(0.5)
     t0 = min(max(t0, zero), full)
     t1 = min(max(t1, zero), full)
@@ -30,7 +30,7 @@ def _unit_score(t0, t1):
 
 @njit(**_INTO)
 def _pair_score(t0, t1, weights):
-    """``slot_value.pair_score``, kept to 32 bits so that eight slots go at once."""
+    """Return ``slot_value.pair_score`` in 32 bits, so that eight slots are processed at once."""
     w0, w1, least, most, balanced = weights
     zero, full, half = np.float32(0.0), np.float32(100.0), np.float32(0.5)
     t0 = min(max(t0, zero), full)
@@ -43,7 +43,7 @@ def _pair_score(t0, t1, weights):
 
 @njit(**_INTO)
 def _shares(s, free, percent, eligible, request):
-    """Whether a slot is eligible and has the amounts of a class, and both shares after placing."""
+    """Return a flag (slot is eligible and has the amounts) and both shares after placing."""
     e, _, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
     t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
     t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
@@ -53,7 +53,7 @@ def _shares(s, free, percent, eligible, request):
 
 @njit(**_INTO)
 def unit_top(low, free, percent, eligible, request):
-    """The best of a block under the default weights; amounts and eligibility only."""
+    """Return the best value of a block under the default weights; amounts and eligibility only."""
     top, base = np.int32(0), request[1]
     for j in range(BLOCK):
         fits, t0, t1 = _shares(low + np.uint64(j), free, percent, eligible, request)
@@ -64,7 +64,7 @@ def unit_top(low, free, percent, eligible, request):
 
 @njit(**_INTO)
 def block_values(values, low, free, percent, eligible, request, weights, unit):
-    """Each slot of a block into ``values``: amounts and eligibility."""
+    """Write the value of each slot of a block into ``values``: amounts and eligibility."""
     base = request[1]
     for j in range(BLOCK):
         fits, t0, t1 = _shares(low + np.uint64(j), free, percent, eligible, request)
@@ -74,7 +74,7 @@ def block_values(values, low, free, percent, eligible, request, weights, unit):
 
 @njit(**_INTO)
 def one_value(s, free, percent, eligible, request, weights, unit):
-    """The value of ``block_values`` for one slot."""
+    """Return the value of ``block_values`` for one slot."""
     fits, t0, t1 = _shares(s, free, percent, eligible, request)
     score = _unit_score(t0, t1) if unit else _pair_score(t0, t1, weights)
     return np.int32(score + request[1]) if fits else np.int32(0)
@@ -82,7 +82,7 @@ def one_value(s, free, percent, eligible, request, weights, unit):
 
 @njit(**_INTO)
 def narrow_value(value, s, classes, static, c, state):
-    """The result of ``narrow_block`` for one slot with a value."""
+    """Return the result of ``narrow_block`` for one slot with a value."""
     free, ports = state[0], state[2]
     column, amount = classes.column, classes.amount
     for i in range(3, classes.checked[c]):
@@ -124,7 +124,7 @@ def narrow_block(values, low, classes, static, c, state):
 
 @njit(**_FLAGS)
 def _narrow_further(values, low, classes, static, c, state):
-    """Apply ports, devices and static rows; a call of its own, as few classes have any."""
+    """Apply ports, devices and static rows; a separate function, because few classes have any."""
     ports = state[2]
     score, row = static.score, classes.score_row[c]
     if static.uniform[row] < 0:
@@ -153,7 +153,7 @@ def _narrow_further(values, low, classes, static, c, state):
 
 @njit(**_INTO)
 def apply_answers(values, low, answers, k, scored):
-    """Apply the answers of Python rules for an entry: their scores, and the slots they refuse."""
+    """Apply the results of Python rules for an entry: their scores, and the refused slots."""
     refused = answers.refused[k, low // np.uint64(BLOCK)]
     if scored:
         for j in range(BLOCK):
@@ -166,7 +166,7 @@ def apply_answers(values, low, answers, k, scored):
 
 @njit(**_INTO)
 def top_of(values):
-    """The best of a block."""
+    """Return the best value of a block."""
     top = np.int32(0)
     for j in range(BLOCK):
         top = np.int32(max(top, values[j]))
@@ -175,7 +175,7 @@ def top_of(values):
 
 @njit(**_INTO)
 def request_of(classes, static, pair, c):
-    """Requests of a class as scalars: eligibility row, least score, amounts, scored columns."""
+    """Return the requests of a class as scalars: eligibility row, least score, amounts, columns."""
     n, column, amount = classes.checked[c], classes.column, classes.amount
     none = np.int32(ANY)
     i1, i2 = min(1, n - 1), min(2, n - 1)
@@ -193,13 +193,13 @@ def request_of(classes, static, pair, c):
 
 @njit(**_INTO)
 def is_narrow(classes, static, c):
-    """Whether a class is judged by more than three amounts and its eligibility."""
+    """Return whether a class has conditions besides three amounts and its eligibility."""
     return classes.checked[c] > 3 or _has_more_than_amounts(classes, static, c)
 
 
 @njit(**_INTO)
 def _has_more_than_amounts(classes, static, c):
-    """Whether a class is judged by ports, devices or static rows."""
+    """Return whether a class has ports, devices or static rows."""
     device = classes.device
     return (
         static.uniform[classes.score_row[c]] < 0
@@ -211,7 +211,7 @@ def _has_more_than_amounts(classes, static, c):
 
 @njit(**_INTO)
 def rates_of(pair):
-    """Weights of the pair score, and whether they are the default ones."""
+    """Return the weights of the pair score, and a flag for the default weights."""
     w0, w1, least = pair.first_weight, pair.second_weight, pair.least
     most, balanced = pair.most, pair.balanced
     unit = w0 == 1 and w1 == 1 and least == 1 and most == 0 and balanced == 1

@@ -1,4 +1,7 @@
-"""Calls of the compiled place loop from Python: each picks the form of the loop that it needs."""
+"""Calls of the compiled placement loop from Python.
+
+Each function selects the form that it needs.
+"""
 
 from typing import Any
 
@@ -34,7 +37,7 @@ def place(
     among: InterPodProgram | None = None,
     rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Place a batch with kept rows; returns how many units were tried."""
+    """Place a batch with kept rows; return the number of tried units."""
     size = cache.row.shape[1]
     others = None if among is None else (among.table, among.state)
     given = program, state, cache, log, log_state, choice, batch, cache.row, None
@@ -58,7 +61,7 @@ def place_plain(
     among: InterPodProgram | None = None,
     rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Place a batch of a plain profile: bounds of blocks, and the answers of Python rules."""
+    """Place a batch of a plain profile: bounds of blocks, and the results of Python rules."""
     others = None if among is None else (among.table, among.state)
     given = program, state, cache, log, log_state, choice, batch, None
     if rules is None:
@@ -80,7 +83,7 @@ def refresh(
     limit: int,  # noqa: ARG001
     rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Bring the row of a class up to date; returns its cache entry."""
+    """Bring the row of a class up to date; return its cache entry."""
     given, size = (program, class_id, state, cache, log, log_state), cache.row.shape[1]
     if rules is None:
         return int(rows.refresh(*given, no_rule_calls(size)))
@@ -99,7 +102,7 @@ def plain_row(
     log_state: LogState,
     rules: PythonRuleCalls | None = None,
 ) -> npt.NDArray[np.int16]:
-    """int16[slot]: the values of a class of a plain profile, recomputed."""
+    """Return int16[slot]: the recomputed values of a class of a plain profile."""
     row = np.empty(state[0].shape[1], np.int16)
     loop.score_row(program, class_id, state, row)
     if rules is None:
@@ -119,5 +122,5 @@ def plain_row(
 
 
 def _kept(cache: ScoreCache) -> KeptAnswers:
-    """The answers of Python rules in the class cache of a plain profile."""
+    """Return the results of Python rules in the class cache of a plain profile."""
     return KeptAnswers(cache.row, cache.unknown, cache.refused)

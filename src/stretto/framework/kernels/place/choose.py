@@ -1,4 +1,4 @@
-"""Compiled choice among equal scores: which zone, which blocks, which slot of a block."""
+"""Compiled choice among equal scores: the zone, the blocks, and the slot of a block."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline
 
 @njit(**_INTO)
 def zone_in_turn(tops, k, choice):
-    """The best score, whether it lies outside the own partition (0 or 1), and the zone in turn.
+    """Return the best score, a flag for a slot outside the own partition, and the next zone.
 
-    The own partition goes first. Among zones with a best slot, the next one by stride scheduling
-    takes its turn; -1 where nothing is feasible.
+    The own partition goes first. Among zones with a best slot, stride scheduling selects the next
+    one; the zone is -1 if no slot is feasible.
     """
     stride, passes = choice.stride, choice.passes
     zones = stride.shape[0]
@@ -38,7 +38,7 @@ def zone_in_turn(tops, k, choice):
 
 @njit(**_INTO)
 def ring(r, start, choice):
-    """Where the blocks of a range begin and end, and where the ring from a slot starts."""
+    """Return the first and the end of the blocks of a range, and the start of its ring."""
     members = choice.range_block
     first, last, here = choice.range_first[r], choice.range_first[r + 1], start // BLOCK
     at = first
@@ -49,7 +49,7 @@ def ring(r, start, choice):
 
 @njit(**_INTO)
 def tied(todo, peaks, k, top, mine, choice):
-    """List the blocks that have a best slot, in order; returns the count."""
+    """List the blocks with a best slot, in order; return the count."""
     range_of, count = choice.range_of, 0
     for b in range(peaks.shape[1]):
         if peaks[k, b] == top and range_of[b] % 2 == mine:
@@ -60,7 +60,7 @@ def tied(todo, peaks, k, top, mine, choice):
 
 @njit(**_INTO)
 def first_from(values, top, begin):
-    """The first best slot of a block at or after an offset; -1 for none."""
+    """Return the first best slot of a block at or after an offset; -1 for none."""
     for j in range(begin, BLOCK):
         if values[j] == top:
             return j

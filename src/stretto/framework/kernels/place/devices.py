@@ -1,4 +1,7 @@
-"""Compiled changes of the snapshot: the devices a pod gets, and its requests charged to a slot."""
+"""Compiled changes of the snapshot.
+
+The devices of a pod, and the charge of its requests to a slot.
+"""
 
 from typing import Any
 
@@ -15,7 +18,7 @@ _SCORED, _DRAWN = int(DevicePick.SCORED), int(DevicePick.RANDOM)
 
 @njit(**_FLAGS)
 def pick_devices(classes, c, s, state, typical, thresholds, how, draw):
-    """Bit mask of the devices that a pod of the class gets on the slot."""
+    """Return the bit mask of the devices of a pod of the class on the slot."""
     free, device_free, device_kind, device_model = state[0], state[3], state[4], state[5]
     view = (free, device_free, device_kind, device_model)
     mask = np.int32(0)
@@ -38,7 +41,7 @@ def pick_devices(classes, c, s, state, typical, thresholds, how, draw):
 
 @njit(**_FLAGS)
 def _random_device(classes, c, q, s, view, draw):
-    """Bit mask of one fitting device, chosen by a draw."""
+    """Return the bit mask of one fitting device, selected by a draw."""
     seen, fitting = np.int32(0), np.uint64(0)
     while True:
         device = fullest_device(classes, c, q, s, view, seen)

@@ -1,4 +1,4 @@
-"""The compiled place loop: bring a class up to date, take its best slot, charge it, repeat.
+"""The compiled placement loop: update a class, select its best slot, charge the slot, repeat.
 
 One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
 profiles (amounts, ports, devices and static rows only), which keep the bounds of blocks alone.
@@ -9,7 +9,7 @@ has or counts for one. ``rules`` is the callback to Python rules, for ``rows`` a
 The result equals a full sequential scan, because a value depends only on the class and on the
 state of the snapshot, every change of that state is in the log, and a class reads the log to its
 end before each choice. Property tests compare the loop with the NumPy tier and with a plain scan.
-Arrays travel as arguments: taking one out of a tuple inside a loop costs more than the work.
+Arrays are passed as arguments: reading one from a tuple inside a loop costs more than the work.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline
 
 @njit(**_INTO)
 def _take(classes, static, c, s, state, typical, thresholds, choice, draw):
-    """Charge the requests of a class to a slot; returns the bit mask of its devices."""
+    """Charge the requests of a class to a slot; return the bit mask of its devices."""
     device = classes.device
     if classes.port_row[c] == 0 and device[c, 0] + device[c, 4] == 0:
         free, column, amount = state[0], classes.column, classes.amount
@@ -86,7 +86,7 @@ def _undo(classes, static, state, batch, start, stop, log, log_state, among):
 
 @njit(**_INTO)
 def _pinned(scratch, program, state, c, s, rules, among, hosts, judged):
-    """The slot that a pod is pinned to; -1 where it is not feasible."""
+    """Return the slot to which a pod is pinned; -1 if it is not feasible."""
     classes, static, pair, scores, typical, thresholds = program
     value = np.int32(slot_value(classes, static, pair, scores, typical, thresholds, c, s, state))
     if rules is not None:
@@ -108,7 +108,7 @@ def _choose(
     scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers, rules, among,
     hosts, judged,
 ):  # fmt: skip
-    """The best slot of a class that is up to date; -1 for none, or ``UNSURE``."""
+    """Return the best slot of a class that is up to date; -1 for none, or ``UNSURE``."""
     k, c = what[0], what[1]
     peaks, tops, t, weighed = cache.peak, cache.top, np.int64(k), 0
     if among is not None:
@@ -133,7 +133,7 @@ def _choose(
 def _seek(
     scratch, program, rates, state, cache, span, choice, batch, i, rows, answers, rules, among,
 ):  # fmt: skip
-    """The slot for one pod; -1 for none."""
+    """Return the slot for one pod; -1 for none."""
     classes, static, pair = program[0], program[1], program[2]
     c, s = batch.class_id[i], batch.pin[i]
     judged, hosts, stamp = False, 0, np.int64(0)
@@ -181,12 +181,12 @@ def _seek(
 
 @njit(**_FLAGS)
 def place(program, state, cache, log, log_state, choice, batch, rows, answers, rules, among):
-    """Place a batch of units in order; returns how many units were tried.
+    """Place a batch of units in order; return the number of tried units.
 
-    ``program`` is (classes, static, pair, scores, typical, thresholds). Answers are written to
+    ``program`` is (classes, static, pair, scores, typical, thresholds). Results are written to
     ``batch.slot`` and ``batch.devices``. A unit with fewer than ``at_least`` places is undone
-    without a trace; a blocking unit that fails ends the batch. The last four
-    arguments are described above; the log must have capacity for two entries per pod.
+    completely; a blocking unit that fails ends the batch. The last four arguments are described
+    above; the log must have capacity for two entries per pod.
     """
     blocks, size = cache.peak.shape[1], 0
     if rules is not None:
@@ -216,7 +216,10 @@ def place(program, state, cache, log, log_state, choice, batch, rows, answers, r
 
 @njit(**_FLAGS)
 def _place(program, state, cache, logged, choice, batch, buffers, rows, answers, rules, among):
-    """``place`` with buffers. The caller holds every array, so none is reference-counted here."""
+    """Run ``place`` with buffers.
+
+    The caller holds all arrays, so that none is reference-counted.
+    """
     program, state, cache = borrowed(program), borrowed(state), borrowed(cache)
     choice, batch, scratch = borrowed(choice), borrowed(batch), borrowed(buffers)
     log, log_state = borrowed(logged)
@@ -273,7 +276,10 @@ def _place(program, state, cache, logged, choice, batch, buffers, rows, answers,
 
 @njit(**_FLAGS)
 def score_row(program, c, state, row):
-    """The values of a class of a plain profile into ``row``: 0 = infeasible, else 1 + score."""
+    """Write the values of a class of a plain profile into ``row``.
+
+    0 if infeasible, else 1 + score.
+    """
     classes, static, pair = program[0], program[1], program[2]
     request, narrow = request_of(classes, static, pair, c), is_narrow(classes, static, c)
     weights, unit = rates_of(pair)

@@ -1,13 +1,13 @@
-"""Compiled bounds of blocks and ranges: what a class keeps, with inter-pod constraints.
+"""Compiled bounds of blocks and ranges, which a class caches, with inter-pod constraints.
 
-A class keeps a bound of the maximum of each block of 64 slots and of each range of blocks (a zone's
-own blocks and its other ones), with its position in the log. To catch up, the slots that the log
-names are scored again, and raise the bounds of their blocks. A block is read before a slot of it is
-taken; where no slot has the value of the bound, the bound falls to the maximum.
+A class keeps an upper bound of the values of each block of 64 slots and of each range of blocks
+(the own blocks of a zone and its other blocks), with its position in the log. An update scores the
+slots in the log again, and raises the bounds of their blocks. A block is read before one of its
+slots is selected; if no slot has the value of the bound, the bound is lowered to the maximum.
 
-Constraints on hosts are part of the bounds; the *stamp* holds what else they depend on. Classes
-that have such constraints score the blocks that the log names again. Constraints on other keys
-apply at each visit: to whole blocks where every block lies in one domain, otherwise to every slot.
+Constraints on hosts are part of the bounds; the *stamp* contains their other inputs. Classes with
+such constraints score the blocks in the log again. Constraints on other keys apply at each read: to
+whole blocks if every block lies in one domain, otherwise to every slot.
 
 ``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it; these may
 keep ``answers``, those of Python rules (``KeptAnswers``). ``among``
@@ -44,18 +44,18 @@ _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 _ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak.RANDOM)
 FEW = 4
-"""Up to so many log entries per block, only what they name is scored; beyond, all blocks."""
+"""Maximum number of log entries per block for which only the logged slots are scored."""
 UNSURE = -2
-"""In place of a slot: Python rules must be called before the choice."""
+"""Instead of a slot: Python rules must be called before the choice."""
 LOWERED = -3
-"""In place of a slot: no slot has the largest bound, and bounds were lowered."""
+"""Instead of a slot: no slot has the largest bound, and bounds were lowered."""
 FROM_BUFFER = -1
-"""In place of a number of keys: the values of all slots are in the buffer of ``weigh``."""
+"""Instead of a number of keys: the values of all slots are in the buffer of ``weigh``."""
 
 
 @njit(**_INTO)
 def scratch_of(blocks, size, ranges):
-    """Buffers of one call; ``size`` is 0 where no row buffer is needed.
+    """Return the buffers of one call; ``size`` is 0 if no row buffer is needed.
 
     Values of a block, blocks to score, visit marks of blocks, previous bounds, sums of a block,
     values of all slots, bounds of blocks and of ranges with other pods, visit marks of slots.
@@ -75,7 +75,7 @@ def scratch_of(blocks, size, ranges):
 
 @njit(**_INTO)
 def values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
-    """The values of a class on a block, with the constraints on hosts."""
+    """Compute the values of a class on a block, with the constraints on hosts."""
     values = scratch[0]
     k, c, request, narrow, answered, scored = what
     if rows is None:
@@ -100,7 +100,7 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, answers, 
 
 @njit(**_INTO)
 def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
-    """The maximum of a block."""
+    """Return the maximum of a block."""
     if rows is None and hosts == 0 and rates[1] and not (what[3] or what[4]):
         return unit_top(low, state[0], state[1], static.eligible, what[2])
     values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
@@ -109,7 +109,7 @@ def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answe
 
 @njit(**_INTO)
 def _value_at(s, what, classes, static, rates, state, rows, answers):
-    """The value of a class on one slot, without the inter-pod constraints."""
+    """Return the value of a class on one slot, without the inter-pod constraints."""
     k, c, request, narrow, answered, scored = what
     if rows is None:
         weights, unit = rates
@@ -131,7 +131,7 @@ def _value_at(s, what, classes, static, rates, state, rows, answers):
 def _raise_bounds(
     what, classes, static, rates, state, cache, log, first, stop, choice, rows, answers
 ):
-    """Raise the bounds of the blocks of the slots that a stretch of the log names."""
+    """Raise the bounds of the blocks with slots in a range of the log."""
     peaks, tops, range_of, k = cache.peak, cache.top, choice.range_of, what[0]
     for e in range(first, stop):
         s = np.uint64(log[e])
@@ -145,7 +145,7 @@ def _raise_bounds(
 
 @njit(**_INTO)
 def _named_blocks(todo, marks, visit, log, first, stop):
-    """List the blocks that a stretch of the log names, each once; returns the count."""
+    """List the blocks in a range of the log, each once; return the count."""
     count = 0
     for e in range(first, stop):
         b = log[e] // BLOCK
@@ -171,7 +171,7 @@ def _raise_ranges(peaks, tops, k, todo, count, before, choice):
 
 @njit(**_INTO)
 def _top_of_range(peaks, k, r, choice):
-    """The largest bound of the blocks of a range."""
+    """Return the largest bound of the blocks of a range."""
     first, members = choice.range_first, choice.range_block
     top = np.int16(0)
     for m in range(first[r], first[r + 1]):
@@ -223,7 +223,7 @@ def score_blocks(
     scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, count,
     every,
 ):  # fmt: skip
-    """Score every block again, or the first ``count`` blocks that are listed to be scored."""
+    """Score every block again, or the first ``count`` listed blocks."""
     k, todo, before = what[0], scratch[1], scratch[3]
     peaks, tops, blocks = cache.peak, cache.top, cache.peak.shape[1]
     for i in range(count):
@@ -259,11 +259,11 @@ def weigh(
     rules,
     judged,
 ):
-    """Maxima with the constraints on keys other than hosts and the DOMAIN rules.
+    """Compute the maxima with the constraints on keys other than hosts and the DOMAIN rules.
 
     ``rules`` is the Python rules with the scope DOMAIN that apply to the class, else ``None``.
-    Returns the number of keys: 0 where the kept bounds are right as they are, ``FROM_BUFFER`` where
-    the values of all slots are in the buffer; otherwise bounds are in the buffers of ``scratch``.
+    The result is the number of keys: 0 if the kept bounds are valid, ``FROM_BUFFER`` if the values
+    of all slots are in the buffer; otherwise the bounds are in the buffers of ``scratch``.
     """
     raised, tops = scratch[6], scratch[7]
     k, c = what[0], what[1]
@@ -313,7 +313,7 @@ def _raise_blocks(raised, keys, weighed, block_domain):
 def _fill_buffer(
     scratch, what, classes, static, rates, state, rows, answers, among, hosts, weighed
 ):
-    """The values of all slots in blocks that have any, with what domains allow and add."""
+    """Compute the values of all slots with the filters and bonuses of domains."""
     values, buffer, raised = scratch[0], scratch[5], scratch[6]
     table, _, buffers = among
     for b in range(raised.shape[1]):
@@ -330,7 +330,7 @@ def _fill_buffer(
 
 @njit(**_FLAGS)
 def _apply_domain_rules(scratch, c, rules):
-    """Have every feasible slot of the buffer judged by the Python rules over domains."""
+    """Call the Python rules over domains for every feasible slot of the buffer."""
     buffer, raised, slots, count = scratch[5], scratch[6], rules.slots, 0
     for b in range(raised.shape[1]):
         if raised[0, b] > 0:
@@ -353,7 +353,10 @@ def _apply_domain_rules(scratch, c, rules):
 def _read_block(
     scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, weighed
 ):
-    """The values of a block with all constraints; ``weighed`` is the result of ``weigh``."""
+    """Compute the values of a block with all constraints.
+
+    ``weighed`` is the result of ``weigh``.
+    """
     values = scratch[0]
     if among is not None and weighed == FROM_BUFFER:
         for j in range(BLOCK):
@@ -366,7 +369,7 @@ def _read_block(
 
 @njit(**_INTO)
 def _is_unknown(answers, k, s):
-    """Whether a slot changed since the Python filters of an entry judged it."""
+    """Return whether a slot changed since the last call of the Python filters of an entry."""
     b, bit = word_of(s)
     return answers.unknown[k, b] & bit != np.uint64(0)
 
@@ -376,9 +379,9 @@ def find(
     scratch, what, classes, static, rates, state, cache, choice, draw, peaks, tops, t, rows,
     answers, among, hosts, weighed,
 ):  # fmt: skip
-    """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
+    """Return the best slot by the tie rule, own partition first; -1 if none is feasible.
 
-    ``UNSURE``, and nothing taken, where the choice depends on answers that are unknown.
+    The result is ``UNSURE``, without a change, if the choice depends on unknown results of rules.
     ``peaks[t]`` and ``tops[t]`` are the bounds to use, ``weighed`` the result of ``weigh``.
     """
     found = LOWERED
@@ -404,9 +407,9 @@ def _in_ring(
     scratch, what, classes, static, rates, state, cache, choice, turn, peaks, tops, t, rows,
     answers, among, hosts, weighed,
 ):  # fmt: skip
-    """The next slot of a zone that has the value of its bound; ``LOWERED`` where none has it.
+    """Return the next slot of a zone with the value of its bound; ``LOWERED`` if none has it.
 
-    The block in which the ring starts comes again at its end, for the slots before the cursor.
+    The first block of the ring is read again at its end, for the slots before the cursor.
     """
     top, mine, zone = turn
     r, start = 2 * zone + mine, choice.cursor[zone]
@@ -436,7 +439,7 @@ def _among_ties(
     scratch, what, classes, static, rates, state, cache, choice, draw, best, peaks, tops, t, rows,
     answers, among, hosts, weighed,
 ):  # fmt: skip
-    """The slot of the least rank, or a drawn one; ``LOWERED`` where no slot has the bound."""
+    """Return the slot of the least rank, or a drawn one; ``LOWERED`` if no slot has the bound."""
     (top, mine), values, todo = best, scratch[0], scratch[1]
     count = tied(todo, peaks, t, top, mine, choice)
     attempts = 2 * count if choice.pick == _RANDOM else count
@@ -479,7 +482,7 @@ def _has_bound(
     scratch, what, b, classes, static, rates, state, cache, choice, top, peaks, t, rows, answers,
     among, hosts, weighed,
 ):  # fmt: skip
-    """Read a block; whether a slot has the value of the bound. If not, lower the bound."""
+    """Read a block; return whether a slot has the value of the bound, else lower the bound."""
     low = np.uint64(b * BLOCK)
     _read_block(
         scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, weighed

@@ -1,7 +1,7 @@
-"""Compiled kernels call back into Python: the rules of a plugin author, for a batch of slots.
+"""Callbacks of compiled kernels into Python: the rules of a plugin author, for a batch of slots.
 
-The callback is a C function pointer that ``ctypes`` made. It takes the interpreter lock itself, so
-that a kernel may call it although the kernel runs without the lock.
+The callback is a C function pointer of ``ctypes``. It acquires the interpreter lock itself, so that
+a kernel can call it without holding the lock.
 """
 
 from typing import Any
@@ -34,37 +34,37 @@ def _call(typing_context: Any, address: Any, class_id: Any, count: Any, flag: An
 
 @njit(**_FLAGS)
 def has_slot_rules(rules, c):
-    """Whether Python rules with the scope SLOT apply to a class."""
+    """Return whether Python rules with the scope SLOT apply to a class."""
     return rules.address != 0 and (rules.concerned[c] & np.uint8(SLOT_RULES)) != 0
 
 
 @njit(**_FLAGS)
 def has_slot_scores(rules, c):
-    """Whether some Python rules with the scope SLOT that apply to a class are scores."""
+    """Return whether a score among the Python rules with the scope SLOT applies to a class."""
     return (rules.concerned[c] & np.uint8(SLOT_SCORES)) != 0
 
 
 @njit(**_FLAGS)
 def has_domain_rules(rules, c):
-    """Whether Python rules with the scope DOMAIN apply to a class."""
+    """Return whether Python rules with the scope DOMAIN apply to a class."""
     return rules.address != 0 and (rules.concerned[c] & np.uint8(DOMAIN_RULES)) != 0
 
 
 @njit(**_FLAGS)
 def call_slot_rules(rules, c, count):
-    """Have the first ``count`` slots of the buffer judged by the rules with the scope SLOT."""
+    """Call the rules with the scope SLOT for the first ``count`` slots of the buffer."""
     _call(np.int64(rules.address), np.int64(c), np.int64(count), np.int64(SLOT_RULES))
 
 
 @njit(**_FLAGS)
 def call_domain_rules(rules, c, count):
-    """Have the first ``count`` slots of the buffer judged by the rules with the scope DOMAIN."""
+    """Call the rules with the scope DOMAIN for the first ``count`` slots of the buffer."""
     _call(np.int64(rules.address), np.int64(c), np.int64(count), np.int64(DOMAIN_RULES))
 
 
 @njit(**_FLAGS)
 def combined(value, answer):
-    """A slot value (0 = infeasible) with the answer of Python rules (-1 = refused)."""
+    """Combine a slot value (0 = infeasible) with the result of Python rules (-1 = refused)."""
     if value <= 0 or answer < 0:
         return np.int32(0)
     return np.int32(max(value + answer, 1))
@@ -72,7 +72,7 @@ def combined(value, answer):
 
 @njit(**_FLAGS)
 def pinned_value(rules, c, s, value):
-    """The value of the one slot that a pod is pinned to, with the answer of the SLOT rules."""
+    """Return the value of the slot to which a pod is pinned, with the result of the SLOT rules."""
     if value > 0 and has_slot_rules(rules, c):
         rules.slots[0] = s
         call_slot_rules(rules, c, 1)

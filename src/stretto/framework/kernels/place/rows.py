@@ -1,8 +1,8 @@
 """Compiled rows of the class cache: the value of every slot for a class, kept up to date.
 
 For profiles with expensive scores per slot (devices, fragmentation, shapes). Other profiles keep
-the bounds of blocks alone and score a block again when they need it (``maxima``); where they have
-Python rules, the answers of these rules are kept instead (``KeptAnswers``).
+only the bounds of blocks and score a block again when they need it (``maxima``); if they have
+Python rules, they also keep the results of these rules (``KeptAnswers``).
 """
 
 from typing import Any
@@ -24,18 +24,18 @@ from stretto.state.rows.slots import BLOCK
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 EVERY: Any = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-"""The word of a block in which the bit of every slot is set."""
+"""Word of a block with the bits of all slots set."""
 
 
 @njit(**_INTO)
 def word_of(s):
-    """The block of a slot, and the bit of the slot in its word."""
+    """Return the block of a slot, and the bit of the slot in its word."""
     return s // BLOCK, np.uint64(1) << np.uint64(s % BLOCK)
 
 
 @njit(**_FLAGS)
 def _named_slots(slots, marks, log, first, stop):
-    """List the slots that a stretch of the log names, each once; returns the count."""
+    """List the slots in a range of the log, each once; return the count."""
     last = marks.shape[0] - 1
     marks[last] += 1
     visit, count = marks[last], 0
@@ -50,10 +50,11 @@ def _named_slots(slots, marks, log, first, stop):
 
 @njit(**_FLAGS)
 def _listed_slots(slots, size, marks, k, row_position, span):
-    """List the slots to score again for an entry, and move its position; returns the count.
+    """List the slots to score again for an entry, and move its position; return the count.
 
-    Those that the log names, or every slot where the log does not reach back that far or names more
-    slots than there are. ``span`` is (log, position of its first entry, entries).
+    The slots are those in the log; or all slots, if the log does not reach back to the position of
+    the entry or is longer than the number of slots. ``span`` is (log, position of its first entry,
+    entries).
     """
     log, begin, length = span
     first = row_position[k] - begin
@@ -67,10 +68,10 @@ def _listed_slots(slots, size, marks, k, row_position, span):
 
 @njit(**_FLAGS)
 def catch_up_answers(c, k, answers, row_position, span, marks, rules):
-    """Bring the answers of the Python rules for a class to the end of the log.
+    """Bring the results of the Python rules for a class to the end of the log.
 
-    Scores are evaluated at once, for all slots that changed. Filters are evaluated when a choice
-    falls on such a slot (``call_unknown``). Until then it counts as allowed, which bounds its
+    Scores are evaluated at once, for all changed slots. Filters are evaluated when a choice depends
+    on such a slot (``call_unknown``). Until then the slot counts as allowed, which bounds its
     value.
     """
     if row_position[k] == span[1] + span[2]:
@@ -87,7 +88,7 @@ def catch_up_answers(c, k, answers, row_position, span, marks, rules):
 
 @njit(**_FLAGS)
 def _forget(answers, k, row_position, span):
-    """Mark the slots that the log names as unknown to the filters; every slot where it is short."""
+    """Mark the slots in the log as unknown to the filters; all slots if the log is too short."""
     unknown, refused = answers.unknown, answers.refused
     log, begin, length = span
     first = row_position[k] - begin
@@ -112,7 +113,7 @@ def _keep_scores(score, k, rules, count):
 
 @njit(**_FLAGS)
 def _keep_refusals(refused, k, rules, count):
-    """Keep which of the first ``count`` slots of the buffer are refused."""
+    """Record the refused slots among the first ``count`` slots of the buffer."""
     for i in range(count):
         b, bit = word_of(rules.slots[i])
         if rules.answers[i] == REFUSED:
@@ -123,9 +124,9 @@ def _keep_refusals(refused, k, rules, count):
 
 @njit(**_FLAGS)
 def call_unknown(c, k, answers, rules):
-    """Call the Python rules for every slot with an unknown answer; returns the number of slots.
+    """Call the Python rules for all slots with an unknown result; return the number of slots.
 
-    The slots and their answers stay in the buffers of ``rules``.
+    The slots and their results stay in the buffers of ``rules``.
     """
     unknown, slots, count = answers.unknown, rules.slots, 0
     for b in range(unknown.shape[1]):
@@ -143,7 +144,7 @@ def call_unknown(c, k, answers, rules):
 
 @njit(**_FLAGS)
 def refresh_answers(c, cache, answers, log, log_state, rules):
-    """Bring the answers of the Python rules for a class up to date; returns its cache entry."""
+    """Bring the results of the Python rules for a class up to date; return its cache entry."""
     k = cache.entry[c]
     marks = np.zeros(answers.score.shape[1] + 1, np.int32)
     span = (log, log_state[0], log_state[1])
@@ -154,7 +155,7 @@ def refresh_answers(c, cache, answers, log, log_state, rules):
 
 @njit(**_FLAGS)
 def catch_up_row(program, c, state, row, k, row_position, span, marks, rules):
-    """Bring the row of a class to the end of the log; Python rules judge all slots in one call.
+    """Bring the row of a class to the end of the log; Python rules score all slots in one call.
 
     ``span`` is (log, position of its first entry, entries), ``marks`` int32[slot + 1].
     """
@@ -178,7 +179,7 @@ def catch_up_row(program, c, state, row, k, row_position, span, marks, rules):
 
 @njit(**_FLAGS)
 def refresh(program, c, state, cache, log, log_state, rules):
-    """Bring the row of a class to the end of the log; returns its cache entry."""
+    """Bring the row of a class to the end of the log; return its cache entry."""
     k = cache.entry[c]
     row = cache.row[k]
     marks = np.zeros(row.shape[0] + 1, np.int32)

@@ -1,8 +1,9 @@
 """Compiled per-slot functions: the value of one slot for one class.
 
-The numba tier. Each built-in slot-local rule has its formula here once for one slot; the replay of
-the class cache fuses them. The rules' own vectorised NumPy forms are the reference, and property
-tests hold the two equal bit by bit: same operations, same order, no fused multiply-add.
+This is the numba tier. It contains the formula of each built-in slot-local rule for one slot; the
+update of the class cache fuses the formulas. The vectorised NumPy forms of the rules are the
+reference; property tests verify that both are equal bit by bit: same operations, same order, no
+fused multiply-add.
 """
 
 from typing import Any
@@ -31,9 +32,9 @@ _RATIO_MATCH = int(ScoreCode.RATIO_MATCH)
 
 @njit(**_INLINE)
 def pair_score(t0, t1, w0, w1, least, most, balanced):
-    """Least, most and balanced of two free shares (percent, after placing); see ``PairScore``.
+    """Return the sum of least, most and balanced of two free shares in percent; see ``PairScore``.
 
-    A share is clipped to 0..100 first: free may be negative where a node shrank under its pods.
+    A share is clipped to 0..100 first: the free amount may be negative after a node shrank.
     """
     t0 = min(max(t0, np.float32(0.0)), np.float32(100.0))
     t1 = min(max(t1, np.float32(0.0)), np.float32(100.0))
@@ -48,10 +49,10 @@ def pair_score(t0, t1, w0, w1, least, most, balanced):
 
 @njit(**_FLAGS)
 def linear_score(code, classes, scores, o, c, s, free, percent):
-    """Least, most, balanced or ratio over any columns of one slot.
+    """Return least, most, balanced or ratio over any columns of one slot.
 
     Resources that a node lacks are skipped. CPU and memory alone are scored as a pair, so that a
-    rule gives the same score whether or not it is fused into ``PairScore``.
+    rule returns the same score with and without fusion into ``PairScore``.
     """
     if code != _RATIO and scores.columns[o] == 2:
         a, b = scores.column[o, 0], scores.column[o, 1]
@@ -100,7 +101,10 @@ def linear_score(code, classes, scores, o, c, s, free, percent):
 
 @njit(**_FLAGS)
 def ratio_match(free_cpu, free_memory, cpu, memory):
-    """How near the ratios of the free and the requested amounts are; ``compiled.amounts``."""
+    """Return the similarity of the ratios of free and requested amounts.
+
+    See ``compiled.amounts``.
+    """
     node, pod = np.float64(free_cpu) * memory, np.float64(free_memory) * cpu
     if node <= 0.0 or pod <= 0.0:
         return np.int32(0)
@@ -111,7 +115,7 @@ def ratio_match(free_cpu, free_memory, cpu, memory):
 
 @njit(**_FLAGS)
 def _shape(scores, o, x):
-    """The piecewise-linear shape of a ratio score at utilisation ``x``."""
+    """Return the piecewise-linear shape of a ratio score at utilisation ``x``."""
     n = scores.points[o]
     if x <= scores.shape_x[o, 0]:
         return scores.shape_y[o, 0]
@@ -125,7 +129,7 @@ def _shape(scores, o, x):
 
 @njit(**_FLAGS)
 def has_devices(device_free, device_kind, device_model, s, wanted, models):
-    """Whether a slot has the devices that a class requests; see ``ClassTable.device``."""
+    """Return whether a slot has the devices that a class requests; see ``ClassTable.device``."""
     for q in range(models.shape[0]):
         need, milli, kind = wanted[4 * q], wanted[4 * q + 1], wanted[4 * q + 2]
         for d in range(MAX_DEVICES):
@@ -142,7 +146,7 @@ def has_devices(device_free, device_kind, device_model, s, wanted, models):
 
 @njit(**_FLAGS)
 def fragmentation(typical, cpu, gpus, models, n):
-    """Free GPU milli of one node that a typical pod could not use, in expectation (FGD, eq. 1-3).
+    """Return the expected free GPU milli of a node that a typical pod cannot use (FGD, eq. 1-3).
 
     ``cpu`` is the node's free milli-CPU, ``gpus[:n]`` the free milli of its GPUs and
     ``models[:n]`` their models.
@@ -171,7 +175,7 @@ def fragmentation(typical, cpu, gpus, models, n):
 
 @njit(**_FLAGS)
 def steps_passed(gain, thresholds):
-    """FGD's score: the number of sigmoid steps (1..100) that a gain in milli reaches."""
+    """Return FGD's score: the number of sigmoid steps (1..100) that a gain in milli reaches."""
     low, high = 0, thresholds.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -184,7 +188,7 @@ def steps_passed(gain, thresholds):
 
 @njit(**_FLAGS)
 def fgd_score(classes, c, s, view, typical, thresholds):
-    """FGD's score of a slot and, for a GPU share, the device it is for (else -1).
+    """Return FGD's score of a slot and, for a GPU share, its device (else -1).
 
     ``view`` is (free, device_free, device_kind, device_model).
     """
@@ -231,10 +235,10 @@ def fgd_score(classes, c, s, view, typical, thresholds):
 
 @njit(**_FLAGS)
 def device_score(code, classes, c, s, view, census):
-    """DotProd, BestFit, GpuPacking or GpuClustering of one slot (openb study), 0..100.
+    """Return DotProd, BestFit, GpuPacking or GpuClustering of one slot (openb study), 0..100.
 
-    DotProd and BestFit measure by the study's largest node (128 cores, 8 GPUs); what lies beyond
-    on larger nodes is clipped.
+    DotProd and BestFit are relative to the study's largest node (128 cores, 8 GPUs); larger values
+    of larger nodes are clipped.
     """
     free, device_free, device_kind, _ = view
     need, milli = classes.device[c, 0], classes.device[c, 1]
@@ -277,7 +281,7 @@ def device_score(code, classes, c, s, view, census):
 
 @njit(**_FLAGS)
 def _packing_of_used(classes, c, s, view):
-    """GpuPacking on a node with a GPU in use: the fullest GPUs are taken first."""
+    """Return GpuPacking on a node with a GPU in use: the fullest GPUs come first."""
     _, device_free, _, _ = view
     need, mask = classes.device[c, 0], np.int32(0)
     taken_free, whole = 0, 0
@@ -294,7 +298,7 @@ def _packing_of_used(classes, c, s, view):
 
 @njit(**_FLAGS)
 def fullest_device(classes, c, q, s, view, mask):
-    """The fitting device with the least free milli that is not in ``mask``; -1 for none."""
+    """Return the fitting device with the least free milli that is not in ``mask``; -1 for none."""
     _, device_free, device_kind, device_model = view
     milli, kind = classes.device[c, 4 * q + 1], classes.device[c, 4 * q + 2]
     models = classes.models[c, q]
@@ -312,7 +316,7 @@ def fullest_device(classes, c, q, s, view, mask):
 
 @njit(**_FLAGS)
 def fits(classes, static, c, s, free, ports, device):
-    """Whether every filter admits the class to the slot.
+    """Return whether all filters admit the class to the slot.
 
     ``device`` is (device_free, device_kind, device_model).
     """
@@ -332,7 +336,7 @@ def fits(classes, static, c, s, free, ports, device):
 
 @njit(**_FLAGS)
 def slot_value(classes, static, pair, scores, typical, thresholds, c, s, state):
-    """0 where infeasible, else 1 + its weighted score on the slot.
+    """Return 0 if infeasible, else 1 + the weighted score of the slot.
 
     ``state`` is (free, percent, ports, device_free, device_kind, device_model, census).
     """

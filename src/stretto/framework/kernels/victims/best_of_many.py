@@ -29,7 +29,10 @@ _HARMLESS, _SPENT, _DOUBTFUL = np.uint8(HARMLESS), np.uint8(SPENT), np.uint8(DOU
 
 @njit(**_FLAGS)
 def _search_node(entries, free, requests, what, s, scratch, budgets):
-    """Cost of the preemptor on a slot: (key, victims, claims that lose their capacity)."""
+    """Return the cost of the preemptor on a slot.
+
+    (key, victims, claims that lose their capacity).
+    """
     columns, need, priority, admitted = what
     capacity, taken, marks = scratch
     left, set_first, set_items, standing, hard = budgets
@@ -59,7 +62,7 @@ def _cost_of(entries, free, requests, what, s, scratch, budgets, kept):
 
 @njit(**_FLAGS)
 def _better_of(kept, one, other):
-    """The better of two slots, the first on a tie; -1 is no slot."""
+    """Return the better of two slots, the first on a tie; -1 is no slot."""
     violations, top, total, count, start, _ = kept
     if one < 0 or other < 0:
         return max(one, other)
@@ -120,7 +123,10 @@ def _remove(entries, sums, requests, s, at, counted):
 
 @njit(**_FLAGS)
 def _slots_of_sets(length, budget, sets):
-    """Slots by set of budgets, as (first, slots); a slot appears once for each of its pods."""
+    """Return the slots by set of budgets, as (first, slots).
+
+    A slot appears once for each of its pods.
+    """
     first = np.zeros(sets + 1, np.int64)
     for s in range(length.shape[0]):
         for k in range(length[s]):
@@ -157,7 +163,7 @@ def _spend(number, budgets, most, changed):
 
 @njit(**_FLAGS)
 def find_many(entries, sums, requests, what, budgets, known, size, answers):
-    """Assign nodes to identical preemptors in order; returns how many got one.
+    """Assign nodes to identical preemptors in order; return the number of assigned ones.
 
     ``known`` are (the most pods of each budget on a slot, sets that the safe sums count).
     ``answers`` are (slots, victims that violate a budget, victims, the start of each one's rows,
@@ -189,7 +195,10 @@ def find_many(entries, sums, requests, what, budgets, known, size, answers):
 
 @njit(**_FLAGS)
 def _find_many(entries, sums, requests, what, budgets, known, answers, scratch, kept, where, marks):
-    """``find_many`` with buffers. The caller holds every array, so none is reference-counted."""
+    """Run ``find_many`` with buffers.
+
+    The caller holds all arrays, so that none is reference-counted.
+    """
     entries, sums, requests, known = borrowed((entries, sums, requests, known))
     columns, need, priority, admitted = what
     what = (borrowed(columns), borrowed(need), priority, borrowed(admitted))
@@ -230,7 +239,7 @@ def _find_many(entries, sums, requests, what, budgets, known, answers, scratch, 
 
 @njit(**_FLAGS)
 def _again(where, changed, todo):
-    """Add the slots of the changed sets to the slot to evaluate; returns the number of slots."""
+    """Add the slots of the changed sets to the slot to evaluate; return the number of slots."""
     first, slots = where
     length = 1
     for n in range(changed.shape[0]):
@@ -244,7 +253,7 @@ def _again(where, changed, todo):
 
 @njit(**_FLAGS)
 def _by_position(taken, rows, at, number):
-    """Order the rows of victims by importance, which is their position."""
+    """Sort the rows of victims by importance, which is their position."""
     for i in range(1, number):
         position, row, k = taken[i], rows[at + i], i
         while k > 0 and taken[k - 1] > position:
@@ -255,7 +264,7 @@ def _by_position(taken, rows, at, number):
 
 @njit(**_FLAGS)
 def _sort(values, count):
-    """Order the first few of some numbers, which mostly are in order."""
+    """Sort the first few of some numbers, which mostly are in order."""
     for i in range(1, count):
         value, k = values[i], i
         while k > 0 and values[k - 1] > value:
@@ -266,7 +275,7 @@ def _sort(values, count):
 
 @njit(**_FLAGS)
 def _give(entries, sums, requests, what, s, chosen, budgets, known, changed):
-    """Evict the victims of a slot and charge the preemptor; whether a budget changed."""
+    """Evict the victims of a slot and charge the preemptor; return whether a budget changed."""
     columns, need = what[0], what[1]
     most, counted = known
     touched = False
@@ -286,7 +295,7 @@ def _give(entries, sums, requests, what, s, chosen, budgets, known, changed):
 def search_many(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, known: Any, count: int
 ) -> list[VictimCandidate]:
-    """Nodes for identical preemptors, each found after the previous one is assigned.
+    """Return nodes for identical preemptors, each found after the previous one is assigned.
 
     The index reflects the assignments: it no longer has the victims. ``known`` are the most pods of
     each budget on a slot, and the sets that the safe sums count.

@@ -34,7 +34,7 @@ _SPENT, _DOUBTFUL = np.uint8(SPENT), np.uint8(DOUBTFUL)
 
 @njit(**_FLAGS)
 def mask_of(free, extra, columns, need, admitted, mask):
-    """Mark the slots that have enough once ``extra`` is free too; returns how many there are."""
+    """Mark the slots that have enough if ``extra`` is free too; return their number."""
     size, found = admitted.shape[0], np.int64(0)
     for s in range(size):
         mask[s] = admitted[s]
@@ -52,9 +52,11 @@ def mask_of(free, extra, columns, need, admitted, mask):
 
 @njit(**_FLAGS)
 def lowest_band(free, below, bands, columns, need, admitted, mask, sure):
-    """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``.
+    """Return the lowest band at which some slot has enough, or ``bands``.
 
-    ``sure`` states that some slot has enough at the highest.
+    Its slots are in ``mask``.
+
+    ``sure`` states that some slot has enough at the highest band.
     """
     low, high, marked = 0, bands - 1, -1
     if not sure:
@@ -74,7 +76,7 @@ def lowest_band(free, below, bands, columns, need, admitted, mask, sure):
 
 @njit(**_FLAGS)
 def better(a, b):
-    """Whether a key is smaller than another: violations, top, sum, number, less the start."""
+    """True if a key is smaller than another: violations, top, sum, number, less the start."""
     if a[0] != b[0]:
         return a[0] < b[0]
     if a[1] != b[1]:
@@ -88,7 +90,7 @@ def better(a, b):
 
 @njit(**_FLAGS)
 def first_below(priority, count, s, limit):
-    """Position of the first entry of a slot with a priority below a limit."""
+    """Return the position of the first entry of a slot with a priority below a limit."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
@@ -105,8 +107,8 @@ def walk(entries, free, requests, columns, need, s, limit, capacity, taken, stan
 
     The least important entries are removed until the preemptor fits. The entries before them would
     be reprieved first, and they fit together, so the kernel does not examine them.
-    ``taken`` gets positions of the victims, ``capacity`` is scratch. Returns the key and the
-    number of victims; -1 where all entries are not enough, -2 where a budget allows only some
+    ``taken`` receives the positions of the victims, ``capacity`` is scratch. The result is the key
+    and the number of victims; -1 if all entries are not enough, -2 if a budget allows only some
     evictions.
     """
     count, priority, start, request = entries[0][s], entries[3][s], entries[4][s], entries[5][s]
@@ -170,7 +172,7 @@ def _mark_breaches(marks, left, sets, budget, s, first, count):
 def walk_irregular(
     entries, free, requests, columns, need, s, limit, capacity, taken, left, sets, hard, marks
 ):
-    """``walk`` for a slot with budgets, waiting claims, or terminating pods.
+    """Walk a slot with budgets, waiting claims or terminating pods, like ``walk``.
 
     ``left`` are the budgets' allowances (changed and put back), ``sets`` is (first, items) of each
     set of budgets, ``marks`` is scratch: 1 = violates a budget, 2 = stays. Positions of claims that
@@ -226,7 +228,7 @@ def walk_irregular(
 
 @njit(**_FLAGS)
 def needed(free, columns, need, largest, s, most):
-    """Lower bound of a slot's victims, each of the largest size; or ``most`` + 1."""
+    """Return a lower bound of a slot's victims, each of the largest size; or ``most`` + 1."""
     n = np.int64(0)
     for j in range(columns.shape[0]):
         short = need[j] - free[columns[j], s] - n * largest[j]
@@ -239,7 +241,10 @@ def needed(free, columns, need, largest, s, most):
 @njit(**_FLAGS)
 def find(entries, sums, bands, requests, columns, need, priority, admitted, budgets, scratch,
          pick, largest):  # fmt: skip
-    """``_find`` with buffers. The caller holds every array, so none is reference-counted."""
+    """Run ``_find`` with buffers.
+
+    The caller holds all arrays, so that none is reference-counted.
+    """
     size, width = admitted.shape[0], scratch[1].shape[0]
     buffers = (np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(width, np.int32))
     return _find(
@@ -250,7 +255,7 @@ def find(entries, sums, bands, requests, columns, need, priority, admitted, budg
 
 @njit(**_FLAGS)
 def _is_no_better(entries, s, n, edges, q, best_key):
-    """Whether a slot that needs ``n`` victims at least ties with the best so far, or loses."""
+    """Return whether a slot that needs ``n`` victims at best ties with the best key so far."""
     length, priorities, starts = entries[0], entries[3], entries[4]
     least, dearest = edges[0] + _TO_POSITIVE, edges[q] + _TO_POSITIVE
     at = length[s] - n
@@ -260,7 +265,7 @@ def _is_no_better(entries, s, n, edges, q, best_key):
 
 @njit(**_FLAGS)
 def _copy(source, target, count):
-    """The first positions of one array to another."""
+    """Copy the first ``count`` positions of one array to another."""
     for v in range(count):
         target[v] = source[v]
 
@@ -268,10 +273,10 @@ def _copy(source, target, count):
 @njit(**_FLAGS)
 def _find(entries, sums, bands, requests, columns, need, priority, admitted, budgets, scratch,
           pick, buffers):  # fmt: skip
-    """(slot or -1, key, victims, claims that lose their capacity); positions are in ``scratch[1]``.
+    """Return (slot or -1, key, victims, claims that lose capacity); ``scratch[1]``: positions.
 
-    ``pick`` is (offset, most, from_band, phases): slots are examined from an offset on, no more
-    than so many sufficient ones, and from a band on; all from the lowest band for the best of all.
+    ``pick`` is (offset, most, from_band, phases): first examined slot, maximum of sufficient slots,
+    first band, 1 or 2. The search for the best of all slots starts at the lowest band.
     """
     entries, sums, requests, columns = borrowed((entries, sums, requests, columns))
     need, admitted, budgets, scratch = borrowed((need, admitted, budgets, scratch))
@@ -329,7 +334,7 @@ def _find(entries, sums, bands, requests, columns, need, priority, admitted, bud
 
 @njit(**_FLAGS)
 def _at_band(entries, sums, requests, columns, need, s, priority, q, scratch, budgets, plainly):
-    """Find the victims of a slot; use only the entries up to a band where they decide."""
+    """Find the victims of a slot; use only the entries up to a band if they decide."""
     capacity, taken, marks = scratch
     left, set_first, set_items, standing, hard = budgets
     if plainly and not entries[1][s]:
@@ -349,7 +354,10 @@ def _at_band(entries, sums, requests, columns, need, s, priority, q, scratch, bu
 def search(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits
 ) -> VictimSearchHit | None:
-    """The best node for a pod, the first slot of those that are equally good, or ``None``."""
+    """Return the best node for a pod, the first slot of equally good ones.
+
+    ``None`` if none fits.
+    """
     entries, sums = index.entries, index.sums
     width = entries.row.shape[1]
     scratch = (
