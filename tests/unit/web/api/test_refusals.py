@@ -208,3 +208,20 @@ def test_a_second_deletion_with_more_grace_changes_nothing(send: Any) -> None:
 def test_an_object_is_not_exported(send: Any, value: str, status: int) -> None:
     send("POST", MAPS, {"metadata": {"name": "a"}})
     assert send("GET", f"{MAPS}/a?export={value}").status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "addresses"),
+    [
+        ({"podIP": "10.0.0.1"}, ["10.0.0.1"]),
+        ({"podIPs": [{"ip": "10.0.0.1"}]}, ["10.0.0.1"]),
+        ({"podIP": "10.0.0.2", "podIPs": [{"ip": "10.0.0.1"}]}, ["10.0.0.2"]),
+    ],
+)
+def test_both_forms_of_the_address_of_a_pod_are_equal(
+    send: Any, status: dict[str, Any], addresses: list[str]
+) -> None:
+    send("POST", PODS, a_pod())
+    found = send("PATCH", f"{PODS}/a/status", {"status": status}, "merge-patch+json").item["status"]
+    assert [each["ip"] for each in found["podIPs"]] == addresses
+    assert found["podIP"] == addresses[0]

@@ -69,8 +69,12 @@ def _node_spec(spec: Json) -> None:
 
 
 def _pod_status(status: Json) -> None:
-    if status.get("podIP") and not status.get("podIPs"):
-        status["podIPs"] = [{"ip": status["podIP"]}]
+    """Set both forms of the address of a pod to the same value; the single one takes precedence."""
+    single, listed = status.get("podIP"), status.get("podIPs")
+    if single and (not listed or listed[0].get("ip") != single):
+        status["podIPs"] = [{"ip": single}]
+    elif listed and listed[0].get("ip"):
+        status["podIP"] = listed[0]["ip"]
     if status.get("hostIP") and not status.get("hostIPs"):
         status["hostIPs"] = [{"ip": status["hostIP"]}]
 
