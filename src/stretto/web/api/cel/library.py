@@ -1,16 +1,15 @@
-"""Functions of Kubernetes in CEL: lists, sets, addresses, URLs, quantities, patterns."""
+"""Functions of Kubernetes in CEL: lists, sets, URLs, patterns, and those of special values."""
 
-import ipaddress
 import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import msgspec
 from cel_expr_python import cel
 
-from stretto.api.wire.quantity import nano
-from stretto.base.errors import InputError
+from stretto.web.api.cel import values
 
 _ANY: Final = cel.Type.DYN
 _TEXT: Final = cel.Type.STRING
@@ -18,22 +17,8 @@ _LIST: Final = cel.Type.LIST
 _MAP: Final = cel.Type.MAP
 _WHOLE: Final = cel.Type.INT
 _YES: Final = cel.Type.BOOL
-
-
-def _is_ip(text: Any) -> bool:
-    try:
-        ipaddress.ip_address(str(text))
-    except ValueError:
-        return False
-    return True
-
-
-def _is_cidr(text: Any) -> bool:
-    try:
-        ipaddress.ip_network(str(text), strict=False)
-    except ValueError:
-        return False
-    return "/" in str(text)
+_MOST_ITEMS: Final = 10_000
+"""Most items of a list that a function creates."""
 
 
 def _is_url(text: Any) -> bool:
@@ -57,23 +42,6 @@ def _url(text: Any) -> dict[str, str]:
     }
 
 
-def _is_quantity(text: Any) -> bool:
-    try:
-        nano(str(text), "quantity")
-    except InputError:
-        return False
-    return True
-
-
-def _quantity(text: Any) -> dict[str, Any]:
-    return {"quantity": str(text), "nano": str(nano(str(text), "quantity"))}
-
-
-def _order(one: Any, two: Any) -> int:
-    first, second = int(one["nano"]), int(two["nano"])
-    return (first > second) - (first < second)
-
-
 def _sum(items: Any) -> Any:
     return sum(items)
 
@@ -81,6 +49,26 @@ def _sum(items: Any) -> Any:
 def _sorted(items: Any) -> bool:
     found = list(items)
     return all(one <= two for one, two in pairwise(found))
+
+
+def _slice(items: Any, start: int, end: int) -> list[Any]:
+    found = list(items)
+    if not 0 <= start <= end <= len(found):
+        raise ValueError(f"cannot slice({start}, {end}), list is length {len(found)}")
+    return found[start:end]
+
+
+def _distinct(items: Any) -> list[Any]:
+    found: dict[bytes, Any] = {}
+    for each in items:
+        found.setdefault(msgspec.json.encode(each, order="deterministic"), each)
+    return list(found.values())
+
+
+def _range(count: int) -> list[int]:
+    if count > _MOST_ITEMS:
+        raise ValueError(f"cannot make a list of {count} items, limit is {_MOST_ITEMS}")
+    return list(range(count))
 
 
 def _find(text: Any, pattern: Any) -> str:
@@ -111,12 +99,14 @@ def _find_all(text: Any, pattern: Any) -> list[str]:
 
 
 _FREE: Final[dict[str, tuple[Any, Callable[..., Any]]]] = {
-    "isIP": (_YES, _is_ip),
-    "isCIDR": (_YES, _is_cidr),
+    "isIP": (_YES, values.is_ip),
+    "ip.isCanonical": (_YES, values.is_canonical),
+    "isCIDR": (_YES, values.is_cidr),
+    "cidr": (_ANY, values.parse_cidr),
     "isURL": (_YES, _is_url),
     "url": (_ANY, _url),
-    "isQuantity": (_YES, _is_quantity),
-    "quantity": (_ANY, _quantity),
+    "isQuantity": (_YES, values.is_quantity),
+    "quantity": (_ANY, values.parse_quantity),
 }
 """Functions with one text argument: type of the result, and implementation."""
 _ESCAPED: Final = "jsonpatch.escapeKey"
@@ -133,9 +123,20 @@ _MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Any, Callable[..., Any]]]] = {
     "getHostname": ((_MAP,), _TEXT, lambda url: url["hostname"]),
     "getPort": ((_MAP,), _TEXT, lambda url: url["port"]),
     "getEscapedPath": ((_MAP,), _TEXT, lambda url: url["path"]),
-    "isGreaterThan": ((_MAP, _MAP), _YES, lambda one, two: _order(one, two) > 0),
-    "isLessThan": ((_MAP, _MAP), _YES, lambda one, two: _order(one, two) < 0),
-    "compareTo": ((_MAP, _MAP), _WHOLE, _order),
+    "isGreaterThan": ((_MAP, _MAP), _YES, lambda one, two: values.order(one, two) > 0),
+    "isLessThan": ((_MAP, _MAP), _YES, lambda one, two: values.order(one, two) < 0),
+    "compareTo": ((_MAP, _MAP), _WHOLE, values.order),
+    "sign": ((_MAP,), _WHOLE, values.sign),
+    "isInteger": ((_MAP,), _YES, values.is_integer),
+    "asInteger": ((_MAP,), _WHOLE, values.as_integer),
+    "asApproximateFloat": ((_MAP,), cel.Type.DOUBLE, lambda value: int(value["nano"]) / 1e9),
+    "major": ((_MAP,), _WHOLE, values.number_of(0)),
+    "minor": ((_MAP,), _WHOLE, values.number_of(1)),
+    "patch": ((_MAP,), _WHOLE, values.number_of(2)),
+    **{name: ((_MAP,), _ANY, impl) for name, impl in values.ADDRESS_FUNCTIONS.items()},
+    "slice": ((_LIST, _WHOLE, _WHOLE), _LIST, _slice),
+    "sort": ((_LIST,), _LIST, sorted),
+    "distinct": ((_LIST,), _LIST, _distinct),
     "find": ((_TEXT, _TEXT), _TEXT, _find),
     "findAll": ((_TEXT, _TEXT), _LIST, _find_all),
     "sum": ((_LIST,), _ANY, _sum),
@@ -161,4 +162,32 @@ def declarations() -> list[Any]:
     for name, (kinds, result, impl) in _MEMBERS.items():
         overload = cel.Overload(f"{name}_of", result, list(kinds), True, impl)
         found.append(cel.FunctionDecl(name, [overload]))
-    return found
+    return [*found, *_of_several_forms()]
+
+
+def _of_several_forms() -> list[Any]:
+    """Functions that have several forms, or that take a number."""
+    forms: list[tuple[str, Any, Callable[..., Any], list[tuple[list[Any], bool]]]] = [
+        ("semver", _ANY, values.parse_semver, [([_TEXT], False), ([_TEXT, _YES], False)]),
+        ("isSemver", _YES, values.is_semver, [([_TEXT], False), ([_TEXT, _YES], False)]),
+        ("containsIP", _YES, values.contains_ip, [([_MAP, _TEXT], True), ([_MAP, _MAP], True)]),
+        ("containsCIDR", _YES, values.contains_cidr, [([_MAP, _TEXT], True), ([_MAP, _MAP], True)]),
+        ("add", _ANY, values.added, [([_MAP, _MAP], True), ([_MAP, _WHOLE], True)]),
+        ("sub", _ANY, values.subtracted, [([_MAP, _MAP], True), ([_MAP, _WHOLE], True)]),
+        ("lists.range", _LIST, _range, [([_WHOLE], False)]),
+    ]
+    found = [
+        cel.FunctionDecl(
+            name,
+            [
+                cel.Overload(f"{name}_{number}", result, kinds, member, impl)
+                for number, (kinds, member) in enumerate(each)
+            ],
+        )
+        for name, result, impl, each in forms
+    ]
+    addresses = [
+        cel.Overload("ip_text", _ANY, [_TEXT], False, values.parse_ip),
+        cel.Overload("ip_of_cidr", _ANY, [_MAP], True, values.ip_of),
+    ]
+    return [*found, cel.FunctionDecl("ip", addresses)]

@@ -1,0 +1,53 @@
+"""Addresses, networks, amounts, versions and lists in CEL have the functions of Kubernetes."""
+
+import pytest
+
+from stretto.web.api.cel.programs import CelError, compile_problem, evaluate
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ip('10.0.0.1').family() == 4 && ip('::1').isLoopback()",
+        "ip('0:0:0:0:0:0:0:1') == ip('::1') && !ip.isCanonical('0:0:0:0:0:0:0:1')",
+        "ip('8.8.8.8').isGlobalUnicast() && !ip('255.255.255.255').isGlobalUnicast()",
+        "ip('224.0.0.5').isLinkLocalMulticast() && ip('fe80::1').isLinkLocalUnicast()",
+        "ip('0.0.0.0').isUnspecified() && !isIP('10.0.0.256') && !isIP('::ffff:1.2.3.4')",
+        "cidr('10.0.0.0/8').containsIP('10.1.2.3')",
+        "cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))",
+        "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')",
+        "!cidr('10.1.0.0/16').containsCIDR(cidr('10.0.0.0/8'))",
+        "cidr('10.1.2.3/16').masked() == cidr('10.1.0.0/16')",
+        "cidr('10.1.2.3/16').ip() == ip('10.1.2.3') && cidr('10.1.2.3/16').prefixLength() == 16",
+        "!isCIDR('10.0.0.0') && !isCIDR('10.0.0.0/255.0.0.0')",
+        "quantity('1Gi').sub(quantity('1Mi')).isLessThan(quantity('1Gi'))",
+        "quantity('500m').add(1) == quantity('1500m') && quantity('-1').sign() == -1",
+        "quantity('2k').asInteger() == 2000 && !quantity('500m').isInteger()",
+        "quantity('500m').asApproximateFloat() == 0.5",
+        "semver('1.2.3').minor() == 2 && semver('1.0.0-alpha.1').isLessThan(semver('1.0.0'))",
+        "semver('1.0.0-2').isLessThan(semver('1.0.0-10'))",
+        "semver('1.0.0').compareTo(semver('1.0.0')) == 0",
+        "isSemver('v1', true) && semver('v01.2', true).major() == 1 && !isSemver('v1')",
+        "[3, 1, 2].sort() == [1, 2, 3] && [1, 2, 1].distinct() == [1, 2]",
+        "[1, 2, 3].slice(1, 3) == [2, 3] && lists.range(3) == [0, 1, 2]",
+    ],
+)
+def test_functions_have_the_results_of_kubernetes(text: str) -> None:
+    assert evaluate(text, {}) is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cidr('10.0.0.1').prefixLength()",
+        "quantity('500m').asInteger()",
+        "semver('1.2').major()",
+        "[1].slice(0, 2)",
+        "lists.range(1000000000)",
+        "quantity('1').isLessThan(semver('1.0.0'))",
+    ],
+)
+def test_wrong_arguments_are_errors(text: str) -> None:
+    assert compile_problem(text, ()) == ""
+    with pytest.raises(CelError):
+        evaluate(text, {})
