@@ -18,7 +18,11 @@ NESTED: Json = {
         "free": {"type": "string", "nullable": True},
         "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "list": {"type": "array", "nullable": True, "items": {"type": "string"}},
-        "inner": {"type": "object", "x-kubernetes-embedded-resource": True},
+        "inner": {
+            "type": "object",
+            "x-kubernetes-embedded-resource": True,
+            "properties": {"data": {"type": "string"}},
+        },
     },
 }
 
@@ -82,7 +86,7 @@ def test_embedded_objects_require_version_and_kind(documents: tuple[Json, Json])
     for document in documents:
         inner = document["example.x.v1.Cart"]["properties"]["spec"]["properties"]["inner"]
         assert inner["required"] == ["kind", "apiVersion"]
-        assert set(inner["properties"]) == {"apiVersion", "kind", "metadata"}
+        assert set(inner["properties"]) == {"apiVersion", "data", "kind", "metadata"}
 
 
 def test_a_kind_with_unknown_fields_states_no_field_in_version_2(
