@@ -128,7 +128,12 @@ def test_null_removes_a_member_at_every_depth() -> None:
 )
 def test_a_patch_that_cannot_be_merged_is_refused(patch: dict[str, Any], text: str) -> None:
     with pytest.raises(StrategicPatchError, match=text):
-        spec_after({"a": {}}, patch)
+        spec_after({"a": {}, "containers": [{"name": "z"}]}, patch)
+
+
+def test_a_list_that_the_object_lacks_is_the_list_of_the_patch() -> None:
+    patch = {"containers": [{"image": "x", "env": None}]}
+    assert spec_after({}, patch) == {"containers": [{"image": "x"}]}
 
 
 def test_the_patch_that_godels_scheduler_writes_is_read() -> None:
