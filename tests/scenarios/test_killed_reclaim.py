@@ -3,6 +3,8 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,12 +22,14 @@ pytestmark = pytest.mark.timeout(240)
 NEEDED = 8
 
 
-def killed(path: Path, rule: str, evictions: int) -> Harness:
+@contextmanager
+def killed(path: Path, rule: str, evictions: int) -> Iterator[Harness]:
     """A new plane over the file of a process that was killed after some evictions."""
     line = [sys.executable, "-m", "tests.support.killed_process", str(path), rule, str(evictions)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    return Harness(store=SqliteStore(path, ManualClock(), Rng(1)), config={"tier": "numpy"})
+    with closing(SqliteStore(path, ManualClock(), Rng(1))) as store:
+        yield Harness(store=store, config={"tier": "numpy"})
 
 
 def terminating(harness: Harness) -> set[str]:
@@ -43,18 +47,18 @@ def finished(harness: Harness, names: set[str]) -> None:
 def test_the_victims_of_a_killed_process_count_and_the_gang_starts(
     tmp_path: Path, rule: str, evictions: int
 ) -> None:
-    harness = killed(tmp_path / "s.db", rule, evictions)
-    before = terminating(harness)
-    harness.settle(20)
-    victims = terminating(harness)
-    finished(harness, victims)
-    harness.settle(30)
-    assert (len(before), before <= victims, len(victims)) == (evictions, True, NEEDED)
-    assert terminating(harness) == set()
-    assert sum(bool(node) for name, node in harness.placements().items() if name[0] == "g") == 4
+    with killed(tmp_path / "s.db", rule, evictions) as harness:
+        before = terminating(harness)
+        harness.settle(20)
+        victims = terminating(harness)
+        finished(harness, victims)
+        harness.settle(30)
+        assert (len(before), before <= victims, len(victims)) == (evictions, True, NEEDED)
+        assert terminating(harness) == set()
+        assert sum(bool(node) for name, node in harness.placements().items() if name[0] == "g") == 4
 
 
 def test_the_victims_of_a_complete_reclaim_are_not_evicted_again(tmp_path: Path) -> None:
-    harness = killed(tmp_path / "s.db", "no rule", NEEDED)
-    harness.settle(60)
-    assert len(terminating(harness)) == NEEDED
+    with killed(tmp_path / "s.db", "no rule", NEEDED) as harness:
+        harness.settle(60)
+        assert len(terminating(harness)) == NEEDED
