@@ -125,7 +125,7 @@ def _rank(match: LayoutMatch, what: str) -> tuple[bool, bool, float]:
 
 
 def _no_table(path: Path) -> tuple[str, str]:
-    """What a file without text in UTF-8 holds, and what to do; empty for a table."""
+    """Return the content of a file without text in UTF-8, with advice; empty for a table."""
     start = read_start(path)
     if not start.strip():
         return "an empty file", "check the path or fetch it again"
