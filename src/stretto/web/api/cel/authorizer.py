@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from cel_expr_python import cel
 
+from stretto.web.api.cel.functions import member_function
+
 Json = dict[str, Any]
 
 AUTHORIZER: Final = "authorizer"
@@ -49,20 +51,16 @@ def _check(check: Any, verb: Any) -> Json:
 def authorizer_functions() -> list[Any]:
     """The functions of the variable as declarations of an environment."""
     found = [
-        _member(name, cel.Type.DYN, [_MAP, _TEXT], _collects(name))
+        member_function(name, cel.Type.DYN, _collects(name), (_MAP, _TEXT))
         for name in ("path", "group", "resource", "subresource", "namespace", "name")
     ]
+    decision = (_MAP,)
     return [
         *found,
-        _member("serviceAccount", cel.Type.DYN, [_MAP, _TEXT, _TEXT], _account),
-        _member("check", cel.Type.DYN, [_MAP, _TEXT], _check),
-        _member("allowed", cel.Type.BOOL, [_MAP], lambda decision: decision["allowed"]),
-        _member("reason", _TEXT, [_MAP], lambda decision: decision["reason"]),
-        _member("errored", cel.Type.BOOL, [_MAP], lambda _: False),
-        _member("error", _TEXT, [_MAP], lambda _: ""),
+        member_function("serviceAccount", cel.Type.DYN, _account, (_MAP, _TEXT, _TEXT)),
+        member_function("check", cel.Type.DYN, _check, (_MAP, _TEXT)),
+        member_function("allowed", cel.Type.BOOL, lambda each: each["allowed"], decision),
+        member_function("reason", _TEXT, lambda each: each["reason"], decision),
+        member_function("errored", cel.Type.BOOL, lambda _: False, decision),
+        member_function("error", _TEXT, lambda _: "", decision),
     ]
-
-
-def _member(name: str, result: Any, kinds: list[Any], impl: Callable[..., Any]) -> Any:
-    overload = cel.Overload(f"authorizer_{name}", result, kinds, True, impl)
-    return cel.FunctionDecl(name, [overload])

@@ -10,6 +10,7 @@ import msgspec
 from cel_expr_python import cel
 
 from stretto.web.api.cel import values
+from stretto.web.api.cel.functions import free_function, member_function
 
 _ANY: Final = cel.Type.DYN
 _TEXT: Final = cel.Type.STRING
@@ -129,7 +130,7 @@ _MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Any, Callable[..., Any]]]] = {
     "sign": ((_MAP,), _WHOLE, values.sign),
     "isInteger": ((_MAP,), _YES, values.is_integer),
     "asInteger": ((_MAP,), _WHOLE, values.as_integer),
-    "asApproximateFloat": ((_MAP,), cel.Type.DOUBLE, lambda value: int(value["nano"]) / 1e9),
+    "asApproximateFloat": ((_MAP,), cel.Type.DOUBLE, values.as_float),
     "major": ((_MAP,), _WHOLE, values.number_of(0)),
     "minor": ((_MAP,), _WHOLE, values.number_of(1)),
     "patch": ((_MAP,), _WHOLE, values.number_of(2)),
@@ -147,47 +148,34 @@ _MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Any, Callable[..., Any]]]] = {
 """Functions with a receiver: types of the arguments, type of the result, implementation."""
 
 
+_PAIR: Final = ((_MAP, _TEXT), (_MAP, _MAP))
+"""Arguments of a function of a network and an address or a network, as text or as value."""
+_AMOUNTS: Final = ((_MAP, _MAP), (_MAP, _WHOLE))
+"""Arguments of a function of an amount and an amount or a whole number."""
+_VERSION: Final = ((_TEXT,), (_TEXT, _YES))
+"""Arguments of a function of the text of a version, and of whether it is normalized."""
+
+
 def declarations() -> list[Any]:
     """Return the functions as declarations of an environment."""
-    found = [
-        cel.FunctionDecl(name, [cel.Overload(f"{name}_text", kind, [_TEXT], False, impl)])
-        for name, (kind, impl) in _FREE.items()
-    ]
-    escape = cel.Overload("escape_key", _TEXT, [_TEXT], False, _escaped)
-    found.append(cel.FunctionDecl(_ESCAPED, [escape]))
-    found += [
-        cel.FunctionDecl(name, [cel.Overload(f"{name}_lists", _YES, [_LIST, _LIST], False, impl)])
-        for name, impl in _SETS.items()
-    ]
-    for name, (kinds, result, impl) in _MEMBERS.items():
-        overload = cel.Overload(f"{name}_of", result, list(kinds), True, impl)
-        found.append(cel.FunctionDecl(name, [overload]))
-    return [*found, *_of_several_forms()]
-
-
-def _of_several_forms() -> list[Any]:
-    """Functions that have several forms, or that take a number."""
-    forms: list[tuple[str, Any, Callable[..., Any], list[tuple[list[Any], bool]]]] = [
-        ("semver", _ANY, values.parse_semver, [([_TEXT], False), ([_TEXT, _YES], False)]),
-        ("isSemver", _YES, values.is_semver, [([_TEXT], False), ([_TEXT, _YES], False)]),
-        ("containsIP", _YES, values.contains_ip, [([_MAP, _TEXT], True), ([_MAP, _MAP], True)]),
-        ("containsCIDR", _YES, values.contains_cidr, [([_MAP, _TEXT], True), ([_MAP, _MAP], True)]),
-        ("add", _ANY, values.added, [([_MAP, _MAP], True), ([_MAP, _WHOLE], True)]),
-        ("sub", _ANY, values.subtracted, [([_MAP, _MAP], True), ([_MAP, _WHOLE], True)]),
-        ("lists.range", _LIST, _range, [([_WHOLE], False)]),
-    ]
-    found = [
-        cel.FunctionDecl(
-            name,
-            [
-                cel.Overload(f"{name}_{number}", result, kinds, member, impl)
-                for number, (kinds, member) in enumerate(each)
-            ],
-        )
-        for name, result, impl, each in forms
-    ]
     addresses = [
         cel.Overload("ip_text", _ANY, [_TEXT], False, values.parse_ip),
         cel.Overload("ip_of_cidr", _ANY, [_MAP], True, values.ip_of),
     ]
-    return [*found, cel.FunctionDecl("ip", addresses)]
+    return [
+        *(free_function(name, result, impl, (_TEXT,)) for name, (result, impl) in _FREE.items()),
+        *(free_function(name, _YES, impl, (_LIST, _LIST)) for name, impl in _SETS.items()),
+        *(
+            member_function(name, result, impl, kinds)
+            for name, (kinds, result, impl) in _MEMBERS.items()
+        ),
+        free_function(_ESCAPED, _TEXT, _escaped, (_TEXT,)),
+        free_function("lists.range", _LIST, _range, (_WHOLE,)),
+        free_function("semver", _ANY, values.parse_semver, *_VERSION),
+        free_function("isSemver", _YES, values.is_semver, *_VERSION),
+        member_function("containsIP", _YES, values.contains_ip, *_PAIR),
+        member_function("containsCIDR", _YES, values.contains_cidr, *_PAIR),
+        member_function("add", _ANY, values.added, *_AMOUNTS),
+        member_function("sub", _ANY, values.subtracted, *_AMOUNTS),
+        cel.FunctionDecl("ip", addresses),
+    ]

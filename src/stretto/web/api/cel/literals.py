@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from cel_expr_python import cel
 
+from stretto.web.api.cel.functions import free_function
+
 Json = dict[str, Any]
 
 OBJECT: Final = "Object"
@@ -171,10 +173,7 @@ def literal_functions(*, checks: bool) -> list[Any]:
     for root in _ROOTS:
         kind = cel.Type.AbstractType(root) if checks else cel.Type.DYN
         kinds[f"made_{root}"] = (kind, [cel.Type.MAP], partial(_made, root))
-    return [
-        cel.FunctionDecl(name, [cel.Overload(name, kind, takes, False, impl)])
-        for name, (kind, takes, impl) in kinds.items()
-    ]
+    return [free_function(name, kind, impl, takes) for name, (kind, takes, impl) in kinds.items()]
 
 
 def _made(name: Any, fields: Any) -> Json:

@@ -154,6 +154,11 @@ def as_integer(value: Any) -> int:
     return _amount(value) // _UNIT
 
 
+def as_float(value: Any) -> float:
+    """An amount as the nearest float."""
+    return _amount(value) / _UNIT
+
+
 # ---------------------------------------------------------------- versions
 
 
