@@ -8,11 +8,16 @@ one source file to a function of another.
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import stretto
 from stretto.api.wire.kinds import POD
 from stretto.testing import Harness, make_node, make_pod
+
+PACKAGE = f"{Path(stretto.__file__).parent}/"
+"""Folder of the counted functions; a checkout may have the name of the package."""
 
 
 class Walk:
@@ -26,7 +31,7 @@ class Walk:
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         """Process a profile event of the interpreter."""
         code = frame.f_code
-        if event != "call" or "stretto" not in code.co_filename:
+        if event != "call" or not code.co_filename.startswith(PACKAGE):
             return
         self.calls += 1
         self.functions.add((code.co_filename, code.co_qualname))
