@@ -76,7 +76,7 @@ class VolumeTable:
         """Add a volume, or replace the one of its name."""
         volume = msgspec.convert(body, PersistentVolume)
         name, size = volume.metadata.name, volume_size(volume)
-        self._forget(name)
+        self.remove(name)
         self._known[name] = _KnownVolume(volume, body)
         reference = volume.spec.claim_ref
         if reference is not None:
@@ -84,9 +84,9 @@ class VolumeTable:
         elif volume.status.phase == "Available":
             insort(self._free.setdefault(volume_type(volume), []), (size, name))
 
-    def _forget(self, name: str) -> None:
-        """Remove the places of a volume."""
-        old = self._known.get(name)
+    def remove(self, name: str) -> None:
+        """Remove the volume of a name, if there is one."""
+        old = self._known.pop(name, None)
         if old is None:
             return
         reference = old.volume.spec.claim_ref
@@ -145,15 +145,13 @@ def with_volumes(
     return [*kept, *ready.values()]
 
 
-def volume_binding(
-    pvc: JsonObject, view: ObjectView, volumes: VolumeTable | None = None
-) -> VolumeBinding | None:
+def volume_binding(pvc: JsonObject, view: ObjectView, volumes: VolumeTable) -> VolumeBinding | None:
     """The binding of a new PVC by the volume controller; ``None`` if it stays unbound.
 
     Args:
         pvc: the PVC after admission.
-        view: all volumes and classes.
-        volumes: the volumes as a table, for many PVCs; by default those of the view.
+        view: all classes.
+        volumes: all volumes.
     """
     item = msgspec.convert(pvc, PersistentVolumeClaim)
     if item.metadata.uid or BIND_COMPLETED in item.metadata.annotations:
@@ -161,23 +159,20 @@ def volume_binding(
     return chosen_volume(pvc, view, volumes)
 
 
-def chosen_volume(
-    pvc: JsonObject, view: ObjectView, volumes: VolumeTable | None = None
-) -> VolumeBinding | None:
+def chosen_volume(pvc: JsonObject, view: ObjectView, volumes: VolumeTable) -> VolumeBinding | None:
     """The volume of an unbound PVC; ``None`` if it waits for a volume or for its pod.
 
     Args:
         pvc: the PVC; with ``WaitForFirstConsumer`` it waits until its node is selected.
-        view: all volumes and classes.
-        volumes: the volumes as a table, for many PVCs; by default those of the view.
+        view: all classes.
+        volumes: all volumes.
     """
     item = msgspec.convert(pvc, PersistentVolumeClaim)
     named = view.get(STORAGE_CLASS, "", class_name(item))
     storage_class = None if named is None else msgspec.convert(named, StorageClass)
     late = storage_class is not None and storage_class.volume_binding_mode == WAIT
     waits = late and SELECTED_NODE not in item.metadata.annotations
-    table = VolumeTable(view.list(PERSISTENT_VOLUME)) if volumes is None else volumes
-    volume = _existing(item, table, waits=waits)
+    volume = _existing(item, volumes, waits=waits)
     if volume is None and storage_class is not None and not waits and not item.spec.volume_name:
         volume = _provisioned(pvc, storage_class)
     return None if volume is None else _bound(pvc, volume)

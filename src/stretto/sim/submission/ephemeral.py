@@ -10,7 +10,7 @@ from stretto.api.admission.pvcs import ephemeral_pvcs
 from stretto.api.admission.request import ForbiddenError, JsonObject
 from stretto.api.codec import parse_object
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
-from stretto.inputs.objects.volume_bindings import volume_binding
+from stretto.inputs.objects.volume_bindings import VolumeTable, volume_binding
 from stretto.sim.submission.admission import StoreAdmission, StoredObjects
 from stretto.stores.store import Patch, Record, Replies, Store, WriteOutcome
 
@@ -27,20 +27,23 @@ def create_ephemeral_pvcs(store: Store, replies: Replies) -> None:
         replies: its replies to the creation of pods.
     """
     records = (each.record for each in replies if each.outcome is WriteOutcome.OK)
-    admission = StoreAdmission(store)
+    admission, view = StoreAdmission(store), StoredObjects(store)
+    volumes: VolumeTable | None = None
     for pvc in _pvcs(each for each in records if each is not None and _MARK in each.body):
         meta = pvc["metadata"]
         if store.get(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
             with suppress(ForbiddenError):
                 body = msgspec.json.encode(pvc)
                 (held,) = admission.admitted(PERSISTENT_VOLUME_CLAIM, [body])
-                _create(store, parse_object(held, meta["name"]))
+                volumes = volumes or VolumeTable(view.list(PERSISTENT_VOLUME))
+                _create(store, parse_object(held, meta["name"]), volumes)
 
 
-def _create(store: Store, pvc: JsonObject) -> None:
+def _create(store: Store, pvc: JsonObject, volumes: VolumeTable) -> None:
     """Create a PVC, bound to its volume unless it waits for a pod."""
-    found = volume_binding(pvc, StoredObjects(store))
+    found = volume_binding(pvc, StoredObjects(store), volumes)
     if found is not None:
+        volumes.put(found.volume)
         pvc, name = found.pvc, found.volume["metadata"]["name"]
         if store.get(PERSISTENT_VOLUME, "", name) is None:
             store.create(PERSISTENT_VOLUME, [msgspec.json.encode(found.volume)])

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from stretto.web.local.controllers import volumes
 from tests.unit.web.local.clusters import PODS, Cluster, pod
 
 CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
@@ -121,3 +122,45 @@ def test_a_mounted_claim_keeps_its_volume_until_the_pod_is_gone(cluster: Cluster
     cluster.send("DELETE", f"{PODS}/web")
     cluster.settle(3.0)
     assert cluster.send("GET", VOLUMES)["items"] == []
+
+
+def test_the_table_of_volumes_is_built_once_for_many_claims(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+    table = volumes.VolumeTable
+    monkeypatch.setattr(volumes, "VolumeTable", lambda each: (built.append(1), table(each))[1])
+    for number in range(10):
+        cluster.send("POST", CLAIMS, claim(f"c{number}", storageClassName=""))
+        cluster.send("POST", VOLUMES, volume(f"v{number}", f"{number + 1}Gi"))
+        cluster.settle(1.0)
+    claims = cluster.send("GET", CLAIMS)["items"]
+    assert (len(built), {each["status"]["phase"] for each in claims}) == (1, {"Bound"})
+
+
+def test_a_volume_makes_only_the_claims_due_that_it_may_suit(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, chosen in (("waits", "standard"), ("fits", "")):
+        cluster.send("POST", CLAIMS, claim(name, storageClassName=chosen))
+    cluster.settle(2.0)
+    choose, seen = volumes.chosen_volume, []
+    monkeypatch.setattr(
+        volumes, "chosen_volume", lambda *each: (seen.append(each[0]), choose(*each))[1]
+    )
+    cluster.send("POST", VOLUMES, volume("late", "2Gi"))
+    cluster.settle(2.0)
+    assert {each["metadata"]["name"] for each in seen} == {"fits"}
+
+
+def test_a_claim_is_bound_to_a_volume_that_is_freed_by_hand(cluster: Cluster) -> None:
+    kept = volume("kept", "2Gi")
+    kept["spec"]["claimRef"] = {"namespace": "other", "name": "gone"}
+    cluster.send("POST", VOLUMES, kept)
+    cluster.send("POST", CLAIMS, claim("data", storageClassName=""))
+    cluster.settle(2.0)
+    before = cluster.send("GET", f"{CLAIMS}/data")["status"]["phase"]
+    cluster.send("PATCH", f"{VOLUMES}/kept", {"spec": {"claimRef": None}})
+    cluster.settle(2.0)
+    after = cluster.send("GET", f"{CLAIMS}/data")["status"]["phase"]
+    assert (before, after) == ("Pending", "Bound")

@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
 from stretto.api import codec
-from stretto.api.types.storage import BIND_COMPLETED, BOUND_BY
+from stretto.api.types.storage import BIND_COMPLETED, BOUND_BY, CLASS_ANNOTATION
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
-from stretto.inputs.objects.volume_bindings import chosen_volume
+from stretto.inputs.objects.volume_bindings import VolumeTable, chosen_volume
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.reconciler import Sweep
 from stretto.web.api.internal import ApiClient
 from stretto.workloads.cluster import LocalCluster
 
@@ -23,8 +24,10 @@ DEFAULT_CLASS: Final[Fields] = {
     "volumeBindingMode": "WaitForFirstConsumer",
 }
 """The default StorageClass, as in usual local clusters."""
-_PENDING: Final = "pending PVC"
-"""Index of the PVCs without a volume."""
+_OF_CLASS: Final = "pending PVC of a class"
+"""Index of the PVCs without a volume, by their StorageClass."""
+_OF_VOLUME: Final = "pending PVC of a volume"
+"""Index of the PVCs that name a volume and are not bound to it, by its name."""
 
 
 def make_default_class(client: ApiClient) -> None:
@@ -45,19 +48,58 @@ class VolumeBindingController:
         self._claims = cluster.objects(PERSISTENT_VOLUME_CLAIM)
         self._volumes = cluster.objects(PERSISTENT_VOLUME)
         cluster.objects(STORAGE_CLASS)
-        self._claims.add_index(_PENDING, lambda each: () if _is_bound(each) else (_PENDING,))
+        self._claims.add_index(_OF_CLASS, _pending_class)
+        self._claims.add_index(_OF_VOLUME, _pending_volume)
+        self._table: VolumeTable | None = None
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The changed PVC or volume; after a new volume or class, also the waiting PVCs."""
+        """The changed PVC or volume, and the PVCs that a changed volume or class may suit."""
         if change.kind == PERSISTENT_VOLUME_CLAIM:
             yield PERSISTENT_VOLUME_CLAIM, *change.object.name
             if change.object.spec.get("volumeName"):
                 yield PERSISTENT_VOLUME, "", change.object.spec["volumeName"]
-        elif change.kind in (PERSISTENT_VOLUME, STORAGE_CLASS):
-            if change.kind == PERSISTENT_VOLUME:
-                yield PERSISTENT_VOLUME, *change.object.name
-            for each in self._claims.indexed(_PENDING, _PENDING):
+        elif change.kind == PERSISTENT_VOLUME:
+            yield PERSISTENT_VOLUME, *change.object.name
+            if change.new is not None:
+                yield from self._suited(change.new)
+            self._note(change)
+        elif change.kind == STORAGE_CLASS:
+            yield self._of_class(change.object.record.name)
+
+    def _note(self, change: Change) -> None:
+        """Update the table of volumes."""
+        if self._table is None:
+            return
+        if change.new is None:
+            self._table.remove(change.object.record.name)
+        else:
+            self._table.put(_plain(change.new))
+
+    def _suited(self, volume: StoredObject) -> Iterator[Hashable]:
+        """The PVC that a volume refers to; without one, those that may be bound to it."""
+        reference = volume.spec.get("claimRef")
+        if reference is None:
+            yield self._of_class(_class_name(volume))
+        else:
+            name = reference.get("namespace", ""), reference.get("name", "")
+            yield PERSISTENT_VOLUME_CLAIM, *name
+        for each in self._claims.indexed(_OF_VOLUME, volume.record.name):
+            yield PERSISTENT_VOLUME_CLAIM, *each.name
+
+    def _of_class(self, name: str) -> Sweep:
+        """The pending PVCs of a StorageClass."""
+
+        def keys() -> Iterator[Hashable]:
+            for each in self._claims.indexed(_OF_CLASS, name):
                 yield PERSISTENT_VOLUME_CLAIM, *each.name
+
+        return Sweep(f"class {name}", keys)
+
+    def _volume_table(self) -> VolumeTable:
+        """All volumes; built once, since a table of every volume for every PVC is quadratic."""
+        if self._table is None:
+            self._table = VolumeTable(_plain(each) for each in self._volumes)
+        return self._table
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bind one PVC, or settle one volume."""
@@ -75,7 +117,7 @@ class VolumeBindingController:
 
     def _bind(self, claim: StoredObject) -> None:
         """Reserve or provision a volume, then bind the PVC to it."""
-        binding = chosen_volume(_plain(claim), _CachedView(self._cluster))
+        binding = chosen_volume(_plain(claim), _CachedView(self._cluster), self._volume_table())
         if binding is None:
             return
         name = binding.volume["metadata"]["name"]
@@ -116,6 +158,21 @@ class VolumeBindingController:
 
 def _is_bound(claim: StoredObject) -> bool:
     return claim.status.get("phase") == "Bound"
+
+
+def _class_name(item: StoredObject) -> str:
+    """The StorageClass of a PVC or volume; empty for none."""
+    found = item.annotations.get(CLASS_ANNOTATION)
+    return found if found is not None else str(item.spec.get("storageClassName") or "")
+
+
+def _pending_class(claim: StoredObject) -> Iterable[str]:
+    return () if _is_bound(claim) else (_class_name(claim),)
+
+
+def _pending_volume(claim: StoredObject) -> Iterable[str]:
+    name = claim.spec.get("volumeName")
+    return () if not name or _is_bound(claim) else (str(name),)
 
 
 class _CachedView:
