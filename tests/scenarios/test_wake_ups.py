@@ -194,3 +194,18 @@ def test_a_time_out_that_a_gang_states_holds_behind_a_full_cluster() -> None:
     world.delete("old")
     world.settle(60)
     assert placed(world, "g") == 0
+
+
+@PROFILES
+def test_a_large_pod_that_would_break_a_gang_does_not_hide_its_pods_from_a_small_one(
+    profile: str,
+) -> None:
+    world = world_of(3, profile, dispatcher=DispatcherConfig(safety_net=inf))
+    world.group("g", 2)
+    world.submit(
+        *(make_pod(f"g{i}", cpu="1", priority=(i == 2) * 200, group="g") for i in range(3))
+    )
+    world.settle()
+    world.submit(make_pod("large", cpu="2", priority=110), make_pod("small", cpu="1", priority=100))
+    world.settle(10)
+    assert (placed(world, "large"), placed(world, "small"), placed(world, "g")) == (0, 1, 2)

@@ -79,7 +79,10 @@ class PreemptionFinder(Protocol):
         ...
 
     def spare(self, rows: Collection[int]) -> None:
-        """Exclude these pods as victims for the rest of the cycle."""
+        """Exclude these pods as victims until ``end_sparing``."""
+
+    def end_sparing(self) -> None:
+        """Admit the excluded pods as victims again."""
 
     def chance(self, class_id: int, priority: int) -> int:
         """1 if preemption may help pods of a class now, else 0."""
@@ -298,7 +301,17 @@ class ShardPreemption:
         return found
 
     def _find(self, row: int) -> VictimSearchResult:
-        """Best node for a pod whose victims leave every gang whole or complete."""
+        """Best node for a pod whose victims leave every gang whole or complete.
+
+        The pods that this search excludes are victims for the next pod, which may need fewer of
+        them.
+        """
+        found = self._find_whole(row)
+        self._finder.end_sparing()
+        return found
+
+    def _find_whole(self, row: int) -> VictimSearchResult:
+        """``_find``, with the gangs that it cannot evict excluded afterwards."""
         for _ in range(TRIES):
             found = self._finder.find(row)
             if found.candidate is None:

@@ -67,6 +67,9 @@ class NamedVictimFinder:
     def spare(self, rows: Collection[int]) -> None:
         """Do nothing: there are no alternative victims."""
 
+    def end_sparing(self) -> None:
+        """Do nothing: no pods are excluded."""
+
     def chance(self, class_id: int, priority: int) -> int:
         """0: only new decisions wake units."""
         del class_id, priority

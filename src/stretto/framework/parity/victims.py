@@ -160,9 +160,15 @@ class ParityVictimFinder:
         return holds
 
     def spare(self, rows: Collection[int]) -> None:
-        """Exclude pods from eviction for the rest of the cycle."""
+        """Exclude pods from eviction until ``end_sparing``."""
         self._kept.update(rows)
         self._lost.clear()
+
+    def end_sparing(self) -> None:
+        """Admit the excluded pods as victims again."""
+        if self._kept:
+            self._kept.clear()
+            self._lost.clear()
 
     def chance(self, class_id: int, priority: int) -> int:
         """Return 1: pods of one class may differ."""

@@ -30,7 +30,7 @@ class CycleVictims:
         self.now = 0.0
         #: Promises of the cycle, the first one first.
         self.taken: list[PromisedCandidate] = []
-        #: Rows that must not be evicted in this cycle.
+        #: Rows that must not be evicted for the current preemptor.
         self.kept: set[int] = set()
         self._cluster = cluster
         self._clock = clock
@@ -93,10 +93,15 @@ class CycleVictims:
             self.terms.come_back(last.candidate.evicted_pods)
 
     def spare(self, rows: Collection[int]) -> None:
-        """Exclude these pods from eviction for the rest of the cycle."""
+        """Exclude these pods from eviction until ``end_sparing``."""
         self.give_back()
         self.kept.update(rows)
         self.victims.spare(rows)
+
+    def end_sparing(self) -> None:
+        """Admit the excluded pods as victims again."""
+        self.victims.undo_spare(self.kept, self.now)
+        self.kept.clear()
 
     # ------------------------------------------------------------ results ahead
 

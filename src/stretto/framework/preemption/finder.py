@@ -153,8 +153,12 @@ class VictimFinder:
         return self.terms.allows(row, victims, self.cycle.now)
 
     def spare(self, rows: Collection[int]) -> None:
-        """Exclude these pods from eviction for the rest of the cycle."""
+        """Exclude these pods from eviction until ``end_sparing``."""
         self.cycle.spare(rows)
+
+    def end_sparing(self) -> None:
+        """Admit the excluded pods as victims again."""
+        self.cycle.end_sparing()
 
     def chance(self, class_id: int, priority: int) -> int:
         """1 if a node has enough resources without all pods of lower priority, otherwise 0."""

@@ -133,6 +133,11 @@ class Victims:
             self._remove_entries(row)
             self._dirty_rows.add(row)
 
+    def undo_spare(self, rows: Iterable[int], now: float) -> None:
+        """Revert ``spare`` for these rows."""
+        for row in rows:
+            self._insert_entries(row, now)
+
     def claim(self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]) -> None:
         """Trial: place pods without evictions."""
         if len(slots):
