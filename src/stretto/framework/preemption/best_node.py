@@ -17,7 +17,7 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.numpy.victims import VictimDemand, VictimSearchLimits
 from stretto.framework.preemption.custom_rules import CustomFilters, CustomVerdict
 from stretto.framework.preemption.cycle import CycleVictims
-from stretto.framework.preemption.demand import DemandReader
+from stretto.framework.preemption.demand import DemandReader, with_enough_devices
 from stretto.framework.preemption.index_with_rules import Mask, nodes_by_rule, rule_blocked_of
 from stretto.framework.preemption.node_by_node import PerNodeSearch, SearchContext
 from stretto.framework.preemption.other_pods import PreemptorRules, PromisedCandidate, both_hold
@@ -194,6 +194,7 @@ class BestNodeSearch:
             wanted = _among(wanted, custom.open | custom.later)
         if self._others.is_strict(preemptor.class_id):
             wanted = self._within(wanted, self._others.heads(preemptor.class_id, ()))
+        wanted = with_enough_devices(self._cluster, preemptor, wanted)
         sums, mask = self._cycle.victims.sums, wanted.admitted.astype(np.bool_)
         for column, need in zip(wanted.columns, wanted.need, strict=True):
             mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
@@ -255,6 +256,8 @@ class BestNodeSearch:
         protection: NodeProtection | None = None,
     ) -> VictimSearchResult:
         """Simulate, one by one, the nodes that have enough resources."""
+        gone = [row for each in self._cycle.taken for row in each.candidate.evicted_pods]
+        wanted = with_enough_devices(self._cluster, preemptor, wanted, gone)
         most = 1 << 30 if holds is None and protection is None else REHEARSED
         between = self._others.holds(preemptor.class_id, self._cycle.taken)
         holds = between if holds is None else both_hold(between, holds)

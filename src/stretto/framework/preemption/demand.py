@@ -1,6 +1,9 @@
 """Input of a search for victims: requests and allowed nodes of a preemptor, and the limits."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.framework.compiled.one_node import Preemptor
@@ -14,6 +17,9 @@ from stretto.framework.kernels.numpy.victims import (
     set_arrays,
 )
 from stretto.framework.preemption.places import Mask
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.devices import MAX_DEVICES
+from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.index import Victims
 from stretto.state.victims.rules import CandidateSelection
@@ -81,3 +87,32 @@ class DemandReader:
         if self._sets[0] is not sets or len(self._sets[1].first) != len(sets) + 1:
             self._sets = sets, set_arrays(sets)
         return self._sets[1]
+
+
+def with_enough_devices(
+    cluster: Cluster, preemptor: Preemptor, wanted: VictimDemand, gone: Sequence[int] = ()
+) -> VictimDemand:
+    """Restrict a search to nodes whose devices may suffice without the pods of lower priority.
+
+    The condition is necessary, not sufficient: a device counts as free if a pod of lower priority,
+    or a row in ``gone``, uses a part of it.
+    """
+    requests = cluster.classes[preemptor.class_id].devices
+    if not requests:
+        return wanted
+    table, pods, size = cluster.ledger.devices, cluster.pods, len(wanted.admitted)
+    leaves = pods.priority[: pods.length] < preemptor.priority
+    leaves[list(gone)] = True
+    leaves &= (pods.devices[: pods.length] != 0) & (pods.slot[: pods.length] != NO_SLOT)
+    rows = np.flatnonzero(leaves)
+    freed: npt.NDArray[np.int64] = np.zeros(size, np.int64)
+    np.bitwise_or.at(freed, pods.slot[rows], pods.devices[rows].astype(np.int64))
+    leaving = freed[:, None] >> np.arange(MAX_DEVICES) & 1 != 0
+    kinds, models = table.kind[:size], table.model[:size].astype(np.int64)
+    admitted = wanted.admitted.copy()
+    for request in requests:
+        right = kinds == table.kind_number(request.kind)
+        right &= table.model_mask(request.models) >> models & 1 != 0
+        right &= leaving | (table.free[:size] >= request.milli)
+        admitted &= np.count_nonzero(right, axis=1) >= request.count
+    return wanted._replace(admitted=admitted)
