@@ -9,7 +9,7 @@ import pytest
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.framework.compiled.group_tables import PlacementJob
 from stretto.framework.groups.calls import SlotSetPlacer
-from stretto.framework.groups.one_by_one import MANY
+from stretto.framework.groups.one_by_one import MANY, CandidateWindow
 from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
@@ -173,21 +173,60 @@ def test_a_successor_returns_to_the_reserved_exclusive_cores_of_a_full_node() ->
     assert (on(at, "p"), on(at, "d1"), refused(at)) == (["n"], ["n"], 0)
 
 
-def test_a_gang_tries_nodes_without_numa_nodes_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"n{i:03}" for i in range(2 * MANY + 1)]
-    at, calls, try_slots = harness(*names, cpu="16"), list[int](), SlotSetPlacer.try_slots
-    zones = [[{"cpu": "3", "memory": "16Gi"}] * 2] * (2 * MANY) + [[ZONE, ZONE]]
-    reports = (make_report(name, each) for name, each in zip(names, zones, strict=True))
-    at.create(CUSTOM_NODE_RESOURCE, *reports)
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of slots of each call that places a pod on the best of some slots."""
+    calls, try_slots = list[int](), SlotSetPlacer.try_slots
 
     def counted(self: SlotSetPlacer, slots: Slots, ids: Slots) -> PlacementJob:
         calls.append(len(slots))
         return try_slots(self, slots, ids)
 
     monkeypatch.setattr(SlotSetPlacer, "try_slots", counted)
+    return calls
+
+
+def test_a_gang_tries_nodes_without_numa_nodes_once(tried: list[int]) -> None:
+    names = [f"n{i:03}" for i in range(2 * MANY + 1)]
+    at = harness(*names, cpu="16")
+    zones = [[{"cpu": "3", "memory": "16Gi"}] * 2] * (2 * MANY) + [[ZONE, ZONE]]
+    reports = (make_report(name, each) for name, each in zip(names, zones, strict=True))
+    at.create(CUSTOM_NODE_RESOURCE, *reports)
     gang(at, 4, cpu="4", annotations=numa_notes())
     assert on(at, "g") == [names[-1]] * 4
-    assert calls == [MANY, MANY, 1, 1, 1, 1]
+    assert tried == [MANY, MANY, 1, 1, 1, 1]
+
+
+def test_a_node_that_refuses_its_promise_is_tried_until_it_refuses(tried: list[int]) -> None:
+    names = [f"n{i:03}" for i in range(MANY + 8)]
+    at = harness(*names, cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, *(make_report(name, [ZONE, ZONE]) for name in names))
+    at.submit(*(make_pod(f"on-{name}", cpu="25", node=name) for name in names))
+    at.settle()
+    at.submit(make_pod("d", cpu="4", annotations=numa_notes(exclusive=True)))
+    assert on(at, "d") == [""]
+    assert tried == [MANY] * 9 + list(range(MANY - 1, 0, -1))
+
+
+class CountedOrder:
+    """An order of candidates that counts how many are read."""
+
+    def __init__(self, count: int) -> None:
+        self.order, self.read = np.arange(count), 0
+
+    def __getitem__(self, part: slice) -> npt.NDArray[np.intp]:
+        self.read += len(self.order[part])
+        return self.order[part]
+
+
+@pytest.mark.parametrize("width", [1, MANY])
+def test_each_candidate_is_read_once_however_many_are_refused(width: int) -> None:
+    order, seen = CountedOrder(1000), list[int]()
+    window = CandidateWindow(order, width)  # type: ignore[arg-type]
+    while len(window.candidates):
+        seen.append(int(window.candidates[0]))
+        window.drop(0)
+    assert (seen, order.read) == (list(range(1000)), 1000)
 
 
 @pytest.mark.parametrize(("shared", "where"), [("24", ["n"]), ("25", [""])])

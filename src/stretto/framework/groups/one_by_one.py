@@ -40,6 +40,28 @@ class _PlacedPod(NamedTuple):
     before: list[npt.NDArray[np.generic]]
 
 
+class CandidateWindow:
+    """The best candidates that are not refused, in order; each is read once, however many fail."""
+
+    def __init__(self, order: npt.NDArray[np.intp], width: int) -> None:
+        """Start with the first ``width`` candidates of an order, the best first."""
+        self._order, self._width, self._read = order, width, 0
+        #: The current candidates, at most ``width``; empty after the last one.
+        self.candidates = self._next(width)
+
+    def skip(self) -> None:
+        """Replace all candidates by the next ones."""
+        self.candidates = self._next(self._width)
+
+    def drop(self, at: int) -> None:
+        """Replace the candidate at an index by the next one."""
+        self.candidates = np.concatenate([np.delete(self.candidates, at), self._next(1)])
+
+    def _next(self, count: int) -> npt.NDArray[np.intp]:
+        self._read += count
+        return self._order[self._read - count : self._read]
+
+
 class OneByOnePlacer:
     """Places units to which inter-pod rules also apply."""
 
@@ -123,13 +145,14 @@ class OneByOnePlacer:
         else:
             many, place = 1, partial(self._by_score, part.pod(i))
         order = np.argsort(-values, kind="stable")[: int(np.count_nonzero(values))]
-        while len(order):
-            some = order[:many]
+        window = CandidateWindow(order, many)
+        while len(some := window.candidates):
             slots = places[some]
             saved = [each[slots] for each in self._by_slot()]
             found, mask = place(slots)
             if found < 0:
-                refused[some], order = True, order[many:]
+                refused[some] = True
+                window.skip()
                 continue
             at = int(np.flatnonzero(slots == found)[0])
             home = _PlacedPod(i, int(ids[0]), found, mask, [each[at] for each in saved])
@@ -137,7 +160,8 @@ class OneByOnePlacer:
             if self._is_within_promise(home):
                 return int(some[at]), home
             self._undo(home)
-            refused[some[at]], order = True, np.delete(order, at)
+            refused[some[at]] = True
+            window.drop(at)
         return -1, None
 
     def _is_within_promise(self, home: _PlacedPod) -> bool:
