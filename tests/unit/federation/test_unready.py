@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.sim.fleet.server.availability import ServerAvailability
+from stretto.stores.render import render
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
@@ -36,6 +38,17 @@ def scale(world: FederationWorld, replicas: int) -> None:
     change: dict[str, Any] = {"spec": {"replicas": replicas}}
     world.host.patch(DEPLOYMENT, [Patch("default", "web", change)])
     world.run(2.0)
+
+
+def reported(world: FederationWorld) -> int:
+    """Replicas in the status of the source."""
+    record = world.host.get(DEPLOYMENT, "default", "web")
+    assert record is not None
+    return int(msgspec.json.decode(render(record))["status"]["replicas"])
+
+
+def touch(world: FederationWorld) -> None:
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"minReadySeconds": 5}})])
 
 
 def test_a_scale_up_gives_its_replicas_to_the_members_that_answer(world: FederationWorld) -> None:
@@ -83,3 +96,31 @@ def test_replicas_that_no_member_can_take_are_placed_once_one_answers(
     ready(world, "alpha", "True")
     world.run(10.0)
     assert world.placed() == {"alpha": 5, "beta": 2, "gamma": 2}
+
+
+def test_the_status_leaves_out_a_member_that_missed_a_change_once_it_is_not_ready(
+    world: FederationWorld,
+) -> None:
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)
+    world.run(35.0)
+    touch(world)
+    world.run(130.0)
+    assert reported(world) == 4
+
+
+def test_the_status_of_an_object_without_changes_keeps_the_pods_of_a_lost_member(
+    world: FederationWorld,
+) -> None:
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)
+    world.run(300.0)
+    assert reported(world) == 6
+
+
+def test_the_status_counts_a_member_that_is_ready_again(world: FederationWorld) -> None:
+    ready(world, "gamma", "Unknown")
+    pods = [Patch("default", "web", {"status": {"replicas": 3}})]
+    world.fleet.members["alpha"].store.patch_status(DEPLOYMENT, pods)
+    world.run(3.5)
+    ready(world, "gamma", "True")
+    world.run(60.0)
+    assert reported(world) == 6
