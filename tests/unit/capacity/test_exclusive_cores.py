@@ -242,3 +242,31 @@ def test_reserved_numa_nodes_stay_exclusive_as_a_whole(shared: str, where: list[
     assert (on(at, "shared"), at.breaches()) == (where, [])
     at.submit(make_pod("d1", cpu="4", owner=owner, annotations=notes))
     assert (on(at, "d1"), refused(at)) == (["n"], 0)
+
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+WHOLE, SOME = numa_notes(exclusive=True), DEDICATED
+
+
+@pytest.mark.parametrize(("notes", "cpu", "shared"), [(WHOLE, "4", "25"), (SOME, "8", "40")])
+@pytest.mark.parametrize("hints", [["n"], ["n", "m"]])
+def test_a_recommended_node_whose_promise_does_not_hold_a_pod_is_no_obstacle(
+    notes: dict[str, str], cpu: str, shared: str, hints: list[str]
+) -> None:
+    at = harness("n", "m", cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, *(make_report(name, [ZONE, ZONE]) for name in ("n", "m")))
+    at.submit(make_pod("on-n", cpu=shared, node="n"))
+    at.settle()
+    at.plane.cluster.recommended["OwnerUnit/ReplicaSet/default/web"] = hints
+    at.submit(make_pod("d", cpu=cpu, annotations=notes, owner={**OWNER, "uid": "web"}))
+    assert (on(at, "d"), refused(at), at.breaches()) == (["m"], 0, [])
+
+
+def test_pods_on_recommended_nodes_count_what_they_take_of_the_promise() -> None:
+    at = harness("n", "m", cpu="4")
+    at.submit(make_pod("on-n", cpu="8", node="n"), make_pod("on-m", cpu="9", node="m"))
+    at.settle()
+    at.plane.cluster.recommended["OwnerUnit/ReplicaSet/default/web"] = ["m", "m"]
+    owner = {**OWNER, "uid": "web"}
+    at.submit(*(make_pod(f"d{i}", cpu="1", annotations=SOME, owner=owner) for i in range(2)))
+    assert (on(at, "d"), refused(at), at.breaches()) == (["m", "n"], 0, [])

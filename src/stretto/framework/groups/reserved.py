@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.group_tables import PlacementJob
+from stretto.framework.compiled.group_tables import DomainSearch, no_caps
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.groups.calls import SlotSetPlacer
+from stretto.framework.groups.one_by_one import OneByOnePlacer
 from stretto.framework.groups.recommended import still_recommended, wait_for
 from stretto.framework.groups.tasks import GroupTask
 from stretto.state.cluster.reservations import PlaceReservation
@@ -20,18 +21,32 @@ from stretto.state.work.claims import AwaitedNode
 Ids = npt.NDArray[np.int32]
 PlaceAlone = Callable[[PlacementRequest], BatchPlacement]
 """Places a single pod anywhere."""
+OwnPlace = tuple[int, int]
+"""The slot of a pod, and its mask of devices and NUMA nodes."""
 
 
 class ReservedPlacer:
     """Places single pods on their reservations or recommended nodes."""
 
-    def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer, place_alone: PlaceAlone) -> None:
-        """Use one runtime; ``place_alone`` places pods that fit on none of their own places.
+    def __init__(
+        self,
+        runtime: Runtime,
+        slot_sets: SlotSetPlacer,
+        one_by_one: OneByOnePlacer,
+        place_alone: PlaceAlone,
+    ) -> None:
+        """Use one runtime.
 
-        It holds their exclusive amounts.
+        Args:
+            runtime: the shard's own snapshot.
+            slot_sets: places pods on given slots.
+            one_by_one: places pods with exclusive cores on given slots, within their promise.
+            place_alone: places pods that fit on none of their own places, and holds their exclusive
+                amounts.
         """
         self._runtime = runtime
         self._slot_sets = slot_sets
+        self._one_by_one = one_by_one
         self._place_alone = place_alone
 
     def place(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
@@ -41,51 +56,62 @@ class ReservedPlacer:
         used: set[int] = set()
         hints = still_recommended(self._runtime.engine, task.unit) if task.unit is not None else []
         waits: dict[int, AwaitedNode] = {}
-        for i, row in enumerate(part.rows):
-            mine = ids[i : i + 1]
-            job = self._on_reserved(int(row), mine, used) or self._on_recommended(mine, hints)
-            if job is not None:
-                slots[i], masks[i] = job.slot[0], job.mask[0]
-                self._runtime.hold(int(mine[0]), int(slots[i]), int(masks[i]))
+        for i in range(len(part.rows)):
+            alone = part.pod(i)
+            own = self._on_reserved(alone, used) or self._on_recommended(alone, hints)
+            if own is not None:
+                slots[i], masks[i] = own
                 continue
-            wait = None if task.chooses else self._wait(hints, int(row), mine)
+            wait = None if task.chooses else self._wait(hints, alone)
             if wait is not None:
                 waits[i] = wait
                 continue
-            alone = PlacementRequest(mine, [0, 1], [1], rows=part.rows[i : i + 1])
             placed = self._place_alone(alone)
             slots[i], masks[i] = placed.slots[0], placed.devices[0]
         return BatchPlacement(slots, masks, 1, waits=waits)
 
-    def _on_reserved(self, row: int, ids: Ids, used: set[int]) -> PlacementJob | None:
+    def _on_reserved(self, alone: PlacementRequest, used: set[int]) -> OwnPlace | None:
         """Place one pod on its first reservation that fits it and is not ``used``."""
-        cluster = self._runtime.engine.cluster
-        for place in cluster.reservations.for_row(row, cluster.classes[int(ids[0])]):
+        cluster, pod = self._runtime.engine.cluster, int(alone.class_ids[0])
+        for place in cluster.reservations.for_row(int(alone.rows[0]), cluster.classes[pod]):
             if place.number not in used:
                 self._show(place, 1)
-                job = self._slot_sets.try_slots(np.array([place.slot], np.int32), ids)
-                if job.slot[0] >= 0:
+                found = self._on_best(alone, np.array([place.slot], np.int32))
+                if found is not None:
                     used.add(place.number)
-                    return job
+                    return found
                 self._show(place, -1)
         return None
 
-    def _on_recommended(self, ids: Ids, hints: list[str]) -> PlacementJob | None:
+    def _on_recommended(self, alone: PlacementRequest, hints: list[str]) -> OwnPlace | None:
         """Place one pod on a recommended node and mark the node as used."""
         if not hints:
             return None
         nodes = self._runtime.engine.cluster.nodes
-        job = self._slot_sets.try_slots(nodes.slots_named(hints).astype(np.int32), ids)
-        if job.slot[0] < 0:
-            return None
-        hints.remove(nodes.names[int(job.slot[0])])
-        return job
+        found = self._on_best(alone, nodes.slots_named(hints).astype(np.int32))
+        if found is not None:
+            hints.remove(nodes.names[found[0]])
+        return found
 
-    def _wait(self, hints: list[str], row: int, ids: Ids) -> AwaitedNode | None:
+    def _on_best(self, alone: PlacementRequest, slots: Ids) -> OwnPlace | None:
+        """Place one pod on the best of some slots, and hold its exclusive amounts."""
+        ids = np.asarray(alone.class_ids, np.int32)
+        if self._runtime.engine.cluster.charges.lowers_promises(ids)[0]:
+            start, own = np.array([0, len(slots)], np.int32), np.zeros(len(slots), np.uint8)
+            search = DomainSearch(slots, start, own, np.zeros(1, np.int64))
+            placed = self._one_by_one.place(alone, search, no_caps(len(slots)), [1])
+            found = int(placed.slots[0]), int(placed.devices[0])
+        else:
+            job = self._slot_sets.try_slots(slots, ids)
+            found = int(job.slot[0]), int(job.mask[0])
+        return found if found[0] >= 0 else None
+
+    def _wait(self, hints: list[str], alone: PlacementRequest) -> AwaitedNode | None:
         """Recommended node for which one pod waits, reserved for that pod."""
-        if not hints or self._runtime.has_inter_pod_terms(ids):
+        class_id = int(alone.class_ids[0])
+        if not hints or self._runtime.has_inter_pod_terms(np.array([class_id], np.int32)):
             return None
-        wait = wait_for(self._runtime.engine, hints, row, int(ids[0]))
+        wait = wait_for(self._runtime.engine, hints, int(alone.rows[0]), class_id)
         if wait is not None:
             hints.remove(self._runtime.engine.cluster.nodes.names[wait.slot])
         return wait

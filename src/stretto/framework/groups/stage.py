@@ -43,7 +43,9 @@ class GroupStage:
         self._runtime = runtime
         self._one_by_one = OneByOnePlacer(runtime, self.slot_sets)
         self._in_turn = InTurnPlacer(runtime, self._place_alone)
-        self._reserved = ReservedPlacer(runtime, self.slot_sets, self._place_alone)
+        self._reserved = ReservedPlacer(
+            runtime, self.slot_sets, self._one_by_one, self._place_alone
+        )
         self._tasks = GroupTasks(runtime, self.slot_sets, units if units is not None else Units())
 
     def sync(self) -> None:
