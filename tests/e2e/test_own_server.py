@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from stretto.api.schema.hashes.digest import revision_hash, template_hash
 from stretto_lab.control_plane.parts import ServerProcess, free_ports
 from stretto_lab.control_plane.stages import stages
 from stretto_lab.control_plane.tools import path_of
@@ -127,6 +128,46 @@ def test_a_deployment_runs_rolls_and_goes(site: Site) -> None:
     assert "successfully" in site.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     site.kubectl("delete", "deployment", "web")
     site.reaches(lambda: "pod/" not in site.kubectl("get", "pods", "-o", "name"))
+
+
+def workload(kind: str) -> dict[str, Any]:
+    """A workload with amounts, a probe and a volume."""
+    labels = {"app": kind.lower()}
+    container = {
+        "name": "c",
+        "image": "a:1",
+        "resources": {"limits": {"cpu": "0.5", "memory": "8Gi"}, "requests": {"memory": "1024Mi"}},
+        "readinessProbe": {"httpGet": {"port": "http"}},
+        "env": [{"name": "TEXT", "value": "<&>"}],
+    }
+    spec = {"containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": kind.lower()},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def hashes(site: Site, plural: str) -> set[str]:
+    """The ends of the names of some objects."""
+    found = json.loads(site.kubectl("get", plural, "-o", "json") or '{"items": []}')["items"]
+    return {each["metadata"]["name"].rpartition("-")[2] for each in found}
+
+
+def test_hashes_equal_those_of_kube_controller_manager(site: Site) -> None:
+    kinds = ("Deployment", "DaemonSet", "StatefulSet")
+    bodies = {"apiVersion": "v1", "kind": "List", "items": [workload(each) for each in kinds]}
+    site.kubectl("create", "-f", "-", body=bodies)
+    site.reaches(lambda: len(hashes(site, "rs") | hashes(site, "controllerrevisions")) == 3)
+    made = json.loads(site.kubectl("get", "deploy,ds,sts", "-o", "json"))["items"]
+    templates = {each["kind"]: each["spec"]["template"] for each in made}
+    data = {"spec": {"template": {**templates.pop("StatefulSet"), "$patch": "replace"}}}
+    ours = {template_hash(each) for each in templates.values()} | {revision_hash(data)}
+    assert ours == hashes(site, "rs") | hashes(site, "controllerrevisions")
 
 
 def test_nodes_have_leases_and_components_their_own(site: Site) -> None:

@@ -4,13 +4,14 @@ import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from stretto.api.wire.generated_names import hash_label
+from stretto.api.schema.hashes.digest import template_hash
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.events import EventLevel, EventText
 from stretto.workloads.adoption import Claims
 from stretto.workloads.bounds import proportional, resolved
 from stretto.workloads.cluster import DEPLOYMENTS, LocalCluster, owned_metadata, owner_of
+from stretto.workloads.revisions import count_collision
 from stretto.workloads.rollouts import Rollout, conditions
 
 _HASH = "pod-template-hash"
@@ -81,11 +82,15 @@ class DeploymentController:
     def _create(self, item: StoredObject, sets: list[StoredObject]) -> None:
         """Create the ReplicaSet of the template.
 
-        It starts with 0 pods if older ReplicaSets exist.
+        It starts with 0 pods if older ReplicaSets exist. A name that another ReplicaSet has raises
+        ``collisionCount`` instead, as in Kubernetes.
         """
-        digest = hash_label(item.spec["template"], item.record.name)
-        name = f"{item.record.name}-{digest}"
         template = item.spec["template"]
+        digest = template_hash(template, item.status.get("collisionCount"))
+        name = f"{item.record.name}-{digest}"
+        if self._cluster.objects(REPLICA_SET).get(item.record.namespace, name) is not None:
+            count_collision(self._cluster, item)
+            return
         given = template.get("metadata") or {}
         labels = {**(given.get("labels") or {}), _HASH: digest}
         revision = 1 + max((_revision(each) for each in sets), default=0)

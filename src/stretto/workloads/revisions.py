@@ -10,8 +10,10 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.generated_names import hash_label
+from stretto.api.schema.hashes.digest import revision_hash, template_hash
+from stretto.api.wire.kinds import DAEMON_SET
 from stretto.reconcile.cache import Fields, StoredObject
+from stretto.workloads.adoption import Claims
 from stretto.workloads.cluster import CONTROLLER_REVISION, LocalCluster, owned_metadata
 
 POD_REVISION: Final = "controller-revision-hash"
@@ -45,15 +47,19 @@ class RevisionKeeper:
         """
         self._cluster = cluster
         self._label = label
+        self._claims = Claims(cluster, CONTROLLER_REVISION)
 
     def history(self, item: StoredObject) -> RevisionHistory | None:
-        """The revisions of a workload; ``None`` if its first revision was just created.
+        """The revisions of a workload; ``None`` if its new revision was just created.
+
+        Revisions without a controller are adopted.
 
         Raises:
             RetryError: the store refused a revision.
         """
         data = _data(item.spec["template"])
-        found = sorted(self._cluster.owned(CONTROLLER_REVISION, item), key=number_of)
+        claimed = self._claims.claimed(item, lambda each: not each.is_terminating)
+        found = sorted(claimed, key=number_of)
         same = [each for each in found if each.fields.get("data") == data]
         old = [each for each in found if each not in same[-1:]]
         number = 1 + max(map(number_of, old), default=0)
@@ -66,15 +72,16 @@ class RevisionKeeper:
         return RevisionHistory(current, old)
 
     def _create(self, item: StoredObject, data: Fields, number: int) -> None:
-        template = item.spec["template"]
-        digest = hash_label(template, item.record.uid)
-        labels = {**((template.get("metadata") or {}).get("labels") or {}), self._label: digest}
-        metadata = owned_metadata(
-            item,
-            name=f"{item.record.name}-{digest}",
-            labels=labels,
-            annotations=dict(item.annotations),
-        )
+        """Create a revision; a name that is in use raises ``collisionCount`` instead."""
+        digest = _hash(item, data)
+        name = f"{item.record.name}-{digest}"
+        if self._cluster.objects(CONTROLLER_REVISION).get(item.record.namespace, name) is not None:
+            count_collision(self._cluster, item)
+            return
+        given = item.spec["template"].get("metadata") or {}
+        labels = {**(given.get("labels") or {}), self._label: digest}
+        notes = dict(item.annotations)
+        metadata = owned_metadata(item, name=name, labels=labels, annotations=notes)
         made = {"metadata": metadata, "data": data, "revision": number}
         self._cluster.create(CONTROLLER_REVISION, made)
 
@@ -89,6 +96,24 @@ class RevisionKeeper:
     def hash_of(self, revision: StoredObject) -> str:
         """The hash of a revision; its name if it has no hash."""
         return str(revision.labels.get(self._label) or revision.record.name)
+
+
+def count_collision(cluster: LocalCluster, item: StoredObject) -> None:
+    """Count a name that another object has; the next hash of the template differs.
+
+    Raises:
+        RetryError: the store refused the change.
+    """
+    count = int(item.status.get("collisionCount") or 0)
+    cluster.set_status(item, {"collisionCount": count + 1})
+
+
+def _hash(item: StoredObject, data: Fields) -> str:
+    """The hash of a new revision: DaemonSets hash the template, StatefulSets the revision."""
+    collisions = item.status.get("collisionCount")
+    if item.record.kind == DAEMON_SET:
+        return template_hash(item.spec["template"], collisions)
+    return revision_hash(data, collisions or 0)
 
 
 def _data(template: Fields) -> Fields:

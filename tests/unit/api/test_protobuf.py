@@ -53,6 +53,11 @@ def test_a_schema_survives_the_way_there_and_back(schema: dict[str, Any]) -> Non
     assert decode_message(encode_message(schema, SCHEMA), SCHEMA) == schema
 
 
+def test_json_in_a_message_is_escaped_as_by_go() -> None:
+    message = encode_message({"default": "<&>\u2028"}, SCHEMA)
+    assert message == bytes_field(8, bytes_field(1, rb'"\u003c\u0026\u003e\u2028"'))
+
+
 POD = struct("core/v1.Pod")
 METADATA = 1
 

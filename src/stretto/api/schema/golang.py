@@ -23,6 +23,16 @@ _TYPES: Final[dict[Form, str]] = {
     Form.INT_OR_STRING: "int32",  # what is no text is read as a number
 }
 
+_ESCAPED: Final = {each: f"\\u{ord(each):04x}".encode() for each in "<>&\u2028\u2029"}
+"""Characters that Go escapes in JSON, for HTML and JavaScript."""
+
+
+def html_escaped(text: bytes) -> bytes:
+    """JSON as Go's encoder writes it, from JSON in UTF-8."""
+    for character, escape in _ESCAPED.items():
+        text = text.replace(character.encode(), escape)
+    return text
+
 
 def json_type(value: Any) -> str:
     """The type of a JSON value in messages of Go's decoder."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.schema.golang import html_escaped
 from stretto.api.schema.types import (
     SCALARS,
     FieldType,
@@ -374,7 +375,7 @@ def _content(value: Any, kind: ValueType) -> bytes:
         if isinstance(value, str):
             return varint_field(1, 1) + varint_field(2, 0) + bytes_field(3, value.encode())
         return varint_field(1, 0) + varint_field(2, value) + bytes_field(3, b"")
-    return bytes_field(1, msgspec.json.encode(value))
+    return bytes_field(1, html_escaped(msgspec.json.encode(value)))
 
 
 def _encoded_union(value: Any, kind: ValueType, union: Union) -> bytes:

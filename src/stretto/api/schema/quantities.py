@@ -56,7 +56,7 @@ def canonical(text: str, where: str = "quantity") -> str:
 
 
 def _amount(number: Decimal, suffix: str) -> Decimal:
-    """The value, with at most nine decimals (rounded away from zero) and within 64 bits."""
+    """The value, with at most nine decimals (rounded away from zero), binary within 64 bits."""
     if suffix.endswith("i"):
         amount = number * _FEW ** _BINARY.index(suffix)
     elif suffix in _DECIMAL:
@@ -64,7 +64,7 @@ def _amount(number: Decimal, suffix: str) -> Decimal:
     else:
         amount = number.scaleb(int(suffix[1:]))
     rounded: Decimal = amount.quantize(_EXACT, rounding="ROUND_UP")
-    return max(-_LIMIT, min(_LIMIT, rounded))
+    return max(-_LIMIT, min(_LIMIT, rounded)) if suffix.endswith("i") else rounded
 
 
 def _binary(amount: int) -> str:

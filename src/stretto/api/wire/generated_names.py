@@ -39,7 +39,11 @@ def suffix_of(owner: str, number: int) -> str:
 
 
 def hash_label(template: dict[str, Any], owner: str) -> str:
-    """The hash of a pod template as a label, such as ``6d4cf56db6``; it differs from Go's hash."""
+    """The hash of a template from a file, which lacks the defaults that Go's hash covers."""
     text = msgspec.json.encode([owner, template], order="deterministic")
-    number = int.from_bytes(hashlib.sha256(text).digest()[:4])
+    return safe_encoded(int.from_bytes(hashlib.sha256(text).digest()[:4]))
+
+
+def safe_encoded(number: int) -> str:
+    """A hash as a label, such as ``6d4cf56db6``: its digits become characters of names."""
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))

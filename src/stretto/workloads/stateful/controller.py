@@ -135,7 +135,7 @@ class StatefulSetController:
             "updatedReplicas": updated or None,
             "currentRevision": before,
             "updateRevision": update,
-            "collisionCount": 0,
+            "collisionCount": item.status.get("collisionCount") or 0,
         }
         self._cluster.set_status(item, status)
 

@@ -12,6 +12,7 @@ from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.compare import compare, owned_fields
 from stretto.api.edit.apply.fieldset import FieldSet
 from stretto.api.edit.apply.walking import ApplyError, check_typed
+from stretto.api.schema.golang import html_escaped
 from stretto.api.schema.types import ValueType
 
 Json = dict[str, Any]
@@ -22,8 +23,6 @@ MANAGER: Final = "kubectl"
 """The manager whose applies update the annotation."""
 _MAX_ANNOTATIONS: Final = 256 << 10
 """Maximum total bytes of all annotations of an object."""
-_ESCAPED: Final = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
-"""Characters that Go escapes in JSON."""
 
 
 def taken_over(live: Json, kind: ValueType) -> FieldSet:
@@ -66,7 +65,4 @@ def _text(config: Json) -> str:
     if "annotations" in metadata:
         metadata["annotations"] = notes
     shown = {**config, "metadata": metadata} if metadata else config
-    text = msgspec.json.encode(shown, order="sorted").decode()
-    for character, escape in _ESCAPED:
-        text = text.replace(character, escape)
-    return f"{text}\n"
+    return f"{html_escaped(msgspec.json.encode(shown, order='sorted')).decode()}\n"

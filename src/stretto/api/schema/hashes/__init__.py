@@ -1,0 +1,1 @@
+"""Hashes of pod templates and revisions, equal to those of Kubernetes' controllers."""
