@@ -1,4 +1,4 @@
-"""The lists of ``stretto get`` as JSON documents."""
+"""The lists of ``stretto get`` and ``stretto top`` as JSON documents."""
 
 import msgspec
 
@@ -7,6 +7,7 @@ from stretto.explain.inventory.nodes import NodeRow
 from stretto.explain.inventory.pods import PodRow
 from stretto.explain.inventory.runs import RunRow
 from stretto.explain.inventory.units import UnitRow
+from stretto.explain.inventory.use.rows import NodeUseRow, PodUseRow, PoolUseRow
 
 
 class PodList(msgspec.Struct, frozen=True):
@@ -52,3 +53,36 @@ class RunList(msgspec.Struct, frozen=True):
     state: str
     #: The records, the latest first.
     items: tuple[RunRow, ...]
+
+
+class NodeUseList(msgspec.Struct, frozen=True):
+    """Measured use of the nodes of a state."""
+
+    #: Title of the state.
+    state: str
+    #: Seconds after which a report is stale.
+    expires_s: float
+    #: The nodes, those with a current report first, then the busiest first.
+    items: tuple[NodeUseRow, ...]
+
+
+class PodUseList(msgspec.Struct, frozen=True):
+    """Measured use of the pods of a state."""
+
+    #: Title of the state.
+    state: str
+    #: Seconds after which a report is stale.
+    expires_s: float
+    #: The pods with a node, the largest request first.
+    items: tuple[PodUseRow, ...]
+
+
+class PoolUseList(msgspec.Struct, frozen=True):
+    """Measured use of the pools of a state."""
+
+    #: Title of the state.
+    state: str
+    #: Seconds after which a report is stale.
+    expires_s: float
+    #: The QoS levels of every node with a report.
+    items: tuple[PoolUseRow, ...]

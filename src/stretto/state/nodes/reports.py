@@ -111,14 +111,9 @@ class NodeReports:
 
     @property
     def newest_s(self) -> float:
-        """Time of the newest measurement, in seconds since 1970.
-
-        Agents whose clocks are far ahead of most others are ignored.
-        """
+        """Time of the newest measurement, in seconds since 1970; see ``newest_measurement``."""
         if self._newest_s[0] != self.version:
-            times = self.measured_s[self.measured_s > 0]
-            usual = float(np.quantile(times, MOST, method="lower")) if len(times) else 0.0
-            newest = float(times[times <= usual + AHEAD_S].max(initial=0.0))
+            newest = newest_measurement(self.measured_s[self.measured_s > 0])
             self._newest_s = self.version, newest
         return self._newest_s[1]
 
@@ -258,7 +253,7 @@ class NodeReports:
         if status is None or status.node_metric is None:
             return
         stated = status.node_metric.generic_usage
-        used = None if stated is None else _usage(stated, complain)
+        used = None if stated is None else read_use(stated, complain)
         if used is not None:
             self.used[slot] = used
             self.measured_at[slot] = status.update_time or NEVER_MEASURED
@@ -281,7 +276,7 @@ def _levels(
     use = [used]
     for group in groups:
         stated = group.generic_usage
-        measured = None if stated is None else _usage(stated, complain)
+        measured = None if stated is None else read_use(stated, complain)
         if measured is not None:
             use.append(np.array(measured, np.int64))
         by_pod.update(dict.fromkeys(group.pod_list, len(use) - 1 if measured is not None else 0))
@@ -289,7 +284,16 @@ def _levels(
     return MeasuredLevels(by_pod if groups else None, np.array([rest, *use[1:]], np.int64))
 
 
-def _usage(used: Usage, complain: Callable[[str], None]) -> tuple[int, int] | None:
+def newest_measurement(times: npt.NDArray[np.float64]) -> float:
+    """Newest of some measurement times in seconds since 1970; 0 without any.
+
+    Agents whose clocks are far ahead of most others are ignored.
+    """
+    usual = float(np.quantile(times, MOST, method="lower")) if len(times) else 0.0
+    return float(times[times <= usual + AHEAD_S].max(initial=0.0))
+
+
+def read_use(used: Usage, complain: Callable[[str], None]) -> tuple[int, int] | None:
     """Measured usage as (milli-CPU, bytes); ``None`` if no machine can use so much.
 
     Negative amounts count as 0. Both cases are problems of the report.
