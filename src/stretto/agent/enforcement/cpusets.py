@@ -147,7 +147,7 @@ class _Accumulator:
                 steps.append(self._single_group)
             for step in [*steps, self._rest]:
                 step()
-                if not self._need:
+                if self._need <= 0:
                     return frozenset(self._taken)
         expected = f"at least {self._need} more free CPUs"
         raise InputError("cpus", len(self._free), expected, "choose another node")
@@ -173,30 +173,52 @@ class _Accumulator:
                 self._accept(group)
             else:
                 left.append(group)
-        for group in sorted(left, key=len):
-            count = min(len(group), self._need // self._per_core * self._per_core)
-            self._accept(group[:count])
+        if self._need >= self._per_core:
+            for group in sorted(left, key=len):
+                self._fill(group)
+
+    def _fill(self, group: Sequence[Cpu]) -> None:
+        """Take cores of a socket until less than a core is needed.
+
+        Like the source, each socket gives at least one core while CPUs are needed, so the result
+        can be larger than the request.
+        """
+        for start in range(0, len(group), self._per_core):
+            if self._need > 0:
+                self._accept(group[start : start + self._per_core])
+            if self._need < self._per_core:
+                return
 
     def _single_group(self) -> None:
         for key in (_numa, _socket):
             if self._need > _per_group(self._state.topology, key):
                 continue
             unblocked = [each for each in self._free if not self._blocked.for_group(each, key)]
-            for cpus, size in ((unblocked, _cores_of), (self._free, len)):
-                for group in self._ordered(cpus, key):
-                    if size(group) >= self._need:
-                        spread = self._spread(self._single_order(group))
-                        self._accept(spread[: self._need])
+            for groups in (self._single_cores(unblocked, key), self._single_cpus(key)):
+                for group in groups:
+                    if len(group) >= self._need:
+                        self._accept(self._spread(group)[: self._need])
                         return
 
+    def _single_cores(self, cpus: Sequence[Cpu], key: "Key") -> list[list[Cpu]]:
+        """One CPU of each core, by group; sockets are ordered by their number of cores."""
+        if key is _socket:
+            first = _first_of_cores(self._single_order(cpus))
+            return [self._single_order(each) for each in self._ordered(first, key)]
+        return [_first_of_cores(self._single_order(each)) for each in self._ordered(cpus, key)]
+
+    def _single_cpus(self, key: "Key") -> list[list[Cpu]]:
+        """All free CPUs, by group."""
+        return [self._single_order(each) for each in self._ordered(self._free, key)]
+
     def _rest(self) -> None:
-        key = _socket if self._request.bind is BindPolicy.FULL else _numa
-        unblocked = [each for each in self._free if not self._blocked.for_group(each, key)]
+        unblocked = [each for each in self._free if not self._blocked.for_group(each, _numa)]
         self._accept(self._spread(self._core_fill_order(unblocked))[: self._need])
         self._accept(self._spread(self._core_fill_order(self._free))[: self._need])
 
     def _accept(self, cpus: Sequence[Cpu]) -> None:
         numbers = {each.cpu for each in cpus}
+        self._blocked.add(cpus)
         self._taken += sorted(numbers)
         self._need -= len(numbers)
         self._free = [each for each in self._free if each.cpu not in numbers]
@@ -242,11 +264,11 @@ class _Accumulator:
     def _single_order(self, cpus: Iterable[Cpu]) -> list[Cpu]:
         return sorted(cpus, key=lambda each: (self._state.references(each), each.cpu))
 
-    def _core_fill_order(self, cpus: Iterable[Cpu]) -> list[Cpu]:
+    def _core_fill_order(self, cpus: Sequence[Cpu]) -> list[Cpu]:
         """CPUs that complete partly used cores."""
         own = _counted((c for c in self._state.topology if c.cpu in self._taken), _socket)
-        sockets, nodes = _counted(self._free, _socket), _counted(self._free, _numa)
-        cores = _counted(self._free, lambda each: each.core_key)
+        sockets, nodes = _counted(cpus, _socket), _counted(cpus, _numa)
+        cores = _counted(cpus, lambda each: each.core_key)
         references = _references(self._state, cpus)
         sign = 1 if self._request.order is Order.MOST_ALLOCATED else -1
         return sorted(
@@ -278,16 +300,25 @@ class _Accumulator:
 
 
 class _Blocked:
-    """CPUs that an exclusive pod must not use."""
+    """CPUs that an exclusive pod avoids: those of other exclusive pods and those it has taken."""
 
     def __init__(self, state: CpuState, exclusive: Exclusive) -> None:
-        mine = [
+        self._exclusive = exclusive
+        self._cores: set[tuple[int, int]] = set()
+        self._nodes: set[int] = set()
+        self.add(
             each
             for each in state.topology
             if each.cpu in state.held and state.held[each.cpu].exclusive is exclusive
-        ]
-        self._cores = {each.core_key for each in mine} if exclusive is Exclusive.CORE else set()
-        self._nodes = {each.numa for each in mine} if exclusive is Exclusive.NUMA else set()
+        )
+
+    def add(self, cpus: Iterable[Cpu]) -> None:
+        """Block the cores or the NUMA nodes of CPUs."""
+        for each in cpus:
+            if self._exclusive is Exclusive.CORE:
+                self._cores.add(each.core_key)
+            elif self._exclusive is Exclusive.NUMA:
+                self._nodes.add(each.numa)
 
     def core(self, cpu: Cpu) -> bool:
         """Return whether the core is in use."""
@@ -313,8 +344,12 @@ def _socket(cpu: Cpu) -> int:
     return cpu.socket
 
 
-def _cores_of(cpus: Iterable[Cpu]) -> int:
-    return len({each.core_key for each in cpus})
+def _first_of_cores(cpus: Iterable[Cpu]) -> list[Cpu]:
+    """The first CPU of each core, in the same order."""
+    found: dict[tuple[int, int], Cpu] = {}
+    for each in cpus:
+        found.setdefault(each.core_key, each)
+    return list(found.values())
 
 
 def _counted(cpus: Iterable[Cpu], key: Callable[[Cpu], object]) -> dict[object, int]:
