@@ -62,6 +62,20 @@ def test_owners_are_forgotten_where_versions_cannot_be_compared(send: Send) -> N
 
 
 @pytest.mark.usefixtures("defined")
+def test_an_apply_in_another_version_removes_only_what_its_applier_owned(send: Send) -> None:
+    apply = "apply-patch+yaml"
+    first = tree("v1", color="red")
+    first["metadata"]["finalizers"] = ["example.org/f"]
+    send("PATCH", f"{NEW}/t?fieldManager=m", first, apply)
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    send("PATCH", f"{NEW}/t", labels, "merge-patch+json")
+    changed = send("PATCH", f"{OLD}/t?fieldManager=m", tree("v1beta1", color="red"), apply)
+    assert changed.status == 200
+    metadata = changed.item["metadata"]
+    assert (metadata.get("finalizers"), metadata.get("labels")) == (None, {"a": "b"})
+
+
+@pytest.mark.usefixtures("defined")
 def test_the_storage_version_can_change(send: Send, server: ApiServer) -> None:
     send("POST", NEW, tree("v1", color="red"))
     new = version("v1", color=WORD, ok=WORD)

@@ -15,7 +15,7 @@ from stretto.api.edit.apply.compare import FieldChanges, compare, owned_fields
 from stretto.api.edit.apply.fieldset import SELF, FieldSet
 from stretto.api.edit.apply.last_applied import MANAGER, annotated, taken_over
 from stretto.api.edit.apply.merge import merge
-from stretto.api.edit.apply.pruning import brought_back, removed
+from stretto.api.edit.apply.pruning import brought_back, only_removed, removed
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.types import StructType, ValueType
 
@@ -345,7 +345,7 @@ def _pruned(merged: Json, last: ManagerEntry, owners: Managers, frame: WriteFram
     """Return an object without fields that the applier owned before and that now have no owner.
 
     Fields are removed in the version in which the applier owned them. Fields with an owner in
-    another version are restored.
+    another version are restored, and so are fields that the applier did not own.
     """
     held: dict[str, FieldSet] = {}
     for each in owners.values():
@@ -364,6 +364,10 @@ def _pruned(merged: Json, last: ManagerEntry, owners: Managers, frame: WriteFram
         if both is not None:
             (before, after), kind = both
             after = brought_back(before, after, fields, kind)
+    both = frame.in_version([merged, after], first)
+    if both is not None:
+        (before, after), kind = both
+        after = only_removed(before, after, last.fields, kind)
     shown = frame.in_version([after], frame.key.api_version)
     return after if shown is None else shown[0][0]
 

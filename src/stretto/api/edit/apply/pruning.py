@@ -40,6 +40,21 @@ def brought_back(before: Json, after: Json, held: FieldSet, kind: ValueType) -> 
     return dict(without(before, _closed(gone, members), kind))
 
 
+def only_removed(before: Json, after: Json, last: FieldSet, kind: ValueType) -> Json:
+    """Restore removed fields that the applier did not own.
+
+    Args:
+        before: the object before the removal.
+        after: the object without the removed fields.
+        last: the fields that the applier owned before.
+        kind: the type of both objects.
+    """
+    left = _with_members(owned_fields(after, kind))
+    gone = fieldset.difference(_with_members(owned_fields(before, kind)), left)
+    owned = fieldset.intersection(gone, _with_members(last))
+    return dict(without(before, _closed(owned, left), kind))
+
+
 def _with_members(fields: FieldSet) -> FieldSet:
     """Return a set in which every inner path is a member too."""
     return {
