@@ -1,5 +1,6 @@
 """ResourceQuotas: usage of pods and other objects, and refusal of objects above a quota."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, SERVICE, Kind
 from stretto.api.wire.quantity import thousandths
 
+_ATTRIBUTES: Final = "VolumeAttributesClass"
+"""Scope of PVCs by their VolumeAttributesClasses."""
 _ONE: Final = 1000
 """One object, in thousandths."""
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -30,6 +33,12 @@ _COUNTED: Final = (
     "services",
 )
 """Kinds that a quota limits by their bare plural."""
+_CLAIMS: Final = ("resource.k8s.io", "resourceclaims")
+"""Group and plural of claims of devices."""
+_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+"""End of the resource name of the devices of a class."""
+_ALL_DEVICES: Final = 32
+"""Devices of a request for all devices: the most that one claim can get."""
 
 
 def check_quotas(
@@ -100,6 +109,8 @@ def counted_by(quota: JsonObject) -> set[tuple[str, str]]:
             found.add((group, plural))
         elif plural in _COUNTED:
             found.add(("", plural))
+        elif name.endswith(_DEVICES):
+            found.add(_CLAIMS)
     return found
 
 
@@ -137,6 +148,8 @@ def usage(kind: Kind, item: JsonObject) -> dict[str, int]:
         found |= _service_usage(item.get("spec") or {})
     elif kind == PERSISTENT_VOLUME_CLAIM:
         found |= _storage_usage(item["spec"])
+    elif (kind.group, plural) == _CLAIMS:
+        found |= _device_usage(item.get("spec") or {})
     elif kind == POD and (item.get("status") or {}).get("phase") not in ENDED:
         found["pods"] = _ONE
         whole = amounts_of(item["spec"])
@@ -183,6 +196,20 @@ def _storage_usage(spec: JsonObject) -> dict[str, int]:
     return found
 
 
+def _device_usage(spec: JsonObject) -> dict[str, int]:
+    """The devices of a claim by class; of alternatives, the greatest number of each class."""
+    found: Counter[str] = Counter()
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        most: dict[str, int] = {}
+        for each in request.get("firstAvailable") or [request.get("exactly") or {}]:
+            name = f"{each.get('deviceClassName', '')}{_DEVICES}"
+            is_all = each.get("allocationMode") == "All"
+            count = _ALL_DEVICES if is_all else int(each.get("count") or 1)
+            most[name] = max(most.get(name, 0), count * _ONE)
+        found.update(most)
+    return dict(found)
+
+
 def _hard(quota: JsonObject) -> dict[str, int]:
     """The limits of a quota in thousandths."""
     hard = (quota.get("spec") or {}).get("hard") or {}
@@ -207,11 +234,36 @@ def _missing(hard: Mapping[str, int], spec: JsonObject) -> str:
 
 
 def _matches(quota: JsonObject, kind: Kind, item: JsonObject) -> bool:
-    """Return whether all scopes of a quota match an object; scopes match only pods."""
+    """Return whether all scopes of a quota match an object; scopes match only pods and PVCs."""
     scopes = list(_scopes(quota.get("spec") or {}))
-    if kind != POD:
-        return not scopes
-    return all(_in_scope(name, operator, values, item) for name, operator, values in scopes)
+    if kind == POD:
+        return all(_in_scope(name, operator, values, item) for name, operator, values in scopes)
+    if kind == PERSISTENT_VOLUME_CLAIM:
+        return all(
+            name == _ATTRIBUTES and _selects(operator, values, attribute_classes(item))
+            for name, operator, values in scopes
+        )
+    return not scopes
+
+
+def attribute_classes(pvc: JsonObject) -> set[str]:
+    """The VolumeAttributesClasses of a PVC: the desired one, the current one and the next one."""
+    status = pvc.get("status") or {}
+    names = (
+        (pvc.get("spec") or {}).get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return {each for each in names if each}
+
+
+def _selects(operator: str, values: list[Any], names: set[str]) -> bool:
+    """Return whether a scope selects one of the class names of an object."""
+    if operator in ("Exists", "DoesNotExist"):
+        return bool(names) == (operator == "Exists")
+    if operator == "In":
+        return not names.isdisjoint(values)
+    return not names or not names <= set(values)
 
 
 def _scopes(spec: JsonObject) -> Iterator[tuple[str, str, list[Any]]]:
@@ -236,10 +288,7 @@ def _in_scope(name: str, operator: str, values: list[Any], pod: JsonObject) -> b
         )
     if name != "PriorityClass":
         return False
-    class_ = spec.get("priorityClassName") or ""
-    if operator in ("Exists", "DoesNotExist"):
-        return bool(class_) == (operator == "Exists")
-    return (class_ in values) == (operator == "In")
+    return _selects(operator, values, {each for each in [spec.get("priorityClassName")] if each})
 
 
 def _best_effort(spec: JsonObject) -> bool:

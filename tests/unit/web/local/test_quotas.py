@@ -85,3 +85,90 @@ def test_a_deployment_reports_each_change_of_a_replica_set(cluster: Cluster) -> 
     events = cluster.send("GET", "/api/v1/namespaces/shop/events")["items"]
     scaled = [each["message"] for each in events if each["reason"] == "ScalingReplicaSet"]
     assert [text.partition(" from ")[2] for text in sorted(scaled)] == ["0 to 2", "2 to 3"]
+
+
+PVCS = "/api/v1/namespaces/shop/persistentvolumeclaims"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims"
+GOLD = "gold.deviceclass.resource.k8s.io/devices"
+
+
+def claim(cluster: Cluster, **request: Any) -> None:
+    body = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+    assert "uid" in cluster.send("POST", CLAIMS, body)["metadata"]
+
+
+def pvc(class_: str | None) -> Any:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "",
+        "volumeAttributesClassName": class_,
+    }
+    return {"metadata": {"name": "v"}, "spec": spec}
+
+
+def scoped(cluster: Cluster, name: str, operator: str, *values: str) -> None:
+    """Create a quota for one PVC whose class is selected."""
+    scope = {"scopeName": "VolumeAttributesClass", "operator": operator, "values": list(values)}
+    spec = {
+        "hard": {"persistentvolumeclaims": "1"},
+        "scopeSelector": {"matchExpressions": [scope]},
+    }
+    made = cluster.send("POST", QUOTAS, {"metadata": {"name": name}, "spec": spec})
+    assert "uid" in made["metadata"], made
+
+
+@pytest.mark.parametrize(
+    ("request_", "count"),
+    [
+        ({"exactly": {"deviceClassName": "gold"}}, "1"),
+        ({"exactly": {"deviceClassName": "gold", "count": 3}}, "3"),
+        ({"exactly": {"deviceClassName": "gold", "allocationMode": "All"}}, "32"),
+        ({"exactly": {"deviceClassName": "silver"}}, "0"),
+        (
+            {
+                "firstAvailable": [
+                    {"name": "a", "deviceClassName": "gold", "count": 2},
+                    {"name": "b", "deviceClassName": "gold", "count": 4},
+                ]
+            },
+            "4",
+        ),
+    ],
+)
+def test_devices_of_claims_are_counted_by_class(
+    cluster: Cluster, request_: Any, count: str
+) -> None:
+    hard = {GOLD: "50"}
+    cluster.send("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+    cluster.settle()
+    claim(cluster, name="r", **request_)
+    assert used(cluster) == {GOLD: count}
+
+
+@pytest.mark.parametrize(
+    ("class_", "operator", "values", "count"),
+    [
+        ("gold", "In", ["gold"], "1"),
+        ("silver", "In", ["gold"], "0"),
+        (None, "In", ["gold"], "0"),
+        ("gold", "Exists", [], "1"),
+        (None, "Exists", [], "0"),
+        ("silver", "NotIn", ["gold"], "1"),
+    ],
+)
+def test_a_scope_selects_claims_by_their_attributes_class(
+    cluster: Cluster, class_: str | None, operator: str, values: list[str], count: str
+) -> None:
+    scoped(cluster, "q", operator, *values)
+    assert "uid" in cluster.send("POST", PVCS, pvc(class_))["metadata"]
+    assert used(cluster) == {"persistentvolumeclaims": count}
+
+
+def test_a_claim_that_changes_its_class_counts_for_both(cluster: Cluster) -> None:
+    scoped(cluster, "q", "In", "silver")
+    made = cluster.send("POST", PVCS, pvc("gold"))
+    status = {"phase": "Bound", "currentVolumeAttributesClassName": "gold"}
+    cluster.send("PUT", f"{PVCS}/v/status", {**made, "status": status})
+    cluster.send("PATCH", f"{PVCS}/v", {"spec": {"volumeAttributesClassName": "silver"}})
+    assert used(cluster) == {"persistentvolumeclaims": "1"}

@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
-from stretto.api.admission.quota import counted_by, used_by, with_usage
+from stretto.api.admission.quota import attribute_classes, counted_by, used_by, with_usage
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
-from stretto.reconcile.cache import Change
+from stretto.reconcile.cache import Change, StoredObject
 from stretto.web.api.admission.view import StorageView
 from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.state import ApiState
@@ -36,14 +36,13 @@ class QuotaController:
             cluster.objects(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The changed quota, or those of the namespace of an object that was added or has ended."""
+        """The changed quota, or those of an object that was added, has ended, or changed scopes."""
         if change.source != self._cluster.name:
             return
         if change.kind == RESOURCE_QUOTA:
             yield change.object.name
         old, new = change.old, change.new
-        phases = [each.status.get("phase") for each in (old, new) if each is not None]
-        if old is None or new is None or phases[0] != phases[1]:
+        if old is None or new is None or _scoped_by(old) != _scoped_by(new):
             for each in self._quotas.in_namespace(change.object.record.namespace):
                 yield each.name
 
@@ -84,3 +83,8 @@ class QuotaController:
             if found is not None and found.namespaced and found not in _SUMMED:
                 self._cluster.objects(found)
                 yield found
+
+
+def _scoped_by(item: StoredObject) -> tuple[Any, set[str]]:
+    """The changeable facts of an object by which a quota counts it."""
+    return item.status.get("phase"), attribute_classes(item.fields)
