@@ -8,6 +8,7 @@ import pytest
 from stretto.api.kinds.federation import (
     CLUSTER_FEDERATED_OBJECT,
     FEDERATED_CLUSTER,
+    FEDERATED_OBJECT,
     OVERRIDE_POLICY,
     PROPAGATION_POLICY,
     SCHEDULING_PROFILE,
@@ -117,6 +118,26 @@ def test_a_namespace_goes_to_every_cluster(world: FederationWorld) -> None:
     stores = [member.store for member in world.fleet.members.values()]
     assert all(store.get(NAMESPACE, "", "team") is not None for store in stores)
     assert world.host.get(CLUSTER_FEDERATED_OBJECT.kind, "", "team-namespaces") is not None
+
+
+def test_an_object_in_the_namespace_of_the_federation_stays_on_the_host(
+    world: FederationWorld,
+) -> None:
+    world.create(DEPLOYMENT, "web", metadata={"namespace": names.SYSTEM_NAMESPACE}, spec={})
+    world.run()
+    kept = world.host.get(DEPLOYMENT, names.SYSTEM_NAMESPACE, "web")
+    assert kept is not None
+    assert b"finalizers" not in kept.body
+    assert not world.host.list(FEDERATED_OBJECT.kind).records
+
+
+def test_an_object_there_that_was_federated_before_is_released(world: FederationWorld) -> None:
+    metadata = {"namespace": names.SYSTEM_NAMESPACE, "finalizers": [names.FEDERATE_FINALIZER]}
+    world.create(DEPLOYMENT, "web", metadata=metadata, spec={})
+    world.run()
+    world.host.delete(DEPLOYMENT, [Deletion(names.SYSTEM_NAMESPACE, "web")])
+    world.run()
+    assert world.host.get(DEPLOYMENT, names.SYSTEM_NAMESPACE, "web") is None
 
 
 def test_an_object_keeps_its_placement_where_no_cluster_fits(world: FederationWorld) -> None:

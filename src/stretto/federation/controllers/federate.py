@@ -54,7 +54,7 @@ class FederateController:
         source = self._fleet.sources(type_).get(key.namespace, key.name)
         name = federated_name(key.name, type_.name)
         federated = self._fleet.federated(type_.federated_kind, key.namespace, name)
-        if source is None or source.is_terminating or _opted_out(source):
+        if source is None or source.is_terminating or self._stays(source):
             self._end(source, federated)
         elif not self._adds_finalizer(source):
             self._write(type_, source, federated)
@@ -103,7 +103,10 @@ class FederateController:
             if changed is not None:
                 writes.update(store, federated, changed)
 
+    def _stays(self, source: StoredObject) -> bool:
+        """True if a source stays on the host: by its mark, or as an object of the federation.
 
-def _opted_out(source: StoredObject) -> bool:
-    """True if a source is marked not to be federated."""
-    return names.NO_FEDERATION in source.annotations
+        The namespace of the federation has the credentials of members, which no member gets.
+        """
+        is_own = source.record.namespace == self._fleet.settings.namespace
+        return is_own or names.NO_FEDERATION in source.annotations
