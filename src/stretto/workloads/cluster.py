@@ -1,6 +1,6 @@
 """One cluster as seen by the controllers of its workloads."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,6 +42,11 @@ REPORTERS: Final = {
 }
 """Reporters of events, by kind of replicas."""
 _ALL: Final = (DEPLOYMENTS, DAEMON_SETS, CRON_JOBS, *REPORTERS.values())
+BURST: Final = 500
+"""Number of pods that a controller creates for one workload at a time, as in Kubernetes.
+
+The new pods make the workload due again, so a large workload delays no other one.
+"""
 NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Recorders of controllers that write no events."""
 CONTROLLER_REVISION: Final = Kind("apps", "v1", "ControllerRevision", "controllerrevisions")
@@ -85,6 +90,7 @@ class LocalCluster:
         cache: StoreCache,
         clock: Clock,
         recorders: Mapping[str, EventRecorder] = NO_RECORDERS,
+        most_waiting: int | None = None,
     ) -> None:
         """Follow the kinds of workloads.
 
@@ -93,7 +99,11 @@ class LocalCluster:
             clock: wall time of statuses.
             recorders: writers of events by controller; controllers without a writer write no
                 events.
+            most_waiting: number of pods of a workload that may wait for a node; no further pods are
+                created meanwhile. ``None`` for no limit, as in Kubernetes.
         """
+        #: Number of pods of a workload that may wait for a node; ``None`` for no limit.
+        self.most_waiting = most_waiting
         #: Name of the cluster in changes.
         self.name = cache.name
         self._cache = cache
@@ -112,6 +122,18 @@ class LocalCluster:
         """The objects of a kind that a controller owns, by creation time."""
         found = self.objects(kind).indexed(OWNER, owner.record.uid)
         return sorted(found, key=lambda each: (each.record.created, each.record.name))
+
+    def creatable(self, missing: int, pods: Collection[StoredObject]) -> int:
+        """Number of pods that a controller creates for a workload now.
+
+        Args:
+            missing: number of pods that the workload lacks; negative if it has too many.
+            pods: its pods.
+        """
+        if self.most_waiting is not None:
+            waiting = sum(not each.record.node for each in pods)
+            missing = min(missing, self.most_waiting - waiting)
+        return max(0, min(missing, BURST))
 
     def keys(self, change: Change, kind: Kind) -> Iterable[Name]:
         """Keys of a kind that a change affects: the object itself, or the owner of its pod."""

@@ -38,7 +38,7 @@ class ReplicaController:
             return None
         pods = self._claims.pods_of(item)
         missing = int(item.spec.get("replicas", 1)) - len(pods)
-        failure = self._create(item, missing)
+        failure = self._create(item, self._cluster.creatable(missing, pods))
         if missing < 0:
             self._cluster.delete(removed_first(self._cluster, pods, -missing))
         due = self._count(item, pods, failure)

@@ -12,7 +12,10 @@ from stretto.workloads.kubelet.course import CourseOf, default_course
 
 
 def standalone_controllers(
-    cache: StoreCache, clock: Clock, course: CourseOf = default_course
+    cache: StoreCache,
+    clock: Clock,
+    course: CourseOf = default_course,
+    most_waiting: int | None = None,
 ) -> list[Reconciler]:
     """The controllers over the caches of one cluster.
 
@@ -20,9 +23,10 @@ def standalone_controllers(
         cache: caches of its store.
         clock: wall time of statuses.
         course: simulated lifecycle of a bound pod.
+        most_waiting: number of pods of a workload that may wait for a node; ``None`` for no limit.
     """
     objects = objects_of_store(cache.store, lambda: (CRON_JOB, *WORKLOADS))
     return [
-        *workload_controllers(LocalCluster(cache, clock), course),
+        *workload_controllers(LocalCluster(cache, clock, most_waiting=most_waiting), course),
         GarbageCollector(cache, objects),
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
@@ -15,6 +16,11 @@ from stretto.workloads.kubelet.course import CourseOf, default_course
 from stretto.workloads.namespaces import NamespaceEndController
 from stretto.workloads.standalone import standalone_controllers
 
+MOST_WAITING: Final = 1_000
+"""Number of pods of a workload that wait for a node in a member; further ones would wait as well.
+
+So a workload that is much larger than its member costs no more than its capacity and these pods.
+"""
 MoreControllers = Callable[[StoreCache], Sequence[Reconciler]]
 """Function that returns further controllers over the caches of a member."""
 
@@ -38,7 +44,7 @@ class MemberControllers:
         """The controllers over the caches of one member."""
         objects = objects_of_store(cache.store, lambda: served_kinds(cache.store))
         return [
-            *standalone_controllers(cache, clock, self.course),
+            *standalone_controllers(cache, clock, self.course, MOST_WAITING),
             *self.more(cache),
             NamespaceEndController(cache, objects),
             TokenController(cache),

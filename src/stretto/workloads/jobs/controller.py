@@ -1,6 +1,7 @@
 """Jobs: pods that run to completion, with retries."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from stretto.api.types.heads import ENDED
@@ -91,8 +92,8 @@ class JobController:
         parallelism = int(item.spec.get("parallelism", 1))
         running = len(pods.active) + (len(pods.stopping) if pods.waits_for_stopping else 0)
         if pods.is_indexed:
-            free = self._free_indexes(pods)
-            for index in free[: max(0, parallelism - running)]:
+            count = self._cluster.creatable(parallelism - running, pods.active)
+            for index in islice(self._free_indexes(pods), count):
                 failures = [index_of(pod) for pod in pods.failed].count(index)
                 self._cluster.create(POD, _pod(item, index, failures))
             return
@@ -101,15 +102,15 @@ class JobController:
             left = pods.completions - pods.done
         elif pods.succeeded:
             left = 0  # a success ends the work queue; running pods finish
-        for _ in range(min(parallelism, left) - running):
+        for _ in range(self._cluster.creatable(min(parallelism, left) - running, pods.active)):
             self._cluster.create(POD, _pod(item, None))
 
-    def _free_indexes(self, pods: JobPods) -> list[int]:
+    def _free_indexes(self, pods: JobPods) -> Iterator[int]:
         """Indexes that are not running, not succeeded and not permanently failed."""
         taken = indexes_of([*pods.active, *pods.succeeded]) | pods.failed_indexes()
         if pods.waits_for_stopping:
             taken |= indexes_of(pods.stopping)
-        return [index for index in range(pods.completions or 0) if index not in taken]
+        return (index for index in range(pods.completions or 0) if index not in taken)
 
     def _report(self, item: StoredObject, pods: JobPods, end: JobEnd | None) -> None:
         """Write the status."""

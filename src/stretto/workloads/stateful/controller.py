@@ -70,10 +70,15 @@ class StatefulSetController:
 
     def _complete(self, members: Members) -> bool:
         """Create missing and replace ended pods; return whether other steps may follow."""
-        for ordinal in ordinals(members.item):
+        wanted = ordinals(members.item)
+        left = self._cluster.creatable(len(wanted), members.pods.values())
+        for ordinal in wanted:
             pod = members.pods.get(ordinal)
+            if pod is None and not left:
+                break
             self._claims.create(members.item, ordinal)
             if pod is None:
+                left -= 1
                 self._cluster.create(POD, members.new_pod(ordinal))
             elif pod.status.get("phase") in ENDED and not pod.is_terminating:
                 self._cluster.delete([pod])

@@ -67,7 +67,8 @@ class Members:
 
     def beyond(self) -> list[int]:
         """Ordinals of surplus pods, the greatest first."""
-        return sorted(self.pods.keys() - set(ordinals(self.item)), reverse=True)
+        wanted = ordinals(self.item)
+        return sorted((each for each in self.pods if each not in wanted), reverse=True)
 
     def new_pod(self, ordinal: int) -> Fields:
         """A new pod; below the partition it has the template of the previous revision."""
