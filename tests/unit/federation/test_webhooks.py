@@ -88,6 +88,42 @@ def test_a_selection_of_null_selects_nothing() -> None:
     assert condition[1] == "NoClusterSelected"
 
 
+def scaled_under_an_empty_selection(settings: FederationSettings) -> FederationWorld:
+    """A Deployment that was placed before its webhook selected no cluster."""
+    answers: list[list[str]] = [["alpha", "beta"]]
+    world = world_with(
+        ScriptedServer(select=lambda _: {"selectedClusterNames": answers[-1]}), settings
+    )
+    world.deployment(4)
+    world.run()
+    answers.append([])
+    scale(world, 6)
+    return world
+
+
+def test_an_empty_selection_keeps_the_last_placement_and_a_condition_says_why() -> None:
+    world = scaled_under_an_empty_selection(FederationSettings())
+    assert world.placed() == {"alpha": 2, "beta": 2}
+    assert "the select plugins chose no cluster" in str(world.condition("Scheduled"))
+
+
+def test_an_empty_selection_deletes_the_object_under_the_settings_of_kubeadmiral() -> None:
+    assert scaled_under_an_empty_selection(KUBEADMIRAL).placed() == {}
+
+
+@pytest.mark.parametrize("settings", [FederationSettings(), KUBEADMIRAL])
+def test_a_selection_that_is_no_answer_keeps_the_last_placement(
+    settings: FederationSettings,
+) -> None:
+    answers: list[Any] = [{"selectedClusterNames": ["alpha"]}]
+    world = world_with(ScriptedServer(select=lambda _: answers[-1]), settings)
+    world.deployment(4)
+    world.run()
+    answers.append("no answer within 2 s")
+    scale(world, 6)
+    assert world.placed() == {"alpha": 4}
+
+
 def test_a_webhook_reads_the_workload_and_the_cluster() -> None:
     server = ScriptedServer(filter=lambda _: {"selected": True})
     world = world_with(server)

@@ -39,7 +39,8 @@ def condition_of(
         text = f"the feasible clusters do not have {labels}: lower minGroups, or label clusters"
         return ObjectCondition(SCHEDULED, "SpreadUnmet", text)
     if not result.selected:
-        text = "the select plugins chose no cluster: raise maxClusters, or change the profile"
+        hint = "raise maxClusters, or change the profile or its webhook"
+        text = f"the select plugins chose no cluster: {hint}"
         return ObjectCondition(SCHEDULED, "NoClusterSelected", text)
     held = result.held
     if held is not None:
