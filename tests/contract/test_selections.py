@@ -2,10 +2,13 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.api.wire.kinds import NODE, POD, POD_GROUP, Kind
+from stretto.api.wire.shards import ObjectShard
 from stretto.base.errors import InputError
 from stretto.stores.store import (
     Bind,
@@ -24,7 +27,7 @@ from tests.contract.shorthand import SPACE, Desk, written
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
 
 
-def selected(desk: Desk, kind: Kind = POD, **selection: str) -> Watch:
+def selected(desk: Desk, kind: Kind = POD, **selection: Any) -> Watch:
     """A watch of a selection from now on."""
     return desk.store.watch(kind, desk.store.list(kind).version, ListOptions(**selection))
 
@@ -244,3 +247,45 @@ def test_a_bind_leaves_the_generation_alone(desk: Desk) -> None:
     desk.needs("counts_generations")
     desk.bound("web")
     assert generation(desk, POD, "web") == 1
+
+
+# ---------------------------------------------------------------- shards
+
+
+def shard(index: int, count: int = 2) -> ObjectShard:
+    """A shard by the label ``tier``; "db" is in shard 0 of two, "web" in shard 1."""
+    return ObjectShard(count, index, "tier")
+
+
+def test_each_object_is_in_one_shard(desk: Desk) -> None:
+    made = [desk.pod(f"p{number}", labels={"tier": f"t{number}"}).name for number in range(9)]
+    found = [desk.names(shard=shard(index, 3)) for index in range(3)]
+    assert sorted(each for part in found for each in part) == made
+    assert all(found)
+
+
+def test_pages_of_a_shard_have_its_objects_only(desk: Desk) -> None:
+    for number in range(9):
+        desk.pod(f"p{number}", labels={"tier": f"t{number}"})
+    options = ListOptions(namespace=SPACE, limit=2, shard=shard(0))
+    names, page = [], desk.store.list(POD, options)
+    names += [record.name for record in page.records]
+    while page.next_page:
+        page = desk.store.list(POD, replace(options, page=page.next_page))
+        names += [record.name for record in page.records]
+    assert names == desk.names(shard=shard(0))
+
+
+def test_an_object_whose_label_changes_leaves_its_shard_and_enters_another(desk: Desk) -> None:
+    desk.pod("web", labels={"tier": "web"})
+    old, new = selected(desk, shard=shard(1)), selected(desk, shard=shard(0))
+    label(desk, "web", "db")
+    assert [(event.type, event.record.name) for event in desk.read(old, 1)] == [(DELETED, "web")]
+    assert [event.record.name for event in desk.read(new, 1)] == ["web"]
+
+
+def test_a_watch_of_a_shard_sees_its_objects_only(desk: Desk) -> None:
+    watch = selected(desk, shard=shard(1))
+    desk.pod("other", labels={"tier": "db"})
+    mine = desk.pod("mine", labels={"tier": "web"})
+    assert [event.record.uid for event in desk.read(watch, 1)] == [mine.uid]

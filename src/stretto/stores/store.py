@@ -20,6 +20,7 @@ import msgspec
 from stretto.api.edit.patch import PatchType
 from stretto.api.types.heads import PodHead
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.shards import ObjectShard
 from stretto.stores.capabilities import Capabilities
 
 
@@ -269,6 +270,8 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False):
     page: str = ""
     #: True if the watch yields BOOKMARK events. Watches only.
     bookmarks: bool = False
+    #: The part of the objects; ``None`` for all.
+    shard: ObjectShard | None = None
 
 
 EVERYTHING = ListOptions()

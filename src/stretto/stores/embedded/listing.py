@@ -9,6 +9,7 @@ import msgspec
 from stretto.api.wire.fields import FieldRule, field_text, parse_fields
 from stretto.api.wire.kinds import EVENT, NAMESPACE, NODE, POD, Kind
 from stretto.api.wire.selectors import parse_labels
+from stretto.api.wire.shards import ObjectShard
 from stretto.base.errors import InputError, TooOldError
 from stretto.stores.facts import decode_facts, decode_pod_facts
 from stretto.stores.render import render
@@ -63,10 +64,12 @@ def record_filter(
     Raises:
         InputError: a selector is malformed or contains a field that cannot be selected.
     """
-    if not selection.fields and not selection.labels:
+    if not selection.fields and not selection.labels and selection.shard is None:
         return None
     by_body = remember or _by_body
     tests: list[Test] = []
+    if selection.shard is not None:
+        tests.append(_shard_test(selection.shard))
     for rule in parse_fields(selection.fields).rules:
         known = SELECTABLE.get(kind, _COMMON)
         if rule.path not in known:
@@ -104,6 +107,10 @@ def _field_test(rule: FieldRule, by_body: Remember) -> Test:
     if rule.path == "status.phase":
         return by_body(lambda record: (_phase(record) == value) is equal)
     return by_body(lambda record: (_text(record, rule.path) == value) is equal)
+
+
+def _shard_test(shard: ObjectShard) -> Test:
+    return lambda record: shard.holds(record.namespace, record.name, record.body)
 
 
 def _label_test(kind: Kind, labels: str, by_body: Remember) -> Test:
@@ -155,11 +162,16 @@ def _text(record: Record, path: str) -> str:
         return ""
 
 
+def _question(kind: Kind, selection: ListOptions) -> tuple[object, ...]:
+    """The part of a list's options that all its pages share."""
+    return kind, selection.namespace, selection.labels, selection.fields, selection.shard
+
+
 class _PagedList:
     """A paged list."""
 
     def __init__(self, kind: Kind, selection: ListOptions, listing: Listing) -> None:
-        self.question = (kind, selection.namespace, selection.labels, selection.fields)
+        self.question = _question(kind, selection)
         self.listing = listing
 
 
@@ -197,7 +209,7 @@ class Pager:
         pages = self._open.get(token)
         if pages is None:
             raise TooOldError(token.partition(".")[0], "the most recent lists")
-        if pages.question != (kind, selection.namespace, selection.labels, selection.fields):
+        if pages.question != _question(kind, selection):
             raise InputError("page", selection.page, "a token of this list")
         self._open.move_to_end(token)
         return self._cut(token, int(offset), selection.limit)

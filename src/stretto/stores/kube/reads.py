@@ -17,6 +17,7 @@ from stretto.base.errors import InputError, StrettoError, TooOldError, Unreachab
 from stretto.stores.kube.login.messages import HttpResponse, LostError, NotSentError
 from stretto.stores.kube.paths import collection_path, object_path, with_query
 from stretto.stores.kube.records import record_of, version_of
+from stretto.stores.kube.selections import is_foreign, selection_query
 from stretto.stores.kube.transport.answers import read_error, status_of
 from stretto.stores.kube.transport.gates import RequestPurpose, purpose_of
 from stretto.stores.kube.transport.retry import RequestSender
@@ -108,7 +109,7 @@ class ReadCalls:
             return await self._page(kind, selection)
         if self.streams and not (selection.namespace or selection.labels or selection.fields):
             try:
-                return await self._streamed(kind)
+                return await self._streamed(kind, selection)
             except (_NoStreamError, LostError, NotSentError):
                 pass  # the paged list raises the error, if there is one
         return await self._all_pages(kind, selection)
@@ -132,22 +133,22 @@ class ReadCalls:
         except (msgspec.DecodeError, RecursionError) as error:
             raise InputError(f"list {kind.resource}", None, f"a list: {error}") from error
 
-    async def _streamed(self, kind: Kind) -> Listing:
-        """List a whole kind from the initial events of a stream.
+    async def _streamed(self, kind: Kind, selection: ListOptions) -> Listing:
+        """List a kind, or a shard of it, from the initial events of a stream.
 
         A 429 is retried here, because pages cost an overloaded server more than a stream.
         """
         deadline = self._sender.retry_deadline()
         while True:
-            found = await self._stream(kind)
+            found = await self._stream(kind, selection)
             if isinstance(found, Listing):
                 return found
             await deadline.wait(status_of(found).message, found.retry_after)
 
-    async def _stream(self, kind: Kind) -> Listing | HttpResponse:
+    async def _stream(self, kind: Kind, selection: ListOptions) -> Listing | HttpResponse:
         """Make one attempt; return the response if the server is overloaded."""
         line = self._sender.line
-        path = with_query(collection_path(kind), _STREAMED)
+        path = with_query(collection_path(kind), _STREAMED | selection_query(selection))
         response = await line.open(path, line.options.read_timeout)
         try:
             if response.status in (400, 422):
@@ -156,11 +157,13 @@ class ReadCalls:
                 return await refusal_of(response, line.options.answer)
             if response.status != 200:
                 raise _NoStreamError(str(response.status))
-            return await self._collected(kind, response)
+            return await self._collected(kind, selection, response)
         finally:
             response.close()
 
-    async def _collected(self, kind: Kind, response: aiohttp.ClientResponse) -> Listing:
+    async def _collected(
+        self, kind: Kind, selection: ListOptions, response: aiohttp.ClientResponse
+    ) -> Listing:
         records: list[Record] = []
         async for changes in changes_of(response, self._sender.options.most_line):
             for change in changes:
@@ -169,7 +172,8 @@ class ReadCalls:
                     return Listing(_ordered(records), version_of(change.object))
                 if change.type != "ADDED":
                     raise _NoStreamError(change.type)
-                records.append(record_of(kind, change.object))
+                if not is_foreign(selection.shard, change.object):
+                    records.append(record_of(kind, change.object))
         raise _NoStreamError("the stream ended before the list did")
 
     async def _all_pages(self, kind: Kind, selection: ListOptions) -> Listing:
@@ -201,7 +205,8 @@ class ReadCalls:
             raise read_error(kind, "list", answer)
         self._served.add(kind)
         page, version = _decoded(answer, kind)
-        records = [record_of(kind, raw) for raw in page.items or ()]
+        own = (raw for raw in page.items or () if not is_foreign(selection.shard, raw))
+        records = [record_of(kind, raw) for raw in own]
         return Listing(records, version, page.metadata.continue_)
 
     async def _check_absent(self, kind: Kind) -> None:
@@ -230,13 +235,8 @@ class ReadCalls:
 
 
 def _list_path(kind: Kind, selection: ListOptions) -> str:
-    paged = {
-        "labelSelector": selection.labels,
-        "fieldSelector": selection.fields,
-        "limit": str(selection.limit or ""),
-        "continue": selection.page,
-    }
-    query = {name: value for name, value in paged.items() if value}
+    paged = {"limit": str(selection.limit or ""), "continue": selection.page}
+    query = selection_query(selection) | {name: value for name, value in paged.items() if value}
     return with_query(collection_path(kind, selection.namespace), query)
 
 

@@ -18,6 +18,7 @@ from stretto.base.rng import Rng
 from stretto.stores.kube.login.messages import HttpResponse, SilentError
 from stretto.stores.kube.paths import collection_path, with_query
 from stretto.stores.kube.records import event_of, version_of
+from stretto.stores.kube.selections import is_foreign, selection_query
 from stretto.stores.kube.transport.answers import forbidden, status_of
 from stretto.stores.kube.transport.client import HttpClient
 from stretto.stores.kube.transport.options import Backoff
@@ -167,10 +168,7 @@ class KubeWatch:
             "timeoutSeconds": str(int(seconds)),
         }
         selection = self._selection
-        if selection.labels:
-            query["labelSelector"] = selection.labels
-        if selection.fields:
-            query["fieldSelector"] = selection.fields
+        query |= selection_query(selection)
         path = with_query(collection_path(self.kind, selection.namespace), query)
         response = await self._line.open(path, options.watch_idle)
         try:
@@ -227,13 +225,30 @@ class KubeWatch:
                 return
             kind_of_change = _TYPES.get(change.type)
             if kind_of_change is not None:
-                self._events.append(event_of(self.kind, kind_of_change, change.object))
+                self._queue(kind_of_change, change)
             elif change.type == "BOOKMARK" and self._selection.bookmarks:
                 mark = Record(self.kind, "", "", "", version, b"{}")
                 self._events.append(WatchEvent(EventType.BOOKMARK, mark))
             self._version = version
         except InputError:
             self.unreadable += 1
+
+    def _queue(self, kind_of_change: EventType, change: WatchLine) -> None:
+        """Queue one change of an object.
+
+        A server that does not filter shards sends the objects of all. The label of a changed object
+        may have left the shard, so its reader must forget it.
+
+        Raises:
+            InputError: the object is malformed.
+        """
+        shard = self._selection.shard
+        if is_foreign(shard, change.object):
+            assert shard is not None
+            if not shard.label or kind_of_change is EventType.ADDED:
+                return
+            kind_of_change = EventType.DELETED
+        self._events.append(event_of(self.kind, kind_of_change, change.object))
 
     async def _wait_until_below(self, most: int) -> None:
         """Wait while the reader is far behind: unread events stay on the server."""

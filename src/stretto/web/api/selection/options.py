@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.shards import ObjectShard
 from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter
 from stretto.web.api.failures import bad_request, internal
 from stretto.web.api.selection.fields import FieldTerm, matches_fields, parse_fields
 from stretto.web.api.selection.labels import LabelTerm, matches_labels, parse_labels
+from stretto.web.api.selection.parts import parse_part
 from stretto.web.api.selection.shards import ShardSelector, parse_shards
 
 Json = dict[str, Any]
@@ -47,11 +49,19 @@ class Selection:
     initial_events: bool | None = None
     #: Ranges of hashes; ``None`` for all.
     shards: ShardSelector | None = None
+    #: One of several equal parts of the objects; ``None`` for all.
+    part: ObjectShard | None = None
 
     @property
     def is_everything(self) -> bool:
         """Return whether only the namespace selects."""
-        return not self.labels and not self.fields and self.shards is None
+        is_whole = self.shards is None and self.part is None
+        return is_whole and not self.labels and not self.fields
+
+    @property
+    def reads_content(self) -> bool:
+        """Return whether labels or fields select, for which an object is decoded."""
+        return bool(self.labels or self.fields)
 
     def matches(self, item: Json) -> bool:
         """Return whether the labels and the fields of an object are selected."""
@@ -59,11 +69,20 @@ class Selection:
             item, self.fields
         )
 
+    def has_in_part(self, item: Json) -> bool:
+        """Return whether an object without a record is in the part."""
+        metadata = item["metadata"]
+        place = metadata.get("namespace", ""), metadata.get("name", "")
+        return self.part is None or self.part.holds_labels(*place, metadata.get("labels"))
+
     def covers(self, record: Record) -> bool:
-        """Return whether a record is in the namespace and in the shards."""
+        """Return whether a record is in the namespace, in the shards and in the part."""
         if self.namespace and record.namespace != self.namespace:
             return False
-        return self.shards is None or self.shards.selects(record.uid, record.namespace)
+        if self.shards is not None and not self.shards.selects(record.uid, record.namespace):
+            return False
+        part = self.part
+        return part is None or part.holds(record.namespace, record.name, record.body)
 
 
 def selection_of(call: Call) -> Selection:
@@ -90,6 +109,7 @@ def selection_of(call: Call) -> Selection:
         bool(request.flag("allowWatchBookmarks")),
         request.flag("sendInitialEvents"),
         parse_shards(request.parameter("shardSelector")),
+        parse_part(request),
     )
     _check(found, watches=watches)
     return found

@@ -6,20 +6,16 @@ of the objects; ``||`` joins ranges. The hash is FNV-1a with 64 bits.
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from stretto.api.checks.fields.errors import quoted
+from stretto.api.wire.shards import fnv1a
 from stretto.web.api.failures import ApiError, internal
 
-_BASIS: Final = 0xCBF29CE484222325
-_PRIME: Final = 0x100000001B3
 _END: Final = 1 << 64
 """The first number beyond the hashes."""
 _DIGITS: Final = 16
 """Digits of a hash in base 16."""
-_KNOWN_HASHES: Final = 1 << 17
-"""Number of cached hashes: each shard of a large list needs them again."""
 _FIELDS: Final = ("object.metadata.uid", "object.metadata.namespace")
 _CALL: Final = re.compile(r"shardRange\s*\((.*)\)", re.DOTALL)
 _TEXT: Final = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
@@ -37,7 +33,7 @@ class ShardSelector:
 
     def selects(self, uid: str, namespace: str) -> bool:
         """Return whether an object is in a range."""
-        found = _hash(uid if self.field == "uid" else namespace)
+        found = fnv1a(uid if self.field == "uid" else namespace)
         return any(start <= found < end for start, end in self.ranges)
 
     def __str__(self) -> str:
@@ -46,14 +42,6 @@ class ShardSelector:
             f"shardRange(object.metadata.{self.field}, '{start:#018x}', '{end:#018x}')"
             for start, end in self.ranges
         )
-
-
-@lru_cache(maxsize=_KNOWN_HASHES)
-def _hash(value: str) -> int:
-    found = _BASIS
-    for each in value.encode():
-        found = (found ^ each) * _PRIME % _END
-    return found
 
 
 def parse_shards(text: str) -> ShardSelector | None:

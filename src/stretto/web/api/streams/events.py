@@ -196,6 +196,8 @@ class EventStream:
             return selection.covers
         if selection.is_everything:
             return (lambda record: record.namespace == namespace) if namespace else None
+        if not selection.reads_content:
+            return selection.covers
 
         def selects(record: Record) -> bool:
             return selection.covers(record) and selection.matches(views.item(record))

@@ -29,7 +29,7 @@ def computed(state: ApiState, call: Call, objects: ComputedObjects) -> ApiRespon
         return answer(state, call, _item(call, found))
     selection = selection_of(call)
     items = [_item(call, each) for each in objects.list(route.namespace)]
-    selected = [each for each in items if selection.matches(each)]
+    selected = [each for each in items if selection.matches(each) and selection.has_in_part(each)]
     return items_answer(state, call, (selected, {}), accept(call, LIST_FORMS))
 
 

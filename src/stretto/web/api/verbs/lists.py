@@ -138,7 +138,7 @@ def _select(
             return found, _key(found[-1], selection) + "\0", left
         if not selection.covers(record):
             continue
-        if selection.is_everything or selection.matches(render(record)):
+        if not selection.reads_content or selection.matches(render(record)):
             found.append(record)
     return found, "", 0
 
