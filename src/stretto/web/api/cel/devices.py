@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import FieldError, invalid
-from stretto.web.api.cel.programs import compile_problem
+from stretto.web.api.cel.language.parsing import ExpressionSyntaxError, parse
 
 Json = dict[str, Any]
 
@@ -41,9 +41,10 @@ def _selectors(owner: Json, path: str) -> Iterator[FieldError]:
 
 def _problem(text: str) -> str:
     """Return why an expression cannot be used; empty if it can."""
-    syntax = compile_problem(text, ("device",))
-    if "Syntax error" in syntax:
-        return syntax
+    try:
+        parse(text)
+    except ExpressionSyntaxError as error:
+        return f"compilation failed: {error}"
     blank = _TEXTS.sub(lambda match: " " * len(match[0]), text)
     for match in _READ.finditer(blank):
         if match[2] not in _KNOWN:

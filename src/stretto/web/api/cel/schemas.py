@@ -1,20 +1,39 @@
-"""Types of schemas in CEL: the fields that the rules of a definition may read, and their types."""
+"""Types of schemas in CEL: the fields that the rules of a definition may read, and their limits.
+
+The types and the limits of sizes are those of ``pkg/cel/common/schemas.go`` in kube-apiserver.
+"""
 
 import base64
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from cel_expr_python import cel
-from google.protobuf import descriptor_pb2, descriptor_pool, duration_pb2, struct_pb2, timestamp_pb2
-
 from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING
-from stretto.api.wire.durations import seconds_of
-from stretto.base.errors import InputError
+from stretto.web.api.cel.estimates.operands import Path
+from stretto.web.api.cel.functions.conversions import parsed_duration, parsed_time
+from stretto.web.api.cel.language.environment import Environment
+from stretto.web.api.cel.language.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    CelType,
+    list_of,
+    map_of,
+    optional_of,
+    struct,
+)
+from stretto.web.api.cel.running.values import EvaluationError, KeyedList
 
 Json = dict[str, Any]
 
-_Field = descriptor_pb2.FieldDescriptorProto
+MOST_BYTES: Final = 3 << 20
+"""Bytes of the largest request."""
 _RESERVED: Final = frozenset(
     (
         "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
@@ -31,35 +50,16 @@ _METADATA: Final[Json] = {
     "type": "object",
     "properties": {"name": _TEXT, "generateName": _TEXT},
 }
+_ANY_TEXT: Final = MOST_BYTES - 2
+_BYTES_PER_CHARACTER: Final = 4
 _FORMATS: Final = {
-    "byte": cel.Type.BYTES,
-    "date": cel.Type.TIMESTAMP,
-    "date-time": cel.Type.TIMESTAMP,
-    "duration": cel.Type.DURATION,
+    "duration": (DURATION, 3, 32),
+    "date": (TIMESTAMP, 12, 12),
+    "date-time": (TIMESTAMP, 21, 32),
 }
-_SCALARS: Final = {
-    "string": cel.Type.STRING,
-    "boolean": cel.Type.BOOL,
-    "number": cel.Type.DOUBLE,
-    "integer": cel.Type.INT,
-}
-_CODES: Final = {
-    "STRING": _Field.TYPE_STRING,
-    "BOOL": _Field.TYPE_BOOL,
-    "DOUBLE": _Field.TYPE_DOUBLE,
-    "INT": _Field.TYPE_INT64,
-    "BYTES": _Field.TYPE_BYTES,
-}
-"""Types of protobuf by the names of types in CEL."""
-_MESSAGES: Final = {
-    "TIMESTAMP": ".google.protobuf.Timestamp",
-    "DURATION": ".google.protobuf.Duration",
-    "DYN": ".google.protobuf.Value",
-}
-_FILE: Final = "schema.proto"
-_MOST_FIELDS: Final = 10_000
-"""Maximum fields of an object with types; protobuf reserves some larger numbers."""
-_KNOWN: Final = (struct_pb2, timestamp_pb2, duration_pb2)
+"""Types of formats, and the bytes of the shortest and of the longest text."""
+_SCALARS: Final = {"boolean": (BOOL, 4), "number": (DOUBLE, 1), "integer": (INT, 1)}
+"""Types of scalars, and the bytes of the shortest text."""
 
 
 def escaped(name: str) -> str:
@@ -76,6 +76,146 @@ def _names(name: str) -> tuple[str, ...]:
     return (f"__{name}__", name) if name in _RESERVED else (escaped(name) or name,)
 
 
+# ---------------------------------------------------------------- types
+
+
+@dataclass(frozen=True)
+class SchemaType:
+    """The type of a schema, and the limits of its values."""
+
+    #: Type in expressions.
+    kind: CelType
+    #: Bytes of the smallest value in JSON.
+    least: int
+    #: Maximum characters, items or entries; 0 for other values.
+    most: int = 0
+    #: Types of the fields of an object by their escaped names.
+    fields: Mapping[str, "SchemaType"] = field(default_factory=dict)
+    #: Type of the items of a list or of the values of a map.
+    item: "SchemaType | None" = None
+    #: Type of the keys of a map.
+    key: "SchemaType | None" = None
+
+    def limit(self, path: Path) -> int | None:
+        """Return the maximum size of the value at a path below a variable of this type."""
+        found: SchemaType | None = self
+        for step in path[1:]:
+            if found is None:
+                return None
+            if step in ("@items", "@values"):
+                found = found.item
+            else:
+                found = found.key if step == "@keys" else found.fields.get(step)
+        return None if found is None else found.most
+
+    @property
+    def cardinality(self) -> int:
+        """Maximum number of such values in a request."""
+        return MOST_BYTES // (self.least + 1)
+
+
+class SchemaTypes:
+    """The types of one schema; objects have names, which follow their place in the schema."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, Mapping[str, CelType]] = {}
+
+    def environment(self, kind: CelType, *, has_optional_old: bool = False) -> Environment:
+        """Return the environment of rules.
+
+        Args:
+            kind: type of the rules' value.
+            has_optional_old: whether the former value may be absent.
+        """
+        old = optional_of(kind) if has_optional_old else kind
+        return Environment({"self": kind, "oldSelf": old}, self._objects)
+
+    def of(self, schema: Json, name: str, *, is_root: bool = False) -> SchemaType | None:
+        """Return the type of a schema; ``None`` if expressions cannot read its values.
+
+        Args:
+            schema: the schema.
+            name: prefix of the names of its objects.
+            is_root: whether the value is a whole object, with metadata.
+        """
+        if schema.get(INT_OR_STRING):
+            return SchemaType(DYN, 1, _characters(schema, _ANY_TEXT))
+        if is_root:
+            extra = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
+            schema = {**schema, "properties": {**(schema.get("properties") or {}), **extra}}
+        kind = schema.get("type") or ""
+        if kind == "array":
+            return self._list(schema, name)
+        if kind == "object":
+            extra_schema = schema.get("additionalProperties")
+            is_map = isinstance(extra_schema, dict)
+            return self._map(schema, name) if is_map else self._object(schema, name)
+        if kind == "string":
+            return _text_type(schema)
+        return SchemaType(*_SCALARS[kind]) if kind in _SCALARS else None
+
+    def _inner(self, schema: Json, name: str) -> SchemaType | None:
+        return self.of(schema, name, is_root=bool(schema.get(EMBEDDED)))
+
+    def _list(self, schema: Json, name: str) -> SchemaType | None:
+        items = schema.get("items")
+        item = self._inner(items, f"{name}.@idx") if isinstance(items, dict) else None
+        if item is None:
+            return None
+        most = _stated(schema, "maxItems", (MOST_BYTES - 2) // (item.least + 1))
+        return SchemaType(list_of(item.kind), 2, most, item=item)
+
+    def _map(self, schema: Json, name: str) -> SchemaType | None:
+        value = self._inner(schema["additionalProperties"], f"{name}.@elem")
+        if value is None:
+            return None
+        most = _stated(schema, "maxProperties", (MOST_BYTES - 2) // (value.least + 6))
+        key = SchemaType(STRING, 2)
+        return SchemaType(map_of(STRING, value.kind), 2, most, item=value, key=key)
+
+    def _object(self, schema: Json, name: str) -> SchemaType:
+        required = set(schema.get("required") or ())
+        fields: dict[str, SchemaType] = {}
+        kinds: dict[str, CelType] = {}
+        least = 2
+        for key, each in (schema.get("properties") or {}).items():
+            shown = escaped(key)
+            inner = self._inner(each, f"{name}.{shown or key}")
+            if inner is None:
+                continue
+            if shown:
+                fields[shown] = inner
+                kinds |= dict.fromkeys(_names(key), inner.kind)
+            if key in required and "default" not in each:
+                least += len(key.encode()) + inner.least + 4
+        self._objects[name] = kinds
+        return SchemaType(struct(name), least, fields=fields)
+
+
+def _stated(schema: Json, word: str, default: int) -> int:
+    stated = schema.get(word)
+    return default if stated is None else max(int(stated), 0)
+
+
+def _characters(schema: Json, default: int) -> int:
+    stated = schema.get("maxLength")
+    return default if stated is None else max(int(stated), 0) * _BYTES_PER_CHARACTER
+
+
+def _text_type(schema: Json) -> SchemaType:
+    stated = schema.get("format") or ""
+    if stated == "byte":
+        return SchemaType(BYTES, 2, _stated(schema, "maxLength", _ANY_TEXT))
+    if stated in _FORMATS:
+        return SchemaType(*_FORMATS[stated])
+    texts = [each for each in schema.get("enum") or () if isinstance(each, str)]
+    longest = max((len(each.encode()) for each in texts), default=0)
+    return SchemaType(STRING, 2, _characters(schema, longest if schema.get("enum") else _ANY_TEXT))
+
+
+# ---------------------------------------------------------------- values
+
+
 def rule_value(value: Any, schema: Json) -> Any:
     """Return a value as rules read it: with the names of fields in expressions, and with types."""
     if isinstance(value, dict):
@@ -88,137 +228,31 @@ def rule_value(value: Any, schema: Json) -> Any:
                 found[name] = rule_value(each, extra if isinstance(extra, dict) else {})
         return found
     if isinstance(value, list):
-        items = schema.get("items")
-        return [rule_value(each, items if isinstance(items, dict) else {}) for each in value]
+        return _list_value(value, schema)
+    if schema.get("type") == "number" and type(value) is int:
+        return float(value)
     read = _READ.get(schema.get("format") or "") if isinstance(value, str) else None
     try:
         return value if read is None or schema.get("type") != "string" else read(value)
-    except (InputError, ValueError):
+    except (EvaluationError, ValueError):
         return value
 
 
-def _time(text: str) -> Any:
-    found = timestamp_pb2.Timestamp()
-    found.FromJsonString(text.upper().replace(" ", "T"))
-    return found
-
-
-def _duration(text: str) -> Any:
-    found = duration_pb2.Duration()
-    found.FromNanoseconds(round(seconds_of(text, "duration") * 1e9))
-    return found
+def _list_value(value: list[Any], schema: Json) -> list[Any]:
+    items = schema.get("items")
+    inner = items if isinstance(items, dict) else {}
+    found = [rule_value(each, inner) for each in value]
+    order = schema.get("x-kubernetes-list-type")
+    if order not in ("set", "map"):
+        return found
+    keys = schema.get("x-kubernetes-list-map-keys") or () if order == "map" else ()
+    return KeyedList(found, tuple(escaped(each) or each for each in keys))
 
 
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "byte": base64.b64decode,
-    "date": lambda text: _time(f"{text}T00:00:00Z"),
-    "date-time": _time,
-    "duration": _duration,
+    "date": lambda text: parsed_time(f"{text}T00:00:00Z"),
+    "date-time": lambda text: parsed_time(text.upper().replace(" ", "T")),
+    "duration": parsed_duration,
 }
 """Functions that read texts of a format as values of CEL."""
-
-
-class SchemaTypes:
-    """The types of a schema as messages of protobuf, which the compiler of CEL knows."""
-
-    def __init__(self, schema: Json) -> None:
-        """Declare the objects of a schema.
-
-        Args:
-            schema: the schema of the rules' value; its lists and maps may contain objects.
-        """
-        self._file = descriptor_pb2.FileDescriptorProto(name=_FILE, syntax="proto2")
-        self._file.dependency.extend(each.DESCRIPTOR.name for each in _KNOWN)
-        #: Type of the value; ``None`` if the schema does not declare it.
-        self.value: Any = self._type(schema, "self")
-        #: Descriptors of the types.
-        self.pool: Any = descriptor_pool.DescriptorPool()
-        for each in _KNOWN:
-            self.pool.AddSerializedFile(each.DESCRIPTOR.serialized_pb)
-        self.pool.AddSerializedFile(self._file.SerializeToString())
-
-    def _type(self, schema: Json, name: str) -> Any:
-        """Return the type of a schema; its objects have names that begin with ``name``."""
-        if schema.get(INT_OR_STRING):
-            return cel.Type.DYN
-        kind, items = schema.get("type"), schema.get("items")
-        if kind == "array":
-            inner = self._type(items, f"{name}_item") if isinstance(items, dict) else None
-            return None if inner is None else cel.Type.List(inner)
-        if kind == "object":
-            return self._map_or_object(schema, name)
-        if kind == "string" and schema.get("format") in _FORMATS:
-            return _FORMATS[schema["format"]]
-        return _SCALARS.get(kind or "")
-
-    def _map_or_object(self, schema: Json, name: str) -> Any:
-        extra = schema.get("additionalProperties")
-        if isinstance(extra, dict):
-            inner = self._type(extra, f"{name}_value")
-            return None if inner is None else cel.Type.Map(cel.Type.STRING, inner)
-        properties: Mapping[str, Json] = schema.get("properties") or {}
-        if schema.get(EMBEDDED):
-            properties = {**properties, "apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
-        if len(properties) > _MOST_FIELDS:
-            return cel.Type.DYN
-        fields: dict[str, Any] = {}
-        for number, (key, each) in enumerate(sorted(properties.items()), start=1):
-            shown = escaped(key)
-            inner = self._type(each, f"{name}_{number}") if shown else None
-            if inner is not None:
-                fields |= dict.fromkeys(_names(key), inner)
-        self._file.message_type.append(_message(name, fields))
-        return cel.Type(name)
-
-
-def _message(name: str, fields: Mapping[str, Any]) -> Any:
-    """Return a message with fields of some types."""
-    taken = set(fields)
-    shown: list[Any] = []
-    entries: list[Any] = []
-    for number, (key, kind) in enumerate(fields.items(), start=1):
-        text, entry = kind.name(), _entry_name(key)
-        stated = {"name": key, "number": number, "json_name": f"j{number}"}
-        if text.startswith("MAP<") and entry not in taken:
-            taken.add(entry)
-            entries.append(_map_entry(entry, text.partition(", ")[2][:-1]))
-            place = f".{name}.{entry}"
-            shown.append(_field(stated, _Field.LABEL_REPEATED, _message_type(place)))
-        elif text.startswith("LIST<"):
-            shown.append(_field(stated, _Field.LABEL_REPEATED, _kind_of(text[5:-1])))
-        else:
-            shown.append(_field(stated, _Field.LABEL_OPTIONAL, _kind_of(text)))
-    return descriptor_pb2.DescriptorProto(name=name, field=shown, nested_type=entries)
-
-
-def _field(stated: Json, label: Any, kind: Json) -> Any:
-    return _Field(label=label, **stated, **kind)
-
-
-def _entry_name(key: str) -> str:
-    """Return the name of the type of a map's entries, which protobuf prescribes."""
-    return "".join(f"{each[:1].upper()}{each[1:]}" for each in key.split("_")) + "Entry"
-
-
-def _map_entry(name: str, value: str) -> Any:
-    """Return the type of the entries of a map with texts as keys."""
-    label = _Field.LABEL_OPTIONAL
-    key = _field({"name": "key", "number": 1}, label, _kind_of("STRING"))
-    inner = _field({"name": "value", "number": 2}, label, _kind_of(value))
-    options = descriptor_pb2.MessageOptions(map_entry=True)
-    return descriptor_pb2.DescriptorProto(name=name, field=[key, inner], options=options)
-
-
-def _kind_of(text: str) -> Json:
-    """Return the type of a field; the items of lists and maps in it have no declared type."""
-    if text in _CODES:
-        return {"type": _CODES[text]}
-    if text.startswith("LIST<"):
-        return _message_type(".google.protobuf.ListValue")
-    if text.startswith("MAP<"):
-        return _message_type(".google.protobuf.Struct")
-    return _message_type(_MESSAGES.get(text, f".{text}"))
-
-
-def _message_type(name: str) -> Json:
-    return {"type": _Field.TYPE_MESSAGE, "type_name": name}

@@ -8,7 +8,7 @@ from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.edit.json_patch import FailedTestError, OperationError, operated
 from stretto.api.schema.types import StructType
 from stretto.web.api.cel.literals import LiteralError, configuration_of, operations_of
-from stretto.web.api.cel.programs import CelError, Dialect
+from stretto.web.api.cel.programs import CelError
 from stretto.web.api.configured.expressions import WriteExpressions
 
 Json = dict[str, Any]
@@ -41,7 +41,7 @@ def mutated(item: Json, expressions: WriteExpressions, mutation: Json, struct: S
 
 def _patched(item: Json, expressions: WriteExpressions, text: str) -> Json:
     """Apply the JSON patch of an expression; after a failed test, return the object unchanged."""
-    operations = operations_of(expressions.value(text, Dialect.MUTATION))
+    operations = operations_of(expressions.value(text))
     try:
         return operated(item, operations)
     except FailedTestError:
@@ -52,7 +52,7 @@ def _patched(item: Json, expressions: WriteExpressions, text: str) -> Json:
 
 def _configured(item: Json, expressions: WriteExpressions, text: str, struct: StructType) -> Json:
     """Merge the configuration of an expression into an object."""
-    config = configuration_of(expressions.value(text, Dialect.MUTATION))
+    config = configuration_of(expressions.value(text))
     config |= {name: item[name] for name in ("kind", "apiVersion") if name in item}
     kind = struct_value(struct)
     head = "error applying patch:"

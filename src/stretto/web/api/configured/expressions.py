@@ -7,8 +7,10 @@ from typing import Any, Final
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.rules import AccessRequest, access_of
-from stretto.web.api.cel.authorizer import access_by
-from stretto.web.api.cel.programs import CelError, Dialect, evaluate
+from stretto.web.api.cel.functions.rights import RESOURCE_CHECK, RightsValue, access_by
+from stretto.web.api.cel.programs import CelError, evaluate
+from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
+from stretto.web.api.cel.variables import WRITE
 from stretto.web.api.configured.attributes import WriteAttributes
 from stretto.web.api.configured.conversion import in_version
 from stretto.web.api.state import ApiState
@@ -16,6 +18,9 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _READS: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
+_OVER_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
 _ABSENT: Final = re.compile(r"no such key: (\w+)")
 
 
@@ -46,6 +51,7 @@ class WriteExpressions:
         self._declared = {each["name"]: each["expression"] for each in variables}
         self._known: Json = {}
         self._failed: dict[str, str] = {}
+        self._spent = 0
         matched = kind or attributes.admission.resource.kind
         shown = attributes.kind if attributes.admission.shown is not None else matched
         request = attributes.request(shown, matched)
@@ -55,36 +61,46 @@ class WriteExpressions:
             "request": request,
             "params": params,
             "namespaceObject": attributes.namespace_object,
-            "authorizer": {"requestResource": _checked(attributes)},
+            "authorizer": RightsValue(),
+            "authorizer.requestResource": RightsValue(RESOURCE_CHECK, _checked(attributes)),
         }
 
-    def value(self, text: str, dialect: Dialect = Dialect.PLAIN) -> Any:
+    def value(self, text: str) -> Any:
         """Evaluate an expression.
-
-        Args:
-            text: the expression.
-            dialect: the allowed literals; variables have plain ones.
 
         Raises:
             CelError: the evaluation fails; the message contains the expression.
         """
         try:
-            return self._evaluated(text, dialect)
+            return self._evaluated(text)
         except CelError as error:
             raise CelError(f"expression '{text}' resulted in error: {error}") from error
 
-    def _evaluated(self, text: str, dialect: Dialect = Dialect.PLAIN) -> Any:
+    def _evaluated(self, text: str) -> Any:
         for name in _READS.findall(text):
             self._settle(name)
         data = {**self._base, "variables": self._known}
+        budget = Budget()
         try:
             with access_by(self._access):
-                return evaluate(text, data, dialect)
+                return evaluate(text, WRITE, data, budget)
         except CelError as error:
             absent = _ABSENT.fullmatch(str(error))
             if absent is not None and absent[1] in self._failed:
                 raise CelError(self._failed[absent[1]]) from error
             raise
+        finally:
+            self._count(budget.spent)
+
+    def _count(self, cost: int) -> None:
+        """Add the cost of an expression.
+
+        Raises:
+            CelError: the expressions about the write cost too much together.
+        """
+        self._spent += cost
+        if self._spent > OBJECT_LIMIT:
+            raise CelError(_OVER_BUDGET)
 
     def _settle(self, name: str) -> None:
         """Evaluate a variable once; a variable that fails stays absent."""
@@ -97,7 +113,7 @@ class WriteExpressions:
         except CelError as error:
             self._failed[name] = f'composited variable "{name}" fails to evaluate: {error}'
 
-    def _access(self, check: Json, verb: str) -> tuple[bool, str]:
+    def _access(self, check: Mapping[str, str], verb: str) -> tuple[bool, str]:
         user = User(check["account"]) if "account" in check else self._user
         words = ("group", "resource", "subresource", "namespace", "name", "path")
         wanted = AccessRequest(verb, **{word: str(check.get(word, "")) for word in words})

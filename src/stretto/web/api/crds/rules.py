@@ -1,11 +1,15 @@
 """Evaluation of CEL rules of schemas (``x-kubernetes-validations``) on objects."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors, FieldError, shown
-from stretto.web.api.cel.programs import CelError, evaluate, holds
+from stretto.api.checks.fields.errors import Errors, FieldError, invalid, shown
+from stretto.web.api.cel.programs import CelError, evaluate
+from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
+from stretto.web.api.cel.running.values import CelOptional
 from stretto.web.api.cel.schemas import rule_value
+from stretto.web.api.cel.variables import RULES
 
 Json = dict[str, Any]
 
@@ -18,6 +22,22 @@ _BLOCKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation"
 )
+_OVER_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_CALL_OVER: Final = "operation cancelled: actual cost limit exceeded"
+_OLD: Final = re.compile(r"\boldSelf\b")
+_MOST_MESSAGE: Final = 5 << 10
+"""Maximum characters of a message that an expression creates."""
+
+
+class _BudgetEndError(Exception):
+    """The cost of an expression or of all rules exceeds its limit; no further rule is evaluated."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(error.message)
+        #: Error of the field.
+        self.error = error
 
 
 def check_rules(schema: Json, item: Json, old: Json | None, *, blocked: bool) -> Errors:
@@ -26,7 +46,12 @@ def check_rules(schema: Json, item: Json, old: Json | None, *, blocked: bool) ->
         if _has_rules(schema):
             return [FieldError("FieldValueInvalid", f"Invalid value: null: {_BLOCKED}", "<nil>")]
         return []
-    return list(_walk(schema, item, old, ""))
+    found: Errors = []
+    try:
+        found += _Rules().walk(schema, item, old, "")
+    except _BudgetEndError as end:
+        found.append(end.error)
+    return found
 
 
 def _has_rules(schema: Any) -> bool:
@@ -35,25 +60,108 @@ def _has_rules(schema: Any) -> bool:
     return isinstance(schema, list) and any(map(_has_rules, schema))
 
 
-def _walk(schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
-    for rule in schema.get("x-kubernetes-validations") or ():
-        error = _check(rule, (value, old), schema, path)
-        if error is not None:
-            yield error
-    if isinstance(value, dict):
-        properties, extra = schema.get("properties") or {}, schema.get("additionalProperties")
-        for name in sorted(value):
-            inner = properties.get(name) or (extra if isinstance(extra, dict) else None)
-            if inner is not None and value[name] is not None:
-                before = old.get(name) if isinstance(old, dict) else None
-                below = f"{path}.{name}" if path else name
-                if name not in properties:
-                    below = f"{path}[{name}]"
-                yield from _walk(inner, value[name], before, below)
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for index, each in enumerate(value):
-            before = _partner(schema, each, old)
-            yield from _walk(schema["items"], each, before, f"{path}[{index}]")
+class _Rules:
+    """The rules for one object, which share a budget."""
+
+    def __init__(self) -> None:
+        self._left = OBJECT_LIMIT
+
+    def walk(self, schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
+        """Yield the errors of the rules of a schema and of the schemas below it."""
+        rules = schema.get("x-kubernetes-validations") or ()
+        if rules:
+            yield from self._all(rules, (value, old), schema, path)
+        if isinstance(value, dict):
+            properties, extra = schema.get("properties") or {}, schema.get("additionalProperties")
+            for name in sorted(value):
+                inner = properties.get(name) or (extra if isinstance(extra, dict) else None)
+                if inner is not None and value[name] is not None:
+                    before = old.get(name) if isinstance(old, dict) else None
+                    below = f"{path}.{name}" if path else name
+                    if name not in properties:
+                        below = f"{path}[{name}]"
+                    yield from self.walk(inner, value[name], before, below)
+        elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+            for index, each in enumerate(value):
+                before = _partner(schema, each, old)
+                yield from self.walk(schema["items"], each, before, f"{path}[{index}]")
+
+    def _all(
+        self, rules: Any, pair: tuple[Any, Any], schema: Json, path: str
+    ) -> Iterator[FieldError]:
+        """Yield the errors of the rules of one schema for a new and a former value."""
+        value, old = pair
+        variables: Json = {"self": rule_value(value, schema)}
+        before = None if old is None else rule_value(old, schema)
+        has_old = any(_OLD.search(each["rule"]) for each in rules)
+        for rule in rules:
+            optional = bool(rule.get("optionalOldSelf"))
+            if _OLD.search(rule["rule"]) and old is None and not optional:
+                continue
+            former = CelOptional(() if old is None else (before,)) if optional else before
+            known = {**variables, "oldSelf": former} if has_old else variables
+            error = self._check(rule, (value, known), schema, path)
+            if error is not None:
+                yield error
+
+    def _check(
+        self, rule: Json, subject: tuple[Any, Json], schema: Json, path: str
+    ) -> FieldError | None:
+        """Return the error of a rule for a value; ``None`` if the rule holds."""
+        value, variables = subject
+        kind, place, name = schema.get("type") or "", path or "<nil>", _name(rule)
+        budget = Budget()
+        try:
+            holds = evaluate(rule["rule"], RULES, variables, budget)
+        except CelError as error:
+            self._count(budget.spent, kind, place)
+            text = str(error)
+            if text.startswith("no such overload"):
+                rest = "call arguments did not match a supported operator, function or macro"
+                return invalid(place, kind, f"'{text}': {rest} signature for rule: {name}")
+            if text == _CALL_OVER:
+                rest = "no further validation rules will be run due to call cost exceeds limit for"
+                problem = f"'{text}': {rest} rule: {name}"
+                raise _BudgetEndError(invalid(place, kind, problem)) from error
+            return invalid(place, kind, f"{text} evaluating rule: {name}")
+        self._count(budget.spent, kind, place)
+        if holds is True:
+            return None
+        return _error(rule, value, path, self._message(rule, variables, kind, place))
+
+    def _count(self, cost: int, kind: str, place: str) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise _BudgetEndError(invalid(place, kind, _OVER_BUDGET))
+
+    def _message(self, rule: Json, variables: Mapping[str, Any], kind: str, place: str) -> str:
+        """Return the message of a rule that does not hold."""
+        expression = rule.get("messageExpression")
+        if expression:
+            budget = Budget()
+            try:
+                found = evaluate(expression, RULES, variables, budget)
+            except CelError as error:
+                if str(error) == _CALL_OVER:
+                    rest = "no further validation rules will be run due to call cost exceeds limit"
+                    text = f"{rest} for messageExpression: {shown(expression)}"
+                    raise _BudgetEndError(invalid(place, kind, text)) from error
+                found = None
+            self._left -= budget.spent
+            if self._left < 0:
+                text = f"messageExpression evaluation {_OVER_BUDGET.removeprefix('validation ')}"
+                raise _BudgetEndError(invalid(place, kind, text))
+            text = found.strip() if isinstance(found, str) else ""
+            if text and "\n" not in text and len(text.encode()) <= _MOST_MESSAGE:
+                return text
+        if rule.get("message"):
+            return str(rule["message"]).strip()
+        return f"failed rule: {rule['rule'].strip()}"
+
+
+def _name(rule: Json) -> str:
+    """Return the text that names a rule in errors of its evaluation."""
+    return str(rule.get("message") or rule["rule"]).strip()
 
 
 def _partner(schema: Json, item: Any, old: Any) -> Any:
@@ -66,43 +174,6 @@ def _partner(schema: Json, item: Any, old: Any) -> Any:
         (each for each in old if isinstance(each, dict) and [each.get(k) for k in keys] == wanted),
         None,
     )
-
-
-def _check(rule: Json, pair: tuple[Any, Any], schema: Json, path: str) -> FieldError | None:
-    """Return the error of a rule for a new and a former value; ``None`` if the rule holds."""
-    (value, old), text = pair, rule["rule"]
-    optional = bool(rule.get("optionalOldSelf"))
-    uses_old = "oldSelf" in text
-    if uses_old and old is None and not optional:
-        return None
-    variables = {"self": rule_value(value, schema)}
-    if uses_old:
-        before = rule_value(old, schema)
-        variables["oldSelf"] = before
-        if optional:
-            variables["oldSelf"] = [before] if old is not None else []
-            text = text.replace("oldSelf.hasValue()", "(size(oldSelf) > 0)")
-            text = text.replace("oldSelf.value()", "oldSelf[0]")
-    try:
-        if holds(text, variables):
-            return None
-    except CelError as error:
-        return _error(rule, value, path, f"{error} evaluating rule: {_message(rule, variables)}")
-    return _error(rule, value, path, _message(rule, variables))
-
-
-def _message(rule: Json, variables: Json) -> str:
-    expression = rule.get("messageExpression")
-    if expression:
-        try:
-            found = evaluate(expression, variables)
-            if isinstance(found, str) and found.strip() and "\n" not in found:
-                return found
-        except CelError:
-            pass
-    if rule.get("message"):
-        return str(rule["message"])
-    return f"failed rule: {rule['rule'].strip()}"
 
 
 def _error(rule: Json, value: Any, path: str, text: str) -> FieldError:

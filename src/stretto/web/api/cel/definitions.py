@@ -1,0 +1,218 @@
+"""Compilation checks of the rules in the schemas of CustomResourceDefinitions, and their costs.
+
+The limits and the texts are those of ``apis/apiextensions/validation`` in kube-apiserver.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid
+from stretto.api.checks.kinds.extension.definitions import version_parts
+from stretto.api.schema.structural import EMBEDDED
+from stretto.web.api.cel.estimates.estimating import estimate
+from stretto.web.api.cel.estimates.ranges import MOST
+from stretto.web.api.cel.language.types import BOOL, STRING
+from stretto.web.api.cel.programs import CelError, Program, compiled, stated
+from stretto.web.api.cel.schemas import SchemaType, SchemaTypes, escaped
+
+Json = dict[str, Any]
+
+_RULES: Final = "x-kubernetes-validations"
+_EXPRESSION_LIMIT: Final = 10_000_000
+"""Maximum estimated cost of one rule."""
+_TOTAL_LIMIT: Final = 100_000_000
+"""Maximum estimated cost of all rules of a version."""
+_MOST_NAMED: Final = 4
+"""Rules that the error about the total names."""
+_ADVICE: Final = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
+_ROOT: Final = "selfType"
+
+
+@dataclass(frozen=True)
+class _RulePlace:
+    """A schema, and what its ancestors determine for its rules."""
+
+    #: The schema.
+    schema: Json
+    #: Its path.
+    path: str
+    #: Its type; ``None`` if it is built only when rules need it.
+    kind: SchemaType | None
+    #: Maximum number of values; ``None`` without a limit.
+    count: int | None
+    #: Path of the outer schema whose parts have no former value; empty without.
+    old_at: str
+
+
+def definition_errors(item: Json, old: Json | None) -> Iterator[FieldError]:
+    """Yield the errors of the rules in a definition; old schemas may have expensive rules."""
+    before = {each["name"]: each.get("schema") for each in _versions(old or {})}
+    for path, name, version in version_parts(_versions(item)):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if name == "schema" and schema:
+            is_old = before.get(version["name"], {}) == version.get("schema")
+            yield from _VersionRules(is_old=is_old).errors(schema, f"{path}.openAPIV3Schema")
+
+
+def _versions(item: Json) -> list[Json]:
+    return (item.get("spec") or {}).get("versions") or []
+
+
+class _VersionRules:
+    """The rules of the schema of one version."""
+
+    def __init__(self, *, is_old: bool) -> None:
+        """Check the rules of a version.
+
+        Args:
+            is_old: whether the schema is unchanged; then single rules may exceed their limit.
+        """
+        self._is_old = is_old
+        self._types = SchemaTypes()
+        self._total = 0
+        self._costs: list[tuple[int, str]] = []
+
+    def errors(self, schema: Json, path: str) -> Iterator[FieldError]:
+        """Yield the errors of all rules, and of their total cost."""
+        yield from self._walk(_RulePlace({**schema, EMBEDDED: True}, path, None, 1, ""))
+        if self._total > _TOTAL_LIMIT:
+            for _, where in self._costs:
+                text = "contributed to estimated rule cost total exceeding cost limit for entire"
+                yield forbidden(where, f"{text} OpenAPIv3 schema")
+            name = f"{_RULES} estimated rule cost total for entire OpenAPIv3 schema"
+            yield forbidden(path, _excess(name, self._total, _TOTAL_LIMIT))
+
+    def _walk(self, place: _RulePlace) -> Iterator[FieldError]:
+        rules = place.schema.get(_RULES) or ()
+        if rules and place.kind is None:
+            is_root = bool(place.schema.get(EMBEDDED))
+            kind = self._types.of(place.schema, f"{_ROOT}{place.path}", is_root=is_root)
+            place = replace(place, kind=kind)
+        for inner in _below(place):
+            yield from self._walk(inner)
+        for index, rule in enumerate(rules):
+            if place.kind is not None:
+                where = f"{place.path}.{_RULES}[{index}]"
+                yield from self._rule(rule, where, place, place.kind)
+
+    def _rule(
+        self, rule: Json, path: str, place: _RulePlace, kind: SchemaType
+    ) -> Iterator[FieldError]:
+        text = rule.get("rule", "")
+        if not text.strip():
+            return
+        optional = bool(rule.get("optionalOldSelf"))
+        environment = self._types.environment(kind.kind, has_optional_old=optional)
+        try:
+            program = compiled(text, environment)
+        except CelError as error:
+            yield invalid(f"{path}.rule", _shown(rule), stated(error))
+            yield from _former(rule, path, place, uses_old=False)
+            return
+        if program.kind != BOOL:
+            detail = "cel expression must evaluate to a bool"
+            yield invalid(f"{path}.rule", _shown(rule), detail)
+            yield from _former(rule, path, place, uses_old=False)
+            return
+        count = kind.cardinality if place.count is None else place.count
+        cost = min(_cost(program, kind) * count, MOST)
+        yield from self._expense(cost, f"{path}.rule", "estimated rule cost")
+        if rule.get("messageExpression"):
+            yield from self._message(rule, path, environment, kind)
+        yield from _former(rule, path, place, uses_old=program.reads("oldSelf"))
+
+    def _message(
+        self, rule: Json, path: str, environment: Any, kind: SchemaType
+    ) -> Iterator[FieldError]:
+        where = f"{path}.messageExpression"
+        try:
+            program = compiled(rule["messageExpression"], environment)
+        except CelError as error:
+            yield invalid(where, _shown(rule), f"messageExpression {stated(error)}")
+            return
+        if program.kind != STRING:
+            detail = "messageExpression must evaluate to a string"
+            yield invalid(where, _shown(rule), detail)
+            return
+        name = "estimated messageExpression cost"
+        yield from self._expense(_cost(program, kind), where, name)
+
+    def _expense(self, cost: int, path: str, name: str) -> Errors:
+        """Count a cost, and return the error if it exceeds the limit of one expression."""
+        self._total = min(self._total + cost, MOST)
+        if cost >= _TOTAL_LIMIT // 100:
+            self._costs = sorted([*self._costs, (cost, path)], key=lambda each: -each[0])
+            del self._costs[_MOST_NAMED:]
+        if self._is_old or cost <= _EXPRESSION_LIMIT:
+            return []
+        return [forbidden(path, _excess(name, cost, _EXPRESSION_LIMIT))]
+
+
+def _cost(program: Program, kind: SchemaType) -> int:
+    return estimate(program.checked, kind.limit)
+
+
+def _excess(name: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    shown = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    shown = "more than 100x" if factor > 100 else shown
+    return f"{name} exceeds budget by factor of {shown} {_ADVICE}"
+
+
+def _former(rule: Json, path: str, place: _RulePlace, *, uses_old: bool) -> Errors:
+    """Return the error of a rule that may not read the former value, or does not."""
+    if uses_old and place.old_at:
+        text = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+        return [invalid(f"{path}.rule", rule["rule"], f"{text} {place.old_at}")]
+    optional = rule.get("optionalOldSelf")
+    if not uses_old and optional is not None:
+        detail = "may not be set if oldSelf is not used in rule"
+        return [invalid(f"{path}.optionalOldSelf", optional, detail)]
+    return []
+
+
+def _below(place: _RulePlace) -> Iterator[_RulePlace]:
+    """Yield the schemas directly below a schema."""
+    schema, path, kind = place.schema, place.path, place.kind
+    count = _multiplied(place.count, schema)
+    extra, items = schema.get("additionalProperties"), schema.get("items")
+    inner = None if kind is None else kind.item
+    if isinstance(extra, dict):
+        yield _RulePlace(extra, f"{path}.additionalProperties", inner, count, place.old_at)
+    is_atomic = schema.get("x-kubernetes-map-type") == "atomic"
+    old_at = place.old_at or (path if is_atomic else "")
+    for name, each in sorted((schema.get("properties") or {}).items()):
+        known = None if kind is None else kind.fields.get(escaped(name))
+        yield _RulePlace(each, f"{path}.properties[{name}]", known, count, old_at)
+    if isinstance(items, dict):
+        is_keyed = schema.get("x-kubernetes-list-type") == "map"
+        old_at = place.old_at or ("" if is_keyed else path)
+        yield _RulePlace(items, f"{path}.items", inner, count, old_at)
+
+
+def _multiplied(count: int | None, schema: Json) -> int | None:
+    """Return the maximum number of values of the parts of a schema."""
+    words = {"array": "maxItems"}
+    if isinstance(schema.get("additionalProperties"), dict):
+        words["object"] = "maxProperties"
+    word = words.get(schema.get("type") or "")
+    if count is None or word is None:
+        return count
+    most = schema.get(word)
+    return None if most is None else min(count * max(int(most), 0), MOST)
+
+
+def _shown(rule: Mapping[str, Any]) -> Json:
+    """Return a rule as kube-apiserver shows it."""
+    return {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message", ""),
+        "MessageExpression": rule.get("messageExpression", ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath", ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }

@@ -1,0 +1,1 @@
+"""Estimates of the cost of checked expressions before any evaluation."""

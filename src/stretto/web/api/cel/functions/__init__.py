@@ -1,0 +1,1 @@
+"""Implementations of the functions that ``language.declarations`` declares."""

@@ -1,0 +1,1 @@
+"""The language CEL: syntax, types, declared functions and the checker; no evaluation."""

@@ -1,0 +1,1 @@
+"""Evaluation of checked expressions with a bounded cost. No types of schemas belong here."""

@@ -1,0 +1,62 @@
+"""The cost of expressions is limited, when a definition is stored and when they are evaluated."""
+
+from typing import Any
+
+import pytest
+
+from stretto.api.checks.fields.errors import FieldError
+from stretto.web.api.cel.programs import CelError, evaluate
+from stretto.web.api.cel.running.budget import Budget
+from stretto.web.api.cel.variables import RULES
+from stretto.web.api.crds.rules import check_rules
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
+TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+
+
+def definition(rule: str, field: dict[str, Any]) -> dict[str, Any]:
+    spec = {"type": "object", "properties": {"l": field}}
+    spec["x-kubernetes-validations"] = [{"rule": rule}]
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "tests", "kind": "Test", "singular": "test", "listKind": "TestList"}
+    body = {"group": "ex.io", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": "tests.ex.io"}, "spec": body}
+
+
+def test_a_rule_without_a_limit_of_its_list_is_refused(send: Any) -> None:
+    reply = send("POST", DEFINITIONS, definition("self.l.all(x, self.l.all(y, x != y))", TEXTS))
+    assert "estimated rule cost exceeds budget by factor of more than 100x" in reply.message
+    assert "estimated rule cost total for entire OpenAPIv3 schema" in reply.message
+
+
+def test_the_rule_is_accepted_if_the_list_is_limited(send: Any) -> None:
+    field = {**TEXTS, "maxItems": 5, "items": {"type": "string", "maxLength": 5}}
+    body = definition("self.l.all(x, self.l.all(y, x == y || x != y))", field)
+    assert send("POST", DEFINITIONS, body).status == 201
+
+
+def test_an_evaluation_over_its_limit_ends() -> None:
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        evaluate("self.contains(self)", RULES, {"self": "x" * 20_000})
+
+
+def test_a_loop_over_its_limit_ends() -> None:
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        evaluate("self.all(x, x >= 0)", RULES, {"self": list(range(100))}, Budget(100))
+
+
+def checked(rules: list[dict[str, str]], size: int) -> list[FieldError]:
+    """Return the errors of rules for a text of some size."""
+    schema = {"type": "object", "x-kubernetes-validations": rules}
+    return check_rules(schema, {"s": "x" * size}, None, blocked=False)
+
+
+def test_no_rule_follows_one_over_its_limit() -> None:
+    (error,) = checked([{"rule": "self.s.contains(self.s)"}, {"rule": "false"}], 20_000)
+    assert "no further validation rules will be run due to call cost exceeds limit" in error.message
+
+
+def test_all_rules_of_an_object_share_a_budget() -> None:
+    (error,) = checked([{"rule": "self.s.contains(self.s)"}] * 12, 9_400)
+    assert "running out of cost budget" in error.message
