@@ -20,7 +20,7 @@ from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.real.capacity import knows_capacities
 from stretto_lab.conformance.wire.real.cases import _ended
 from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
-from stretto_lab.conformance.wire.real.replay import serves_as_requested
+from stretto_lab.conformance.wire.real.replay import SteadyState, serves_as_requested
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import (
     NoteAction,
@@ -91,6 +91,12 @@ def test_a_list_is_shared_until_it_is_old() -> None:
     assert not lists.list(CONFIG_MAP).records
     clock.advance(1.5)
     assert len(lists.list(CONFIG_MAP).records) == 1
+
+
+def test_a_state_is_steady_since_its_last_change() -> None:
+    steady = SteadyState()
+    states = [(0.0, {"a": 1}), (5.0, {"a": 1}), (6.0, {"a": 2}), (10.0, {"a": 2})]
+    assert [steady.since(state, now) for now, state in states] == [0.0, 5.0, 0.0, 4.0]
 
 
 def request(namespace: str) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Cases of recorded scenarios that are replayed on real API servers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -82,22 +82,26 @@ def read(paths: Sequence[Path], servers: RealServers) -> Iterator[OutcomeCase]:
     Raises:
         InputError: a file, or the common file of its scenarios, cannot be read.
     """
-    waiting, running = list(reversed(paths)), list[Iterator[OutcomeCase | None]]()
-    while waiting or running:
-        while waiting and len(running) < AT_ONCE:
-            running.append(_replayed(waiting.pop(), servers))
-        servers.step()
-        for each in list(running):
-            try:
-                case = next(each)
-            except StopIteration:
-                running.remove(each)
-                continue
-            if case is not None:
-                yield case
+    waiting, running = list(reversed(paths)), list[Generator[OutcomeCase | None]]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                running.append(_replayed(waiting.pop(), servers))
+            servers.step()
+            for each in list(running):
+                try:
+                    case = next(each)
+                except StopIteration:
+                    running.remove(each)
+                    continue
+                if case is not None:
+                    yield case
+    finally:
+        for each in running:  # an interrupted scenario deletes its pods while the servers run
+            each.close()
 
 
-def _replayed(path: Path, servers: RealServers) -> Iterator[OutcomeCase | None]:
+def _replayed(path: Path, servers: RealServers) -> Generator[OutcomeCase | None]:
     """The outcomes of one scenario; ``None`` while nothing is due."""
     recorded = scenario.read(path)
     common = common_of(path, recorded.recording)

@@ -1,6 +1,7 @@
 """Replays a scenario against real API servers in real time."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -30,8 +31,30 @@ AGAIN: Final = 2.0
 """Seconds after which a missing outcome is compared again."""
 CALM: Final = 30.0
 """Seconds after the recorded time within which an intended difference may still vanish."""
+STEADY: Final = 8.0
+"""Seconds without a change of the state after which an intended difference is final."""
 Differs = Callable[[RecordedOutcome, Fields], tuple[bool, bool]]
 """Predicates of a state: does it differ from the recorded one at all, and without a reason."""
+
+
+class SteadyState:
+    """The last state of a replay, and the time since which it has not changed."""
+
+    def __init__(self) -> None:
+        """Start without a state."""
+        self._state: Fields | None = None
+        self._begin = 0.0
+
+    def since(self, state: Fields, now: float) -> float:
+        """Seconds for which the state has been equal.
+
+        Args:
+            state: the present state.
+            now: monotonic time in seconds.
+        """
+        if state != self._state:
+            self._state, self._begin = state, now
+        return now - self._begin
 
 
 class RealReplay:
@@ -58,6 +81,7 @@ class RealReplay:
         self._known: set[str] = set()
         self._before = self._state(servers.lists)
         self._epoch = servers.clock.now()
+        self._steady = SteadyState(), SteadyState()
         servers.webhooks.add(scenario.calls, self._epoch)
 
     def outcomes(self, differs: Differs) -> Iterator[tuple[RecordedOutcome, Fields] | None]:
@@ -106,12 +130,14 @@ class RealReplay:
 
         Caches show when a complete listing is worthwhile.
         """
-        late = self._servers.clock.monotonic() - due
-        sources = (self._servers.caches, self._servers.lists)
-        for lists in sources if self._servers.fleet is not None else sources[1:]:
+        now = self._servers.clock.monotonic()
+        views: tuple[Mapping[str, Lists], ...] = (self._servers.caches, self._servers.lists)
+        sources = zip(views, self._steady, strict=True)
+        for lists, steady in islice(sources, int(self._servers.fleet is None), None):
             found = without(self._state(lists), self._before, step)
             differs_at_all, wrongly = differs(step, found)
-            if differs_at_all and late < (LATE if wrongly else CALM):
+            is_final = not wrongly and steady.since(found, now) >= STEADY
+            if differs_at_all and not is_final and now - due < (LATE if wrongly else CALM):
                 return None
         return found
 
