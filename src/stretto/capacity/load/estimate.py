@@ -58,16 +58,16 @@ def estimate(
     """Expected use of a pod, for the resources of ``factors``.
 
     It is the larger of request and limit times the factor (in percent, rounded half away from
-    zero), and at most the limit.
+    zero), and at most the limit. Resources without a name in the band count 0.
     """
-    if band is Band.FREE:
-        return dict.fromkeys(factors, 0)
     words = KOORDINATOR_CLASSES.get(band, PLAIN)
-    return {
-        name: _one(requests.get(real, 0), limits.get(real, 0), factor, words.default.get(name, 0))
-        for name, factor in factors.items()
-        for real in [words.names.get(name, name)]
-    }
+    found = dict.fromkeys(factors, 0)
+    for name, factor in factors.items():
+        real = name if words is PLAIN else words.names.get(name)
+        if real is not None:
+            least = words.default.get(name, 0)
+            found[name] = _one(requests.get(real, 0), limits.get(real, 0), factor, least)
+    return found
 
 
 def _one(request: int, limit: int, factor: int, default: int) -> int:

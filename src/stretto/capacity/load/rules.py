@@ -146,7 +146,7 @@ def reject(
         rules: parameters.
     """
     prod = pod.prod and any(limits.prod.values())
-    percentile = not prod and bool(limits.of.name) and any(limits.percentile.values())
+    percentile = not prod and bool(limits.of.name and limits.percentile)
     chosen = limits.prod if prod else limits.percentile if percentile else limits.latest
     report = node.report
     if report is None or not any(chosen.values()):

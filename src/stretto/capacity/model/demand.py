@@ -45,6 +45,8 @@ def with_overhead(requests: Amounts, overhead: Amounts) -> dict[str, int]:
 def limits_with_overhead(limits: Amounts, overhead: Amounts) -> dict[str, int]:
     """Limits of a pod with the overhead of its runtime.
 
-    A resource without limit stays unlimited.
+    A resource without limit, or with limit 0, stays unlimited.
     """
-    return {name: amount + overhead.get(name, 0) for name, amount in limits.items()}
+    return {
+        name: amount + overhead.get(name, 0) if amount else 0 for name, amount in limits.items()
+    }

@@ -75,13 +75,13 @@ class LoadArgs(msgspec.Struct, frozen=True):
     """Arguments of the plugin; a node overrides the limits."""
 
     #: Limits in percent.
-    thresholds: Amounts | None = None
+    thresholds: Amounts = {}
     #: Limits for online pods.
-    prod_thresholds: Amounts | None = None
+    prod_thresholds: Amounts = {}
     #: Percentiles.
     aggregated: PercentileArgs | None = None
     #: Weights of the score.
-    weights: Amounts | None = None
+    weights: Amounts = {}
     #: Weight of the scarcest resource.
     dominant_weight: int = 0
     #: True if online pods are scored by online usage.
@@ -165,11 +165,15 @@ class ReportInput(msgspec.Struct, frozen=True):
     no_node_metric: bool = False
 
     def report(self) -> NodeReport:
-        """The report as input of the models."""
+        """The report as input of the models; later percentiles of a duration complete it."""
+        percentiles: dict[float, dict[str, Amounts]] = {}
+        for each in self.aggregated:
+            known = {name: usage for name, usage in each.usage.items() if usage}
+            percentiles.setdefault(each.duration_s, {}).update(known)
         return NodeReport(
             None if self.no_node_metric else self.usage,
             self.system_usage,
-            {each.duration_s: each.usage for each in self.aggregated},
+            percentiles,
             {
                 each.name: ReportedUse(each.usage, each.priority == "koord-prod")
                 for each in self.pods
@@ -257,9 +261,9 @@ def _expired(args: LoadArgs) -> Expired:
 
 def _weights(args: LoadArgs) -> Amounts:
     """Weights; the defaults apply only if the scarcest resource has no weight."""
-    if args.weights is None and not args.dominant_weight:
+    if not args.weights and not args.dominant_weight:
         return dict(DEFAULT_WEIGHTS)
-    return args.weights or {}
+    return args.weights
 
 
 def _limits(args: LoadArgs, base: Thresholds) -> Thresholds:
@@ -267,8 +271,8 @@ def _limits(args: LoadArgs, base: Thresholds) -> Thresholds:
 
     A group of percentiles without thresholds or without a percentile is ignored.
     """
-    latest = base.latest if args.thresholds is None else args.thresholds
-    prod = base.prod if args.prod_thresholds is None else args.prod_thresholds
+    latest = args.thresholds or base.latest
+    prod = args.prod_thresholds or base.prod
     given = args.aggregated
     if given is None or not (given.filter_type and given.filter_thresholds):
         return Thresholds(latest, prod, base.percentile, base.of)

@@ -1,0 +1,35 @@
+"""Koordinator's load models in rare states."""
+
+from dataclasses import replace
+
+from stretto.capacity.load import estimate, rules
+from stretto.capacity.load.rules import IncomingPod, LoadedNode, LoadRules, Thresholds
+from stretto.capacity.load.usage import NodeReport, Percentile
+from stretto.capacity.model import demand
+from stretto.capacity.model.classes import Band
+
+GPU = "nvidia.com/gpu"
+BUSY = LoadedNode({"cpu": 1000}, NodeReport({"cpu": 990}))
+LIMITS = Thresholds({"cpu": 65}, {}, {"cpu": 0}, Percentile("p95"))
+
+
+def test_a_resource_without_a_name_in_the_band_is_not_expected_to_be_used() -> None:
+    found = estimate.estimate({GPU: 2}, {}, {GPU: 100}, Band.BATCH)
+    assert found == {GPU: 0}
+
+
+def test_online_pods_use_any_resource_under_its_own_name() -> None:
+    assert estimate.estimate({GPU: 2}, {}, {GPU: 100}) == {GPU: 2}
+
+
+def test_a_limit_of_zero_stays_unlimited_with_overhead() -> None:
+    assert demand.limits_with_overhead({"cpu": 0}, {"cpu": 100}) == {"cpu": 0}
+
+
+def test_percentile_limits_of_zero_disable_the_other_limits() -> None:
+    assert rules.reject(BUSY, IncomingPod({}), LIMITS, LoadRules(LIMITS)) is None
+
+
+def test_limits_of_the_latest_use_apply_without_percentile_limits() -> None:
+    limits = replace(LIMITS, percentile={})
+    assert rules.reject(BUSY, IncomingPod({}), limits, LoadRules(limits)) is not None
