@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from stretto.base.errors import InputError
 from stretto.cli.main import cli
 from stretto_lab.conformance import recordings
 from stretto_lab.conformance.capacity.families import FAMILIES
+from stretto_lab.conformance.family_cases import FamilyCase, compare
 
 RECORDED = Path(__file__).with_name("recorded")
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "capacity"
@@ -52,6 +54,16 @@ def agrees(got: Any, want: Any) -> bool:
 @pytest.mark.parametrize("case", BOUNDARIES, ids=[each["id"] for each in BOUNDARIES])
 def test_boundaries_are_computed_as_the_formulas_say(case: dict[str, Any]) -> None:
     assert agrees(FAMILIES[case["family"]].compute(case["input"]), case["expect"])
+
+
+@pytest.mark.parametrize(
+    ("family", "wrong"), [("hpa_replicas", {"target": 0}), ("hpa_metrics", {"specs": []})]
+)
+def test_an_input_that_a_family_cannot_compute_is_named(family: str, wrong: dict[str, Any]) -> None:
+    given = next(each["input"] for each in BOUNDARIES if each["family"] == family)
+    case = FamilyCase("x", family, given | wrong, {})
+    with pytest.raises(InputError, match=f"x: input: .*the arguments of {family}"):
+        compare(case)
 
 
 @pytest.mark.slow

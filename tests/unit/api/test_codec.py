@@ -95,6 +95,13 @@ def test_a_wrong_choice_lists_the_choices() -> None:
     assert "queue a: policy: got 'Fifo', expected one of FIFO, Priority" in text
 
 
+def test_a_list_of_the_wrong_length_names_the_length() -> None:
+    with pytest.raises(msgspec.ValidationError) as wrong:
+        msgspec.convert([1], tuple[int, int])
+    text = str(refusals.refusal(wrong.value, b"[1]", "pair"))
+    assert text == "pair: got [1], expected a list of 2 items"
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b'{"a":1,}', b"nonsense", b"\0" * 99])
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     assert "expected JSON" in refusal(body)

@@ -15,6 +15,7 @@ _AT: Final = re.compile(r"(?s)(.*?)(?: - at `\$(.*)`)?")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|\[(\.\.\.)\]")
 _MISSING: Final = re.compile(r"Object missing required field `(.+)`")
 _WRONG: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
+_LENGTH: Final = re.compile(r"Expected `array` of (?:at least )?length (.+), got \d+")
 _BAD_CHOICE: Final = "Invalid enum value"
 
 _WORDS: Final[dict[str, str]] = {
@@ -99,7 +100,8 @@ def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
         path += f".{member}" if member else f"[{index}]"
     if wrong:
         return path, value, _WORDS.get(" | ".join(wanted), " or ".join(wanted))
-    return path, value, complaint
+    length = _LENGTH.fullmatch(complaint)
+    return path, value, f"a list of {length[1]} items" if length else complaint
 
 
 def _choices(struct: Any, at: str) -> str:
