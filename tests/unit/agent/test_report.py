@@ -1,6 +1,7 @@
 """What the agent measures and writes: rates, pods, one write per change."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from stretto.cli.main import cli
 from stretto.framework.profile.capacity.reclaim import ExtendedNames
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import make_node, make_pod
-from tests.support.machines import INTEL, write_files, write_machine, write_use
+from tests.support.machines import ARM, INTEL, write_files, write_machine, write_use
 
 UID = "0f3c8a52-1111-2222-3333-444455556666"
 
@@ -139,6 +140,40 @@ def test_counters_that_go_back_count_from_zero(tmp_path: Path) -> None:
     machine.step(5000, {})
     machine.step(1000, {})
     assert machine.status()["nodeMetricStatus"]["nodeMetric"]["genericUsage"]["cpu"] == "1"
+
+
+def test_a_counter_that_goes_back_reports_no_more_than_the_processors(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.step(10_000_000, {})
+    machine.step(9_999_000, {})
+    assert machine.status()["nodeMetricStatus"]["nodeMetric"]["genericUsage"]["cpu"] == "16"
+
+
+def test_a_clock_that_does_not_advance_gives_no_report(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert not machine.step(0, {})
+    assert not machine.step(1000, {}, seconds=0.0)
+    assert machine.store.get(CUSTOM_NODE_RESOURCE, "", "n") is None
+    assert machine.step(2000, {})
+
+
+def test_a_machine_that_is_resized_reports_its_new_size(tmp_path: Path) -> None:
+    machine, numas = Machine(tmp_path), list[int]()
+    machine.step(0, {})
+    for number, shape in enumerate((INTEL, ARM), 1):
+        write_machine(tmp_path, shape)
+        machine.step(1000 * number, {})
+        numas.append(sum(len(each["children"]) for each in machine.status()["topologyZone"]))
+    assert numas == [2, 4]
+
+
+def test_a_pod_that_is_deleted_while_it_is_measured_stops_no_report(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.step(0, {UID: (0, 1 << 30)})
+    machine.step(1000, {UID: (1_000_000, 1 << 30)})
+    shutil.rmtree(pod_cgroups(tmp_path)[UID])
+    assert machine.step(4000, {})
+    assert "groupMetric" not in machine.status()["nodeMetricStatus"]
 
 
 @pytest.mark.parametrize(

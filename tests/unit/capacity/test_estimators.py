@@ -113,11 +113,16 @@ def test_the_names_of_extended_resources_are_those_of_their_systems() -> None:
     assert ExtendedNames.NONE.names is None
 
 
-def test_a_report_that_is_too_old_lends_nothing_until_the_next_one() -> None:
+def lending(later: float = 0.0) -> Harness:
+    """A node whose pool was measured so many seconds after now; a report is valid for 600 s."""
     profile = load_profile({"profiles": [{"stretto": {"reclaim": {"degradeSeconds": 600}}}]})
     at = Harness([make_node("n", cpu="4")], profile=profile, config={"tier": "numpy"})
-    best_effort = {"katalyst.kubewharf.io/qos_level": "reclaimed_cores"}
-    at.create(CUSTOM_NODE_RESOURCE, report(at))
+    at.create(CUSTOM_NODE_RESOURCE, report(at, later))
+    return at
+
+
+def test_a_report_that_is_too_old_lends_nothing_until_the_next_one() -> None:
+    at, best_effort = lending(), {"katalyst.kubewharf.io/qos_level": "reclaimed_cores"}
     at.submit(make_pod("first", cpu="1", annotations=best_effort))
     at.settle()
     at.clock.advance(3600)
@@ -129,11 +134,11 @@ def test_a_report_that_is_too_old_lends_nothing_until_the_next_one() -> None:
     assert at.node_of("second") == "n"
 
 
-def report(at: Harness) -> bytes:
+def report(at: Harness, later: float = 0.0) -> bytes:
     status = {
         "resources": {"allocatable": {"cpu": "3", "memory": "4Gi", "pods": "10"}},
         "nodeMetricStatus": {
-            "updateTime": timestamp(at.clock.now()),
+            "updateTime": timestamp(at.clock.now() + later),
             "nodeMetric": {"genericUsage": {"cpu": "1", "memory": "1Gi"}},
         },
     }

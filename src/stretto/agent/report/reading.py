@@ -27,7 +27,10 @@ class NodeReader:
         self.processors = ProcessorFacts((), ())
 
     def read(self, pods: Mapping[str, NodePod]) -> NodeMeasurement | None:
-        """Return the node and its use since the last call; ``None`` at the first call.
+        """Return the node and its use since the last call.
+
+        ``None`` at the first call, and if the clock did not advance since the last one: there is no
+        rate.
 
         Args:
             pods: pods of the node by uid.
@@ -37,8 +40,8 @@ class NodeReader:
         numa_of = {cpu.number: cpu.numa for cpu in processors.cpus}
         reading = read_machine(self._root, self._clock.monotonic(), numa_of)
         last, self._last = self._last, reading
-        if last is None:
+        if last is None or reading.at_s <= last.at_s:
             return None
         zones = zone_tree(processors, self._gpus.read(), devices)
-        use, hidden = use_between(last, reading), hidden_use(self._root)
+        use, hidden = use_between(last, reading, len(processors.cpus)), hidden_use(self._root)
         return NodeMeasurement(zones, use, pods, self._clock.now(), hidden)

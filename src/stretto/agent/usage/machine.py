@@ -95,11 +95,17 @@ def read_machine(root: Path, now_s: float, numa_of: Mapping[int, int] = {}) -> M
     )
 
 
-def use_between(before: MachineReading, after: MachineReading) -> MachineUse:
-    """Rates between two readings; a counter that decreased (a new cgroup) counts from zero."""
-    seconds = max(after.at_s - before.at_s, 1e-3)
+def use_between(before: MachineReading, after: MachineReading, cpus: int) -> MachineUse:
+    """Rates between two readings; a counter that decreased (a new cgroup) counts from zero.
+
+    Args:
+        before: the first reading.
+        after: the second reading, at a later time.
+        cpus: number of processors, which the machine does not exceed if its counter decreases.
+    """
+    seconds = after.at_s - before.at_s
     return MachineUse(
-        _rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ,
+        min(_rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ, cpus),
         after.memory,
         _pods_between(before.pods, after.pods, seconds),
         after.pressure,

@@ -1,7 +1,8 @@
 """Removes capacity whose report is too old: the pool is empty until the agent reports again.
 
 A stopped agent cannot throttle or evict reclaimed pods any more, so no further pod may use its last
-headroom. Existing pods stay. Source: Koordinator's ``degradeTimeMinutes``.
+headroom. A report from the future is not valid either: after its agent stops, it would become old
+too late. Existing pods stay. Source: Koordinator's ``degradeTimeMinutes``.
 """
 
 from collections.abc import Callable
@@ -48,10 +49,13 @@ class PoolDegradation:
                 ledger.set_pool(slot, dict.fromkeys(pool, 0))
 
     def _is_old(self, measured: str, at: float) -> bool:
-        """Return whether a measurement is too old; a report without a measurement never is."""
+        """Return whether a measurement is too old or from the future.
+
+        A report without a measurement is neither.
+        """
         if not measured:
             return False
         try:
-            return at - parse_timestamp(measured) > self._after
+            return abs(at - parse_timestamp(measured)) > self._after
         except InputError:
             return True
