@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stretto.api.checks.fields.patterns import compiled, regex_problem
+from stretto.api.checks.fields.patterns import matches, regex_problem
 from stretto.api.checks.kinds.extension.locations import PathError, schema_at
 from stretto.api.checks.kinds.extension.schemas import check_schema
 
@@ -173,6 +173,11 @@ def test_a_path_finds_the_values_of_a_map() -> None:
         ("x*+", "invalid nested repetition operator: `*+`"),
         ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
         ("[a", "missing closing ]: `[a`"),
+        ("(a", "missing closing ): `(a`"),
+        ("a\\", "trailing backslash at end of expression: ``"),
+        (r"\C", r"invalid escape sequence: `\C`"),
+        (r"\p{Foo}", r"invalid character class range: `\p{Foo}`"),
+        ("(?P<n", "invalid named capture: `(?P<n`"),
     ],
 )
 def test_a_regular_expression_has_the_errors_of_go(pattern: str, problem: str) -> None:
@@ -180,13 +185,22 @@ def test_a_regular_expression_has_the_errors_of_go(pattern: str, problem: str) -
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text"),
-    [(r"^\p{L}+$", "né"), (r"^[\p{L}0-9]+$", "n1"), (r"^\p{N}+$", "12"), (r"^\P{L}$", "1")],
+    ("pattern", "text", "holds"),
+    [
+        (r"^\p{L}+$", "né", True),
+        (r"^[\p{L}0-9]+$", "n-", False),
+        (r"^\P{L}$", "1", True),
+        (r"^[[:alpha:]]+\z", "ab", True),
+        (r"^[[:alpha:]]+\z", "a1", False),
+        (r"^\pN{2}$", "12", True),
+        (r"(?P<n>a)(?i)B", "ab", True),
+        (r"^\Qa.b\E$", "axb", False),
+    ],
 )
-def test_classes_of_unicode_match(pattern: str, text: str) -> None:
-    assert compiled(pattern).search(text)
+def test_a_text_matches_a_pattern_in_the_syntax_of_go(pattern: str, text: str, holds: bool) -> None:
+    assert matches(pattern, text) is holds
 
 
-@pytest.mark.parametrize("pattern", [r"a\z", r"\Qa.b\E", r"a(?i)b", r"[\p{L}0-9]"])
+@pytest.mark.parametrize("pattern", [r"a\z", r"\Qa.b\E", r"a(?i)b", r"[\p{L}0-9]", r"\\C"])
 def test_an_expression_that_only_go_accepts_is_valid(pattern: str) -> None:
     assert regex_problem(pattern) == ""

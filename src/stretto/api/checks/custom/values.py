@@ -15,7 +15,7 @@ from stretto.api.checks.fields.errors import (
     type_invalid,
     unsupported,
 )
-from stretto.api.checks.fields.patterns import compiled
+from stretto.api.checks.fields.patterns import matches
 
 Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ def _text(value: str, schema: Json, path: str) -> Iterator[FieldError]:
     elif "minLength" in schema and len(value) < schema["minLength"]:
         least = schema["minLength"]
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif "pattern" in schema and not compiled(schema["pattern"]).search(value):
+    elif "pattern" in schema and not matches(schema["pattern"], value):
         yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
     holds = FORMATS.get(schema.get("format") or "")
     if holds is not None and not holds(value):

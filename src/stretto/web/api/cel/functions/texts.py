@@ -1,11 +1,9 @@
 """Functions of texts, and of patterns in RE2 syntax."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
-import re2
-
+from stretto.api.checks.fields.patterns import PatternError, pattern_of
 from stretto.web.api.cel.functions.templates import formatted
 from stretto.web.api.cel.running.values import EvaluationError
 
@@ -26,40 +24,32 @@ _SPACE: Final = (
 )
 
 
-@lru_cache(maxsize=256)
-def pattern_of(text: str) -> Any:
+def compiled_pattern(text: str) -> Any:
     """The compiled pattern of a text.
 
     Raises:
         EvaluationError: the text is no pattern.
     """
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(text, options)
-    except re2.error as error:
-        raise EvaluationError(f"error parsing regexp: {_stated(error)}") from error
-
-
-def _stated(error: Exception) -> str:
-    found = error.args[0] if error.args else error
-    return found.decode() if isinstance(found, bytes) else str(found)
+        return pattern_of(text)
+    except PatternError as error:
+        raise EvaluationError(str(error)) from error
 
 
 def matches(text: str, pattern: str) -> bool:
     """True if a part of a text matches a pattern."""
-    return pattern_of(pattern).search(text) is not None
+    return compiled_pattern(pattern).search(text) is not None
 
 
 def find(text: str, pattern: str) -> str:
     """The first part of a text that matches a pattern; empty without."""
-    found = pattern_of(pattern).search(text)
+    found = compiled_pattern(pattern).search(text)
     return str(found[0]) if found else ""
 
 
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     """The parts of a text that match a pattern; at most a number of them, if not negative."""
-    found = [str(each[0]) for each in pattern_of(pattern).finditer(text)]
+    found = [str(each[0]) for each in compiled_pattern(pattern).finditer(text)]
     return found if most < 0 else found[:most]
 
 

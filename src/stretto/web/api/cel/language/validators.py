@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stretto.web.api.cel.functions.conversions import to_duration, to_time
 from stretto.web.api.cel.functions.templates import template_problem
-from stretto.web.api.cel.functions.texts import pattern_of
+from stretto.web.api.cel.functions.texts import compiled_pattern
 from stretto.web.api.cel.language.checking import Checked
 from stretto.web.api.cel.language.nodes import (
     CallNode,
@@ -25,7 +25,7 @@ from stretto.web.api.cel.running.values import EvaluationError
 _LITERALS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "duration": to_duration,
     "timestamp": to_time,
-    "matches": pattern_of,
+    "matches": compiled_pattern,
 }
 """Functions whose first argument is checked if it is a literal."""
 

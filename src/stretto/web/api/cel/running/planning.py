@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from stretto.web.api.cel.functions.conversions import CONVERSIONS
 from stretto.web.api.cel.functions.table import IMPLEMENTATIONS
+from stretto.web.api.cel.functions.texts import compiled_pattern
 from stretto.web.api.cel.language.checking import Checked
 from stretto.web.api.cel.language.environment import TYPES
 from stretto.web.api.cel.language.nodes import (
@@ -47,6 +48,8 @@ from stretto.web.api.cel.running.values import (
 _CHOICE: Final = "_?_:_"
 _LAX: Final = "@not_strictly_false"
 _IN: Final = "@in"
+_PATTERNS: Final = ("find", "findAll")
+"""Functions whose constant pattern is compiled before any evaluation."""
 
 
 class CelRun:
@@ -131,6 +134,8 @@ class _Planner:
             return partial(_choose, _branch_discounts(node), condition, yes, no)
         if special is not None:
             return partial(special, *arguments)
+        if name in _PATTERNS and folded(node.arguments[0]):
+            compiled_pattern(folded(node.arguments[0])[0])
         if name == _IN and folded(node.arguments[1]):
             return partial(_in_constant, arguments[0], arguments[1])
         return _Call(name, self._checked.forms[node.id], *arguments).run
