@@ -24,5 +24,6 @@ def default_pod(request: AdmissionRequest, pod: JsonObject, view: ObjectView) ->
     priority.set_priority(request, pod, view)
     tolerations.add_default_seconds(spec)
     runtime.apply_runtime_class(request, pod, view)
+    runtime.check_overhead(request, pod, view)
     merge_label_keys(pod)
     pod.setdefault("status", {}).setdefault("phase", "Pending")

@@ -15,7 +15,6 @@ def apply_runtime_class(request: AdmissionRequest, pod: JsonObject, view: Object
     spec = pod["spec"]
     name = spec.get("runtimeClassName")
     if name is None:
-        _check_overhead(request, spec, {})
         return
     found = view.get(RUNTIME_CLASS, "", name)
     if found is None:
@@ -24,7 +23,9 @@ def apply_runtime_class(request: AdmissionRequest, pod: JsonObject, view: Object
     fixed = (found.get("overhead") or {}).get("podFixed") or {}
     if fixed and not spec.get("overhead"):
         spec["overhead"] = dict(fixed)
-    _check_overhead(request, spec, fixed)
+    if fixed and _exact(spec["overhead"]) != _exact(fixed):
+        reason = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        raise forbidden(request, reason, "remove spec.overhead", "spec.overhead")
     scheduling = found.get("scheduling") or {}
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
@@ -40,16 +41,19 @@ def apply_runtime_class(request: AdmissionRequest, pod: JsonObject, view: Object
         spec["tolerations"] = merged(spec.get("tolerations") or [], scheduling["tolerations"])
 
 
-def _check_overhead(request: AdmissionRequest, spec: JsonObject, fixed: JsonObject) -> None:
-    """Refuse an overhead that differs from the overhead of the class."""
-    stated = spec.get("overhead") or {}
-    if stated and not fixed:
+def check_overhead(request: AdmissionRequest, pod: JsonObject, view: ObjectView) -> None:
+    """Refuse an overhead that no RuntimeClass states.
+
+    Raises:
+        ForbiddenError: the pod has such an overhead.
+    """
+    spec = pod["spec"]
+    name = spec.get("runtimeClassName")
+    found = (view.get(RUNTIME_CLASS, "", name) if name is not None else None) or {}
+    if spec.get("overhead") and not (found.get("overhead") or {}).get("podFixed"):
         reason = (
             "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
         )
-        raise forbidden(request, reason, "remove spec.overhead", "spec.overhead")
-    if _exact(stated) != _exact(fixed):
-        reason = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
         raise forbidden(request, reason, "remove spec.overhead", "spec.overhead")
 
 

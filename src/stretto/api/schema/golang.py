@@ -19,7 +19,8 @@ _PRINTED: Final[dict[type, str]] = {dict: "map[string]interface {}", list: "[]in
 _TYPES: Final[dict[Form, str]] = {
     Form.DOUBLE: "float64",
     Form.BYTES: "[]uint8",
-    Form.TIME: "v1.Time",
+    Form.TIME: "string",
+    Form.MICRO_TIME: "string",
     Form.INT_OR_STRING: "int32",  # what is no text is read as a number
 }
 

@@ -165,3 +165,70 @@ def test_an_update_of_a_pod_is_checked_like_a_new_pod() -> None:
     status, answer = client.merge(f"{target}/p", {"spec": {"tolerations": [toleration]}})
     found = [each["field"] for each in answer["details"]["causes"]]
     assert (status, "spec.tolerations[0].operator" in found) == (422, True)
+
+
+def test_a_changed_pod_keeps_the_default_tolerations() -> None:
+    client, target = ApiClient(), "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    client.send("POST", target, {"metadata": {"name": "p"}, "spec": spec})
+    status, item = client.merge(f"{target}/p", {"spec": {"tolerations": []}})
+    found = [each["key"].partition("/")[2] for each in item["spec"]["tolerations"]]
+    assert (status, found) == (200, ["not-ready", "unreachable"])
+
+
+def test_an_overhead_without_a_class_is_refused_after_the_fields_of_the_pod() -> None:
+    target = "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "c", "image": "i"}], "overhead": {"cpu": "1"}}
+    body = {"metadata": {"name": "p"}, "spec": spec}
+    assert ApiClient().send("POST", target, body)[0] == 403
+    body["spec"]["restartPolicy"] = "x"
+    assert ApiClient().send("POST", target, body)[0] == 422
+
+
+def test_labels_of_a_job_must_be_those_of_its_selector() -> None:
+    template = {**job()["spec"]["template"], "metadata": {"labels": {"job-name": "other"}}}
+    assert fields(JOBS, job(template=template)) == ["spec.template.metadata.labels[job-name]"]
+
+
+def test_a_put_of_a_missing_service_creates_it() -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    assert ApiClient().send("PUT", "/api/v1/namespaces/default/services/s", body)[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("source", "field"),
+    [
+        ({"csi": {"driver": "10%"}}, "csi.driver"),
+        ({"iscsi": {"targetPortal": "a", "iqn": "b", "lun": 1}}, "iscsi.iqn"),
+        ({"iscsi": {"targetPortal": "a", "iqn": "iqn.2020-01.a:b", "lun": 256}}, "iscsi.lun"),
+    ],
+)
+def test_the_source_of_a_volume_names_its_driver_or_initiator(source: Json, field: str) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "v", **source}]}
+    body = {"metadata": {"name": "p"}, "spec": spec}
+    assert fields("/api/v1/namespaces/default/pods", body) == [f"spec.volumes[0].{field}"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "problem"),
+    [
+        ("metadata.name=a%3Db", "unescaped character in value: 61"),
+        ("metadata.name=a%5C", "invalid escape sequence: \\"),
+    ],
+)
+def test_a_value_of_a_field_selector_is_escaped(selector: str, problem: str) -> None:
+    target = f"/api/v1/namespaces/default/configmaps?fieldSelector={selector}"
+    _, answer = ApiClient().send("GET", target)
+    assert answer["message"] == f"invalid field selector: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "field"),
+    [({}, ""), ({"matchAttribute": "a"}, ".matchAttribute")],
+)
+def test_a_constraint_of_a_claim_names_an_attribute(constraint: Json, field: str) -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "x"}}
+    devices = {"requests": [request], "constraints": [constraint]}
+    body = {"metadata": {"name": "c"}, "spec": {"devices": devices}}
+    target = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    assert fields(target, body) == [f"spec.devices.constraints[0]{field}"]

@@ -149,7 +149,7 @@ def check_changed_metadata(new: Json, old: Json) -> Errors:
     if old.get("deletionTimestamp"):
         extra = [
             each
-            for each in new.get("finalizers") or []
+            for each in sorted(set(new.get("finalizers") or []))
             if each not in (old.get("finalizers") or [])
         ]
         if extra:

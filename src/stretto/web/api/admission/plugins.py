@@ -13,7 +13,7 @@ from stretto.web.api.admission.objects import (
     protect,
     taint_node,
 )
-from stretto.web.api.admission.pods import change_pod
+from stretto.web.api.admission.pods import change_pod, check_pod
 from stretto.web.api.admission.quotas import charge_quotas
 from stretto.web.api.admission.security import secure_pods
 from stretto.web.api.admission.use import check_use
@@ -34,7 +34,13 @@ MUTATING: Final[tuple[Admit, ...]] = (
     taint_node,
 )
 """Mutating plugins."""
-VALIDATING: Final[tuple[Admit, ...]] = (check_limits, secure_pods, check_class, check_use)
+VALIDATING: Final[tuple[Admit, ...]] = (
+    check_limits,
+    secure_pods,
+    check_pod,
+    check_class,
+    check_use,
+)
 """Validating plugins."""
 CHANGING: Final[tuple[Admit, ...]] = (mutate_by_policies, mutate_by_webhooks)
 """Mutating admission configured by objects of the cluster, after all other mutating plugins."""

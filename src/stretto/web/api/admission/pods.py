@@ -13,9 +13,16 @@ Json = dict[str, Any]
 
 
 def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
-    """Default limits, priority, tolerations and runtime class of a new pod."""
+    """Default limits, priority, tolerations and runtime class of a pod.
+
+    A changed pod only gets the default tolerations.
+    """
     item = admission.item
-    if admission.resource.stored != POD or admission.operation != "CREATE" or item is None:
+    if admission.resource.stored != POD or item is None or admission.subresource:
+        return
+    if admission.operation == "UPDATE":
+        tolerations.add_default_seconds(item["spec"])
+    if admission.operation != "CREATE":
         return
     view, request = StorageView(state.storage), request_of(admission)
     spec = item["spec"]
@@ -28,6 +35,14 @@ def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
             if value not in (None, spec[name]):
                 raise _stated_priority(admission, name, (value, spec[name]))
         runtime.apply_runtime_class(request, item, view)
+
+
+def check_pod(state: ApiState, admission: AdmittedWrite) -> None:
+    """Refuse a new pod with an overhead that no RuntimeClass states."""
+    item = admission.item
+    if admission.resource.stored == POD and admission.operation == "CREATE" and item is not None:
+        with Refusals(admission.call, item):
+            runtime.check_overhead(request_of(admission), item, StorageView(state.storage))
 
 
 _STATED: Final = {

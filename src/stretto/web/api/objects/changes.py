@@ -83,7 +83,7 @@ def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> No
             resource.group,
             resource.resource,
             name,
-            other_uid(resource, old.record.namespace, name, (uid, old.record.uid)),
+            other_uid(call, old.record.namespace, name, (uid, old.record.uid)),
         )
     version = metadata.get("resourceVersion")
     if not version or version == "0":
@@ -116,14 +116,16 @@ _KEYS: Final = {
 """Parts of etcd keys that differ from the plural."""
 
 
-def other_uid(resource: ServedResource, namespace: str, name: str, uids: tuple[str, str]) -> str:
+def other_uid(call: Call, namespace: str, name: str, uids: tuple[str, str]) -> str:
     """Return the message about a write with a wrong uid, including the object's key in etcd."""
+    resource = call.resource
     part = _KEYS.get((resource.group, resource.resource), resource.resource)
     if resource.definition is not None:
         part = f"{resource.group}/{resource.resource}"
-    key = "/".join(each for each in ("/registry", part, namespace, name) if each)
+    key = "/".join(each for each in ("", part, namespace, name) if each)
+    root = "" if call.options.dry_run else "/registry"
     return (
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        f"StorageError: invalid object, Code: 4, Key: {root}/{key}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uids[0]}, "
         f"UID in object meta: {uids[1]}"
     )

@@ -135,18 +135,22 @@ def _changed_definition(_state: ApiState, item: Json, old: Json) -> None:
 
 
 def _job(state: ApiState, item: Json) -> None:
-    """Set the selector of a Job to its future uid."""
+    """Let the selector of a Job select its future uid; labels of the template stay."""
     spec, metadata = item["spec"], item["metadata"]
     if spec.get("manualSelector"):
         return
-    uid = state.storage.next_uid()
+    metadata["uid"] = uid = state.storage.next_uid()
     name = metadata.get("name", "")
     labels = {f"{prefix}controller-uid": uid for prefix in ("", _BATCH)}
     labels |= {f"{prefix}job-name": name for prefix in ("", _BATCH)}
     template = spec.setdefault("template", {}).setdefault("metadata", {})
-    template["labels"] = {**(template.get("labels") or {}), **labels}
-    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-    spec["selector"] = {"matchLabels": {f"{_BATCH}controller-uid": uid}}
+    stated = template.get("labels") or {}
+    template["labels"] = {**stated, **{key: labels[key] for key in labels if key not in stated}}
+    if (metadata.get("labels") or {}) == stated:  # the labels of the template are the default
+        metadata["labels"] = dict(template["labels"])
+    selector = spec.get("selector") or {}
+    selected = {f"{_BATCH}controller-uid": uid, **(selector.get("matchLabels") or {})}
+    spec["selector"] = {**selector, "matchLabels": selected}
 
 
 def _service(state: ApiState, call: Call, item: Json, old: Json | None) -> None:

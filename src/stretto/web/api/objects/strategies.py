@@ -109,7 +109,7 @@ _CONDITIONAL: Final = frozenset(
 
 _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("", "Namespace"): {"name_rule": dns_label},
-    ("", "Service"): {"name_rule": dns_label},
+    ("", "Service"): {"name_rule": dns_label, "creates_on_update": True},
     ("apps", "StatefulSet"): {"name_rule": dns_label},
     ("batch", "CronJob"): {"name_rule": short_subdomain},
     ("apiregistration.k8s.io", "APIService"): {"name_rule": path_segment},
@@ -119,6 +119,8 @@ _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("", "Event"): {"creates_on_update": True},
     ("", "LimitRange"): {"creates_on_update": True},
     ("coordination.k8s.io", "Lease"): {"creates_on_update": True},
+    ("coordination.k8s.io", "LeaseCandidate"): {"creates_on_update": True},
+    ("node.k8s.io", "RuntimeClass"): {"creates_on_update": True},
     ("events.k8s.io", "Event"): {"creates_on_update": True},
     (_RBAC, "Role"): {"name_rule": path_segment, "creates_on_update": True},
     (_RBAC, "ClusterRole"): {"name_rule": path_segment, "creates_on_update": True},

@@ -88,7 +88,7 @@ def _split(text: str) -> list[str]:
             current = ""
         else:
             current += each
-    return [*parts, current]
+    return [*parts, current + "\\" * escaped]
 
 
 def _term(part: str) -> FieldTerm | None:
@@ -104,10 +104,13 @@ def _unescaped(value: str) -> str:
     """Unescape a value in which a backslash escapes a comma, an equals sign or a backslash.
 
     Raises:
-        ApiError: another character follows a backslash, or none does.
+        ApiError: another character follows a backslash, or none does, or no backslash precedes one.
     """
     found, rest = "", iter(value)
     for each in rest:
+        if each in ",=":
+            problem = f"unescaped character in value: {ord(each)}"
+            raise bad_request(f"invalid field selector: {problem}")
         if each == "\\":
             each = next(rest, "")
             if not each or each not in "\\,=":

@@ -28,7 +28,7 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     if not strategy_of(resource).creates_on_update:
         raise not_found(resource.group, resource.resource, route.name)
     if uid := metadata.get("uid"):
-        why = other_uid(resource, route.namespace, route.name, (uid, ""))
+        why = other_uid(call, route.namespace, route.name, (uid, ""))
         raise conflict(resource.group, resource.resource, route.name, why)
     metadata.pop("resourceVersion", None)
     return answer(state, call, create_object(state, call, item), 201)

@@ -238,12 +238,14 @@ def check_endpoints(item: Json, _old: Json | None) -> Errors:
 
 def _endpoint(address: Json, path: str) -> Errors:
     text = address.get("ip", "")
-    if not is_address(text):
-        return [invalid(f"{path}.ip", text, ADDRESS_TEXT)]
     found: Errors = []
+    if not is_address(text):
+        found.append(invalid(f"{path}.ip", text, ADDRESS_TEXT))
     host = address.get("hostname", "")
     if host:
         found += [invalid(f"{path}.hostname", host, each) for each in dns_label(host)]
+    if found and not is_address(text):
+        return [*found, invalid(f"{path}.ip", text, "must be a valid IP address")]
     return found + _not_special(text, f"{path}.ip")
 
 

@@ -19,6 +19,12 @@ _MODES: Final = ("All", "ExactCount")
 _MOST_DEVICES: Final = 128
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_FORM: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_ONE_ATTRIBUTE: Final = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are '
+    "set"
+)
+"""The text of kube-apiserver, also without any field."""
+_NO_DOMAIN: Final = "a fully qualified name must be a domain and a name separated by a slash"
 _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'"
@@ -72,9 +78,17 @@ def _devices(devices: Json, path: str) -> Errors:
         for number, name in enumerate(constraint.get("requests") or ()):
             if name.partition("/")[0] not in names:
                 found.append(invalid(f"{where}.requests[{number}]", name, _UNKNOWN_REQUEST))
-        if constraint.get("matchAttribute") is None and not constraint.get("distinctAttribute"):
-            found.append(required(f"{where}.matchAttribute"))
+        found += _constraint(constraint, where)
     return found
+
+
+def _constraint(constraint: Json, path: str) -> Errors:
+    """Check the attribute that a constraint names."""
+    for member in ("matchAttribute", "distinctAttribute"):
+        name = constraint.get(member)
+        if name is not None:
+            return [] if "/" in name else [invalid(f"{path}.{member}", name, _NO_DOMAIN)]
+    return [required(path, _ONE_ATTRIBUTE)]
 
 
 def _label(name: str, path: str) -> Errors:

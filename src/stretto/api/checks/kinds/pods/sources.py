@@ -1,10 +1,12 @@
 """Rules of volumes: names, and exactly one source per volume."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import FieldError, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice, optional
+from stretto.api.checks.fields.texts import driver_name
 from stretto.api.checks.kinds.pods.claims import check_claim_template
 from stretto.api.checks.kinds.pods.containers import local_path
 from stretto.api.checks.kinds.values import Json, labelled
@@ -73,7 +75,8 @@ def check_host_path(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     """Check a host path."""
     if not source.get("path"):
         yield required(f"{path}.path")
-    elif ".." in source["path"].split("/"):
+        return
+    if ".." in source["path"].split("/"):
         yield invalid(f"{path}.path", source["path"], "must not contain '..'")
     yield from optional(choice(*HOST_PATHS))(source.get("type"), f"{path}.type")
 
@@ -196,6 +199,40 @@ def _ephemeral(source: Json, path: str, _spec: Json) -> Iterator[Any]:
         yield from check_claim_template(template, where)
 
 
+def _iscsi(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    yield from _needs("targetPortal", "iqn")(source, path, _spec)
+    for member in ("iqn", "initiatorName"):
+        name = source.get(member) or ""
+        pattern = _INITIATORS.get(name[:3])
+        where = f"{path}.{member.lower()}"
+        if name and pattern is None:
+            yield invalid(where, name, "must be valid format starting with iqn, eui, or naa")
+        elif pattern is not None and not pattern.search(name):
+            yield invalid(where, name, "must be valid format")
+    lun = source.get("lun") or 0
+    if not 0 <= lun <= _MOST_LUN:
+        yield invalid(f"{path}.lun", lun, f"must be between 0 and {_MOST_LUN}, inclusive")
+    needs_secret = source.get("chapAuthDiscovery") or source.get("chapAuthSession")
+    if needs_secret and source.get("secretRef") is None:
+        yield required(f"{path}.secretRef")
+
+
+def _csi(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    name = source.get("driver", "")
+    if not name:
+        yield required(f"{path}.driver")
+        return
+    for problem in driver_name(name):
+        yield invalid(f"{path}.driver", name, problem)
+
+
+_MOST_LUN: Final = 255
+_INITIATORS: Final = {
+    "iqn": re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\.([a-zA-Z0-9.-]+)(:[^,;*&$|\s]+)$"),
+    "eui": re.compile(r"^eui.[a-zA-Z0-9]{16}$"),
+    "naa": re.compile(r"^naa.[a-zA-Z0-9]{32}$"),
+}
+"""Patterns of the names of iSCSI initiators by their first letters."""
 SOURCES: Final[dict[str, Source | None]] = {
     "emptyDir": _empty_dir,
     "hostPath": check_host_path,
@@ -204,7 +241,7 @@ SOURCES: Final[dict[str, Source | None]] = {
     "awsElasticBlockStore": _needs("volumeID"),
     "secret": _secret,
     "nfs": _nfs,
-    "iscsi": _needs("targetPortal", "iqn"),
+    "iscsi": _iscsi,
     "glusterfs": _needs("endpoints", "path"),
     "flocker": None,
     "persistentVolumeClaim": _claim,
@@ -224,7 +261,7 @@ SOURCES: Final[dict[str, Source | None]] = {
     "storageos": None,
     "projected": _projected,
     "scaleIO": _needs("gateway", "system", "volumeName"),
-    "csi": _needs("driver"),
+    "csi": _csi,
     "ephemeral": _ephemeral,
     "image": _needs("reference"),
 }

@@ -12,6 +12,7 @@ import msgspec
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
 from stretto.api.checks.kinds.pods.containers import PodFrame
 from stretto.api.checks.kinds.pods.ephemeral import check_ephemeral
+from stretto.api.checks.kinds.pods.placement import check_tolerations
 from stretto.api.checks.kinds.resources import check_resources
 from stretto.api.checks.kinds.values import Json
 from stretto.api.types.quality import quality_of_service
@@ -89,6 +90,8 @@ def _tolerations(new: list[Json], old: list[Json]) -> Iterator[Any]:
     if any(bare(each) not in present for each in old):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden("spec.tolerations", detail)
+        return
+    yield from check_tolerations(new, "spec.tolerations")
 
 
 def _gates(new: list[Json], old: list[Json]) -> Iterator[Any]:

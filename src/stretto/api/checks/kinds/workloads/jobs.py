@@ -53,8 +53,6 @@ _TZ: Final = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
 def check_job(item: Json, old: Json | None) -> Errors:
     """Check a Job; once started, its template and selector are immutable."""
     spec = item.get("spec") or {}
-    if old is None and not spec.get("manualSelector"):  # the selector is generated with the uid
-        return [*check_job_spec(spec, "spec"), *_hostnames(item)]
     found = [*_generated(item), *_job_spec(spec), *_hostnames(item)]
     return found if old is None else [*found, *_job_spec(spec), *_changes(spec, old)]
 
@@ -91,9 +89,9 @@ def _generated(item: Json) -> Errors:
     found = [] if uid else [required("metadata.uid")]
     for key, value in expected.items():
         if key not in labels:
-            found.append(required(f"{_LABELS}.{key}", f"must be '{value}'"))
+            found.append(required(f"{_LABELS}[{key}]", f"must be '{value}'"))
         elif labels[key] != value:
-            found.append(invalid(f"{_LABELS}.{key}", labels, f"must be '{value}'"))
+            found.append(invalid(f"{_LABELS}[{key}]", labels, f"must be '{value}'"))
     if not selects(spec["selector"], expected):
         detail = "`selector` not auto-generated"
         found.append(invalid("spec.selector", spec["selector"], detail))

@@ -87,9 +87,22 @@ def check_controlled(spec: Json, detail: str, template: Errors) -> Errors:
     """
     selector = spec.get("selector")
     if check_selector(selector, ""):
-        return [invalid("spec.selector", selector, detail)]
+        return [invalid("spec.selector", _ordered(selector or {}), detail)]
     is_empty = selector is not None and not any(selector.values())
     return template if is_empty else [*check_match(spec), *template]
+
+
+def _ordered(selector: Json) -> Json:
+    """Return a selector whose members have the order of Go's structs."""
+    found: Json = {
+        name: selector[name] for name in ("matchLabels", "matchExpressions") if name in selector
+    }
+    if found.get("matchExpressions"):
+        found["matchExpressions"] = [
+            {name: rule[name] for name in ("key", "operator", "values") if name in rule}
+            for rule in found["matchExpressions"]
+        ]
+    return found
 
 
 def check_match(spec: Json, path: str = "spec") -> Errors:
@@ -101,7 +114,7 @@ def check_match(spec: Json, path: str = "spec") -> Errors:
 
 
 def template_labels(spec: Json) -> dict[str, Any] | None:
-    """Return the labels of the template of a workload; ``None`` if the template has none."""
+    """Return the sorted labels of the template of a workload; ``None`` if it has none."""
     found: dict[str, Any] | None
     found = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    return found
+    return None if found is None else dict(sorted(found.items()))
