@@ -234,6 +234,16 @@ def test_a_deleted_pod_is_reported_as_stopped(cluster: Cluster) -> None:
     assert events(cluster, "web")[-1] == ("Killing", "Normal", 1, "Stopping container c")
 
 
+def test_a_deleted_pod_with_a_finalizer_has_ended(cluster: Cluster) -> None:
+    cluster.send("POST", PODS, pod("web", "n0", finalizers=["example.org/keep"]))
+    cluster.settle(3.0)
+    cluster.send("DELETE", f"{PODS}/web")
+    cluster.settle(3.0)
+    status = cluster.send("GET", f"{PODS}/web")["status"]
+    ready = [each["status"] for each in status["conditions"] if each["type"] == "Ready"]
+    assert (status["phase"], ready) == ("Failed", ["False"])
+
+
 def test_a_probe_that_fails_is_an_event(cluster: Cluster) -> None:
     unready = pod("web", "n0")
     unready["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["false"]}}

@@ -15,6 +15,8 @@ from stretto.workloads.kubelet.status import PodStatusWriter
 
 _PORTS: Final = "node with ports"
 _REJECTED_AFTER: Final = 1.0
+_TERMINATED: Final = 143
+"""Exit code of a container that SIGTERM has ended."""
 _TICK: Final = 1e-6
 """Minimum seconds until the next reconciliation: a smaller step may not change a clock's time."""
 
@@ -48,6 +50,9 @@ class KubeletController:
         assert isinstance(key, tuple)
         pod = self._cluster.objects(POD).get(*key)
         if pod is None or not pod.record.node or pod.status.get("phase") in ENDED:
+            return None
+        if pod.is_terminating and pod.metadata.get("finalizers"):
+            self._status.end(pod, _TERMINATED)
             return None
         course = self._course(pod)
         started = pod.status.get("startTime")

@@ -1,8 +1,11 @@
 """The PVCs of StatefulSets: one for each template and pod, kept or deleted with their pods."""
 
-from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD
-from stretto.reconcile.cache import Fields, StoredObject
-from stretto.workloads.cluster import LocalCluster, owner_of
+from collections.abc import Iterable, Iterator
+
+from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, STATEFUL_SET
+from stretto.reconcile.cache import Change, Fields, Name, StoredObject
+from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.stateful.retention import ClaimOwners, deletes, is_of_pod
 
 
 def claim_names(item: StoredObject, ordinal: int) -> dict[str, str]:
@@ -43,33 +46,35 @@ class ClaimKeeper:
         Raises:
             RetryError: the store refused a change.
         """
-        policy = item.spec.get("persistentVolumeClaimRetentionPolicy") or {}
-        scaled, deleted = (policy.get(word) == "Delete" for word in ("whenScaled", "whenDeleted"))
-        goes_with_pod = scaled and not is_wanted
-        owners = {item: deleted and not goes_with_pod, pod: goes_with_pod}
+        owners = ClaimOwners(item, pod, is_wanted)
+        for claim in self._claims_of(item, ordinal):
+            references: list[Fields] = list(claim.metadata.get("ownerReferences") or ())
+            updated = owners.updated(references)
+            if updated != references:
+                self._cluster.patch(claim, {"metadata": {"ownerReferences": updated or None}})
+
+    def is_leaving(self, item: StoredObject, ordinal: int) -> bool:
+        """Return whether a PVC is deleted with a former pod, so that a new pod must wait."""
+        name = f"{item.record.name}-{ordinal}"
+        return deletes(item, "whenScaled") and any(
+            is_of_pod(each, name)
+            for claim in self._claims_of(item, ordinal)
+            for each in claim.metadata.get("ownerReferences") or ()
+        )
+
+    def affected(self, change: Change) -> Iterable[Name]:
+        """The StatefulSets whose PVC has changed."""
+        if change.source != self._cluster.name or change.kind != PERSISTENT_VOLUME_CLAIM:
+            return
+        namespace, name = change.object.name
+        for item in self._cluster.objects(STATEFUL_SET).in_namespace(namespace):
+            prefixes = tuple(each[:-1] for each in claim_names(item, 0).values())
+            number = next((name[len(each) :] for each in prefixes if name.startswith(each)), "")
+            if number.isdecimal():
+                yield item.name
+
+    def _claims_of(self, item: StoredObject, ordinal: int) -> Iterator[StoredObject]:
         for name in claim_names(item, ordinal).values():
             claim = self._claims.get(item.record.namespace, name)
-            owner = None if claim is None else owner_of(claim)
-            if claim is None or (owner is not None and owner["uid"] not in _uids(owners)):
-                continue
-            references: list[Fields] = list(claim.metadata.get("ownerReferences") or ())
-            kept = [each for each in references if each["uid"] not in _uids(owners)]
-            kept += [_reference(each) for each, owns in owners.items() if owns]
-            if kept != references:
-                self._cluster.patch(claim, {"metadata": {"ownerReferences": kept or None}})
-
-
-def _uids(owners: dict[StoredObject, bool]) -> set[str]:
-    return {each.record.uid for each in owners}
-
-
-def _reference(owner: StoredObject) -> Fields:
-    """An owner reference; a StatefulSet is the controller of the PVC."""
-    record = owner.record
-    return {
-        "apiVersion": record.kind.api_version,
-        "kind": record.kind.kind,
-        "name": record.name,
-        "uid": record.uid,
-        **({} if record.kind == POD else {"controller": True}),
-    }
+            if claim is not None:
+                yield claim

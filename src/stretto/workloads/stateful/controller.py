@@ -31,8 +31,9 @@ class StatefulSetController:
         self._revisions = RevisionKeeper(cluster, _HASH)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The changed StatefulSet, that of a changed pod, and those that may adopt a pod."""
-        return self._pods.affected(change, STATEFUL_SET)
+        """The changed StatefulSet, that of a changed pod or PVC, and those that may adopt a pod."""
+        yield from self._pods.affected(change, STATEFUL_SET)
+        yield from self._claims.affected(change)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Run one step of one StatefulSet: create, delete or replace the next pod."""
@@ -76,6 +77,8 @@ class StatefulSetController:
             pod = members.pods.get(ordinal)
             if pod is None and not left:
                 break
+            if pod is None and self._claims.is_leaving(members.item, ordinal):
+                return False
             self._claims.create(members.item, ordinal)
             if pod is None:
                 left -= 1
