@@ -65,7 +65,8 @@ def check_quotas(
             if missing:
                 reason = f"failed quota: {name}: must specify {missing}"
                 raise forbidden(request, reason, "state them", "spec.containers")
-        before = {} if old is None else usage(request.kind, old)
+        was_charged = old is not None and _matches(quota, request.kind, old)
+        before = usage(request.kind, old) if old is not None and was_charged else {}
         amounts = {key: n - before.get(key, 0) for key, n in usage(request.kind, item).items()}
         requested = {key: n for key, n in amounts.items() if n > 0 and key in hard}
         if not requested:

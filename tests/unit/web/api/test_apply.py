@@ -38,6 +38,11 @@ def test_an_apply_creates_an_object_whose_fields_the_manager_owns(server: ApiSer
     assert entry["fieldsV1"] == {"f:data": {"f:x": {}}}
 
 
+def test_applied_fields_are_in_the_order_of_go(server: ApiServer) -> None:
+    _, item = apply(server, "one", {"z": "1", "a": "2"})
+    assert list(item["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]) == ["f:a", "f:z"]
+
+
 @pytest.mark.parametrize("media", ["merge-patch+json", "apply-patch+yaml"])
 def test_an_object_of_a_store_whose_managers_are_malformed_can_be_changed(media: str) -> None:
     clock = ManualClock(1_790_000_000.0)

@@ -172,3 +172,21 @@ def test_a_claim_that_changes_its_class_counts_for_both(cluster: Cluster) -> Non
     cluster.send("PUT", f"{PVCS}/v/status", {**made, "status": status})
     cluster.send("PATCH", f"{PVCS}/v", {"spec": {"volumeAttributesClassName": "silver"}})
     assert used(cluster) == {"persistentvolumeclaims": "1"}
+
+
+def test_a_pod_that_enters_a_scope_is_charged(cluster: Cluster) -> None:
+    spec = {"hard": {"pods": "1"}, "scopes": ["Terminating"]}
+    cluster.send("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": spec})
+    cluster.send("POST", PODS, pod("a", node="n0"))
+    cluster.settle()
+    cluster.send("PATCH", f"{PODS}/a", {"spec": {"activeDeadlineSeconds": 600}})
+    assert cluster.send("GET", f"{QUOTAS}/q")["status"]["used"] == {"pods": "1"}
+
+
+def test_a_pod_that_leaves_a_scope_is_no_longer_counted(cluster: Cluster) -> None:
+    spec = {"hard": {"pods": "1"}, "scopes": ["NotTerminating"]}
+    cluster.send("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": spec})
+    cluster.send("POST", PODS, pod("a", node="n0"))
+    assert used(cluster) == {"pods": "1"}
+    cluster.send("PATCH", f"{PODS}/a", {"spec": {"activeDeadlineSeconds": 600}})
+    assert used(cluster) == {"pods": "0"}

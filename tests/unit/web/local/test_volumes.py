@@ -45,6 +45,22 @@ def test_a_claim_gets_the_smallest_volume_that_suits_it(cluster: Cluster) -> Non
     assert phases == ["Available", "Bound", "Available"]
 
 
+def test_a_claim_reports_the_attributes_class_of_its_volume(cluster: Cluster) -> None:
+    made = volume("gold", "1Gi")
+    made["spec"] |= {
+        "volumeAttributesClassName": "gold",
+        "csi": {"driver": "d", "volumeHandle": "h"},
+        "claimRef": {"namespace": "shop", "name": "data"},
+    }
+    del made["spec"]["hostPath"]
+    assert "uid" in cluster.send("POST", VOLUMES, made)["metadata"]
+    wanted = {"storageClassName": "", "volumeAttributesClassName": "gold"}
+    cluster.send("POST", CLAIMS, claim("data", **wanted))
+    cluster.settle(2.0)
+    status = cluster.send("GET", f"{CLAIMS}/data")["status"]
+    assert (status["phase"], status["currentVolumeAttributesClassName"]) == ("Bound", "gold")
+
+
 def test_a_local_cluster_has_a_default_class_whose_volumes_wait_for_a_pod(
     cluster: Cluster,
 ) -> None:

@@ -30,7 +30,7 @@ class FieldChanges:
 
 
 def owned_fields(value: Any, kind: ValueType) -> FieldSet:
-    """The fields in an applied configuration."""
+    """The fields in an applied configuration, in the order of Go, because clients compare texts."""
     found: FieldSet = {}
     _own(value, kind, found)
     return found
@@ -42,12 +42,12 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
     if is_leaf(kind) or not isinstance(value, dict | list):
         return not (value is None and kind.form in (Form.LIST, Form.MAP, Form.STRUCT))
     if isinstance(value, list):
-        for element, each in items(kind, value):
+        for element, each in sorted(items(kind, value), key=lambda pair: pair[0]):
             below: FieldSet = {}
             _own(each, kind.item or ANY, below)
             node[element] = {fieldset.SELF: {}, **below} if below else {}
         return False
-    for name, each in value.items():
+    for name, each in sorted(value.items()):
         below = {}
         member = _own(each, member_type(kind, name) or ANY, below)
         empty = each is None or each == {}

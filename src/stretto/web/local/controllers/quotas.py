@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.api.admission.quota import attribute_classes, counted_by, used_by, with_usage
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
-from stretto.reconcile.cache import Change, StoredObject
+from stretto.reconcile.cache import Change
 from stretto.web.api.admission.view import StorageView
 from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.state import ApiState
@@ -36,13 +36,12 @@ class QuotaController:
             cluster.objects(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The changed quota, or those of an object that was added, has ended, or changed scopes."""
+        """The changed quota, or those of the namespace of an object that is counted differently."""
         if change.source != self._cluster.name:
             return
         if change.kind == RESOURCE_QUOTA:
             yield change.object.name
-        old, new = change.old, change.new
-        if old is None or new is None or _scoped_by(old) != _scoped_by(new):
+        if _changes_usage(change):
             for each in self._quotas.in_namespace(change.object.record.namespace):
                 yield each.name
 
@@ -85,6 +84,13 @@ class QuotaController:
                 yield found
 
 
-def _scoped_by(item: StoredObject) -> tuple[Any, set[str]]:
-    """The changeable facts of an object by which a quota counts it."""
-    return item.status.get("phase"), attribute_classes(item.fields)
+def _changes_usage(change: Change) -> bool:
+    """Return whether a change may alter how quotas count an object: its spec, phase or classes."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return True
+    if change.kind not in _SUMMED:
+        return False
+    phases = (old.status.get("phase"), new.status.get("phase"))
+    classes = (attribute_classes(old.fields), attribute_classes(new.fields))
+    return phases[0] != phases[1] or classes[0] != classes[1] or old.spec != new.spec

@@ -135,7 +135,9 @@ class VolumeBindingController:
         change = {"metadata": {"annotations": marks}, "spec": {"volumeName": name}}
         self._cluster.patch(claim, change)
         amounts = {key: binding.volume["spec"].get(key) for key in ("accessModes", "capacity")}
-        self._cluster.set_status(claim, {"phase": "Bound", **amounts})
+        class_ = binding.volume["spec"].get("volumeAttributesClassName")
+        current = {"currentVolumeAttributesClassName": class_}
+        self._cluster.set_status(claim, {"phase": "Bound", **amounts, **current})
 
     def _settle(self, volume: StoredObject) -> None:
         """Set the phase of a volume; if its PVC is gone, delete it by its reclaim policy."""
