@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from stretto.workloads.kubelet.commands import NEVER, Ending, command_ending, ending_of, is_absent
+from stretto.workloads.kubelet.commands import NEVER, command_ending, ending_of, is_absent
 from stretto.workloads.kubelet.course import PodCourse, attempt_at
+from stretto.workloads.kubelet.scripts import Ending
 from tests.unit.web.local.clusters import PODS, Cluster, pod
 
 JOBS = "/apis/batch/v1/namespaces/shop/jobs"

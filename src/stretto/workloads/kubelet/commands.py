@@ -5,12 +5,12 @@ after 30 s, and ``sh -c "sleep 5; exit 3"`` after 5 s with the code 3.
 """
 
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from stretto.reconcile.cache import Fields
+from stretto.workloads.kubelet.scripts import Ending, script_ending
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -23,18 +23,12 @@ _ABSENT: Final = re.compile(r"^404$|non-?existent|does-?not-?exist|no-such")
 """Pattern of image names and tags that declare that the image does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """End of a command."""
-
-    #: Seconds after its start; infinite: never.
-    after: float
-    #: Exit code.
-    code: int = 0
-
-
 NEVER: Final = Ending(float("inf"))
 """End of a command that runs until it is stopped."""
+
+
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
+"""Environment without variables."""
 
 
 def is_absent(image: str) -> bool:
@@ -43,61 +37,31 @@ def is_absent(image: str) -> bool:
     return any(_ABSENT.search(word) is not None for word in (name, tag))
 
 
-def ending_of(container: Fields) -> Ending | None:
-    """The end of a container; ``None`` if its command is unknown."""
+def ending_of(container: Fields, variables: Mapping[str, str] = NO_VARIABLES) -> Ending | None:
+    """The end of a container; ``None`` if its command is unknown.
+
+    Args:
+        container: the container.
+        variables: its environment.
+    """
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
     image = str(container.get("image", "")).rpartition("/")[2].partition(":")[0]
     if image in _SERVERS and not container.get("command"):
         return NEVER
-    return command_ending(words)
+    return command_ending(words, variables)
 
 
-def command_ending(words: Sequence[str]) -> Ending | None:
+def command_ending(
+    words: Sequence[str], variables: Mapping[str, str] = NO_VARIABLES
+) -> Ending | None:
     """The end of a command with its arguments; ``None`` if the command is unknown."""
     if not words:
         return None
     name = words[0].rpartition("/")[2]
     if name in _SHELLS and len(words) > 2 and re.fullmatch(r"-[a-z]*c", words[1]):
-        return _script_ending(words[2])
+        return script_ending(words[2], variables, command_ending)
     known = _COMMANDS.get(name)
     return None if known is None else known(words[1:])
-
-
-def _script_ending(script: str) -> Ending | None:
-    """The end of a script of known commands with ``;`` and ``&&`` between them."""
-    if re.match(r"\s*while\s+(true|:)\s*[;\n]", script):
-        return NEVER
-    lexer = shlex.shlex(script.replace("\n", " ; "), posix=True, punctuation_chars=True)
-    try:
-        tokens = list(lexer)
-    except ValueError:
-        return None
-    total, code = 0.0, 0
-    for command, follows in _commands(tokens):
-        if follows == "&&" and code:
-            continue
-        if command[0] == "exit":
-            return Ending(total, _number(command[1:], code))
-        ending = command_ending(command)
-        if ending is None:
-            return None
-        total, code = total + ending.after, ending.code
-    return Ending(total, code)
-
-
-def _commands(tokens: Sequence[str]) -> list[tuple[list[str], str]]:
-    """The commands of a script with the operator before each."""
-    found: list[tuple[list[str], str]] = []
-    words: list[str] = []
-    before = ";"
-    for token in [*tokens, ";"]:
-        if token not in (";", "&&"):
-            words.append(token)
-            continue
-        if words:
-            found.append((words, before))
-        words, before = [], token
-    return found
 
 
 def _sleep(words: Sequence[str]) -> Ending | None:
@@ -112,10 +76,6 @@ def _sleep(words: Sequence[str]) -> Ending | None:
 
 def _tail(words: Sequence[str]) -> Ending:
     return NEVER if "-f" in words or "-F" in words else Ending(0.0)
-
-
-def _number(words: Sequence[str], default: int) -> int:
-    return int(words[0]) & 255 if words and words[0].isdecimal() else default
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], Ending | None]]] = {

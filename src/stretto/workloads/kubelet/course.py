@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from stretto.reconcile.cache import Fields, StoredObject
-from stretto.workloads.kubelet.commands import NEVER, Ending, command_ending, ending_of, is_absent
+from stretto.workloads.kubelet.commands import NEVER, command_ending, ending_of, is_absent
+from stretto.workloads.kubelet.environment import environment_of
+from stretto.workloads.kubelet.scripts import Ending
 
 DURATION: Final = "stretto.dev/duration"
 """Annotation of a pod: seconds that its containers run."""
@@ -71,7 +73,8 @@ def _stated(pod: StoredObject) -> Ending | None:
 
 def _or_default(pod: StoredObject, container: Fields) -> Ending:
     runs_on = pod.spec.get("restartPolicy", "Always") == "Always"
-    return ending_of(container) or (NEVER if runs_on else _SHORT)
+    known = ending_of(container, environment_of(pod, container))
+    return known or (NEVER if runs_on else _SHORT)
 
 
 def _last(endings: Iterable[Ending]) -> Ending:
