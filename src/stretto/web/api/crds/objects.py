@@ -10,7 +10,7 @@ from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
-from stretto.web.api.crds.printing import values_at
+from stretto.web.api.crds.ratcheting import is_unchanged
 from stretto.web.api.crds.rules import check_rules
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.webhooks.reviews import ReviewMemory
@@ -159,7 +159,7 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
     else:
         errors = check_value(item, schema) + check_embedded(item, schema)
     if old is not None:
-        errors = [each for each in errors if not _is_unchanged(each.field, item, old)]
+        errors = [each for each in errors if not is_unchanged(each.field, item, old, schema)]
     blocked = any(each.reason in _BLOCKING for each in errors)
     return errors + check_rules(schema, item, old, blocked=blocked)
 
@@ -168,9 +168,3 @@ def _in_status(error: FieldError) -> FieldError:
     """Return an error in a status, whose message contains the path below it."""
     field = "status" if error.field in ("", "<nil>") else f"status.{error.field}"
     return FieldError(error.reason, error.message, field)
-
-
-def _is_unchanged(path: str, item: Json, old: Json) -> bool:
-    """Return whether a member is unchanged: a value that was valid before stays valid."""
-    found = values_at(item, f".{path}")
-    return bool(found) and found == values_at(old, f".{path}")

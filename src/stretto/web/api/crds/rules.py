@@ -10,6 +10,7 @@ from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.web.api.cel.running.values import CelOptional
 from stretto.web.api.cel.schemas import rule_value
 from stretto.web.api.cel.variables import RULES
+from stretto.web.api.crds.ratcheting import partner
 
 Json = dict[str, Any]
 
@@ -83,25 +84,28 @@ class _Rules:
                     yield from self.walk(inner, value[name], before, below)
         elif isinstance(value, list) and isinstance(schema.get("items"), dict):
             for index, each in enumerate(value):
-                before = _partner(schema, each, old)
+                before = partner(schema, each, old)
                 yield from self.walk(schema["items"], each, before, f"{path}[{index}]")
 
     def _all(
         self, rules: Any, pair: tuple[Any, Any], schema: Json, path: str
     ) -> Iterator[FieldError]:
-        """Yield the errors of the rules of one schema for a new and a former value."""
+        """Yield the errors of the rules of one schema for a new and a former value.
+
+        An unchanged value may break a rule that does not compare it with the former one.
+        """
         value, old = pair
         variables: Json = {"self": rule_value(value, schema)}
         before = None if old is None else rule_value(old, schema)
         has_old = any(_OLD.search(each["rule"]) for each in rules)
         for rule in rules:
-            optional = bool(rule.get("optionalOldSelf"))
-            if _OLD.search(rule["rule"]) and old is None and not optional:
+            optional, compares = bool(rule.get("optionalOldSelf")), _OLD.search(rule["rule"])
+            if compares and old is None and not optional:
                 continue
             former = CelOptional(() if old is None else (before,)) if optional else before
             known = {**variables, "oldSelf": former} if has_old else variables
             error = self._check(rule, (value, known), schema, path)
-            if error is not None:
+            if error is not None and (compares or old is None or value != old):
                 yield error
 
     def _check(
@@ -162,18 +166,6 @@ class _Rules:
 def _name(rule: Json) -> str:
     """Return the text that names a rule in errors of its evaluation."""
     return str(rule.get("message") or rule["rule"]).strip()
-
-
-def _partner(schema: Json, item: Any, old: Any) -> Any:
-    """Return the matching old item of a keyed list; ``None`` for other lists."""
-    keys = schema.get("x-kubernetes-list-map-keys")
-    if not keys or not isinstance(old, list) or not isinstance(item, dict):
-        return None
-    wanted = [item.get(key) for key in keys]
-    return next(
-        (each for each in old if isinstance(each, dict) and [each.get(k) for k in keys] == wanted),
-        None,
-    )
 
 
 def _error(rule: Json, value: Any, path: str, text: str) -> FieldError:
