@@ -153,6 +153,11 @@ test-mesos-all: $(DEV) ## Run all Mesos clients that can be installed: avmesos, 
 test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, upstream's end-to-end suite
 	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 3600 --timeout 600 tests/contract tests/e2e
 
+.PHONY: kube-suite
+kube-suite: $(DEV) kernels kube-tools ## Run Kubernetes' own tests against stretto up, and write their record and page
+	@$(PY) bench/kubernetes_e2e.py $(ARGS)
+	@$(PY) scripts/suite_page.py
+
 .PHONY: test-browser
 test-browser: $(DEV) ## Open the dashboard in a real Chromium (installs Playwright, and Debian's Chromium as root)
 	@scripts/browser_tools.sh $(VENV) requirements-browser.lock

@@ -8,17 +8,16 @@ from typing import Final
 import pytest
 
 from stretto_lab.control_plane.parts import ServerProcess
+from stretto_lab.control_plane.results import RECORD, read_record
+from stretto_lab.control_plane.selection import ALONE, GROUPS, group_of
 from stretto_lab.control_plane.tools import build
-from stretto_lab.control_plane.upstream import API, APPS, CLI, SUITE, WITHIN, SuitePart, run_suite
+from stretto_lab.control_plane.upstream import SUITE, WITHIN, run_tests
 from tests.e2e.daemon import until
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(WITHIN + 600)]
 
-OPEN: Final = {
-    "works for CRD with validation schema": "kubectl explain expects upstream's descriptions",
-    "MUST list and watch custom resources matching the field selector": "needs a webhook in a pod",
-}
-"""Tests that fail, by a part of their name, with the reason."""
+PASSED: Final = read_record(Path(__file__).parents[2] / RECORD).passed()
+PROCESSES: Final = 3
 
 
 @pytest.fixture
@@ -33,16 +32,14 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     part.stop()
 
 
-@pytest.mark.parametrize(("part", "least"), [(API, 45), (APPS, 70), (CLI, 35)])
-def test_the_tests_of_kubernetes_pass(
-    kubeconfig: Path, tmp_path: Path, part: SuitePart, least: int
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_recorded_tests_pass_again(
+    kubeconfig: Path, tmp_path: Path, group: str, alone: bool
 ) -> None:
     build((SUITE, "kubectl"))
-    outcome = run_suite(kubeconfig, tmp_path, part)
-    failed = {
-        name: why
-        for name, why in outcome.failed.items()
-        if not any(known in name for known in OPEN)
-    }
-    assert failed == {}
-    assert len(outcome.passed) >= least
+    mine = [each for each in PASSED if group_of(each) == group]
+    names = [each for each in mine if bool(ALONE.search(each)) == alone]
+    found = run_tests(kubeconfig, tmp_path, names, 1 if alone else PROCESSES)
+    states = {each.title: each.state for each in found}
+    assert {each: states.get(each) for each in names if states.get(each) != "passed"} == {}
