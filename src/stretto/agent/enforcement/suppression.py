@@ -68,12 +68,12 @@ class Suppression:
 
 def allowance(capacity_milli: int, use: CpuUse, rule: Suppression) -> int:
     """Milli-CPU that best-effort pods may use; negative if others use more than the threshold."""
-    system = max(_milli(use.node - use.pods - use.apps), 0)
+    system = max(use.node - use.pods - use.apps, use.reserved_milli / 1000)
     free = (
         int(capacity_milli * rule.threshold_percent / 100)
         - _milli(use.protected_pods)
         - _milli(use.protected_apps)
-        - max(system, use.reserved_milli)
+        - _milli(system)
     )
     if rule.least_percent is None:
         return free
@@ -128,13 +128,13 @@ def cpus(milli: int, eligible: EligibleCpus, old: int, processors: int) -> tuple
 
 
 def _spread(processors: Sequence[Processor], count: int) -> list[int]:
-    """Select ``count`` CPUs: whole cores first, one NUMA node after the other."""
+    """Select ``count`` CPUs: whole cores first, one NUMA node of a socket after the other."""
     if count <= 0 or len(processors) < count:
         return []
-    by_numa: dict[int, list[Processor]] = {}
-    for each in sorted(processors, key=lambda p: (p.numa, p.socket, p.core, p.cpu)):
-        by_numa.setdefault(each.numa, []).append(each)
-    nodes = sorted(by_numa.values(), key=lambda each: (-len(each), each[0].cpu))
+    groups: dict[tuple[int, int], list[Processor]] = {}
+    for each in sorted(processors, key=lambda p: (p.core, p.cpu)):
+        groups.setdefault((each.socket, each.numa), []).append(each)
+    nodes = sorted(groups.values(), key=lambda each: (-len(each), each[0].cpu))
     taken: list[int] = []
     turn = _take_cores(nodes, count, taken)
     idle = 0

@@ -13,7 +13,7 @@ from stretto.agent.enforcement.cpusets import (
     Order,
 )
 from stretto.agent.enforcement.eviction import ByteUnit, EvictablePod
-from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Suppression
+from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Processor, Suppression
 from stretto.base.errors import InputError
 from stretto.capacity.model.classes import Band
 
@@ -63,6 +63,17 @@ def test_cpus_stay_where_all_belong_to_exclusive_pods() -> None:
 
 def test_a_pod_gets_whole_cores() -> None:
     assert cpusets.take(FREE, CpuRequest(4), frozenset()) == {0, 1, 2, 3}
+
+
+def test_nodes_of_several_sockets_with_one_number_are_different_nodes() -> None:
+    processors = tuple(Processor(cpu, cpu // 2, cpu // 4, 0) for cpu in range(8))
+    eligible = EligibleCpus((), processors)
+    assert suppression.cpus(4000, eligible, 4, 8) == (0, 1, 4, 5)
+
+
+def test_the_larger_of_system_use_and_reservation_is_rounded_down_once() -> None:
+    use = CpuUse(0.0, 0.0, 0.0, 0.0, 0.0, 1001)
+    assert suppression.allowance(10_000, use, Suppression(100)) == 9_000
 
 
 def test_a_node_that_an_exclusive_pod_has_taken_gives_single_cpus_last() -> None:
