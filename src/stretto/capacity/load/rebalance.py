@@ -252,8 +252,6 @@ class _Pool:
 
     def _fits_requests(self, pod: MovablePod, node: LoadedMember) -> bool:
         held = [each for each in self.pods if each.node == node.name]
-        if len(held) + 1 > node.allocatable.get(PODS, 0):
-            return False
         return all(
             amount + sum(each.requests.get(name, 0) for each in held)
             <= node.allocatable.get(name, 0)

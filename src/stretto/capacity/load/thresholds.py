@@ -37,7 +37,8 @@ class Percents:
 
     #: Low thresholds: a node is low if all resources are at or below them.
     low: Mapping[str, float]
-    #: High thresholds: a node is high if a resource is above one of them.
+    #: High thresholds: a node is high if a resource is above one of them. A resource without a low
+    #: threshold has none, and one with a low threshold only is high as soon as it is used.
     high: Mapping[str, float]
 
 
@@ -55,7 +56,8 @@ class LoadLimits:
     @property
     def resources(self) -> list[str]:
         """Names of the measured resources."""
-        return sorted({*self.node.low, *self.prod.low, MEMORY})
+        sides = (self.node, self.prod)
+        return sorted({MEMORY}.union(*(each.low for each in sides), *(each.high for each in sides)))
 
 
 @dataclass(frozen=True)
@@ -152,18 +154,23 @@ def _bounds(
     for name in names:
         whole = base.get(name, 0)
         if mean is None:
-            low[name] = _part(whole, percents.low.get(name, FULL))
-            high[name] = _part(whole, percents.high.get(name, FULL))
+            given = name in percents.low
+            low[name] = _part(whole, percents.low[name] if given else FULL)
+            high[name] = _part(whole, percents.high.get(name, 0.0) if given else FULL)
         elif not percents.low.get(name, 0):
             low[name] = high[name] = whole
         else:
-            low[name] = _part(whole, mean[name] - percents.low[name])
-            high[name] = _part(whole, mean[name] + percents.high.get(name, 0))
+            low[name] = _part(whole, _bounded(mean[name] - percents.low[name]))
+            high[name] = _part(whole, _bounded(mean[name] + percents.high.get(name, 0)))
     return LoadBounds(low, high)
 
 
+def _bounded(percent: float) -> float:
+    return min(max(percent, 0.0), FULL)
+
+
 def _part(whole: int, percent: float) -> int:
-    return int(min(max(percent, 0.0), FULL) * 0.01 * whole)
+    return int(percent * 0.01 * whole)
 
 
 def _mean(measured: Sequence[tuple[Amounts, Amounts]], names: Iterable[str]) -> Mapping[str, float]:

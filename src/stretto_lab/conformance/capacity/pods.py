@@ -1,7 +1,10 @@
 """Pods in the form of Koordinator's recordings."""
 
+from collections.abc import Iterable
+
 import msgspec
 
+from stretto.base.amounts import total_of
 from stretto.capacity.model import classes, demand
 from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
 from stretto.capacity.model.demand import Amounts, ContainerDemand
@@ -59,21 +62,16 @@ class PodInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kube_qos(containers: tuple[ContainerDemand, ...]) -> KubeQos:
-    """The QoS class that Kubernetes derives from containers."""
-    if not any(_positive(each.requests) or _positive(each.limits) for each in containers):
+    """The QoS class that Kubernetes derives from containers without defaults of the API server."""
+    requests = _counted(each.requests for each in containers)
+    limits = _counted(each.limits for each in containers)
+    if not requests and not limits:
         return KubeQos.BEST_EFFORT
-    if all(_guaranteed(each) for each in containers):
-        return KubeQos.GUARANTEED
-    return KubeQos.BURSTABLE
+    limited = all(each.limits.get(name, 0) > 0 for each in containers for name in _COUNTED)
+    return KubeQos.GUARANTEED if limited and requests == limits else KubeQos.BURSTABLE
 
 
-def _guaranteed(container: ContainerDemand) -> bool:
-    return all(
-        container.limits.get(name, 0) > 0
-        and container.requests.get(name, container.limits[name]) == container.limits[name]
-        for name in _COUNTED
-    )
-
-
-def _positive(amounts: Amounts) -> bool:
-    return any(amounts.get(name, 0) > 0 for name in _COUNTED)
+def _counted(amounts: Iterable[Amounts]) -> dict[str, int]:
+    """Sums of the positive amounts that decide the class."""
+    sums = total_of(amounts)
+    return {name: sums[name] for name in _COUNTED if sums.get(name, 0) > 0}
