@@ -1,5 +1,6 @@
 """A one-pool day: services follow their load curve, evicted work is recreated and counted."""
 
+import msgspec
 import pytest
 
 from stretto.base.errors import InputError
@@ -12,11 +13,13 @@ from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import DiurnalService, OnePoolDayResult, OnePoolJob
 from stretto_lab.studies.one_pool.report import (
     WARM_UP,
+    WORKER,
     OnePoolStudy,
     jobs_of,
     machines,
     one_pool_plots,
     peak_cores,
+    pool_config,
     run_one_pool,
     services_of,
     split_machines,
@@ -114,6 +117,20 @@ def test_a_smaller_pool_gets_a_part_of_the_work_and_no_gang_larger_than_itself()
     whole, part = (jobs_of(OnePoolStudy(nodes=n), load_arrivals()) for n in (200, 20))
     assert len(part) == pytest.approx(len(whole) / 10, rel=0.1)
     assert max(job.pods for job in part if job.shape.gpus) <= 8
+
+
+def test_a_tenant_gets_its_guaranteed_gpus_although_batch_uses_all_other_cores() -> None:
+    nodes, task = machines(STUDY), FleetPod("task", 8000, 16 * 1024, priority=10)
+    cores = sum(node.cpu_milli for node in nodes) // 8000
+    jobs = [OnePoolJob(0, 1000, WORKER, "research") for _ in range(8)]
+    jobs += [OnePoolJob(1, 1000, task, "batch-a") for _ in range(cores)]
+    jobs += [OnePoolJob(5, 1000, WORKER, "product", pods=4)]
+    config = msgspec.structs.replace(pool_config(STUDY, nodes), tier="numpy")
+    run = run_one_pool_day(nodes, ((), jobs), config, 31)
+    assert {queue: used[-1] for queue, used in run.gpus.items() if used[-1]} == {
+        "research": 4,
+        "product": 4,
+    }
 
 
 @pytest.mark.slow

@@ -298,7 +298,12 @@ def pool_config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
     """Return the configuration of the plane with its queue tree."""
     gpus = sum(node.gpus for node in nodes)
     cores = sum(node.cpu_milli for node in nodes)
-    half = {"nvidia.com/gpu": gpus // 2}
+    each = gpus // 2
+    half = {  # a guarantee reclaims only the resources that it names
+        "nvidia.com/gpu": each,
+        "cpu": each * WORKER.cpu_milli,
+        "memory": each * WORKER.memory_mib << 20,
+    }
     online = {"cpu": min(cores, round(1000 * peak_cores(study)))}
     queues = (
         QueueConfig(ONLINE, QueuePolicy.FIFO_SKIP, weight=10, guarantee=online),
