@@ -5,14 +5,15 @@ The rules and the error texts are those of the library of kube-apiserver and Kub
 can be replaced, tested for null and copied as null, and an index below zero counts from the end.
 """
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from stretto.api.checks.fields.errors import quoted
+from stretto.api.wire.limits import MAX_DEPTH
 from stretto.api.wire.selectors import integer
+from stretto.api.wire.values import copied, levels
 
 Json = dict[str, Any]
 
@@ -21,6 +22,9 @@ MAX_OPERATIONS: Final = 10_000
 MAX_GROWTH: Final = 3 << 20
 """Maximum bytes that the copies of a JSON patch may add; each copy can double the document."""
 _MISSING: Final = "missing value"
+
+
+_TOO_DEEP: Final = f"the result has more than {MAX_DEPTH} levels of nesting"
 
 
 class OperationError(Exception):
@@ -39,19 +43,30 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
     """
     if len(operations) > MAX_OPERATIONS:
         raise OperationError(f"{len(operations)} operations, more than {MAX_OPERATIONS}")
-    changed, copied = copy.deepcopy(document), 0
-    for each in copy.deepcopy(operations):
+    changed: Json = copied(document)
+    try:
+        _operate(changed, operations)
+    except RecursionError as error:
+        raise OperationError(_TOO_DEEP) from error
+    if levels(changed) > MAX_DEPTH:
+        raise OperationError(_TOO_DEEP)
+    return changed
+
+
+def _operate(changed: Json, operations: Sequence[Any]) -> None:
+    """Apply operations in place."""
+    growth = 0
+    for each in operations:
         if not isinstance(each, dict):
             raise OperationError("an operation is not an object")
         verb = str(each.get("op", ""))
         if verb not in _VERBS:
             raise OperationError(f"Unexpected kind: {verb}")
-        _VERBS[verb](changed, each)
+        _VERBS[verb](changed, {name: copied(value) for name, value in each.items()})
         if verb == "copy":
-            copied += _size(changed, str(each.get("from", "")))
-        if copied > MAX_GROWTH:
-            raise OperationError(f"copies of {copied} bytes, more than {MAX_GROWTH}")
-    return changed
+            growth += _size(changed, str(each.get("from", "")))
+        if growth > MAX_GROWTH:
+            raise OperationError(f"copies of {growth} bytes, more than {MAX_GROWTH}")
 
 
 def value_at(document: Json, path: str) -> Any:
@@ -130,7 +145,7 @@ def _copy(document: Json, operation: Json) -> None:
         head = "copy operation does not apply: doc is missing from path"
         raise OperationError(f"{head}: {source}: {_MISSING}")
     try:
-        value = copy.deepcopy(_value(owner, key))
+        value = copied(_value(owner, key))
     except OperationError as error:
         raise OperationError(f"error in copy for from: '{source}': {error}") from error
     _placed(document, operation, value, "copy")

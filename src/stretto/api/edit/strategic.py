@@ -5,11 +5,13 @@ the structs of :mod:`stretto.api.schema`. Members without a struct merge as in R
 the texts of kube-apiserver.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from stretto.api.schema.golang import go_value, reflected_type
 from stretto.api.schema.types import FieldType, Form, StructType
+from stretto.api.wire.values import identity
 
 Json = dict[str, Any]
 
@@ -94,7 +96,8 @@ def _retained(change: Mapping[str, Any]) -> list[Any]:
 def _remove(merged: Json, name: str, gone: Any) -> None:
     """Remove values from a list: ``$deleteFromPrimitiveList/finalizers: [a]``."""
     if isinstance(merged.get(name), list) and isinstance(gone, list):
-        merged[name] = [each for each in merged[name] if each not in gone]
+        texts = set(map(identity, gone))
+        merged[name] = [each for each in merged[name] if identity(each) not in texts]
 
 
 def _order_alone(merged: Json, name: str, order: Any, known: FieldType | None) -> None:
@@ -121,7 +124,8 @@ def _member(old: Any, new: Any, known: FieldType | None, order: Any) -> Any:
     kept = old if isinstance(old, list) else []
     if known.merge_key:
         return _keyed_list(kept, new, known, order)
-    merged = [*kept, *(each for each in new if each not in kept)]
+    texts = set(map(identity, kept))
+    merged = [*kept, *(each for each in new if identity(each) not in texts)]
     return _ordered(merged, order if isinstance(order, list) else new, known, kept)
 
 
@@ -134,19 +138,51 @@ def _keyed_list(old: list[Any], new: list[Any], known: FieldType, order: Any) ->
         _check_marks(order, known)
         _check_order(new, order, key)
     inner = known.type.item.struct if known.type.item is not None else None
-    merged = list(old)
+    merged = _MergedItems(old, key)
     for each in new:
         _check_item(each, key, old, new)
-        place = next((at for at, item in enumerate(merged) if _mark(item, key) == each[key]), None)
         if each.get(_PATCH) == "delete":
-            merged = [item for item in merged if _mark(item, key) != each[key]]
-        elif place is None:
-            merged.append(_object({}, each, inner))
+            merged.remove(each)
         else:
-            merged[place] = _object(merged[place], each, inner)
+            merged.put(each, _object(merged.find(each), each, inner))
     if not isinstance(order, list):
         order = [each for each in new if each.get(_PATCH) != "delete"]
-    return _ordered(merged, order, known, old)
+    return _ordered(merged.items, order, known, old)
+
+
+class _MergedItems:
+    """Items of a keyed list during a merge, found by their marks."""
+
+    def __init__(self, items: list[Any], key: str) -> None:
+        self._key = key
+        self._items: dict[int, Any] = dict(enumerate(items))
+        self._places: dict[bytes, list[int]] = {}
+        for place, each in self._items.items():
+            self._places.setdefault(_mark(each, key), []).append(place)
+        self._next = len(items)
+
+    @property
+    def items(self) -> list[Any]:
+        """The items in their order."""
+        return list(self._items.values())
+
+    def find(self, item: Json) -> Any:
+        """The first item with the mark of an item; an empty object if there is none."""
+        places = self._places.get(_mark(item, self._key))
+        return self._items[places[0]] if places else {}
+
+    def put(self, item: Json, made: Json) -> None:
+        """Replace the first item with the mark of an item, or add one."""
+        places = self._places.setdefault(_mark(item, self._key), [])
+        if not places:
+            places.append(self._next)
+            self._next += 1
+        self._items[places[0]] = made
+
+    def remove(self, item: Json) -> None:
+        """Remove all items with the mark of an item."""
+        for place in self._places.pop(_mark(item, self._key), ()):
+            del self._items[place]
 
 
 def _replaces(item: Any) -> bool:
@@ -178,14 +214,14 @@ def _check_marks(order: Any, known: FieldType | None) -> None:
 
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:
     """Refuse a patch whose items are not in its own demanded order."""
-    wanted = [_mark(each, key) for each in order]
+    wanted = _first_places(_mark(each, key) for each in order)
     stated = [
         _mark(each, key)
         for each in new
         if isinstance(each, dict) and each.get(_PATCH) not in ("delete", "replace")
     ]
-    positions = [wanted.index(each) for each in stated if each in wanted]
-    if positions != sorted(positions) or any(each not in wanted for each in stated):
+    positions = [wanted[each] for each in stated if each in wanted]
+    if positions != sorted(positions) or len(positions) < len(stated):
         raise StrategicPatchError(
             f"The order in patch list:\n{go_value(new)}\n doesn't match $setElementOrder list:\n"
             f"{go_value(order)}\n"
@@ -204,32 +240,42 @@ def _ordered(
         before: the list before the patch; default: ``items``.
     """
     key = known.merge_key if known is not None else ""
-    wanted = [_mark(each, key) for each in order]
-    past = [_mark(each, key) for each in (items if before is None else before)]
+    wanted = _first_places(_mark(each, key) for each in order)
+    past = _first_places(_mark(each, key) for each in (items if before is None else before))
     marks = [_mark(each, key) for each in items]
-    named = sorted(
-        (index for index, mark in enumerate(marks) if mark in wanted),
-        key=lambda index: wanted.index(marks[index]),
+    named = deque(
+        sorted(
+            (index for index, mark in enumerate(marks) if mark in wanted),
+            key=lambda index: wanted[marks[index]],
+        )
     )
-    others = [index for index, mark in enumerate(marks) if mark not in wanted]
+    others = deque(index for index, mark in enumerate(marks) if mark not in wanted)
     result: list[Any] = []
     while named or others:
         if not named or (others and _precedes(marks[others[0]], marks[named[0]], past)):
-            result.append(items[others.pop(0)])
+            result.append(items[others.popleft()])
         else:
-            result.append(items[named.pop(0)])
+            result.append(items[named.popleft()])
     return result
 
 
-def _precedes(one: Any, two: Any, order: list[Any]) -> bool:
-    return one in order and two in order and order.index(one) < order.index(two)
+def _first_places(marks: Iterable[bytes]) -> dict[bytes, int]:
+    """Return the first place of each mark."""
+    found: dict[bytes, int] = {}
+    for place, mark in enumerate(marks):
+        found.setdefault(mark, place)
+    return found
 
 
-def _mark(item: Any, key: str) -> Any:
+def _precedes(one: bytes, two: bytes, places: dict[bytes, int]) -> bool:
+    return one in places and two in places and places[one] < places[two]
+
+
+def _mark(item: Any, key: str) -> bytes:
     """Return the identity of an item: its merge key, or the item itself if the list has none."""
     if not key:
-        return item
-    return item.get(key) if isinstance(item, dict) else None
+        return identity(item)
+    return identity(item.get(key) if isinstance(item, dict) else None)
 
 
 def _clean(value: Any) -> Any:

@@ -17,6 +17,7 @@ import msgspec
 import yaml
 
 from stretto.api.wire.limits import MAX_DEPTH
+from stretto.api.wire.values import copied
 from stretto.base.errors import InputError
 
 try:
@@ -166,12 +167,15 @@ class _Documents:
         self._open: list[_Frame] = []
         #: The finished values with an anchor.
         self._anchors: dict[str, _Anchored] = {}
-        self._values = 0
+        self._values = self._documents = 0
         self._root: Any = None
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
+                self._documents += 1
+                if self._documents > self._most:
+                    self._refuse(event, "more documents", f"at most {self._most} documents")
                 self._values, self._root, start = 0, None, self._place(event)
                 self._anchors = {}
             elif isinstance(event, yaml.DocumentEndEvent):
@@ -219,7 +223,7 @@ class _Documents:
         if self._expects_key():
             self._key(found.value, event)
         else:
-            self._add(_copied(found.value), event)
+            self._add(copied(found.value), event)
 
     def _close(self, event: yaml.CollectionEndEvent) -> None:
         """Handle the end of a map or list: merge, store its anchor, and record its levels."""
@@ -302,13 +306,6 @@ class _Documents:
 
     def _refuse(self, event: yaml.Event, found: str, expected: str, hint: str = "") -> NoReturn:
         raise InputError(self._place(event), found, expected, hint)
-
-
-def _copied(value: Any) -> Any:
-    """Copy a value of limited depth."""
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def plain(text: str) -> Any:

@@ -22,6 +22,8 @@ from stretto.api.schema.types import (
     Union,
     ValueType,
 )
+from stretto.api.wire.limits import MAX_VALUES, measured, value_count
+from stretto.base.errors import InputError
 
 Json = dict[str, Any]
 
@@ -41,6 +43,7 @@ _MALFORMED: Final = (
     RecursionError,
     packing.error,
     msgspec.DecodeError,
+    InputError,
 )
 """Exceptions caused by malformed messages."""
 _NANOS: Final = 1_000_000_000
@@ -48,6 +51,37 @@ _NANOS: Final = 1_000_000_000
 
 class ProtobufError(Exception):
     """The bytes are not an object in this encoding."""
+
+
+class TooManyValuesError(ProtobufError):
+    """A message has more fields than a reader accepts."""
+
+
+class _CountedFields:
+    """Reader of the fields of messages, which counts those of a message and of its inner ones."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def __call__(self, raw: bytes) -> Iterator[tuple[int, Any]]:
+        """Yield the numbers and values of the fields of a message.
+
+        Raises:
+            TooManyValuesError: there are too many.
+        """
+        for each in _members(raw):
+            self.count(1)
+            yield each
+
+    def count(self, values: int) -> None:
+        """Count values that are not fields.
+
+        Raises:
+            TooManyValuesError: there are too many.
+        """
+        self._left -= values
+        if self._left < 0:
+            raise TooManyValuesError("too many values")
 
 
 class EncodedObject(msgspec.Struct, frozen=True):
@@ -93,14 +127,15 @@ def _opened(body: bytes) -> EncodedObject:
     return EncodedObject(version, kind, raw)
 
 
-def decode_message(raw: bytes, struct: StructType) -> Json:
-    """Decode a message to JSON.
+def decode_message(raw: bytes, struct: StructType, most: int = MAX_VALUES) -> Json:
+    """Decode a message of at most a number of fields to JSON.
 
     Raises:
         ProtobufError: the bytes are malformed.
+        TooManyValuesError: the message and its inner ones have more fields.
     """
     try:
-        return _message(raw, _numbered(struct))
+        return _message(raw, _numbered(struct), _CountedFields(most))
     except _MALFORMED as error:
         raise ProtobufError(str(error)) from error
 
@@ -122,34 +157,35 @@ def _numbered(struct: StructType) -> _Table:
     return table
 
 
-def _message(raw: bytes, table: _Table) -> Json:
+def _message(raw: bytes, table: _Table, fields: _CountedFields) -> Json:
     found: Json = {}
-    for number, value in _members(raw):
+    for number, value in fields(raw):
         field = table.get(number)
         if isinstance(field, dict) and isinstance(value, bytes):
-            found |= _message(value, field)
+            found |= _message(value, field, fields)
         elif isinstance(field, FieldType):
-            _store(found, field, value)
+            _store(found, field, value, fields)
     return found
 
 
-def _store(found: Json, field: FieldType, value: Any) -> None:
+def _store(found: Json, field: FieldType, value: Any, fields: _CountedFields) -> None:
     kind = field.type
     if kind.form is Form.LIST and kind.item is not None:
         items = found.setdefault(field.name, [])
         if isinstance(value, bytes) and kind.item.form in _INTEGERS:
+            fields.count(len(value))
             items += [_signed(each) for each in _packed(value)]
         else:
-            items.append(_value(value, kind.item))
+            items.append(_value(value, kind.item, fields))
     elif kind.form is Form.MAP and kind.item is not None:
-        entry = dict(_members(_bytes(value)))
+        entry = dict(fields(_bytes(value)))
         key = _bytes(entry.get(1, b"")).decode()
         inner = entry.get(2)
         found.setdefault(field.name, {})[key] = (
-            _value(inner, kind.item) if inner is not None else _empty(kind.item)
+            _value(inner, kind.item, fields) if inner is not None else _empty(kind.item)
         )
     else:
-        content = _value(value, kind)
+        content = _value(value, kind, fields)
         if content or field.is_pointer or not field.omits_empty or kind.form not in SCALARS:
             found[field.name] = content
 
@@ -158,12 +194,12 @@ def _empty(kind: ValueType) -> Any:
     return {Form.STRING: "", Form.BYTES: "", Form.QUANTITY: "0", Form.LIST: []}.get(kind.form, {})
 
 
-def _value(value: Any, kind: ValueType) -> Any:
+def _value(value: Any, kind: ValueType, fields: _CountedFields) -> Any:
     form = kind.form
     if isinstance(value, int) is not (form in _INTEGERS):
         raise ProtobufError(f"a value of another wire type than {form.name.lower()}")
     if form is Form.STRUCT:
-        return _message(value, _numbered(kind.struct))
+        return _message(value, _numbered(kind.struct), fields)
     if form is Form.STRING:
         return value.decode()
     if form is Form.BOOL:
@@ -175,25 +211,25 @@ def _value(value: Any, kind: ValueType) -> Any:
     if form is Form.DOUBLE:
         return packing.unpack("<d", value)[0]
     if form is Form.LIST and kind.item is not None:
-        return [_value(each, kind.item) for _, each in _members(value)]
+        return [_value(each, kind.item, fields) for _, each in fields(value)]
     if kind.union is not None:
-        return _united(value, kind, kind.union)
-    return _special(dict(_members(value)), form)
+        return _united(value, kind, kind.union, fields)
+    return _special(dict(fields(value)), form, fields)
 
 
-def _united(raw: bytes, kind: ValueType, union: Union) -> Any:
+def _united(raw: bytes, kind: ValueType, union: Union, fields: _CountedFields) -> Any:
     """Decode a struct, or the other value if the message contains no struct."""
     found: Json = {}
     other = FieldType("other", union.type)
-    for number, value in _members(raw):
+    for number, value in fields(raw):
         if number == union.struct:
-            return _message(_bytes(value), _numbered(kind.struct))
+            return _message(_bytes(value), _numbered(kind.struct), fields)
         if number == union.other:
-            _store(found, other, value)
+            _store(found, other, value, fields)
     return found.get("other", False if union.type.form is Form.BOOL else [])
 
 
-def _special(parts: dict[int, Any], form: Form) -> Any:
+def _special(parts: dict[int, Any], form: Form, fields: _CountedFields) -> Any:
     """Decode values that Go encodes as separate messages."""
     if form in (Form.TIME, Form.MICRO_TIME):
         return _time(_number(parts, 1), _number(parts, 2), form)
@@ -206,7 +242,8 @@ def _special(parts: dict[int, Any], form: Form) -> Any:
             return _bytes(parts.get(3, b"")).decode()
         return _number(parts, 2)
     raw = _bytes(parts.get(1, b""))
-    return msgspec.json.decode(raw) if raw else None
+    fields.count(value_count(raw))
+    return msgspec.json.decode(measured(raw, "body")) if raw else None
 
 
 def _bytes(value: Any) -> bytes:

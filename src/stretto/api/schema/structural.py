@@ -1,6 +1,5 @@
 """Structural schemas of custom resources: their types, pruning and defaults."""
 
-import copy
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -9,6 +8,7 @@ import msgspec
 
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import ANY, STRING, FieldType, Form, Merge, StructType, ValueType
+from stretto.api.wire.values import NESTED, copied
 
 Json = dict[str, Any]
 
@@ -22,6 +22,8 @@ PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 """Extension that keeps unknown fields of an object."""
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 """Extension that marks a value as an object with its own kind."""
+RULES: Final = "x-kubernetes-validations"
+"""Extension with rules in CEL."""
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 """Extension that marks a value as a number or a string."""
 _MERGES: Final = {each.value: each for each in Merge}
@@ -39,6 +41,11 @@ def _struct_of(text: bytes) -> StructType:
     inner = _object(schema, named=True)
     fields = {**inner.fields, **_own_fields()}
     return StructType("", fields, inner.others, inner.is_open)
+
+
+def mentions(schema: Json, extension: str) -> bool:
+    """Return whether a schema may contain an extension: objects of others need no walk for it."""
+    return extension.encode() in msgspec.json.encode(schema)
 
 
 def _own_fields() -> dict[str, FieldType]:
@@ -108,7 +115,11 @@ def _array(schema: Json, keeps: bool) -> ValueType:
 
 
 def prune(value: Any, schema: Json, path: str = "", *, top: bool = False) -> tuple[Any, list[str]]:
-    """Return a value without members that its schema does not contain, and the paths of those."""
+    """Return a value without members that its schema does not contain, and the paths of those.
+
+    The result shares with the value only what the schema does not describe: a change of described
+    members, such as their defaults, does not change the value.
+    """
     found: list[str] = []
     return _pruned(value, schema, path, found, top=top), found
 
@@ -118,7 +129,10 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
         items = schema.get("items")
         if not isinstance(items, dict):
             return value
-        return [_pruned(each, items, f"{path}[{index}]", found) for index, each in enumerate(value)]
+        return [
+            _pruned(each, items, f"{path}[{index}]", found) if type(each) in NESTED else each
+            for index, each in enumerate(value)
+        ]
     if not isinstance(value, dict):
         return value
     properties = schema.get("properties") or {}
@@ -127,17 +141,19 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
     own = (*_TYPE_FIELDS, "metadata") if top or schema.get(EMBEDDED) else ()
     kept: Json = {}
     for name, each in value.items():
-        here = f"{path}.{name}" if path else name
         if name in own:
-            kept[name] = each
-        elif name in properties:
-            kept[name] = _pruned(each, properties[name], here, found)
-        elif isinstance(extra, dict):
-            kept[name] = _pruned(each, extra, here, found)
-        elif keeps:
-            kept[name] = each
+            kept[name] = copied(each)
+            continue
+        inner = properties.get(name, extra)
+        if not isinstance(inner, dict):
+            if keeps:
+                kept[name] = each
+            else:
+                found.append(f"{path}.{name}" if path else name)
+        elif type(each) in NESTED:
+            kept[name] = _pruned(each, inner, f"{path}.{name}" if path else name, found)
         else:
-            found.append(here)
+            kept[name] = each
     return kept
 
 
@@ -148,18 +164,19 @@ def set_schema_defaults(value: Any, schema: Json) -> None:
             if "default" in inner and (
                 name not in value or (value[name] is None and not inner.get("nullable"))
             ):
-                value[name] = copy.deepcopy(inner["default"])
-            if name in value:
+                value[name] = copied(inner["default"])
+            if type(value.get(name)) in NESTED:
                 set_schema_defaults(value[name], inner)
         extra = schema.get("additionalProperties")
         if isinstance(extra, dict):
             known = schema.get("properties") or {}
             for name, each in value.items():
-                if name not in known:
+                if name not in known and type(each) in NESTED:
                     set_schema_defaults(each, extra)
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for each in value:
-            set_schema_defaults(each, schema["items"])
+            if type(each) in NESTED:
+                set_schema_defaults(each, schema["items"])
 
 
 def drop_nulls(value: Any, schema: Json) -> Any:
@@ -171,8 +188,9 @@ def drop_nulls(value: Any, schema: Json) -> Any:
             inner = properties.get(name)
             if each is None and inner is not None and not inner.get("nullable"):
                 continue
-            kept[name] = drop_nulls(each, inner or {})
+            kept[name] = drop_nulls(each, inner or {}) if type(each) in NESTED else each
         return kept
     if isinstance(value, list):
-        return [drop_nulls(each, schema.get("items") or {}) for each in value]
+        items = schema.get("items") or {}
+        return [drop_nulls(each, items) if type(each) in NESTED else each for each in value]
     return value

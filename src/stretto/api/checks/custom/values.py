@@ -16,6 +16,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.patterns import matches
+from stretto.api.wire.values import identity
 
 Json = dict[str, Any]
 
@@ -26,30 +27,44 @@ _SOME: Final = "<nil>"
 
 def check_value(value: Any, schema: Json, path: str = "") -> Errors:
     """Return the errors of a value, in the order of its members."""
-    return list(_errors(value, schema, path))
+    found: Errors = []
+    _check(value, schema, path, found)
+    return found
 
 
-def _errors(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
+def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
+    """Add the errors of a value."""
     if value is None and schema.get("nullable"):
         return
-    wrong = _wrong_type(value, schema, path)
-    if wrong is not None:
-        yield wrong
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            yield from _number(value, schema, path)
-        return
+    if type(value) is not _TYPES.get(schema.get("type") or ""):
+        wrong = _wrong_type(value, schema, path)
+        if wrong is not None:
+            found.append(wrong)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found += _number(value, schema, path)
+            return
     if isinstance(value, str):
-        yield from _text(value, schema, path)
+        if not _FREE_TEXT.isdisjoint(schema):
+            found += _text(value, schema, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _number(value, schema, path)
+        found += _number(value, schema, path)
     elif isinstance(value, list):
-        yield from _list(value, schema, path)
+        _list(value, schema, path, found)
     elif isinstance(value, dict):
-        yield from _object(value, schema, path)
+        _object(value, schema, path, found)
     if "enum" in schema and value not in schema["enum"]:
         allowed = [each if isinstance(each, str) else shown(each) for each in schema["enum"]]
-        yield unsupported(path or _SOME, value, allowed)
-    yield from _combined(value, schema, path)
+        found.append(unsupported(path or _SOME, value, allowed))
+    if not _COMBINED.isdisjoint(schema):
+        found += _combined(value, schema, path)
+
+
+_TYPES: Final[dict[str, type]] = {"string": str, "boolean": bool, "array": list, "object": dict}
+"""Types of Python that have no other value than those of a type of schemas."""
+_FREE_TEXT: Final = frozenset({"maxLength", "minLength", "pattern", "format"})
+"""Members of schemas that limit texts."""
+_COMBINED: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
+"""Members of schemas that contain schemas of the same value."""
 
 
 def _wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
@@ -138,17 +153,17 @@ def _plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(number)
 
 
-def _list(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]:
+def _list(value: list[Any], schema: Json, path: str, found: Errors) -> None:
     items = schema.get("items")
-    for index, each in enumerate(value):
-        if isinstance(items, dict):
-            yield from _errors(each, items, f"{path}[{index}]")
+    if isinstance(items, dict):
+        for index, each in enumerate(value):
+            _check(each, items, f"{path}[{index}]", found)
     if "maxItems" in schema and len(value) > schema["maxItems"]:
-        yield _too_many(path, len(value), schema["maxItems"])
+        found.append(_too_many(path, len(value), schema["maxItems"]))
     if "minItems" in schema and len(value) < schema["minItems"]:
-        least = schema["minItems"]
-        yield invalid(path, len(value), f"{path} in body should have at least {least} items")
-    yield from _repeated(value, schema, path)
+        text = f"{path} in body should have at least {schema['minItems']} items"
+        found.append(invalid(path, len(value), text))
+    found += _repeated(value, schema, path)
 
 
 def _too_many(path: str, count: int, limit: int) -> FieldError:
@@ -161,40 +176,39 @@ def _repeated(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if kind not in ("set", "map"):
         return
-    seen: list[Any] = []
+    seen: set[bytes] = set()
     for index, each in enumerate(value):
         mark = each
         if kind == "map" and isinstance(each, dict):
             mark = {key: each[key] for key in keys if key in each}
-        if mark in seen:
+        text = identity(mark)
+        if text in seen:
             yield duplicate(f"{path}[{index}]", mark)
-        seen.append(mark)
+        seen.add(text)
 
 
-def _object(value: Json, schema: Json, path: str) -> Iterator[FieldError]:
+def _object(value: Json, schema: Json, path: str, found: Errors) -> None:
     properties = schema.get("properties") or {}
     prefix = f"{path}." if path else ""
     for name in schema.get("required") or ():
         if name not in value:
-            yield required(f"{prefix}{name}")
+            found.append(required(f"{prefix}{name}"))
     extra = schema.get("additionalProperties")
-    for name in sorted(value):
-        if name in properties:
-            if not path and name == "metadata":
-                continue
-            yield from _errors(value[name], properties[name], f"{prefix}{name}")
-        elif isinstance(extra, dict):
-            yield from _errors(value[name], extra, f"{prefix}{name}")
+    names = value if isinstance(extra, dict) else properties.keys() & value.keys()
+    for name in sorted(names):
+        inner = properties.get(name) or extra
+        if isinstance(inner, dict) and (path or name != "metadata" or name not in properties):
+            _check(value[name], inner, f"{prefix}{name}", found)
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
-        yield _too_many(path, len(value), schema["maxProperties"])
+        found.append(_too_many(path, len(value), schema["maxProperties"]))
     if "minProperties" in schema and len(value) < schema["minProperties"]:
-        least = schema["minProperties"]
-        yield invalid(path, len(value), f"{path} in body should have at least {least} properties")
+        text = f"{path} in body should have at least {schema['minProperties']} properties"
+        found.append(invalid(path, len(value), text))
 
 
 def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
     for each in schema.get("allOf") or ():
-        yield from _errors(value, each, path)
+        yield from check_value(value, each, path)
     if schema.get("anyOf"):
         found = [check_value(value, each, path) for each in schema["anyOf"]]
         if all(found):

@@ -1,6 +1,7 @@
 """The field set of a typed value, and the differences between two values."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from stretto.api.edit.apply import fieldset
@@ -15,6 +16,7 @@ from stretto.api.edit.apply.walking import (
     member_type,
 )
 from stretto.api.schema.types import ANY, Form, ValueType
+from stretto.api.wire.values import NESTED
 
 
 @dataclass
@@ -27,6 +29,11 @@ class FieldChanges:
     modified: FieldSet = field(default_factory=dict)
     #: Paths that only the old value has.
     removed: FieldSet = field(default_factory=dict)
+
+    @cached_property
+    def gained(self) -> FieldSet:
+        """Paths that are added or modified; read when both are complete."""
+        return fieldset.union(self.modified, self.added)
 
 
 def owned_fields(value: Any, kind: ValueType) -> FieldSet:
@@ -141,7 +148,9 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
         found.update((fieldset.field(name), {}) for name in value)
     elif isinstance(value, dict):
         for name, each in value.items():
-            found[fieldset.field(name)] = _all_of(each, member_type(kind, name) or ANY)
+            node = fieldset.field(name)
+            is_nested = type(each) in NESTED
+            found[node] = _all_of(each, member_type(kind, name) or ANY) if is_nested else {}
     else:
         inner = kind.item or ANY
         for element, group in grouped(kind, value).items():

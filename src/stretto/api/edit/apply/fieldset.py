@@ -52,9 +52,12 @@ def difference(one: FieldSet, two: FieldSet) -> FieldSet:
     kept: FieldSet = {}
     for key, node in one.items():
         other = two.get(key)
-        left = node if other is None else _difference(node, other)
-        if left is not None:
-            kept[key] = left
+        if other is None or (not node and not is_member(other)):
+            kept[key] = node
+        elif node:
+            left = _difference(node, other)
+            if left is not None:
+                kept[key] = left
     return kept
 
 

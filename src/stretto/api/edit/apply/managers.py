@@ -206,7 +206,7 @@ def managed_update(old: Json, new: Json, managers: Managers, frame: WriteFrame) 
     changes = _VersionedChanges(_plain(old), _plain(new), frame)
     kept = _reduced(managers, changes)
     found = changes.own
-    gained = fieldset.union(found.modified, found.added)
+    gained = found.gained
     if gained:
         mine = frame.key.identity
         before = kept[mine].fields if mine in kept else {}
@@ -263,11 +263,11 @@ def fields_of_new(empty: Json, new: Json, kind: StructType, reset: FieldSet) -> 
     """
     changes = compare(_plain(empty), _plain(new), struct_value(kind))
     found = _filtered(changes, reset)
-    return fieldset.union(found.modified, found.added)
+    return found.gained
 
 
 def _taken(fields: FieldSet, found: FieldChanges) -> FieldSet:
-    left = fieldset.difference(fields, fieldset.union(found.modified, found.added))
+    left = fieldset.difference(fields, found.gained)
     return fieldset.difference(left, found.removed)
 
 
@@ -386,7 +386,7 @@ def _check_conflicts(
         found = None if identity == mine else changes.of(entry.key.api_version)
         if found is None:
             continue
-        changed = fieldset.union(found.modified, found.added)
+        changed = found.gained
         taken = fieldset.difference(fieldset.intersection(entry.fields, changed), allowed)
         conflicts += [(entry, path) for path in fieldset.paths(taken)]
     if conflicts:

@@ -101,25 +101,23 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
     kind = atom(kind, value)
     if value is None or kind.form is Form.ANY:
         return
-    where = path_text(path)
     if kind.form in (Form.STRUCT, Form.MAP):
         if not isinstance(value, dict):
-            raise ApplyError(f"{where}: expected map, got &{{{go_value(value)}}}")
+            raise ApplyError(f"{path_text(path)}: expected map, got &{{{go_value(value)}}}")
         for name, each in value.items():
             inner = member_type(kind, name)
             if inner is None:
-                raise ApplyError(f"{where}.{name}: field not declared in schema")
+                raise ApplyError(f"{path_text(path)}.{name}: field not declared in schema")
             check_typed(each, inner, (*path, field(name)))
     elif kind.form is Form.LIST:
         _check_list(value, kind, path)
     else:
-        _check_scalar(value, kind, where)
+        _check_scalar(value, kind, path)
 
 
 def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
-    where = path_text(path)
     if not isinstance(value, list):
-        raise ApplyError(f"{where}: expected list, got &{{{go_value(value)}}}")
+        raise ApplyError(f"{path_text(path)}: expected list, got &{{{go_value(value)}}}")
     seen: set[str] = set()
     for index, each in enumerate(value):
         if kind.merge is Merge.ATOMIC:
@@ -128,9 +126,10 @@ def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
             try:
                 element = item_element(kind, each, index)
             except ApplyError as error:
-                raise ApplyError(f"{where}: {error}") from error
+                raise ApplyError(f"{path_text(path)}: {error}") from error
             if element in seen:
-                raise ApplyError(f"{where}: duplicate entries for key {path_text((element,))}")
+                text = f"duplicate entries for key {path_text((element,))}"
+                raise ApplyError(f"{path_text(path)}: {text}")
             seen.add(element)
         check_typed(each, kind.item or ANY, (*path, element))
 
@@ -139,7 +138,7 @@ _NUMERIC: Final = frozenset((Form.INT32, Form.INT64, Form.DOUBLE))
 _TEXTUAL: Final = frozenset((Form.STRING, Form.BYTES, Form.TIME, Form.MICRO_TIME, Form.DURATION))
 
 
-def _check_scalar(value: Any, kind: ValueType, where: str) -> None:
+def _check_scalar(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
     if kind.form in _NUMERIC and (isinstance(value, bool) or not isinstance(value, int | float)):
         text = f"expected numeric (int or float), got {reflected_type(value)}"
     elif kind.form in _TEXTUAL and not isinstance(value, str):
@@ -150,4 +149,4 @@ def _check_scalar(value: Any, kind: ValueType, where: str) -> None:
         text = f"expected any scalar, got &{{{go_value(value)}}}"
     else:
         return
-    raise ApplyError(f"{where}: {text}")
+    raise ApplyError(f"{path_text(path)}: {text}")

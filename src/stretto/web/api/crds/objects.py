@@ -1,6 +1,5 @@
 """Objects of custom kinds: conversion between body, stored form and served versions."""
 
-import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
-from stretto.web.api.crds.ratcheting import is_unchanged
+from stretto.web.api.crds.ratcheting import FormerValues
 from stretto.web.api.crds.rules import check_rules
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.webhooks.reviews import ReviewMemory
@@ -47,9 +46,9 @@ def read_custom(
         if not isinstance(stated, dict):
             raise DecodeError("metadata is no object")
         metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
-    item, unknown = prune(copy.deepcopy(value), schema, top=True)
+    item, unknown = prune(value, schema, top=True)
     item = item if keeps_nulls else drop_nulls(item, schema)
-    embedded = read_embedded(item, schema)
+    embedded = read_embedded(item, schema) if resource.version["has_embedded"] else ()
     item["metadata"] = metadata
     set_schema_defaults(item, schema)
     return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown), *embedded]
@@ -135,7 +134,7 @@ def _fitted(item: Json, schema: Json) -> Json:
 
 def _pruned(item: Json, schema: Json) -> Json:
     rest = {key: each for key, each in item.items() if key != "metadata"}
-    pruned: Json = prune(copy.deepcopy(rest), schema, top=True)[0]
+    pruned: Json = prune(rest, schema, top=True)[0]
     return pruned
 
 
@@ -157,10 +156,15 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
         found = check_value(item["status"], inner) if "status" in item else []
         errors = [_in_status(each) for each in found]
     else:
-        errors = check_value(item, schema) + check_embedded(item, schema)
+        errors = check_value(item, schema)
+        if resource.version["has_embedded"]:
+            errors += check_embedded(item, schema)
     if old is not None:
-        errors = [each for each in errors if not is_unchanged(each.field, item, old, schema)]
+        former = FormerValues()
+        errors = [x for x in errors if not former.is_unchanged(x.field, item, old, schema)]
     blocked = any(each.reason in _BLOCKING for each in errors)
+    if not resource.version["has_rules"]:
+        return errors
     return errors + check_rules(schema, item, old, blocked=blocked)
 
 

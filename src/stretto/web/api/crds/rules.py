@@ -10,7 +10,7 @@ from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.web.api.cel.running.values import CelOptional
 from stretto.web.api.cel.schemas import rule_value
 from stretto.web.api.cel.variables import RULES
-from stretto.web.api.crds.ratcheting import partner
+from stretto.web.api.crds.ratcheting import FormerValues
 
 Json = dict[str, Any]
 
@@ -66,6 +66,7 @@ class _Rules:
 
     def __init__(self) -> None:
         self._left = OBJECT_LIMIT
+        self._former = FormerValues()
 
     def walk(self, schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
         """Yield the errors of the rules of a schema and of the schemas below it."""
@@ -84,7 +85,7 @@ class _Rules:
                     yield from self.walk(inner, value[name], before, below)
         elif isinstance(value, list) and isinstance(schema.get("items"), dict):
             for index, each in enumerate(value):
-                before = partner(schema, each, old)
+                before = self._former.partner(schema, each, old)
                 yield from self.walk(schema["items"], each, before, f"{path}[{index}]")
 
     def _all(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from stretto.api.kinds.table import TABLE
 from stretto.api.schema.kubernetes import ResourceFacts, SubresourceFacts
-from stretto.api.schema.structural import struct_of_schema
+from stretto.api.schema.structural import EMBEDDED, RULES, mentions, struct_of_schema
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.crds.printing import table_format
 from stretto.web.api.resources import ServedResource, VersionConversion
@@ -79,6 +79,8 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
         definition,
         {
             "schema": schema,
+            "has_embedded": mentions(schema, EMBEDDED),
+            "has_rules": mentions(schema, RULES),
             "schemas": schemas,
             "list_kind": names.get("listKind") or f"{kind.kind}List",
             "scale": subresources.get("scale"),

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.limits import MAX_BYTES, MAX_VALUES, measured, value_count
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
+from stretto.api.wire.limits import MAX_BYTES, MAX_VALUES, MORE_VALUES, measured, value_count
 from stretto.api.wire.syntax import json_fault
 from stretto.base.errors import InputError
 from stretto.web.api.failures import ApiError
 
-_FREE_VALUES: Final = 10_000
-"""Values that aliases may add to a short text; without aliases it has fewer values than bytes."""
 _KEY: Final = re.compile(rb'"\s*:')
 """Pattern of the end of a member's name; a string may match too."""
 
@@ -25,15 +24,15 @@ def check_size(body: bytes) -> None:
         raise ApiError(413, "RequestEntityTooLarge", text)
 
 
-def most_values(body: bytes) -> int:
-    """Maximum number of values of a YAML text."""
-    return min(MAX_VALUES, _FREE_VALUES + len(body))
+def most_values(kind: str) -> int:
+    """Maximum values of a body with an object of a kind: administrators alone write definitions."""
+    return MORE_VALUES if kind == CUSTOM_RESOURCE_DEFINITION.kind else MAX_VALUES
 
 
-def check_count(values: int) -> None:
+def check_count(values: int, most: int) -> None:
     """Refuse a body with too many values before they are built."""
-    if values > MAX_VALUES:
-        text = f"Request entity too large: {values} values, limit is {MAX_VALUES}"
+    if values > most:
+        text = f"Request entity too large: {values} values, limit is {most}"
         raise ApiError(413, "RequestEntityTooLarge", text)
 
 
@@ -47,14 +46,14 @@ class _Pairs(dict[str, Any]):
     repeated: tuple[str, ...] = ()
 
 
-def parse(body: bytes) -> tuple[Any, list[str]]:
-    """Parse a text; return its value and the paths of duplicate members.
+def parse(body: bytes, most: int = MAX_VALUES) -> tuple[Any, list[str]]:
+    """Parse a text of a number of values; return its value and the paths of duplicate members.
 
     Raises:
         JsonTextError: the text is malformed or nested too deeply.
         ApiError: it has too many values.
     """
-    check_count(value_count(body))
+    check_count(value_count(body), most)
     try:
         value = msgspec.json.decode(measured(body, "body"))
     except (msgspec.DecodeError, InputError, RecursionError, UnicodeDecodeError) as error:

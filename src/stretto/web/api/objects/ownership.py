@@ -22,7 +22,7 @@ from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.crds.owners import versions_of
-from stretto.web.api.objects.recent import recent
+from stretto.web.api.objects.recent import LARGEST, recent
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -98,18 +98,26 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
         return
     metadata.pop("managedFields", None)
     unnamed = {key: each for key, each in metadata.items() if key != "name"}
-    fields = _fields_of_new(
-        msgspec.json.encode({**item, "metadata": unnamed}), resource.struct, resource.has_status
-    )
+    fields = _creator_fields({**item, "metadata": unnamed}, resource)
     if fields:
         key = ManagerKey(call.manager, "Update", resource.kind.api_version, call.route.subresource)
-        entry = ManagerEntry(key, msgspec.json.decode(fields), state.now)
+        entry = ManagerEntry(key, fields, state.now)
         metadata["managedFields"] = encode_managers({key.identity: entry})
 
 
+def _creator_fields(item: Json, resource: ServedResource) -> Json:
+    """Return the fields that the creator of an object owns; those of one template are kept."""
+    reset: Json = {"f:status": {}} if resource.has_status else {}
+    text = msgspec.json.encode(item)
+    if len(text) > LARGEST:  # it does not recur
+        return fields_of_new(_empty(resource.struct), item, resource.struct, reset)
+    found: Json = msgspec.json.decode(_fields_of_text(text, resource.struct, bool(reset)))
+    return found
+
+
 @recent
-def _fields_of_new(text: bytes, kind: StructType, resets_status: bool) -> bytes:
-    """Return the fields that the creator of an object owns, as JSON; empty for none.
+def _fields_of_text(text: bytes, kind: StructType, resets_status: bool) -> bytes:
+    """Return the fields that the creator of an object owns, as JSON.
 
     Args:
         text: the object without its name, as JSON; objects of one template have the same text.
@@ -118,7 +126,7 @@ def _fields_of_new(text: bytes, kind: StructType, resets_status: bool) -> bytes:
     """
     reset: Json = {"f:status": {}} if resets_status else {}
     found = fields_of_new(_empty(kind), msgspec.json.decode(text), kind, reset)
-    return msgspec.json.encode(found) if found else b""
+    return msgspec.json.encode(found)
 
 
 def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json) -> None:

@@ -8,7 +8,12 @@ from stretto.api.edit import yaml_text
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.golang import json_type
 from stretto.api.schema.kubernetes import kind_versions, struct
-from stretto.api.schema.protobuf import ProtobufError, decode_message, open_envelope
+from stretto.api.schema.protobuf import (
+    ProtobufError,
+    TooManyValuesError,
+    decode_message,
+    open_envelope,
+)
 from stretto.base.errors import InputError
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
@@ -45,22 +50,28 @@ def media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower() or "application/json"
 
 
-def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list[str]]:
+def parse_body(
+    body: bytes, content_type: str, expected: str, most: int | None = None
+) -> tuple[Any, list[str]]:
     """Parse a body; return its value and the errors of strict decoding: duplicate members.
 
     Args:
         body: the bytes.
         content_type: the header of the request.
         expected: the kind of the path, for messages; empty for none.
+        most: maximum number of values; ``None``: that of the kind.
     """
     json_text.check_size(body)
-    media = media_type(content_type)
+    media, most = (
+        media_type(content_type),
+        json_text.most_values(expected) if most is None else most,
+    )
     if media == PROTOBUF:
         return _protobuf(body, expected), []
     if media not in ("application/json", *YAML_TYPES):
         raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT + _ACCEPTED)
     if media in YAML_TYPES:
-        value, problems = _yaml(body)
+        value, problems = _yaml(body, most)
         if expected and value is not None and not isinstance(value, dict):
             raise _no_object("couldn't get version/kind; json parse error: ", value, body)
         return ({} if expected and value is None else value), problems
@@ -68,7 +79,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
     if expected:
         prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
     try:
-        value, repeated = json_text.parse(body)
+        value, repeated = json_text.parse(body, most)
     except json_text.JsonTextError as error:
         shown = _excerpt(body) if expected else ""
         raise bad_request(f"{prefix}{error}{shown}") from error
@@ -122,7 +133,11 @@ def _protobuf(body: bytes, expected: str) -> Json:
         if name is None:
             text = f"{found.api_version} {found.kind} has no protobuf form"
             raise bad_request(text)
-        item = decode_message(found.raw, struct(name))
+        most = json_text.most_values(found.kind)
+        item = decode_message(found.raw, struct(name), most)
+    except TooManyValuesError:
+        json_text.check_count(most + 1, most)
+        raise
     except ProtobufError as error:
         text = (
             "provided data does not appear to be a protobuf message, expected prefix "
@@ -132,24 +147,21 @@ def _protobuf(body: bytes, expected: str) -> Json:
     return {"apiVersion": found.api_version, "kind": found.kind, **item}
 
 
-def _yaml(body: bytes) -> tuple[Any, list[str]]:
+def _yaml(body: bytes, most: int) -> tuple[Any, list[str]]:
+    """Read the first document of a text; the others are not read, as in kube-apiserver."""
     if body.startswith(b"{"):
         with suppress(json_text.JsonTextError):
-            value, twice = json_text.parse(body)
+            value, twice = json_text.parse(body, most)
             if not twice:
                 return value, []
     repeated: list[str] = []
     try:
-        documents = [
-            each
-            for _, each in yaml_text.load_documents(
-                body, "body", json_text.most_values(body), repeated
-            )
-        ]
+        documents = yaml_text.load_documents(body, "body", most, repeated)
+        _, document = next(documents, ("", None))
     except InputError as error:
         raise bad_request(f"error decoding YAML: {error}") from error
     problems = [_YAML_ERRORS + "".join(f"\n  {each}" for each in repeated)] if repeated else []
-    return (documents[0] if documents else None), problems
+    return document, problems
 
 
 def read_object(

@@ -6,7 +6,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 _KEPT: Final = 256
 """Number of cached results."""
-_LARGEST: Final = 16 << 10
+LARGEST: Final = 16 << 10
 """Maximum size in bytes of a text whose result is cached: hostile texts use at most 4 MiB."""
 
 Answer = TypeVar("Answer")
@@ -20,7 +20,7 @@ def recent(
     kept = lru_cache(_KEPT)(function)
 
     def answered(text: bytes, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Answer:
-        if len(text) > _LARGEST:
+        if len(text) > LARGEST:
             return function(text, *args, **kwargs)
         return kept(text, *args, **kwargs)  # type: ignore[arg-type]
 

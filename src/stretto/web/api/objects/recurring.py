@@ -6,7 +6,7 @@ import msgspec
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.types import Form, StructType
-from stretto.web.api.objects.recent import recent
+from stretto.web.api.objects.recent import LARGEST, recent
 
 Json = dict[str, Any]
 
@@ -53,9 +53,14 @@ def _decoded_rest(value: Json, kind: StructType, found: Decoding) -> Json:
 
 
 def _known(value: Json, kind: StructType) -> bytes:
-    """Return a decoded value as JSON; empty if it has unknown members or cannot be decoded."""
+    """Return a decoded value as JSON.
+
+    It is empty if the value has unknown members, cannot be decoded, or is too large to recur: the
+    conversion to JSON and back takes as long as decoding.
+    """
+    text = msgspec.json.encode(value)
     try:
-        return _decoded(msgspec.json.encode(value), kind)
+        return _decoded(text, kind) if len(text) <= LARGEST else b""
     except DecodeError:
         return b""
 

@@ -19,6 +19,7 @@ from stretto.api.schema.golang import json_type
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, internal
+from stretto.web.api.objects import json_text
 from stretto.web.api.objects.reading import YAML_CONVERSION, parse_body, strict_warnings
 from stretto.web.api.patching.media import APPLY_PATCH
 
@@ -52,7 +53,9 @@ def read_config(call: Call, kind: Kind) -> AppliedConfig:
     Raises:
         ApiError: it is malformed, or an object of another kind.
     """
-    value, problems = parse_body(call.request.body, APPLY_PATCH, "")
+    value, problems = parse_body(
+        call.request.body, APPLY_PATCH, "", json_text.most_values(kind.kind)
+    )
     value = {} if value is None else value
     if not isinstance(value, dict):
         raise bad_request(

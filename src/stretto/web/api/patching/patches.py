@@ -16,6 +16,7 @@ from stretto.api.edit.strategic import (
 from stretto.api.schema.golang import go_value, json_type
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.limits import MORE_VALUES
 from stretto.web.api import failures
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects import json_text
@@ -65,15 +66,18 @@ class PatchResult:
         return failures.invalid(_NO_KIND, "", [cause])
 
 
-def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchResult:
+def patched(item: Json, body: bytes, media: str, struct: StructType, kind: str = "") -> PatchResult:
     """Return an object with a patch applied; the given object does not change.
+
+    The kind determines the maximum number of values.
 
     Raises:
         ApiError: the patch is malformed or does not apply.
     """
     prefix = "" if media == STRATEGIC_PATCH else "error decoding patch: "
     try:
-        change, repeated = json_text.parse(body)
+        most = MORE_VALUES if media == JSON_PATCH else json_text.most_values(kind)
+        change, repeated = json_text.parse(body, most)
     except JsonTextError as error:
         raise bad_request(f"{prefix}{error}") from error
     problems = [f'duplicate field "{path}"' for path in repeated]

@@ -1,6 +1,6 @@
 """Field selectors: the supported fields of each kind, and the errors of all others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -138,9 +138,23 @@ _CONVERTED: Final[frozenset[str]] = frozenset()
 """Groups whose kinds all use the messages of kinds with their own fields."""
 
 
-def matches_fields(item: Json, terms: tuple[FieldTerm, ...]) -> bool:
-    """Return whether an object is selected."""
-    return all((field_text(item, each.field) == each.value) is not each.negated for each in terms)
+class FieldFilter:
+    """Comparisons combined by field, so that many of them take no more time than one of each."""
+
+    def __init__(self, terms: Iterable[FieldTerm]) -> None:
+        """Combine the comparisons of a selector."""
+        self._wanted: dict[str, tuple[set[str], set[str]]] = {}
+        for each in terms:
+            required, excluded = self._wanted.setdefault(each.field, (set(), set()))
+            (excluded if each.negated else required).add(each.value)
+
+    def matches(self, item: Json) -> bool:
+        """Return whether an object is selected."""
+        for field, (required, excluded) in self._wanted.items():
+            value = field_text(item, field)
+            if value in excluded or not required <= {value}:
+                return False
+        return True
 
 
 def field_text(item: Json, field: str) -> str:

@@ -1,8 +1,8 @@
 """Label selectors as parsed by kube-apiserver, with its messages."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stretto.api.checks.fields.texts import label_key, label_value
@@ -15,6 +15,8 @@ _OPERATORS: Final = {
     "=": "=", "==": "==", "!=": "!=", "in": "in", "notin": "notin", "<": "lt", ">": "gt",
     "gt": "gt", "lt": "lt",
 }  # fmt: skip
+_NEGATIVE: Final = frozenset({"!", "notin"})
+"""Operators that labels without the key meet."""
 _MAX_TERMS: Final = 1000
 
 
@@ -155,9 +157,50 @@ def parse_labels(text: str) -> tuple[LabelTerm, ...]:
     return _Parser(text).terms()
 
 
-def matches_labels(labels: Mapping[str, str] | None, terms: tuple[LabelTerm, ...]) -> bool:
-    """Return whether labels meet all requirements."""
-    return all(each.holds(labels or {}) for each in terms)
+class LabelFilter:
+    """Requirements combined by key, so that the time for an object depends on its labels."""
+
+    def __init__(self, terms: Iterable[LabelTerm]) -> None:
+        """Combine the requirements of a selector."""
+        by_key: dict[str, list[LabelTerm]] = {}
+        for each in terms:
+            by_key.setdefault(each.key, []).append(each)
+        reduced = [each for found in by_key.values() for each in _reduced(found)]
+        self._required = [each for each in reduced if each.operator not in _NEGATIVE]
+        self._excluded: dict[str, list[LabelTerm]] = {}
+        for each in reduced:
+            if each.operator in _NEGATIVE:
+                self._excluded.setdefault(each.key, []).append(each)
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        """Return whether labels meet all requirements."""
+        found = labels or {}
+        return all(each.holds(found) for each in self._required) and all(
+            each.holds(found)
+            for key in found.keys() & self._excluded.keys()
+            for each in self._excluded[key]
+        )
+
+
+def _reduced(terms: list[LabelTerm]) -> list[LabelTerm]:
+    """Return at most one requirement of each operator for the requirements of one key."""
+    found: dict[str, LabelTerm] = {}
+    for each in terms:
+        known = found.get(each.operator)
+        found[each.operator] = each if known is None else _both(known, each)
+    return list(found.values())
+
+
+def _both(one: LabelTerm, two: LabelTerm) -> LabelTerm:
+    """Return a requirement that holds if two of the same key and operator hold."""
+    if one.operator == "in":
+        return replace(one, values=one.values & two.values)
+    if one.operator == "notin":
+        return replace(one, values=one.values | two.values)
+    if one.operator in ("gt", "lt"):
+        choose = max if one.operator == "gt" else min
+        return choose(one, two, key=lambda each: integer(next(iter(each.values))) or 0)
+    return one
 
 
 def _check_key(key: str) -> None:

@@ -1,6 +1,7 @@
 """Options of lists and watches, validated together as in kube-apiserver."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
@@ -9,8 +10,8 @@ from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter
 from stretto.web.api.failures import bad_request, internal
-from stretto.web.api.selection.fields import FieldTerm, matches_fields, parse_fields
-from stretto.web.api.selection.labels import LabelTerm, matches_labels, parse_labels
+from stretto.web.api.selection.fields import FieldFilter, FieldTerm, parse_fields
+from stretto.web.api.selection.labels import LabelFilter, LabelTerm, parse_labels
 from stretto.web.api.selection.parts import parse_part
 from stretto.web.api.selection.shards import ShardSelector, parse_shards
 
@@ -65,9 +66,16 @@ class Selection:
 
     def matches(self, item: Json) -> bool:
         """Return whether the labels and the fields of an object are selected."""
-        return matches_labels(item["metadata"].get("labels"), self.labels) and matches_fields(
-            item, self.fields
-        )
+        labels = item["metadata"].get("labels")
+        return self._label_filter.matches(labels) and self._field_filter.matches(item)
+
+    @cached_property
+    def _label_filter(self) -> LabelFilter:
+        return LabelFilter(self.labels)
+
+    @cached_property
+    def _field_filter(self) -> FieldFilter:
+        return FieldFilter(self.fields)
 
     def has_in_part(self, item: Json) -> bool:
         """Return whether an object without a record is in the part."""

@@ -38,7 +38,8 @@ def changed_item(call: Call, old: Json, media: str) -> Json:
         ApiError: the patch does not apply, or the result is not an object of the kind.
     """
     resource = call.resource
-    result = patched(shape(call, old), call.request.body, media, resource.struct)
+    body, kind = call.request.body, resource.kind.kind
+    result = patched(shape(call, old), body, media, resource.struct, kind)
     if resource.definition is not None:
         result = replace(result, struct=None)
     read = partial(decoded_object, resource=resource)

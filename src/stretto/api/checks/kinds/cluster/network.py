@@ -41,6 +41,10 @@ _BAD_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS: Final = ("/..", "/.")
 _CONTROLLER_LIMIT: Final = 250
 _ADDRESSES: Final = ("FQDN", "IPv4", "IPv6")
+_MOST_ENDPOINTS: Final = 1000
+"""Maximum endpoints of a slice."""
+_MOST_ADDRESSES: Final = 100
+"""Maximum addresses of an endpoint."""
 _MOST_HINTS: Final = 8
 _ONE_SOURCE: Final = "resource or service backend is required"
 
@@ -259,7 +263,11 @@ def check_endpoint_slice(item: Json, old: Json | None) -> Errors:
         found.append(required("addressType"))
     else:
         found += one_of(kind, "addressType", _ADDRESSES)
-    for index, endpoint in enumerate(item.get("endpoints") or ()):
+    endpoints = item.get("endpoints") or ()
+    if len(endpoints) > _MOST_ENDPOINTS:
+        found.append(too_many("endpoints", len(endpoints), _MOST_ENDPOINTS))
+        endpoints = ()
+    for index, endpoint in enumerate(endpoints):
         found += _endpoint(endpoint, kind, f"endpoints[{index}]")
     names: set[str] = set()
     for index, port in enumerate(item.get("ports") or ()):
@@ -285,6 +293,8 @@ def _endpoint(endpoint: Json, kind: str, path: str) -> Errors:
     found: Errors = []
     if not addresses:
         found.append(required(f"{path}.addresses", "must contain at least 1 address"))
+    elif len(addresses) > _MOST_ADDRESSES:
+        found.append(too_many(f"{path}.addresses", len(addresses), _MOST_ADDRESSES))
     for index, text in enumerate(addresses):
         found += _slice_address(text, kind, f"{path}.addresses[{index}]")
     host = endpoint.get("hostname")

@@ -1,0 +1,39 @@
+"""JSON values as Python has them: identities and copies."""
+
+from typing import Any, Final
+
+import msgspec
+
+NESTED: Final = frozenset({dict, list})
+"""Types of values with members. A call for each other value would take as long as a walk itself."""
+
+
+def identity(value: Any) -> bytes:
+    """Return a text that only equal values have; unlike in Python, 1, 1.0 and true differ.
+
+    A search for a value among many takes time by their number; a search for its text does not.
+    """
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a value of limited depth, several times faster than ``copy.deepcopy``."""
+    if isinstance(value, dict):
+        return {key: copied(each) if type(each) in NESTED else each for key, each in value.items()}
+    if isinstance(value, list):
+        return [copied(each) if type(each) in NESTED else each for each in value]
+    return value
+
+
+def levels(value: Any) -> int:
+    """Return the number of levels of maps and lists in a value of any depth."""
+    found, level = 0, [value] if type(value) in NESTED else []
+    while level:
+        found += 1
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if type(inner) in NESTED
+        ]
+    return found
