@@ -7,6 +7,9 @@ const main = document.querySelector("main[data-refresh], main[data-poll]");
 const status = document.querySelector("[data-live]");
 const LEAST_GAP_MS = 1000;
 
+// on a phone the navigation is wider than the page
+document.querySelector("header a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 let lastFetch = 0;
 let timer = 0;
 
