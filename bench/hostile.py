@@ -1,17 +1,18 @@
 """Processor time of hostile requests to the API server, without sockets.
 
-    python bench/hostile.py [--only TEXT] [--rounds N] [--record]
+    python bench/hostile.py [--only START ...] [--rounds N] [--record]
 
 A server with an administrator receives requests of the largest bodies, patches, selectors and
 definitions that it decodes. The processor time of each request is the lowest of some rounds. While
-one request is answered, others wait, so the goal is at most 100 ms for each. ``--record`` writes
-the table to ``bench/results/hostile-COMMIT.json``.
+one request is answered, others wait, so the goal is at most 100 ms for each. ``--record`` adds the
+figures to ``bench/results/hostile-COMMIT.json``.
 """
 
 import argparse
 import gc
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from hostile_kinds import customs, definitions
@@ -62,18 +63,24 @@ def measured(case: Case, rounds: int) -> dict[str, Any]:
     return {"status": status, "bytes": len(case.request.body), "cpu_ms": round(min(times), 1)}
 
 
+def recorded() -> dict[str, Any]:
+    """The figures of this commit so far: a long run may have several parts."""
+    path = Path(__file__).parent / "results" / f"hostile-{commit()}.json"
+    return dict(json.loads(path.read_text())["requests"]) if path.exists() else {}
+
+
 def main() -> None:
     """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="only cases whose names contain this")
+    parser.add_argument("--only", nargs="*", default=[""], help="only cases that begin so")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
-    host, found = machine(), dict[str, Any]()
+    host, found = machine(), recorded() if options.record else {}
     set_thresholds()
     settle()
     for case in CASES:
-        if options.only in case.name:
+        if case.name.startswith(tuple(options.only)):
             found[case.name] = result = measured(case, options.rounds)
             mark = "" if result["cpu_ms"] <= GOAL_MS else "  > goal"
             print(f"{case.name:52} {result['status']} {result['cpu_ms']:8.1f} ms{mark}", flush=True)

@@ -368,13 +368,13 @@ def wire_forms() -> list[Case]:
 def patches() -> list[Case]:
     """Patches of a ConfigMap and of a pod."""
     base = (sent("POST", MAPS, config(data={"x": "y"})),)
-    full = (sent("POST", MAPS, config(data=texts(count=20_000))),)
-    pods = (sent("POST", PODS, pod_of(env=[{"name": f"E{n}"} for n in range(10_000)])),)
-    environment = filled(lambda n: {"name": f"E{n}", "value": "w"}, 3, 30_000)
+    full = (sent("POST", MAPS, config(data=texts(count=15_000))),)
+    pods = (sent("POST", PODS, pod_of(env=[{"name": f"E{n}"} for n in range(8_000)])),)
+    environment = filled(lambda n: {"name": f"E{n}", "value": "w"}, 3)
     merged = {"spec": {"containers": [{"name": "c", "env": environment}]}}
-    order = {"$setElementOrder/env": [{"name": f"E{n}"} for n in range(10_000)]}
-    ordered = {"spec": {"containers": [{"name": "c", "env": environment, **order}]}}
-    removed = [{"name": f"E{n}", "$patch": "delete"} for n in range(10_000)]
+    order = {"$setElementOrder/env": [{"name": f"E{n}"} for n in range(3_500)]}
+    ordered = {"spec": {"containers": [{"name": "c", "env": environment[:3_500], **order}]}}
+    removed = [{"name": f"E{n}", "$patch": "delete"} for n in range(6_000)]
     deleted = {"spec": {"containers": [{"name": "c", "env": removed}]}}
     tested = operations(10_000, op="test", path="/data/x", value="y")
     copies = operations(10_000, op="copy", **{"from": "/data", "path": "/metadata/annotations"})
@@ -408,7 +408,7 @@ def patches() -> list[Case]:
         "apply: unknown members": (base, APPLY, config(**texts())),
     }  # fmt: skip
     owners = (sent("POST", MAPS, with_managers(100, 80, data=texts(count=1_000))),)
-    wide = (sent("POST", MAPS, with_managers(1, 9_000, data=texts(count=4_000))),)
+    wide = (sent("POST", MAPS, with_managers(1, 7_000, data=texts(count=4_000))),)
     on_pods = {
         "strategic: environment": merged,
         "strategic: order": ordered,
@@ -428,9 +428,9 @@ def patches() -> list[Case]:
             sent("PATCH", f"{PODS}/x?fieldManager=t", pod_of(env=filled(
                 lambda n: {"name": f"E{n}", "value": "w"}, 3)), APPLY),
         ),
-        Case("managers: many", sent("POST", MAPS, with_managers(200, 100))),
+        Case("managers: many", sent("POST", MAPS, with_managers(120, 100))),
         Case("managers: entries", sent("POST", MAPS, with_managers(MANY // 8, 0))),
-        Case("managers: fields", sent("POST", MAPS, with_managers(1, MANY - 200))),
+        Case("managers: fields", sent("POST", MAPS, with_managers(1, MANY // 2))),
         Case(
             "managers: change of an object with many",
             sent("PATCH", f"{MAPS}/x", {"data": {"k1": "w"}}, MERGE), owners,

@@ -70,6 +70,16 @@ def test_the_part_of_a_page_has_no_frame() -> None:
     assert "<nav" not in get(small_dashboard(), "/pods?part=1").text
 
 
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [("/nodes", "Nodes"), ("/nodes/n1", "Nodes"), ("/pods/default/web", "Pods")],
+)
+def test_a_page_below_a_page_marks_it_in_the_navigation(path: str, title: str) -> None:
+    page = get(small_dashboard(), path).text
+    assert page.count("aria-current") == 1
+    assert f'aria-current="true">{title}</a>' in page
+
+
 @pytest.mark.parametrize("path", ["/nodes/n9", "/pods/default/unknown", "/nothing"])
 def test_an_unknown_object_is_not_found(path: str) -> None:
     page = get(small_dashboard(), path)

@@ -15,7 +15,7 @@ MAX_BYTES: Final = 3 << 20
 MAX_DEPTH: Final = 64
 """Maximum levels of nested brackets; the deepest field of a pod is at 14."""
 
-MAX_VALUES: Final = 25_000
+MAX_VALUES: Final = 20_000
 """Maximum values of an object in a request. A full EndpointSlice has 15,000."""
 
 MORE_VALUES: Final = 50_000
