@@ -9,7 +9,7 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.control.eviction import requests
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause
-from stretto.state.work.evictions import EvictionCause, EvictionOrder
+from stretto.state.work.evictions import EvictionCause, EvictionOrder, PlacedMembers, short_of
 from stretto.stores.lane import LaneLimits
 from stretto.stores.store import Deletion, Eviction, Reply, StatusReason, WriteOutcome
 from stretto.testing import Harness, make_node, make_pod
@@ -158,3 +158,23 @@ def test_a_nominated_member_is_void_when_the_rest_of_its_gang_is_evicted() -> No
     desk.delete("low")
     desk.plane.step()
     assert (desk.state("g2"), desk.node_of("g2")) == (PodState.PENDING, "")
+
+
+def test_pods_that_have_the_rows_of_ended_members_do_not_count_for_the_gang() -> None:
+    desk = GangDesk()
+    desk.order("g0", "g1", beyond=frozenset(range(9)))
+    desk.answers.clear()
+    for name in ("low", "g0", "g1"):
+        desk.delete(name)
+    desk.submit(*[make_pod(f"other-{node}", node=node) for node in ("a", "b", "n")])
+    desk.plane.step()
+    assert (desk.state("g2"), desk.node_of("g2")) == (PodState.PENDING, "")
+
+
+def test_members_that_leave_are_counted_apart() -> None:
+    desk = GangDesk()
+    desk.order("g0", beyond=frozenset(range(9)))
+    unit = desk.plane.units.find("PodGroupUnit/default/gang")
+    assert unit is not None
+    assert PlacedMembers.of(unit, desk.plane.cluster.pods) == (1, 1, 1)
+    assert short_of(unit, desk.plane.cluster.pods) == 0

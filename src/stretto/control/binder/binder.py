@@ -167,8 +167,6 @@ class Binder:
     def resolve_unanswered(self, now: float) -> Refusals:
         """Process answers of binds in flight, and read unanswered pods back.
 
-        A pod that is read back is bound, gone, or bound again to the same node.
-
         A pod read back is bound, gone, or bound again to the same node.
         """
         self._judge.expire(now)

@@ -87,9 +87,14 @@ class Answers:
         for unit in others:
             self._moves.finish(unit)
 
-    def settle(self, refused: Iterable[Refusal], now: float) -> None:
-        """Process claims that the binder or the store refused: the pods are pending again."""
+    def settle(self, refused: Iterable[Refusal], now: float) -> list[Refusal]:
+        """Process claims that the binder or the store refused: the pods are pending again.
+
+        Returns the refusals of pods that still exist: a pod may have been deleted after its
+        refusal, and its row may belong to another pod.
+        """
         harder: dict[Unit, bool] = {}
+        current = list[Refusal]()
         usage = self._places.usage
         for unit, rows, cause in refused:
             if usage is not None:
@@ -97,6 +102,7 @@ class Answers:
             mine = {row for row in rows if self._is_current(unit, row)}
             if not mine:
                 continue
+            current.append((unit, tuple(row for row in rows if row in mine), cause))
             assumed = {row for row in mine if row in unit.bound}
             if assumed:
                 unit.mark_pending(assumed)
@@ -107,6 +113,7 @@ class Answers:
         for unit, by_store in harder.items():
             self._count_failure(unit, by_store, now)
             self._move_on(unit, now)
+        return current
 
     def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
         """Process pods that shards could not place or returned untried."""

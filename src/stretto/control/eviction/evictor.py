@@ -30,6 +30,7 @@ from stretto.state.work.evictions import (
     EvictionOrder,
     EvictionState,
     PendingEviction,
+    PlacedMembers,
     StartedEvictions,
     VictimFacts,
 )
@@ -386,8 +387,11 @@ class Evictor:
         """
         if not unit.is_gang or unit.scheduled or unit.min_member >= NO_GROUP:
             return False
-        states = self._cluster.pods.state
-        placed = sum(int(states[row]) in ON_NODES for row in unit.bound)
+        pods, serials = self._cluster.pods, self._units.serial
+        placed = sum(
+            int(pods.state[row]) in ON_NODES and int(pods.serial[row]) == int(serials[row])
+            for row in unit.bound
+        )
         return placed + claims < unit.min_member
 
     def _is_left_alone(self, unit: Unit, claims: int) -> bool:
@@ -397,12 +401,8 @@ class Evictor:
         """
         if not unit.is_gang or not unit.scheduled:
             return False
-        pods = self._cluster.pods
-        members = np.fromiter(unit.bound, np.int64, len(unit.bound))
-        on_nodes = np.isin(pods.state[members], list(ON_NODES))
-        stay = on_nodes & (pods.eviction_state[members] == EvictionState.NONE)
-        leave = ~stay & (pods.state[members] != PodState.NOMINATED)
-        return bool(leave.any()) and int(np.count_nonzero(stay)) + claims < unit.min_member
+        members = PlacedMembers.of(unit, self._cluster.pods, self._units.serial)
+        return members.leaving > 0 and members.staying + claims < unit.min_member
 
     def _bind_nomination(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)

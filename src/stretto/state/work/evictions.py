@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
+from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT, Pods
 from stretto.state.work.units import Unit, UnitKind
 
@@ -175,16 +177,53 @@ class PendingEviction(msgspec.Struct):
         self.slot = slot
 
 
-def short_of(unit: Unit, pods: Pods) -> int:
-    """Number of pods that a gang will lack after its evicted members have ended.
+class PlacedMembers(NamedTuple):
+    """Placed pods of a gang, counted by what they will do."""
 
-    The result is 0 if no member is being evicted, and at most 0 if enough members remain. A member
-    whose eviction is stuck counts as being evicted, because it may have ended by now.
+    #: Pods that have a node and keep it.
+    staying: int
+    #: Pods whose claims wait for victims; these claims may become void.
+    nominated: int
+    #: Pods that are being evicted, have ended or are pending again. A pod whose eviction is stuck
+    #: is one of them, because it may have ended by now.
+    leaving: int
+
+    @classmethod
+    def of(
+        cls, unit: Unit, pods: Pods, serials: npt.NDArray[np.int64] | None = None
+    ) -> "PlacedMembers":
+        """Count the placed pods of a unit.
+
+        Args:
+            unit: the unit.
+            pods: rows of the pods.
+            serials: int64[row], serials of the pods when the units were last updated; a row with
+                another serial belongs to another pod now. ``None`` if no pod has changed since.
+        """
+        rows = np.fromiter(unit.bound, np.int64, len(unit.bound))
+        states = pods.state[rows]
+        kept = (states == PodState.ASSUMED) | (states == PodState.BOUND)
+        kept &= pods.eviction_state[rows] == EvictionState.NONE
+        nominated = states == PodState.NOMINATED
+        if serials is not None:
+            is_same = serials[rows] == pods.serial[rows]
+            kept &= is_same
+            nominated &= is_same
+        staying, waiting = int(np.count_nonzero(kept)), int(np.count_nonzero(nominated))
+        return cls(staying, waiting, len(rows) - staying - waiting)
+
+
+def short_of(unit: Unit, pods: Pods) -> int:
+    """Number of pods that a gang will lack after its leaving members have ended.
+
+    The result is 0 if no member leaves, and at most 0 if enough members remain.
     """
     if not unit.is_gang or not unit.bound:
         return 0
-    evicted = pods.eviction_state[np.array(list(unit.bound), np.int64)] != EvictionState.NONE
-    return unit.min_member - int(np.count_nonzero(~evicted)) if evicted.any() else 0
+    members = PlacedMembers.of(unit, pods)
+    if not members.leaving:
+        return 0
+    return unit.min_member - members.staying - members.nominated
 
 
 def unit_name(unit: Unit, pods: Pods) -> str:

@@ -234,3 +234,22 @@ def test_case_40_many_events_of_one_unit_are_one_attempt() -> None:
     row = {name: (desk.rows[name],) for name in names}
     desk.dispatcher.answers.settle([(unit, row[name], CONFLICT) for name in names], desk.now)
     assert (unit.attempts, len(desk.work()[0])) == (1, 1)
+
+
+def test_a_refusal_of_a_pod_whose_row_has_another_pod_is_not_reported() -> None:
+    desk = Desk()
+    desk.arrive("a")
+    desk.sent()
+    unit, row = desk.unit("a"), desk.rows["a"]
+    desk.died("a")
+    desk.born("b")
+    assert desk.rows["b"] == row
+    assert desk.dispatcher.answers.settle([(unit, (row,), CONFLICT)], desk.now) == []
+
+
+def test_a_refusal_of_a_pending_pod_is_reported() -> None:
+    desk = Desk()
+    desk.arrive("a")
+    desk.sent()
+    refusal = desk.unit("a"), (desk.rows["a"],), CONFLICT
+    assert desk.dispatcher.answers.settle([refusal], desk.now) == [refusal]
