@@ -443,7 +443,7 @@ class Plane:
         self.reporter.bound(bound, self.clock)
         if self._wiring.evicts:
             evicted = eviction_reports(work.evictions.started)
-            self.reporter.evicted(evicted, work.now, self.clock)
+            self.reporter.evicted(evicted, self.clock)
         self.reporter.report(work.now, self.clock, is_binding=self.binder.is_waiting)
 
     def write_statuses(self, work: StepWork) -> None:

@@ -9,17 +9,16 @@ the others. Details are in the conditions of each object.
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
-from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.wire.kinds import DEFAULT_NAMESPACE, EVENT
-from stretto.base.clock import Clock, timestamp
+from stretto.base.clock import Clock
 from stretto.reconcile.cache import Change, StoredObject
-from stretto.reconcile.events import EventText, event_fields, event_name
-from stretto.stores.lane import NEVER, AnsweredBatch, Lane, LaneLimits, ShedPolicy
-from stretto.stores.store import Patch, Record, StatusReason, Store, Write, WriteOutcome, WriteVerb
+from stretto.reconcile.counted_events import CountedEvent, CountedEvents
+from stretto.reconcile.events import EventText, event_name
+from stretto.stores.lane import LaneLimits, ShedPolicy
+from stretto.stores.store import Record, Store, WriteOutcome
 
 EVENTS: Final = "events"
 """Name of the controller that sends events, and its only key."""
@@ -55,20 +54,7 @@ class EventLimits(msgspec.Struct, frozen=True):
     queued: int = 1000
 
 
-class _QueuedEvent(NamedTuple):
-    """A queued event."""
-
-    #: Its name.
-    name: str
-    #: The object of the event.
-    record: Record
-    #: Level, reason and message.
-    text: EventText
-    #: Number of occurrences; 1 if the event is new.
-    times: int = 1
-
-
-class _CountedEvent(NamedTuple):
+class _FurtherEvent(NamedTuple):
     """An event that another event counts."""
 
     #: The object of the event.
@@ -89,7 +75,7 @@ class _EventGroup(msgspec.Struct, frozen=True):
     #: Number of further events.
     more: int = 0
     #: The last further event with a representative object.
-    last: _CountedEvent | None = None
+    last: _FurtherEvent | None = None
 
 
 class EventQueue:
@@ -117,11 +103,10 @@ class EventQueue:
         #: Number of events by result.
         self.counts: Counter[EventResult] = Counter()
         self._clock = clock
-        self._component = component
         self._wake = wake
         self._limits = limits
         lane = LaneLimits(2 * limits.batch, queued=limits.queued, shed=ShedPolicy.NEWEST)
-        self._lane: Lane[str, _QueuedEvent] = Lane(store, lane)
+        self._events = CountedEvents(store, component, lane)
         self._groups: dict[tuple[str, str], _EventGroup] = {}
         self._known: OrderedDict[str, int] = OrderedDict()
         self._next_batch = float("-inf")
@@ -141,7 +126,7 @@ class EventQueue:
             self._groups[key] = msgspec.structs.replace(group, written=group.written + 1)
             self._put(record, text)
         else:
-            last = _CountedEvent(record, text, whole.record) if whole is not None else group.last
+            last = _FurtherEvent(record, text, whole.record) if whole is not None else group.last
             self._groups[key] = msgspec.structs.replace(group, more=group.more + 1, last=last)
             self.counts[EventResult.COUNTED] += 1
         self._wake()
@@ -156,7 +141,7 @@ class EventQueue:
         self._end_groups(now)
         self._send(now)
         self._collect()
-        if self._lane.queue or self._lane.unanswered:
+        if self._events.queued or self._events.unanswered:
             return self._next_batch - now if now < self._next_batch else PAUSE
         ends = min((each.ends for each in self._groups.values()), default=None)
         return None if ends is None else max(0.0, ends - now)
@@ -165,7 +150,8 @@ class EventQueue:
 
     def _put(self, record: Record, text: EventText) -> None:
         name = event_name(record, text.reason + text.message)
-        kept = self._lane.put(name, _QueuedEvent(name, record, text, self._known.get(name, 0) + 1))
+        times = self._known.get(name, 0) + 1
+        kept = self._events.put(CountedEvent(name, record, text, self._clock.now(), times))
         self.counts[EventResult.SHED] += not kept
 
     def _end_groups(self, now: float) -> None:
@@ -182,37 +168,15 @@ class EventQueue:
         """Send a batch, unless the pause after the last one has not ended."""
         if now < self._next_batch:
             return
-        most = min(self._limits.batch, self._lane.capacity)
-        due = [entry for _, entry in islice(self._lane.due(NEVER), max(0, most))]
-        if due:
+        if self._events.send_queued(self._limits.batch):
             self._next_batch = now + PAUSE
-        for each in due:
-            self._lane.withdraw(each.name)
-        at = timestamp(int(self._clock.now()))
-        if fresh := [each for each in due if each.times == 1]:
-            bodies = [event_fields(x.record, x.name, x.text, self._component, at) for x in fresh]
-            items = [msgspec.json.encode(each) for each in bodies]
-            self._lane.send(Write(WriteVerb.CREATE, EVENT, items), fresh)
-        if again := [each for each in due if each.times > 1]:
-            patches = [_count(each, at) for each in again]
-            self._lane.send(Write(WriteVerb.PATCH, EVENT, patches), again)
 
     def _collect(self) -> None:
         """Read the replies that have arrived, without waiting for others."""
-        for batch in self._lane.answers():
-            self._take(batch)
-
-    def _take(self, batch: AnsweredBatch[_QueuedEvent]) -> None:
-        for entry, reply in zip(batch.entries, batch.replies, strict=True):
+        for event, reply in self._events.answers():
             if reply.outcome is WriteOutcome.OK:
                 self.counts[EventResult.WRITTEN] += 1
-                self._note(entry.name, entry.times)
-            elif entry.times == 1 and reply.code is StatusReason.ALREADY_EXISTS:
-                self._note(entry.name, 1)  # written before a restart: its count is unknown
-                self._lane.put(entry.name, entry._replace(times=2))
-            elif entry.times > 1 and reply.code is StatusReason.NOT_FOUND:
-                self._known.pop(entry.name, None)  # the event has expired
-                self._lane.put(entry.name, entry._replace(times=1))
+                self._note(event.name, event.times)
             else:
                 self.counts[EventResult.LOST] += 1
 
@@ -221,9 +185,3 @@ class EventQueue:
         self._known.move_to_end(name)
         if len(self._known) > _KNOWN:
             self._known.popitem(last=False)
-
-
-def _count(event: _QueuedEvent, at: str) -> Patch:
-    """Return the patch that increments the count of an event; ``at`` is an RFC 3339 time."""
-    namespace = event.record.namespace or DEFAULT_NAMESPACE
-    return Patch(namespace, event.name, {"count": event.times, "lastTimestamp": at})

@@ -352,3 +352,11 @@ def test_pods_of_a_gang_under_a_limit_all_say_so() -> None:
     at.settle(2)
     said = {conditions(at, f"g{i}")[0]["message"] for i in range(2)}
     assert said == {"queue research has reached its limit: cpu 0 of 3 used, 4 requested"}
+
+
+def test_the_event_of_a_pod_that_waits_longer_than_events_are_kept_is_written_again() -> None:
+    at = harness(ReportConfig(again_after=1.0, event_every=20.0, keep_events=50.0))
+    at.submit(make_pod("big", cpu="64"))
+    at.settle(100)
+    (event,) = events(at)
+    assert event["involvedObject"]["name"] == "big"

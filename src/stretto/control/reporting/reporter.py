@@ -31,14 +31,16 @@ from stretto.control.reporting.wording import (
     UNSCHEDULABLE,
     PodReport,
     condition_patch,
-    event_again,
     incomplete_reason,
+    pod_event,
+    scheduled_event,
     short_gang_reason,
 )
+from stretto.reconcile.counted_events import CountedEvent
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Setback, Units
-from stretto.stores.store import Patch, Record, Store, WriteOutcome
+from stretto.stores.store import Record, Store, WriteOutcome
 
 OWN_WRITES: Final = 100_000
 """Maximum number of own versions kept until their events arrive; beyond it all are dropped."""
@@ -159,17 +161,18 @@ class Reporter:
             return
         pods, node_of = self._cluster.pods, self._cluster.node_of
         spaces, names, uids = pods.namespace, pods.name, pods.uid
-        records = (
-            Record(POD, spaces[row], names[row], uids[row], 0, b"", node)
+        wall = clock.now()
+        self._writer.queue_bound(
+            scheduled_event(Record(POD, spaces[row], names[row], uids[row], 0, b"", node), wall)
             for row in rows
             if (node := node_of(row))
         )
-        self._writer.queue_bound(records, clock.now())
 
-    def evicted(self, about: Sequence[tuple[Record, PodReport]], now: float, clock: Clock) -> None:
+    def evicted(self, about: Sequence[tuple[Record, PodReport]], clock: Clock) -> None:
         """Write an event about each pod that is evicted."""
         if about and (self._config.events or self._config.scheduled):
-            self._writer.create(about, now, clock.now())
+            wall = clock.now()
+            self._writer.write([pod_event(record, word, wall) for record, word in about])
 
     # ------------------------------------------------------------ what is written
 
@@ -189,7 +192,7 @@ class Reporter:
         self._next = now + self._config.every
         self._fit()
         self._writer.collect()
-        self._writer.expire(now, self._config.at_once)
+        self._writer.expire(clock.now(), self._config.at_once)
         batch = self._wanting(now, self._config.at_once)
         written = (
             self._write_reports(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
@@ -198,7 +201,7 @@ class Reporter:
             written += self._complaints.report(clock.now())
         config = self._config
         most = config.at_once if is_binding else config.scheduled_at_once
-        written += self._writer.create_bound(now, most)
+        written += self._writer.create_bound(most)
         if len(batch) == config.at_once or self._writer.has_bound:
             self._more = True
         return written
@@ -212,7 +215,7 @@ class Reporter:
             batch = rows[low : low + self._config.at_once]
             written += self._write_reports(batch, now, clock.now(), at_any_cost=True)
         while self._writer.has_bound:
-            written += self._writer.create_bound(now, limit)
+            written += self._writer.create_bound(limit)
             self._writer.collect(wait=True)
         self._writer.collect(wait=True)
         return written
@@ -394,17 +397,12 @@ class Reporter:
         self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
         """Write one event for each pod, repeated at intervals."""
-        first: list[tuple[Record, PodReport]] = []
-        again: list[Patch] = []
+        events = list[CountedEvent]()
         for row, record, word in about:
             silent = word.scheduled or word.reason in (GATED, QUEUED)
             if silent or self._event_due[row] > now:
                 continue
             self._event_due[row] = now + self._config.event_every
             self._events[row] += 1
-            if self._events[row] == 1:
-                first.append((record, word))
-            else:
-                again.append(event_again(record, word, int(self._events[row]), wall))
-        self._writer.create(first, now, wall)
-        self._writer.count_up(again, now, wall)
+            events.append(pod_event(record, word, wall, int(self._events[row])))
+        self._writer.write(events)

@@ -7,7 +7,8 @@ import msgspec
 
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import timestamp
-from stretto.reconcile.events import MOST, EventLevel, EventText, event_fields, event_name
+from stretto.reconcile.counted_events import CountedEvent
+from stretto.reconcile.events import EventLevel, EventText, event_fields, event_name
 from stretto.state.work.evictions import EvictionCause, StartedEvictions
 from stretto.state.work.units import NO_GROUP, Unit
 from stretto.stores.store import Patch, Record
@@ -121,10 +122,10 @@ def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None
     return Patch(record.namespace, record.name, patch, record.version, record.uid)
 
 
-def scheduled_report(pod: Record) -> PodReport:
-    """Report about a bound pod, with kube-scheduler's text."""
+def scheduled_event(pod: Record, wall: float) -> CountedEvent:
+    """Event about a bound pod, with kube-scheduler's text. ``wall`` is wall-clock time."""
     message = f"Successfully assigned {pod.namespace}/{pod.name} to {pod.node}"
-    return PodReport(scheduled=True, message=message)
+    return pod_event(pod, PodReport(scheduled=True, message=message), wall)
 
 
 def eviction_reports(evictions: Iterable[StartedEvictions]) -> list[tuple[Record, PodReport]]:
@@ -139,11 +140,12 @@ def eviction_reports(evictions: Iterable[StartedEvictions]) -> list[tuple[Record
     return found
 
 
-def event_body(record: Record, word: PodReport, reporter: str, now: float) -> bytes:
-    """First event about a pod. ``now`` is wall-clock time in seconds."""
-    about = word.event or (DONE if word.scheduled else FAILED), word.message
-    kind = "Normal" if word.scheduled or word.event else "Warning"
-    return _event(record, about, kind, (reporter, now))
+def pod_event(record: Record, word: PodReport, wall: float, times: int = 1) -> CountedEvent:
+    """Event about a pod, for the ``times``-th time. ``wall`` is wall-clock time in seconds."""
+    reason = word.event or (DONE if word.scheduled else FAILED)
+    level = EventLevel.NORMAL if word.scheduled or word.event else EventLevel.WARNING
+    text = EventText(level, reason, word.message)
+    return CountedEvent(event_name(record, reason), record, text, wall, times)
 
 
 def complaint_event(record: Record, message: str, reporter: str, now: float) -> bytes:
@@ -172,12 +174,6 @@ def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str,
     name = event_name(record, reason if reason != NOT_VALID else message)
     text = EventText(EventLevel(kind), reason, message)
     return msgspec.json.encode(event_fields(record, name, text, reporter, timestamp(now)))
-
-
-def event_again(record: Record, word: PodReport, count: int, now: float) -> Patch:
-    """Patch that counts a repetition of the event."""
-    change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
-    return Patch(record.namespace, event_name(record, word.event or FAILED), change)
 
 
 def incomplete_reason(unit: Unit) -> str:
