@@ -164,6 +164,34 @@ def test_a_cluster_of_ray_is_a_head_and_its_workers(tmp_path: Path) -> None:
     assert Loaded(tmp_path, made("ray.io/v1", "RayCluster", RAY, labels=labels)).gangs == {"job": 5}
 
 
+def test_a_head_of_ray_has_the_autoscaler_beside_it(tmp_path: Path) -> None:
+    wanted = {"cpu": "2", "memory": "1Gi"}
+    spec = {"enableInTreeAutoscaling": True, **RAY}
+    head = Loaded(tmp_path, made("ray.io/v1", "RayCluster", spec)).pods[0]["spec"]
+    assert head["containers"][1]["resources"]["requests"] == {"cpu": "500m", "memory": "512Mi"}
+    options = {"autoscalerOptions": {"resources": {"requests": wanted}}}
+    head = Loaded(tmp_path, made("ray.io/v1", "RayCluster", spec | options)).pods[0]["spec"]
+    assert head["containers"][1]["resources"]["requests"] == wanted
+
+
+def test_a_worker_of_ray_waits_for_its_head_in_an_init_container(tmp_path: Path) -> None:
+    worker = Loaded(tmp_path, made("ray.io/v1", "RayCluster", RAY)).pods[1]["spec"]
+    assert worker["initContainers"][0]["resources"]["requests"] == {
+        "cpu": "200m",
+        "memory": "256Mi",
+    }
+
+
+def test_pods_of_ray_may_mount_the_volume_of_their_token(tmp_path: Path) -> None:
+    mounts = [{"name": "ray-token", "mountPath": "/token"}]
+    spec = {"containers": [{**SPEC["containers"][0], "volumeMounts": mounts}]}
+    cluster = {"headGroupSpec": {"template": {"spec": spec}}}
+    auth = {"authOptions": {"enableK8sTokenAuth": True}, **cluster}
+    assert len(Loaded(tmp_path, made("ray.io/v1", "RayCluster", auth)).pods) == 1
+    with pytest.raises(InputError, match="ray-token"):
+        Loaded(tmp_path, made("ray.io/v1", "RayCluster", cluster))
+
+
 def test_a_job_of_ray_has_a_submitter(tmp_path: Path) -> None:
     assert len(Loaded(tmp_path, made("ray.io/v1", "RayJob", {"rayClusterSpec": RAY})).pods) == 6
     spec = {"rayClusterSpec": RAY, "submissionMode": "HTTPMode"}

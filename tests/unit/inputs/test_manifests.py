@@ -456,8 +456,27 @@ def test_an_absurd_number_of_replicas_is_refused(tmp_path: Path) -> None:
     assert "expected 0..1000000 pods" in refused(tmp_path, text)
 
 
+def test_a_template_with_a_token_needs_no_service_account(tmp_path: Path) -> None:
+    volumes = ", volumes: [{name: t, projected: {sources: [{serviceAccountToken: {path: t}}]}}]"
+    text = controller("Deployment", "web", "replicas: 2, ", volumes)
+    assert len(load(tmp_path, text)) == 2
+
+
+def test_a_value_that_is_a_template_is_named_as_such(tmp_path: Path) -> None:
+    text = f"{controller('Deployment', 'web', '')}  # {{{{ end }}}}\n"
+    assert "a template with {{ }}" in refused(tmp_path, text.replace("name: web", 'name: "{{x}}"'))
+    typo = text.replace("template:", "templat:").replace("{name: c}", '{name: "{{x}}"}')
+    assert "did you mean 'template'" in refused(tmp_path, typo)
+
+
+def test_a_controller_whose_template_has_no_spec_is_refused(tmp_path: Path) -> None:
+    text = controller("Deployment", "web", "").partition("template")[0] + "template: {}}"
+    assert "spec.template.spec: got nothing, expected the spec of a pod" in refused(tmp_path, text)
+
+
 def test_a_controller_without_a_template_is_refused(tmp_path: Path) -> None:
     text = controller("Deployment", "web", "").partition("template")[0] + "}"
-    assert "Deployment default/web: spec.template: got nothing, expected the pod to make" in (
-        refused(tmp_path, text)
+    assert (
+        "Deployment default/web: spec.template: got nothing, expected the template of its pods"
+        in (refused(tmp_path, text))
     )

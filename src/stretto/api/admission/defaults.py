@@ -22,13 +22,18 @@ def default_pod_spec(spec: JsonObject) -> None:
     ):
         if spec.get(name) is None or spec[name] == "":
             spec[name] = value
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    spec["serviceAccountName"] = spec["serviceAccount"] = account
+    default_account(spec)
     for each in spec.get("topologySpreadConstraints") or ():
         each.setdefault("whenUnsatisfiable", "DoNotSchedule")
     for container in containers_of(spec):
         for port in container.get("ports") or ():
             port.setdefault("protocol", "TCP")
+
+
+def default_account(spec: JsonObject) -> None:
+    """Set the service account of a pod."""
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
 def default_host_ports(spec: JsonObject) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from stretto.api.admission.defaulting.walk import set_defaults
+from stretto.api.admission.defaults import default_account
 from stretto.api.admission.request import JsonObject
 from stretto.api.checks.fields.errors import FieldError
 from stretto.api.checks.kinds.pods.security import allowing_privileged
@@ -17,7 +18,7 @@ from stretto.api.codec import parse_object
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct_of_kind
 from stretto.api.validation import validate
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError, with_hint
 
 _TYPE: Final = ("kind", "apiVersion")
@@ -82,11 +83,16 @@ def _remedy(errors: Sequence[FieldError]) -> str:
 def check_new(kind: Kind, body: bytes) -> None:
     """Check a new object by the rules of the API server and by those of the scheduler.
 
+    A pod has the service account that admission sets.
+
     Raises:
         InputError: a type or a value is wrong.
     """
     item = decode_object(kind, body)
-    check_field_rules(kind, parse_object(body, kind.kind.lower()))
+    fields = parse_object(body, kind.kind.lower())
+    if kind == POD:
+        default_account(fields["spec"])
+    check_field_rules(kind, fields)
     validate(item)
 
 

@@ -34,8 +34,10 @@ def default_controller(request: AdmissionRequest, item: JsonObject, view: Object
     where = title_of(request, item)
     spec = item.setdefault("spec", {})
     template = spec.get("template")
-    if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
-        raise InputError(f"{where}: spec.template", template, "the pod to make")
+    if not isinstance(template, dict):
+        raise InputError(f"{where}: spec.template", template, "the template of its pods")
+    if not isinstance(template.get("spec"), dict):
+        raise InputError(f"{where}: spec.template.spec", template.get("spec"), "the spec of a pod")
     labels = (template.get("metadata") or {}).get("labels") or {}
     if kind == kinds.JOB:
         _default_job(spec)

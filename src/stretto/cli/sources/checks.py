@@ -62,14 +62,17 @@ def manifests_content(path: Path, checks: "ObjectChecks") -> str:
     rejection by admission is a note, because the missing objects may exist in the cluster.
 
     Raises:
-        InputError: a file cannot be read.
+        InputError: a file cannot be read, or is a patch of Kustomize.
     """
     from stretto.inputs.objects.admission import InputContext
+    from stretto.inputs.objects.kustomize import refuse_patch
     from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
 
     settings = ManifestOptions(keep_missing_owners=True)
     context = InputContext((), checks.refused, checks)
     _, notes = load_with_notes([path], settings, (), context)
+    if checks.errors or any(each.errors for each in checks.objects()):
+        refuse_patch(path)
     objects = checks.objects()
     pods = sum(each.pods for each in objects)
     counts = [format_count(len(objects), "object")]

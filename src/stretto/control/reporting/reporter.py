@@ -36,7 +36,6 @@ from stretto.control.reporting.wording import (
     scheduled_event,
     short_gang_reason,
 )
-from stretto.reconcile.counted_events import CountedEvent
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Setback, Units
@@ -397,12 +396,12 @@ class Reporter:
         self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
         """Write one event for each pod, repeated at intervals."""
-        events = list[CountedEvent]()
+        due: list[tuple[Record, PodReport, float, int]] = []
         for row, record, word in about:
             silent = word.scheduled or word.reason in (GATED, QUEUED)
             if silent or self._event_due[row] > now:
                 continue
             self._event_due[row] = now + self._config.event_every
             self._events[row] += 1
-            events.append(pod_event(record, word, wall, int(self._events[row])))
-        self._writer.write(events)
+            due.append((record, word, wall, int(self._events[row])))
+        self._writer.write([pod_event(*each) for each in due])

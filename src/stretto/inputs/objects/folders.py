@@ -6,6 +6,8 @@ reads the manifests and lists the other files with the command that renders them
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +29,12 @@ NO_OBJECTS: Final = "no Kubernetes objects"
 _CHART_FILES: Final = ("chart.yaml", "chart.yml")
 _TEMPLATE: Final = re.compile(r"(?m)(?:^|[:,-][ \t])[ \t]*[\"']?[^#\n\"' ,]*\{\{")
 """A line or a value that begins with a word and an action of a Go template."""
+_ACTION: Final = "{{"
 _HEAD: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
+
+
+class GoTemplateError(InputError):
+    """Error: a text is a template and not an object."""
 
 
 def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
@@ -69,18 +76,18 @@ def tool_of(path: Path) -> str:
     return HELM if path.name.lower() in _CHART_FILES else ""
 
 
-def why_unread(path: Path, text: str) -> str:
+def why_unread(path: Path, text: str, error: InputError) -> str:
     """Reason for skipping an unreadable file of a folder; empty if it must be refused."""
     if is_patch(path, text):
         return KUSTOMIZE
     if has_no_objects(text, str(path)):
         return NO_OBJECTS
-    return TEMPLATE if has_template(text) else ""
+    return TEMPLATE if isinstance(error, GoTemplateError) else ""
 
 
 def has_template(text: str) -> bool:
     """True if a text contains actions of a Go template, so that it is not YAML."""
-    return "{{" in text and _TEMPLATE.search(text) is not None
+    return _ACTION in text and _TEMPLATE.search(text) is not None
 
 
 def has_no_objects(text: str, where: str) -> bool:
@@ -98,8 +105,21 @@ def _is_object(value: Any) -> bool:
     return "apiVersion" in value or len(_HEAD & value.keys()) > 1
 
 
-def template_error(where: str, error: InputError) -> InputError:
+@contextmanager
+def naming_templates(where: str) -> Iterator[None]:
+    """Replace an error about a value that contains an action of a template."""
+    try:
+        yield
+    except InputError as error:
+        if _ACTION in str(error.value):
+            raise template_error(where, error) from error
+        raise
+
+
+def template_error(where: str, error: InputError) -> GoTemplateError:
     """The error about a template, with the cause that the YAML reader or a check reports."""
     found = "a template with {{ }}"
     hint = "run helm template CHART, or the tool of the template, and pass the output"
-    return InputError(error.where if where in error.where else where, found, "plain YAML", hint)
+    return GoTemplateError(
+        error.where if where in error.where else where, found, "plain YAML", hint
+    )

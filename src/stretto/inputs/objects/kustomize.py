@@ -71,12 +71,20 @@ def naming_patches(paths: Sequence[Path]) -> Iterator[None]:
         yield
     except InputError as error:
         for path in paths:
-            named = error.where.startswith(str(path)) and path.is_file()
-            if named and is_patch(path, read_text(path)):
-                hint = "run kubectl kustomize FOLDER and pass the output"
-                found = "a patch of Kustomize"
-                raise InputError(str(path), found, "whole objects", hint) from error
+            if error.where.startswith(str(path)):
+                refuse_patch(path, error)
         raise
+
+
+def refuse_patch(path: Path, cause: InputError | None = None) -> None:
+    """Refuse a file that is a patch; ``cause`` is the error of its objects.
+
+    Raises:
+        InputError: the file is a patch.
+    """
+    if path.is_file() and is_patch(path, read_text(path)):
+        hint = "run kubectl kustomize FOLDER and pass the output"
+        raise InputError(str(path), "a patch of Kustomize", "whole objects", hint) from cause
 
 
 def _normal(path: Path) -> Path:

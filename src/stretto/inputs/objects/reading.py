@@ -22,6 +22,7 @@ from stretto.inputs.objects.folders import (
     has_no_objects,
     has_template,
     manifest_files,
+    naming_templates,
     template_error,
     tool_of,
     why_unread,
@@ -91,8 +92,8 @@ def _objects_of_folder(
     text = read_text(file)
     try:
         return _objects(text, str(file), settings, skipped, fields)
-    except InputError:
-        why = why_unread(file, text)
+    except InputError as error:
+        why = why_unread(file, text, error)
         if not why:
             raise
         skipped.add_file(str(file), why)
@@ -105,16 +106,16 @@ def _objects(
     """The objects of one text, each with a namespace and a unique name."""
     try:
         found = load_manifests(text, where, skipped=skipped, raw=_RAW)
-        result: list[InputObject] = []
-        for index, each in enumerate(found):
-            label = _label(each, settings.namespace) if settings.checks else ""
-            with checking(settings.checks, label):
-                fields.check(*each, where)
-                result.append(_placed(each, index, where, settings.namespace))
     except InputError as error:
         if has_template(text) and not has_no_objects(text, where):
             raise template_error(where, error) from error
         raise
+    result: list[InputObject] = []
+    for index, each in enumerate(found):
+        label = _label(each, settings.namespace) if settings.checks else ""
+        with checking(settings.checks, label), naming_templates(where):
+            fields.check(*each, where)
+            result.append(_placed(each, index, where, settings.namespace))
     if not found and not skipped:
         raise InputError(where, None, "at least one Kubernetes object", "check the file")
     return result

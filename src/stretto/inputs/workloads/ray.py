@@ -35,6 +35,17 @@ _SUBMITTER: Final[JsonObject] = {
 """KubeRay's own template of the pod that submits a RayJob."""
 
 
+_AUTOSCALER: Final[JsonObject] = {"cpu": "500m", "memory": "512Mi"}
+"""KubeRay's own requests and limits of the autoscaler beside the head."""
+_WAITING: Final[JsonObject] = {"cpu": "200m", "memory": "256Mi"}
+"""KubeRay's requests and limits of the init container in which a worker waits for the head."""
+_TOKEN: Final[JsonObject] = {
+    "name": "ray-token",
+    "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]},
+}
+"""KubeRay's volume of a cluster that authenticates with tokens of Kubernetes."""
+
+
 def ray_cluster(item: Workload) -> list[WorkloadUnit]:
     """A RayCluster: a gang if its label requests one."""
     return _cluster(item, item.spec, f"{item.title}: spec", [])
@@ -65,7 +76,7 @@ def _cluster(
     """The pods of a cluster; its gang has the head and the minimum number of workers."""
     labels = {"ray.io/cluster": item.name, "ray.io/is-ray-node": "yes"}
     head = map_of(spec.get("headGroupSpec"), f"{where}.headGroupSpec")
-    template = template_of(head.get("template"), f"{where}.headGroupSpec.template")
+    template = _head(spec, template_of(head.get("template"), f"{where}.headGroupSpec.template"))
     sets = [PodSet(f"{item.name}-head", 1, template, {**labels, "ray.io/node-type": "head"})]
     least = 1
     workers = list_of(spec.get("workerGroupSpecs"), f"{where}.workerGroupSpecs")
@@ -77,10 +88,40 @@ def _cluster(
         hosts = count_of(group.get("numOfHosts"), f"{place}.numOfHosts", 1)
         wanted = max(count_of(group.get("replicas"), f"{place}.replicas", 0), fewest)
         name = str(group.get("groupName") or f"worker{index}")
-        pods = template_of(group.get("template"), f"{place}.template")
+        pods = _worker(spec, template_of(group.get("template"), f"{place}.template"))
         added = {**labels, "ray.io/node-type": "worker", "ray.io/group": name}
         sets.append(PodSet(f"{item.name}-{name}-worker", wanted * hosts, pods, added))
         least += hosts * (fewest if spec.get("enableInTreeAutoscaling") else wanted)
     if item.notes.get(GANG) == "true":
         return [*whole(item.name, sets, least), *loose(f"{item.name}-submitter", more)]
     return loose(item.name, [*sets, *more])
+
+
+def _head(spec: JsonObject, template: JsonObject) -> JsonObject:
+    """The template of the head, with the autoscaler that KubeRay adds to it."""
+    if not spec.get("enableInTreeAutoscaling"):
+        return _with_token(spec, template)
+    options = spec.get("autoscalerOptions") or {}
+    resources = options.get("resources") or {"requests": _AUTOSCALER, "limits": _AUTOSCALER}
+    added = {"name": "autoscaler", "resources": resources}
+    return _with_token(spec, _with(template, "containers", added))
+
+
+def _worker(spec: JsonObject, template: JsonObject) -> JsonObject:
+    """The template of a worker, with the init container that KubeRay adds to it."""
+    added = {"name": "wait-gcs-ready", "resources": {"requests": _WAITING, "limits": _WAITING}}
+    return _with_token(spec, _with(template, "initContainers", added))
+
+
+def _with_token(spec: JsonObject, template: JsonObject) -> JsonObject:
+    """A template with the volume of tokens, if the cluster uses them and it has none."""
+    volumes = template["spec"].get("volumes") or []
+    is_used = (spec.get("authOptions") or {}).get("enableK8sTokenAuth")
+    has_one = any(each.get("name") == _TOKEN["name"] for each in volumes if isinstance(each, dict))
+    return _with(template, "volumes", _TOKEN) if is_used and not has_one else template
+
+
+def _with(template: JsonObject, field: str, item: JsonObject) -> JsonObject:
+    """A template with a further item in a list of its spec."""
+    spec = template["spec"]
+    return {**template, "spec": {**spec, field: [*(spec.get(field) or []), item]}}

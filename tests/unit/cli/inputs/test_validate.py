@@ -59,6 +59,15 @@ def test_each_kind_of_text_is_recognised() -> None:
     }
 
 
+def test_a_patch_of_kustomize_is_named_as_such() -> None:
+    Path("kustomization.yaml").write_text("patches: [{path: patch.yaml}]\n")
+    Path("patch.yaml").write_text(
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2}}"
+    )
+    result = run_of("validate", "patch.yaml", "-q")
+    assert (result.exit_code, "a patch of Kustomize" in result.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 def test_text_with_a_byte_order_mark_is_read(encoding: str) -> None:
     Path("marked.yaml").write_text(POD, encoding=encoding)

@@ -49,13 +49,14 @@ def check_pod(item: Json, old: Json | None) -> Errors:
     """Check a pod."""
     spec = item.get("spec") or {}
     if old is not None:
-        return [*check_pod_spec(spec, "spec"), *check_pod_update(item, old)]
+        checked = [*check_pod_spec(spec, "spec"), *_tokens(spec)]
+        return [*checked, *check_pod_update(item, old)]
     notes = item["metadata"].get("annotations") or {}
     found: Errors = []
     if _MIRROR in notes and not spec.get("nodeName"):
         detail = "must set spec.nodeName if mirror pod annotation is set"
         found.append(invalid(f"metadata.annotations[{_MIRROR}]", notes[_MIRROR], detail))
-    found += check_pod_spec(spec, "spec")
+    found += [*check_pod_spec(spec, "spec"), *_tokens(spec)]
     if spec.get("ephemeralContainers"):
         detail = "cannot be set on create"
         found.append(forbidden("spec.ephemeralContainers", detail))
@@ -63,6 +64,17 @@ def check_pod(item: Json, old: Json | None) -> Errors:
         detail = "cannot be set until all schedulingGates have been cleared"
         found.append(forbidden("spec.nodeName", detail))
     return found
+
+
+def _tokens(spec: Json) -> Iterator[Any]:
+    """Refuse tokens of a pod without a service account; a template may omit the account."""
+    if spec.get("serviceAccountName"):
+        return
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            if source.get("serviceAccountToken") is not None:
+                where = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
+                yield forbidden(where, "must not be specified when serviceAccountName is not set")
 
 
 def check_pod_spec(spec: Json, path: str, volumes: frozenset[str] = frozenset()) -> Errors:

@@ -21,7 +21,6 @@ _MODES: Final = range(0o1000)
 _MODE_TEXT: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _LEAST_TOKEN: Final = 600
 _MOST_TOKEN: Final = 1 << 32
-_NO_ACCOUNT: Final = "must not be specified when serviceAccountName is not set"
 
 Source = Callable[[Json, str, Json], Iterator[Any]]
 """Returns the refused fields of a source: value, path, and the spec of the pod."""
@@ -140,7 +139,7 @@ def _projected_named(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     yield from _items(source.get("items"), f"{path}.items")
 
 
-def _token(source: Json, path: str, spec: Json) -> Iterator[Any]:
+def _token(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     seconds = source.get("expirationSeconds", 3600)
     where = f"{path}.expirationSeconds"
     if seconds < _LEAST_TOKEN:
@@ -150,8 +149,6 @@ def _token(source: Json, path: str, spec: Json) -> Iterator[Any]:
     if not source.get("path"):
         yield required(f"{path}.path")
     yield from local_path(source.get("path", ""), f"{path}.path")
-    if not spec.get("serviceAccountName"):
-        yield forbidden(path, _NO_ACCOUNT)
 
 
 def _bundle(source: Json, path: str, _spec: Json) -> Iterator[Any]:
