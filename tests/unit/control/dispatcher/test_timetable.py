@@ -80,16 +80,17 @@ def test_a_reserved_job_without_an_estimate_never_gives_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "now", "expected"), [(10, 4, 10), (10, 10, 10), (10, 12, 14), (10, 30, 50)]
+    ("end", "now", "expected"),
+    [(10, 4, 10), (10, 10, 10), (10, 12, 14), (10, 13, 14), (10, 30, 42)],
 )
-def test_a_pod_beyond_its_estimate_runs_on_for_as_long_as_it_did(
+def test_a_pod_beyond_its_estimate_is_expected_to_exceed_it_twice_as_long(
     end: int, now: int, expected: int
 ) -> None:
     assert expected_end(end, now) == expected
 
 
 def test_ends_beyond_an_estimate_move_the_reservation() -> None:
-    assert reserve(table(1, (10, 3), now=30), 4, 5) == 50
+    assert reserve(table(1, (10, 3), now=30), 4, 5) == 42
 
 
 def test_the_search_halves_many_ends_with_the_same_result() -> None:
