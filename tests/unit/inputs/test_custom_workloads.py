@@ -164,6 +164,22 @@ def test_a_cluster_of_ray_is_a_head_and_its_workers(tmp_path: Path) -> None:
     assert Loaded(tmp_path, made("ray.io/v1", "RayCluster", RAY, labels=labels)).gangs == {"job": 5}
 
 
+@pytest.mark.parametrize(
+    ("version", "kind", "spec"),
+    [
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": JOBS}),
+        ("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"name": "w", "template": TEMPLATE}]}),
+        ("ray.io/v1", "RayCluster", RAY),
+    ],
+)
+def test_an_unknown_field_of_a_pod_template_is_refused(
+    tmp_path: Path, version: str, kind: str, spec: dict[str, Any]
+) -> None:
+    wrong = yaml.safe_dump(spec, default_flow_style=False).replace("image:", "imge:")
+    with pytest.raises(InputError, match=r"containers\[0\].imge: unknown field"):
+        Loaded(tmp_path, made(version, kind, yaml.safe_load(wrong)))
+
+
 def test_a_head_of_ray_has_the_autoscaler_beside_it(tmp_path: Path) -> None:
     wanted = {"cpu": "2", "memory": "1Gi"}
     spec = {"enableInTreeAutoscaling": True, **RAY}

@@ -226,6 +226,13 @@ def test_a_malformed_field_is_refused_with_file_and_path(tmp_path: Path) -> None
     )
 
 
+def test_an_unknown_field_of_an_object_that_is_not_scheduled_is_refused(tmp_path: Path) -> None:
+    text = (
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedul: '* * * * *'}\n"
+    )
+    assert "did you mean 'schedule'" in refused(tmp_path, text)
+
+
 def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
     text = pod("web").replace("kind: Pod", "kind: Pood")
     message = refused(tmp_path, text)

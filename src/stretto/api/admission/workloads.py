@@ -89,7 +89,7 @@ def _default_job(spec: JsonObject) -> None:
 
 def _label_job(spec: JsonObject, meta: JsonObject, where: str) -> None:
     """Add name and uid of a Job to its pod labels, and select the pods by the uid."""
-    uid = stable_uid(kinds.JOB, meta)
+    uid = meta["uid"] = stable_uid(kinds.JOB, meta)
     template = spec["template"] = dict(spec["template"])
     own = template["metadata"] = dict(template.get("metadata") or {})
     labels = own["labels"] = dict(own.get("labels") or {})

@@ -15,6 +15,12 @@ NOT_SCHEDULED: Final = "not scheduled"
 """Reason for skipping kinds of Kubernetes without pods."""
 UNKNOWN: Final = "unknown kind: pods that its operator creates are not counted"
 """Reason for skipping objects of an unknown CRD."""
+SKIPPED_KINDS: Final = frozenset(
+    (entry.kind.group, entry.kind.kind)
+    for entry in TABLE.entries()
+    if entry.manifests is ManifestUse.SKIPPED
+)
+"""Groups and kinds of Kubernetes that are not scheduled."""
 _REMOVED_GROUPS: Final = frozenset({"extensions"})
 """Removed API groups of Kubernetes; their kinds are in other groups now."""
 _REMOVED_KINDS: Final = frozenset({"InitializerConfiguration", "PodPreset", "PodSecurityPolicy"})

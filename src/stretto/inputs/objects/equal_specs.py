@@ -5,15 +5,16 @@ divided before its spec; what follows is looked up as bytes, and the head is che
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from stretto.api.admission.request import JsonObject
-from stretto.api.admission.schema import UnknownField, check_fields
+from stretto.api.admission.schema import UnknownField, check_fields, check_type
 from stretto.api.admission.selectors import has_label_keys
 from stretto.api.codec import decode, parse_object, without_nulls
+from stretto.api.kinds.table import TABLE
 from stretto.api.validation import validate, validate_metadata
 from stretto.api.wire.kinds import POD, Kind
 from stretto.inputs.neutral.strict import inside
@@ -58,9 +59,7 @@ class FieldChecks:
         parsed = _parsed(body) if known is None else known
         title = _title(kind, parsed, where)
         check_fields(kind, parsed, title, unknown.append if self._lenient else None)
-        for each in unknown:
-            text = f"{title}: {each.path}: {each.sentence}"
-            warnings.warn(text, UnknownFieldWarning, stacklevel=2)
+        self._warn(title, unknown)
         with inside(where):
             if known is None:
                 validate(decode(kind, body))
@@ -68,6 +67,49 @@ class FieldChecks:
                 validate_metadata(decode(kind, head + _NO_SPEC))
         if kind is POD and known is None and not unknown:
             _remember(self._valid, spec)
+
+    def check_names(self, kind: Kind, body: bytes, where: str) -> None:
+        """Refuse unknown fields of an object that is not scheduled.
+
+        Raises:
+            InputError: a field is unknown or has another type.
+        """
+        if kind in TABLE:
+            parsed = _parsed(body)
+            check_fields(kind, parsed, _title(kind, parsed, where), None)
+
+    def check_templates(self, kind: Kind, body: bytes, where: str) -> None:
+        """Refuse or warn of unknown fields of the pod templates of a custom workload.
+
+        Raises:
+            InputError: a field is unknown and warnings are not asked for, or has another type.
+        """
+        unknown: list[UnknownField] = []
+        parsed = _parsed(body)
+        title = _title(kind, parsed, where)
+        for path, template in _templates(parsed.get("spec"), "spec"):
+            report = unknown.append if self._lenient else None
+            check_type("PodTemplateSpec", template, title, report, path)
+        self._warn(title, unknown)
+
+    def _warn(self, title: str, unknown: Iterable[UnknownField]) -> None:
+        for each in unknown:
+            text = f"{title}: {each.path}: {each.sentence}"
+            warnings.warn(text, UnknownFieldWarning, stacklevel=3)
+
+
+def _templates(value: Any, path: str) -> Iterator[tuple[str, JsonObject]]:
+    """The pod templates at any depth of a value, with their paths."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _templates(each, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        spec = value.get("spec")
+        if isinstance(spec, dict) and isinstance(spec.get("containers"), list):
+            yield path, value
+            return
+        for name, each in value.items():
+            yield from _templates(each, f"{path}.{name}")
 
 
 def _remember(known: set[bytes], spec: bytes) -> None:

@@ -11,8 +11,8 @@ import msgspec
 
 from stretto.api.codec import decode_as, parse_object, set_fields
 from stretto.api.edit.manifests import Manifest, load_manifests
-from stretto.api.edit.skipped import SkippedObjects
-from stretto.api.wire.kinds import DEFAULT_NAMESPACE
+from stretto.api.edit.skipped import SKIPPED_KINDS, SkippedObjects, skip_reason
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, Kind
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
 from stretto.inputs.objects.checked import ObjectChecks, checking
@@ -37,6 +37,8 @@ STDIN: Final = "-"
 """The path of standard input."""
 _RAW: Final = RAW_KINDS | POD_GROUPS
 """Groups and kinds of other systems that are converted to pods and PodGroups."""
+_READ: Final = _RAW | SKIPPED_KINDS
+"""Groups and kinds that are read although they are not scheduled as they are."""
 
 
 class ReadSettings(msgspec.Struct, frozen=True):
@@ -105,7 +107,8 @@ def _objects(
 ) -> list[InputObject]:
     """The objects of one text, each with a namespace and a unique name."""
     try:
-        found = load_manifests(text, where, skipped=skipped, raw=_RAW)
+        raw = _RAW if settings.lenient else _READ
+        found = load_manifests(text, where, skipped=skipped, raw=raw)
     except InputError as error:
         if has_template(text) and not has_no_objects(text, where):
             raise template_error(where, error) from error
@@ -114,11 +117,22 @@ def _objects(
     for index, each in enumerate(found):
         label = _label(each, settings.namespace) if settings.checks else ""
         with checking(settings.checks, label), naming_templates(where):
+            if why := _skip_reason(each.kind):
+                fields.check_names(*each, where)
+                skipped.add(each.kind, why)
+                continue
+            if (each.kind.group, each.kind.kind) in _RAW:
+                fields.check_templates(*each, where)
             fields.check(*each, where)
             result.append(_placed(each, index, where, settings.namespace))
     if not found and not skipped:
         raise InputError(where, None, "at least one Kubernetes object", "check the file")
     return result
+
+
+def _skip_reason(kind: Kind) -> str:
+    """Reason for skipping an object whose fields are checked; empty for others."""
+    return "" if (kind.group, kind.kind) in _RAW else skip_reason(kind)
 
 
 def _label(manifest: Manifest, namespace: str) -> str:
