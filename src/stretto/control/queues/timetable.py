@@ -273,8 +273,8 @@ def expected_end(end: int, now: int) -> int:
     """Time at which a running pod is expected to end, given the end by its estimate.
 
     A pod that exceeds its estimate is expected to exceed it twice as long, and the expectation
-    holds until the pod outlives it too. Hence the plan changes a few times, not in every round:
-    the excess is rounded up to a power of two of microseconds.
+    holds until the pod outlives it too: the excess is rounded up to a power of two of
+    microseconds. The plan then changes a few times, not in every round.
     """
     return end if end >= now else end + (1 << (now - end).bit_length())
 
