@@ -29,12 +29,15 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.federation import names
+from stretto.federation.controllers.exchange.peers import ShardPeers
 from stretto.federation.controllers.reports import COMPONENT, ObjectReporter
 from stretto.federation.controllers.schedule import ScheduleController
+from stretto.federation.controllers.supply.agreement import CapacityAgreement
+from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects.defaults import default_types
 from stretto.federation.settings import FederationSettings
-from stretto.federation.shares import ControllerShare, ShardedController
+from stretto.federation.shares import WHOLE, ControllerShare, ShardedController
 from stretto.reconcile.event_queue import EventQueue
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.embedded.memory import MemoryStore
@@ -43,6 +46,8 @@ from stretto.stores.webhooks import NO_WEBHOOKS
 
 IN_POLICY = 8
 """Clusters of one policy."""
+SPACES = 64
+"""Namespaces."""
 BATCH = 1000
 """Objects of one write to the store."""
 ROUNDS = 5
@@ -54,12 +59,15 @@ class FleetHost:
 
     def __init__(self, clusters: int, workloads: int, shards: int = 1) -> None:
         self.clock = ManualClock(1_000_000.0)
+        self.spaces: dict[str, str] = {}
         self.store = MemoryStore(self.clock, Rng(0))
         self.loop = ReconcileLoop(self.clock)
         self.fleet = ClusterFleet(self.loop.add_store(HOST, self.store), FederationSettings())
         events = EventQueue(self.store, self.clock, COMPONENT, lambda: None)
         reporter = ObjectReporter(self.fleet, self.clock, events)
-        schedule = ScheduleController(self.fleet, self.clock, NO_WEBHOOKS, reporter)
+        supply = FleetSupply(self.fleet, self.clock)
+        agreement = CapacityAgreement(supply, ShardPeers(self.fleet, WHOLE, self.clock))
+        schedule = ScheduleController(self.fleet, agreement, NO_WEBHOOKS, reporter)
         share = ControllerShare(shards=shards)
         self.loop.add_controllers([ShardedController(schedule, share.owns)])
         self.create(FEDERATED_TYPE_CONFIG.kind, [deployments()])
@@ -94,8 +102,9 @@ class FleetHost:
 
     def add(self, first: int, count: int) -> None:
         """Create federated objects."""
-        numbers = range(first, first + count)
-        self.create(FEDERATED_OBJECT.kind, [federated(at, self.policies) for at in numbers])
+        made = [federated(at, self.policies) for at in range(first, first + count)]
+        self.spaces |= {x["metadata"]["name"]: x["metadata"]["namespace"] for x in made}
+        self.create(FEDERATED_OBJECT.kind, made)
 
     @property
     def policies(self) -> int:
@@ -121,7 +130,7 @@ def policy(number: int, clusters: int) -> dict[str, Any]:
     listed = [f"c{(number + at) % clusters:04}" for at in range(min(IN_POLICY, clusters))]
     weights = [{"weight": rng.randint(1, 10)} if number % 2 else {} for _ in listed]
     return {
-        "metadata": {"name": f"p{number}", "namespace": "default"},
+        "metadata": {"name": f"p{number}", "namespace": space_of(number)},
         "spec": {
             "schedulingMode": "Divide",
             "placement": [
@@ -132,24 +141,30 @@ def policy(number: int, clusters: int) -> dict[str, Any]:
     }
 
 
+def space_of(policy: int) -> str:
+    """The namespace of a policy and its objects; a shard consists of whole namespaces."""
+    return f"team-{policy % SPACES}"
+
+
 def federated(number: int, policies: int) -> dict[str, Any]:
     """The federated object of a Deployment."""
     rng = Rng(number)
     requests = {"requests": {"cpu": "1", "memory": "2Gi"}}
     pod = {"containers": [{"name": "main", "image": "app:v1", "resources": requests}]}
     pipeline = f'[["{names.SCHEDULER}"]]'
+    at = rng.randint(0, policies - 1)
     return {
         "metadata": {
             "name": f"w{number}-deployments.apps",
-            "namespace": "default",
-            "labels": {names.POLICY: f"p{rng.randint(0, policies - 1)}"},
+            "namespace": space_of(at),
+            "labels": {names.POLICY: f"p{at}"},
             "annotations": {names.PENDING: pipeline},
         },
         "spec": {
             "template": {
                 "apiVersion": "apps/v1",
                 "kind": "Deployment",
-                "metadata": {"name": f"w{number}", "namespace": "default"},
+                "metadata": {"name": f"w{number}", "namespace": space_of(at)},
                 "spec": {"replicas": rng.randint(10, 190), "template": {"spec": pod}},
             }
         },
@@ -190,11 +205,11 @@ def _rescaled(host: FleetHost, count: int) -> float:
     changes = []
     for number in range(count):
         name = f"w{number}-deployments.apps"
-        record = host.store.get(kind, "default", name)
+        record = host.store.get(kind, host.spaces[name], name)
         assert record is not None
         replicas = msgspec.json.decode(record.body)["spec"]["template"]["spec"]["replicas"]
         spec = {"template": {"spec": {"replicas": replicas + 7}}}
-        changes.append(Patch("default", name, {"spec": spec}))
+        changes.append(Patch(host.spaces[name], name, {"spec": spec}))
     begin = process_time()
     host.store.patch(kind, changes)
     host.step()

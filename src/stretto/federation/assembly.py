@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock
 from stretto.federation.connection.calls import InlineCalls, PooledCalls
 from stretto.federation.connection.protocol import MemberConnector
@@ -11,8 +13,11 @@ from stretto.federation.controllers.aggregate import AggregationController
 from stretto.federation.controllers.automigration import AutoMigrationController
 from stretto.federation.controllers.autoscale import AutoscaleController
 from stretto.federation.controllers.clusters.health import HealthController
-from stretto.federation.controllers.clusters.links import MemberAccess, MemberLinks
+from stretto.federation.controllers.clusters.links import LinkEvents, MemberAccess, MemberLinks
 from stretto.federation.controllers.clusters.membership import MembershipController
+from stretto.federation.controllers.clusters.parting import ClusterParting, ShardDuties
+from stretto.federation.controllers.exchange.peers import ShardPeers
+from stretto.federation.controllers.exchange.reporting import ShardReportSources, ShardReporter
 from stretto.federation.controllers.failover import FailoverController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
@@ -29,18 +34,21 @@ from stretto.federation.controllers.rollouts.reading import MemberDeployments
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.services.exports import ExportController
 from stretto.federation.controllers.services.imports import ImportController
+from stretto.federation.controllers.supply.agreement import CapacityAgreement
+from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.scaling.ports import MakeAutoscaler, fleet_ports
-from stretto.federation.settings import FederationSettings
+from stretto.federation.settings import CapacitySource, FederationSettings
 from stretto.federation.shares import WHOLE, ControllerShare, ShardedController
+from stretto.reconcile.cache import KindSelection, every_object
 from stretto.reconcile.event_queue import EVENTS, EventQueue
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.reconcile.reconciler import Reconciler
 from stretto.stores.store import Store
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 
-OBSERVERS: Final = (MembershipController, HealthController)
+OBSERVERS: Final = (ShardReporter, MembershipController, HealthController)
 """Controllers that every process runs: they connect members, and write only for their share."""
 CONTROLLERS: Final = tuple(
     each.name
@@ -110,22 +118,24 @@ class Federation:
         #: The loop that runs the controllers.
         self.loop = ReconcileLoop(clock, wake=parts.wake, silence=settings.silence)
         #: The host and the members.
-        self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
+        share = parts.share
+        self.fleet = ClusterFleet(self.loop.add_store(HOST, host, share.selection), settings)
         #: Writes to members in flight.
         self.deliveries = MemberDeliveries(lambda key: self.loop.post(SyncController.name, key))
         #: Events about objects on their way to the host.
         self.events = EventQueue(host, clock, COMPONENT, lambda: self.loop.post(EVENTS, EVENTS))
-        self._links = MemberLinks(self.fleet, connector, self.loop, self.deliveries.forget)
+        events = LinkEvents(partial(_member_selection, share, settings), self.deliveries.forget)
+        self._links = MemberLinks(self.fleet, connector, self.loop, events)
         self._pool = PooledCalls(parts.threads, self.loop.post) if parts.threads else None
         access = MemberAccess(self._links, self._pool or InlineCalls())
         for controller in self._controllers(clock, access, parts):
             if isinstance(controller, OBSERVERS):
                 self.loop.add_controllers([controller])
-            elif parts.share.runs(controller.name):
-                self._add(controller, parts.share)
-        if parts.autoscaler is not None and parts.share.runs(AutoscaleController.name):
+            elif share.runs(controller.name):
+                self._add(controller, share)
+        if parts.autoscaler is not None and share.runs(AutoscaleController.name):
             ports = fleet_ports(self.fleet, self._links.connection, clock)
-            self._add(parts.autoscaler(self.fleet.host, ports), parts.share)
+            self._add(parts.autoscaler(self.fleet.host, ports), share)
         self.loop.add_controllers([self.events])
 
     def close(self) -> None:
@@ -145,16 +155,25 @@ class Federation:
         self, clock: Clock, access: MemberAccess, parts: FederationParts
     ) -> Iterator[Reconciler]:
         """All controllers, in the order in which they receive a change."""
-        fleet, settings = self.fleet, self.fleet.settings
-        yield MembershipController(fleet, clock, access, parts.share)
-        yield HealthController(fleet, clock, access.links, parts.share)
+        fleet, settings, share = self.fleet, self.fleet.settings, parts.share
+        peers = ShardPeers(fleet, share, clock)
+        in_flight = self.deliveries.in_flight if share.shards > 1 else lambda _: 0
+        parting = ClusterParting(fleet, access, share, in_flight)
+        supply = FleetSupply(fleet, clock)
+        if share.shards > 1:
+            places = supply.promises_count and share.runs(ScheduleController.name)
+            promises = supply.promises if places else None
+            sources = ShardReportSources(peers, promises, parting.parts)
+            yield ShardReporter(fleet, clock, share, sources)
+        yield MembershipController(fleet, clock, access, ShardDuties(share, parting, peers))
+        yield HealthController(fleet, clock, access.links, share)
         yield TypeController(fleet, clock)
         yield PolicyController(fleet, clock)
         yield FederateController(fleet)
         yield NamespaceController(fleet)
         reporter = ObjectReporter(fleet, clock, self.events)
         yield AutoscaleController(fleet, reporter)
-        yield ScheduleController(fleet, clock, parts.webhooks, reporter)
+        yield ScheduleController(fleet, CapacityAgreement(supply, peers), parts.webhooks, reporter)
         yield FollowController(fleet, reporter)
         yield OverrideController(fleet, reporter)
         yield ExportController(fleet)
@@ -168,3 +187,15 @@ class Federation:
         yield AggregationController(fleet, reporter)
         if settings.failover is not None:
             yield FailoverController(fleet, settings.failover)
+
+
+def _member_selection(
+    share: ControllerShare, settings: FederationSettings, cluster: str
+) -> KindSelection:
+    """The objects of a member that a process reads.
+
+    The process that reports the capacity of the cluster sums up all its pods, and so does each
+    process that counts what is free on nodes.
+    """
+    sums = share.has(HealthController.name, cluster) or settings.capacity is CapacitySource.NODES
+    return lambda kind: every_object(kind) if sums and kind == POD else share.selection(kind)

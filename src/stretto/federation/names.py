@@ -48,6 +48,8 @@ FAILOVER: Final = OWN_PREFIX + "failover"
 """Annotation of a federated object: the lost clusters that it has left."""
 MEMBER_ROLLOUT: Final = OWN_PREFIX + "member-rollout"
 """Annotation of a member's Deployment: the specification that the rollout has written."""
+SHARD_REPORT: Final = OWN_PREFIX + "shard-report"
+"""Annotation of a Lease: the report of one shard of the federation's processes."""
 WAITING: Final = OWN_PREFIX + "waiting-replicas"
 """Annotation with the replicas that no cluster has capacity for now."""
 

@@ -77,6 +77,14 @@ class FederationSettings:
     leave_timeout: float = 600.0
     #: Seconds between checks for remaining managed objects of a leaving cluster.
     leave_retry: float = 10.0
+    #: Seconds between a change and the report of a shard to the other shards.
+    report_delay: float = 0.25
+    #: Seconds between two reports without a change.
+    report_period: float = 10.0
+    #: Seconds without a further report after which the report of a shard is stale.
+    report_stale: float = 60.0
+    #: Seconds for which a starting shard places nothing while another shard has never reported.
+    report_wait: float = 30.0
 
     @property
     def plans_by_default(self) -> bool:

@@ -1,4 +1,9 @@
-"""Share of a federation's work for one process: some controllers, and a shard of objects."""
+"""Share of a federation's work for one process: some controllers, and a shard of objects.
+
+The objects of a namespace are in one shard: a workload, its federated object, the objects in
+members and its followers have the same namespace, and no object changes its namespace. Every
+process reads cluster-scoped objects as a whole; the shard of such a key is that of its name.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -6,16 +11,23 @@ from functools import partial
 from typing import Final
 from zlib import crc32
 
+from stretto.api.wire.kinds import LEASE, Kind
+from stretto.api.wire.shards import ObjectShard
+from stretto.federation.objects.membership.kinds import SECRET
 from stretto.reconcile.cache import Change
 from stretto.reconcile.reconciler import Later, Reconciler, Sweep
+from stretto.stores.store import EVERYTHING, ListOptions
+
+_WHOLE: Final = (SECRET, LEASE)
+"""Namespaced kinds that every process reads as a whole: credentials and reports of all shards."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerShare:
     """The work of one process.
 
-    Every process reads the host and all members. It writes only for its own controllers and
-    objects, so the processes of a federation need no communication.
+    Every process reads its shard of the namespaced objects, and all cluster-scoped ones. It writes
+    only for its own controllers and objects.
     """
 
     #: Names of its controllers; ``None`` for all.
@@ -30,8 +42,30 @@ class ControllerShare:
         return self.controllers is None or controller in self.controllers
 
     def owns(self, key: Hashable) -> bool:
-        """True if a key belongs to the shard: its hash modulo the number of shards."""
-        return self.shards == 1 or _hash(key) % self.shards == self.shard
+        """True if a key belongs to the shard: the hash of its namespace or name, modulo shards."""
+        return self.holds(*_place(key))
+
+    def holds(self, namespace: str, name: str) -> bool:
+        """True if an object belongs to the shard."""
+        return self.part is None or self.part.holds(namespace, name)
+
+    @property
+    def part(self) -> ObjectShard | None:
+        """The part of all objects; ``None`` for the whole."""
+        return ObjectShard(self.shards, self.shard) if self.shards > 1 else None
+
+    def selection(self, kind: Kind) -> ListOptions:
+        """The objects of a kind that the process reads."""
+        if self.part is None or not kind.namespaced or kind in _WHOLE:
+            return EVERYTHING
+        return ListOptions(shard=self.part)
+
+    @property
+    def group(self) -> str:
+        """Name of the processes that run the same controllers, in every shard."""
+        if self.controllers is None:
+            return "all"
+        return f"{crc32(','.join(sorted(self.controllers)).encode()):08x}"
 
     def has(self, controller: str, key: Hashable) -> bool:
         """True if the process runs a controller for a key."""
@@ -71,7 +105,12 @@ class ShardedController:
         return self._inner.reconcile(key, now)
 
 
-def _hash(key: Hashable) -> int:
-    """A hash that is equal in all processes."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return crc32("\0".join(map(str, parts)).encode())
+def _place(key: Hashable) -> tuple[str, str]:
+    """Namespace and name of a key; keys of cluster-scoped objects have no namespace.
+
+    A key is a name, or ends with a namespace and a name.
+    """
+    if isinstance(key, str):
+        return "", key
+    assert isinstance(key, tuple), key
+    return str(key[-2]), str(key[-1])

@@ -17,16 +17,27 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.errors import NotAllowedError
 from stretto.reconcile.own_writes import OwnWrites
 from stretto.stores.later_lists import NotListedError
-from stretto.stores.reflector import Reflector
+from stretto.stores.reflector import Reflector, ReflectorSettings
 from stretto.stores.render import render, rendered_fields
 from stretto.stores.scoped import ScopedStore
-from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
+from stretto.stores.store import (
+    EVERYTHING,
+    EventType,
+    Listing,
+    ListOptions,
+    Record,
+    Store,
+    WatchEvent,
+)
 
 Fields = dict[str, Any]
 """An object, or a part of one, as decoded JSON."""
 
 Name = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name of an object."""
+
+KindSelection = Callable[[Kind], ListOptions]
+"""Returns the followed objects of a kind."""
 
 IndexKey = Callable[["StoredObject"], Iterable[str]]
 """Maps an object to the keys of an index under which the index contains it."""
@@ -38,6 +49,11 @@ KEPT_FORMS: Final = 1 << 14
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _S = TypeVar("_S")
 _NOTHING: Final[dict[Name, "StoredObject"]] = {}
+
+
+def every_object(_: Kind) -> ListOptions:
+    """Select all objects of every kind."""
+    return EVERYTHING
 
 
 class DecodedForms:
@@ -315,6 +331,7 @@ class StoreCache:
         store: Store,
         publish: Callable[[Change], None],
         forms: DecodedForms | None = None,
+        select: KindSelection = every_object,
     ) -> None:
         """Create caches without any kind.
 
@@ -323,6 +340,8 @@ class StoreCache:
             store: the store that contains the objects.
             publish: receives each change.
             forms: limits the number of decoded objects; ``None`` keeps all.
+            select: the followed objects of each kind; a kind that is followed in one namespace is
+                followed there as a whole.
         """
         #: Name of the store in changes.
         self.name = name
@@ -330,6 +349,7 @@ class StoreCache:
         self.store = OwnWrites(store, self.note) if store.capabilities.answers_later else store
         self._publish = publish
         self._forms = forms
+        self._select = select
         self._caches: dict[Kind, ObjectCache] = {}
         self._reflectors: dict[Kind, Reflector] = {}
         self._numbers: dict[Kind, int] = {}
@@ -343,10 +363,10 @@ class StoreCache:
         """Return the cache of a kind; it is empty until the next ``poll``."""
         cache = self._caches.get(kind)
         if cache is None:
-            return self._followed(kind, self.store)
+            return self._followed(kind, self.store, self._select(kind))
         if kind in self._scoped:
             self._scoped.discard(kind)
-            self._read_from(self.store, cache)
+            self._read_from(self.store, cache, self._select(kind))
         return cache
 
     def follow_in(self, kind: Kind, namespace: str) -> ObjectCache:
@@ -356,7 +376,7 @@ class StoreCache:
         """
         cache = self._caches.get(kind)
         if cache is None:
-            cache = self._followed(kind, ScopedStore(self.store, namespace))
+            cache = self._followed(kind, ScopedStore(self.store, namespace), EVERYTHING)
             self._scoped.add(kind)
         return cache
 
@@ -449,19 +469,20 @@ class StoreCache:
         for kind in self.kinds:
             self.unfollow(kind)
 
-    def _followed(self, kind: Kind, store: Store) -> ObjectCache:
+    def _followed(self, kind: Kind, store: Store, selection: ListOptions) -> ObjectCache:
         cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish, self._forms)
         self._numbers.setdefault(kind, len(self._numbers))
-        self._read_from(store, cache)
+        self._read_from(store, cache, selection)
         return cache
 
-    def _read_from(self, store: Store, cache: ObjectCache) -> None:
+    def _read_from(self, store: Store, cache: ObjectCache, selection: ListOptions) -> None:
         """Read a kind from the beginning."""
         before = self._reflectors.get(cache.kind)
         if before is not None:
             before.close()
         self._refused.pop(cache.kind, None)
-        self._reflectors[cache.kind] = Reflector(store, cache.kind, cache)
+        settings = ReflectorSettings(selection=selection)
+        self._reflectors[cache.kind] = Reflector(store, cache.kind, cache, settings)
         self._waiting.add(cache.kind)
 
     def _mark(self, kind: Kind) -> None:

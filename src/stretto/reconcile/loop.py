@@ -15,7 +15,13 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError, WentBackError
-from stretto.reconcile.cache import Change, DecodedForms, StoreCache
+from stretto.reconcile.cache import (
+    Change,
+    DecodedForms,
+    KindSelection,
+    StoreCache,
+    every_object,
+)
 from stretto.reconcile.queue import DelayQueue
 from stretto.reconcile.reconciler import Later, Reconciler, RetryError, Sweep
 from stretto.stores.later_lists import NotListedError
@@ -85,9 +91,12 @@ class ReconcileLoop:
 
     # ---------------------------------------------------------------- parts
 
-    def add_store(self, name: str, store: Store) -> StoreCache:
-        """Read a store; controllers see its changes under this name."""
-        cache = self._caches[name] = StoreCache(name, store, self._changes.append, self._forms)
+    def add_store(
+        self, name: str, store: Store, select: KindSelection = every_object
+    ) -> StoreCache:
+        """Read the selected objects of a store; controllers see changes under its name."""
+        cache = StoreCache(name, store, self._changes.append, self._forms, select)
+        self._caches[name] = cache
         self._ends[name] = store.subscribe(lambda _: self._wake())
         return cache
 

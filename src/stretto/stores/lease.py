@@ -13,7 +13,7 @@ clock, here or on another machine, has no effect.
 from collections.abc import Callable
 from enum import Enum
 from math import ceil
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
@@ -72,6 +72,18 @@ class LeaseConfig(msgspec.Struct, frozen=True):
             )
 
 
+class LeaseGuard(Protocol):
+    """Further condition of leadership, beyond the lease."""
+
+    def before(self) -> str:
+        """Return why a candidate must not renew its lease; empty if it may."""
+        ...
+
+    def after(self) -> str:
+        """Return why a candidate must not lead after a renewal; empty if it may."""
+        ...
+
+
 class LeaseState(Enum):
     """State of a candidate."""
 
@@ -86,8 +98,10 @@ _DECODER: Final = msgspec.json.Decoder(Lease)
 class LeaderElector:
     """One candidate; ``tick`` does the I/O, all other methods answer from memory."""
 
-    def __init__(self, store: Store, config: LeaseConfig, clock: Clock) -> None:
-        """Create a standby that has read nothing."""
+    def __init__(
+        self, store: Store, config: LeaseConfig, clock: Clock, guard: LeaseGuard | None = None
+    ) -> None:
+        """Create a standby that has read nothing; ``guard``: a further condition of leadership."""
         #: Name, identity and timing.
         self.config = config
         #: Last seen holder; empty if there is none.
@@ -98,6 +112,7 @@ class LeaderElector:
         self.barred: NotAllowedError | None = None
         self._store = store
         self._clock = clock
+        self._guard = guard
         self._is_welcome = False
         self._refused_since = float("inf")
         self._valid_until = float("-inf")
@@ -122,8 +137,12 @@ class LeaderElector:
         began = self._clock.monotonic()
         self._next = began + self.config.every
         try:
-            record = self._store.get(LEASE, self.config.namespace, self.config.name)
-            trouble = self._act(record, began)
+            trouble = self._guard.before() if self._guard is not None else ""
+            if trouble:
+                self._valid_until = float("-inf")
+            else:
+                record = self._store.get(LEASE, self.config.namespace, self.config.name)
+                trouble = self._act(record, began)
         except StrettoError as error:
             trouble = str(error)
             if isinstance(error, NotAllowedError):
@@ -186,6 +205,9 @@ class LeaderElector:
     def _settle(self, reply: Reply, began: float) -> str:
         """Lead from the start time of the request: the wait of the standby starts later."""
         if reply.outcome is WriteOutcome.OK:
+            if self._guard is not None and (problem := self._guard.after()):
+                self._valid_until = float("-inf")
+                return problem
             self.holder = self.config.identity
             self._valid_until = began + self.config.renew_within
             if reply.record is not None:

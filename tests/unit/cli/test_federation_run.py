@@ -45,9 +45,9 @@ def test_a_malformed_matrix_names_its_entry(tmp_path: Path) -> None:
     ("words", "name"),
     [
         ((), "stretto-federation"),
-        (("--shards", "3", "--shard", "2"), "stretto-federation-2"),
+        (("--shards", "3", "--shard", "2"), "stretto-federation-2-of-3"),
         (("--controllers", "sync,aggregate"), "stretto-federation-aggregate-sync"),
-        (("--lease", "here/mine", "--shards", "2"), "mine"),
+        (("--lease", "here/mine-0", "--shards", "2"), "mine-0-of-2"),
     ],
 )
 def test_each_shard_and_each_set_of_controllers_has_its_own_lease(

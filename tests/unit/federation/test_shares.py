@@ -4,7 +4,7 @@ from stretto.federation.assembly import CONTROLLERS
 from stretto.federation.controllers.keys import FederatedKey
 from stretto.federation.shares import WHOLE, ControllerShare
 
-KEYS = [FederatedKey("deployments.apps", "team", f"web-{number}") for number in range(300)]
+KEYS = [FederatedKey("deployments.apps", f"team-{number}", "web") for number in range(300)]
 
 
 def test_every_key_belongs_to_exactly_one_shard() -> None:

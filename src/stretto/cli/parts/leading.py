@@ -29,6 +29,9 @@ class ControllerProcess:
     lease: tuple[str, str]
     #: Seed of the command.
     seed: int
+    #: Base of the names of the leases of all shards, and the number of shards; ``None`` for a
+    #: process that is not divided.
+    shards: tuple[str, int] | None = None
 
     def run(
         self, start: "Callable[[LeaderTools], LeadingControllers]", clock: "Clock", log: "Log"
@@ -49,14 +52,25 @@ class ControllerProcess:
         identity = process_identity(socket.gethostname(), clock)
         store = scheduler_store(opts.kubeconfig, self.context, Rng(self.seed).child(identity))
         try:
-            duration = opts.lease_duration if opts.leader_elect else None
-            elector = candidate(store, clock, self.lease, identity, duration)
+            elector = self._elector(store, clock, identity)
             daemon = ControllerDaemon(start, store, elector, clock, log)
             with DeferredInterrupt() as interrupt:
                 daemon.run(lambda: interrupt.pending is not None, pages)
         finally:
             store.close()
         log.info("stopped")
+
+    def _elector(self, store: "KubeStore", clock: "Clock", identity: str) -> "LeaderElector | None":
+        """Return the candidate; ``None`` for a process that always leads."""
+        from stretto.stores.lease import LeaderElector, LeaseConfig
+        from stretto.stores.shards import ShardCountGuard
+
+        duration = self.options.lease_duration if self.options.leader_elect else None
+        if self.shards is None or duration is None:
+            return candidate(store, clock, self.lease, identity, duration)
+        config = LeaseConfig.of_duration(duration, *self.lease, identity)
+        guard = ShardCountGuard(store, config, self.shards, clock)
+        return LeaderElector(store, config, clock, guard)
 
 
 def process_identity(place: str, clock: "Clock") -> str:

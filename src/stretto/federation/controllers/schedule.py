@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
-from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
@@ -12,9 +11,11 @@ from stretto.federation.controllers.keys import (
     find_for_turn,
     is_status_only,
     key_of,
+    waiting,
 )
 from stretto.federation.controllers.placing.turn import SchedulerTurn, TurnTaker
 from stretto.federation.controllers.reports import ObjectReporter
+from stretto.federation.controllers.supply.agreement import CapacityAgreement
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending
 from stretto.federation.problems import ObjectProblemError
@@ -22,6 +23,8 @@ from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields
 from stretto.stores.webhooks import WebhookClient
 
+HELD_FOR: Final = 1.0
+"""Seconds between two attempts to schedule while another shard has not reported."""
 _OWN_NOTES: Final = (names.TRIGGERS, names.DEFERRED, names.PENDING)
 """Annotations whose change concerns no other controller."""
 
@@ -32,18 +35,23 @@ class ScheduleController:
     name = "schedule"
 
     def __init__(
-        self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient, reporter: ObjectReporter
+        self,
+        fleet: ClusterFleet,
+        agreement: CapacityAgreement,
+        webhooks: WebhookClient,
+        reporter: ObjectReporter,
     ) -> None:
         """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
-            clock: gives the wall time at which migrations end.
+            agreement: capacity of the clusters, on which the shards agree.
             webhooks: client for the webhooks of profiles.
             reporter: writes conditions.
         """
         self._fleet = fleet
-        self._turns = TurnTaker(fleet, clock, webhooks)
+        self._agreement = agreement
+        self._turns = TurnTaker(fleet, agreement.supply, webhooks)
         self._conditions = reporter
         self._written: dict[str, int] = {}
 
@@ -59,9 +67,16 @@ class ScheduleController:
                     yield key
         elif change.kind.kind == "FederatedCluster":
             self._turns.supply.promises.reported(change)
+            yield from self._heard()
             yield from self._turns.supply.waiting.affected(change)
+        elif change.kind.kind == "Lease":
+            yield from self._heard()
         else:
             yield from self._turns.affected(change)
+
+    def _heard(self) -> Iterable[Hashable]:
+        """Keys of the waiting objects if other shards promise less than before."""
+        return waiting(self._fleet) if self._agreement.hear() else ()
 
     def _is_own(self, change: Change) -> bool:
         """True if a change is the last write of this controller."""
@@ -75,11 +90,15 @@ class ScheduleController:
         item = find_for_turn(self._fleet, key, names.SCHEDULER)
         if item is None:
             return None
+        if self._agreement.holds:
+            return HELD_FOR
         try:
             turn = self._turns.turn(item)
         except (ObjectProblemError, StrettoError) as error:
             self._conditions.write_problem(item.federated, error)
             raise
+        if not self._agreement.agrees(item.key):
+            return self._agreement.pause
         changed = _with_turn_done(item, turn)
         if changed is not None:
             made = writes.update(self._fleet.host.store, item.federated, changed)

@@ -121,6 +121,11 @@ class SupplyTable:
             return None
         return {name: int(self._frees(name)[ready].sum()) for name in resources}
 
+    def free_in(self, cluster: str, resource: str) -> int | None:
+        """Free amount of a cluster without promises; ``None`` if it reports no capacity."""
+        at = self.position.get(cluster)
+        return int(self._frees(resource)[at]) if at is not None and self.reports[at] else None
+
     # ---------------------------------------------------------------- writes
 
     def promise(self, at: Positions, counts: ClusterColumn, request: Amounts) -> None:

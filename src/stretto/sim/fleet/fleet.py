@@ -1,6 +1,7 @@
 """An embedded federation: its host, its members and its controllers on one clock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from stretto.base.clock import ManualClock
@@ -47,25 +48,40 @@ class EmbeddedFleet:
         self._controllers = MemberControllers(
             parts.course, parts.more, parts.failpoint, parts.kinds, parts.applies
         )
-        self._webhooks = parts.webhooks
-        self._federation: Federation | None = self._started()
+        self._parts = parts
+        self._federations: dict[int, Federation] = {}
+        self.start()
 
     @property
     def federation(self) -> Federation:
-        """The running controllers."""
-        assert self._federation is not None
-        return self._federation
+        """The running controllers; those of the first running shard."""
+        return next(iter(self._federations.values()))
+
+    @property
+    def federations(self) -> tuple[Federation, ...]:
+        """The running controllers of all shards."""
+        return tuple(self._federations.values())
 
     @property
     def is_running(self) -> bool:
-        """True if the controllers run."""
-        return self._federation is not None
+        """True if controllers run."""
+        return bool(self._federations)
 
     def stop(self) -> None:
         """Stop the controllers of the federation; members continue to run."""
-        if self._federation is not None:
-            self._federation.close()
-            self._federation = None
+        for shard in tuple(self._federations):
+            self.stop_shard(shard)
+
+    def stop_shard(self, shard: int) -> None:
+        """Stop the controllers of one shard if they run."""
+        running = self._federations.pop(shard, None)
+        if running is not None:
+            running.close()
+
+    def start_shard(self, shard: int) -> None:
+        """Start the controllers of one shard without any state of earlier ones."""
+        self.stop_shard(shard)
+        self._federations[shard] = self._started(shard)
 
     def start(self, connector: MemberConnector | None = None) -> None:
         """Start the controllers without any state of earlier ones.
@@ -75,7 +91,14 @@ class EmbeddedFleet:
         """
         self.stop()
         self.connector = connector or self.connector
-        self._federation = self._started()
+        for shard in range(self._parts.shards):
+            self.start_shard(shard)
+
+    def divide(self, shards: int) -> None:
+        """Stop all controllers, and start them with another number of shards."""
+        self.stop()
+        self._parts = replace(self._parts, shards=shards)
+        self.start()
 
     def add_member(self, name: str, nodes: Sequence[bytes] = ()) -> EmbeddedMember:
         """Add a member cluster; it joins by a FederatedCluster."""
@@ -87,10 +110,9 @@ class EmbeddedFleet:
     def settle(self) -> None:
         """Run everything that is due now, until nothing changes."""
         while True:
-            if self._federation is not None:
-                self._federation.loop.step()
+            done = [each.loop.step() for each in self.federations]
             moved = [member.step() for member in self.members.values()]
-            if not any(moved):
+            if not any(moved) and not (len(done) > 1 and any(done)):
                 return
 
     def run_until(self, end: float) -> None:
@@ -104,16 +126,18 @@ class EmbeddedFleet:
 
     # ---------------------------------------------------------------- inside
 
-    def _started(self) -> Federation:
+    def _started(self, shard: int) -> Federation:
         clock = self.clock
         parts = FederationParts(
-            self._webhooks,
+            self._parts.webhooks,
+            share=self._parts.share(shard),
             autoscaler=lambda cache, ports: AutoscalerController(cache, clock, ports),
         )
         return Federation(self.served, self.clock, self._settings, self.connector, parts)
 
     def _next_due(self) -> float:
         """Monotonic time of the next work; infinity if there is none."""
-        due = self._federation.loop.next_due() if self._federation is not None else None
+        found = (each.loop.next_due() for each in self.federations)
+        due = min((each for each in found if each is not None), default=inf)
         members = (member.next_due() for member in self.members.values())
-        return min(inf if due is None else due, min(members, default=inf))
+        return min(due, min(members, default=inf))

@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.federation.shares import ControllerShare
 from stretto.sim.fleet.controllers import MoreControllers
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 from stretto.workloads.kubelet.course import CourseOf, default_course
@@ -26,6 +27,12 @@ class FleetParts:
     kinds: tuple[Kind, ...] = ()
     #: True if the API servers of members support server-side apply, as real ones do.
     applies: bool = False
+    #: Number of processes among which the objects are divided.
+    shards: int = 1
+
+    def share(self, shard: int) -> ControllerShare:
+        """The share of one process."""
+        return ControllerShare(shard=shard, shards=self.shards)
 
 
 DEFAULT_PARTS: Final = FleetParts()

@@ -95,15 +95,26 @@ class ControllerOptions(ProcessOptions):
         Raises:
             InputError: the lease is not ``NAMESPACE/NAME``.
         """
-        namespace, name = self.lease_name()
+        from stretto.stores.shards import shard_lease
+
+        namespace, _ = self.lease_name()
+        return namespace, shard_lease(self.lease_base(), self.shard, self.shards)
+
+    def lease_base(self) -> str:
+        """Return the part of the lease's name that all shards have, whatever their number.
+
+        Raises:
+            InputError: the lease is not ``NAMESPACE/NAME``.
+        """
+        _, name = self.lease_name()
         if self.lease != LEASE:
-            return namespace, name
+            return name.removesuffix(f"-{self.shard}") if self.shards > 1 else name
         share = self.share()
         if share.controllers is not None:
             text = "-".join(sorted(share.controllers))
             is_long = len(f"{name}-{text}") > _LONGEST_NAME
             name = f"{name}-{crc32(text.encode()):08x}" if is_long else f"{name}-{text}"
-        return namespace, f"{name}-{share.shard}" if share.shards > 1 else name
+        return name
 
     def settings(self) -> "FederationSettings":
         """Return the settings of the controllers.

@@ -38,7 +38,8 @@ def run(common: CommandContext, opts: ControllerOptions) -> None:
     clock = WallClock()
     log = opts.log(clock)
     share = opts.share()
-    process = ControllerProcess(opts, opts.context(), opts.lease_place(), common.seed)
+    shards = opts.lease_base(), share.shards
+    process = ControllerProcess(opts, opts.context(), opts.lease_place(), common.seed, shards)
     shown = ",".join(sorted(share.controllers)) if share.controllers is not None else "all"
     log.info("federating", controllers=shown, shard=share.shard, shards=share.shards)
     with closing(FederationTerms(opts.settings(), clock, log, share)) as terms:

@@ -7,6 +7,7 @@ from stretto.base.errors import StrettoError
 from stretto.federation import names
 from stretto.federation.controllers.clusters import leaving
 from stretto.federation.controllers.clusters.links import MemberAccess
+from stretto.federation.controllers.clusters.parting import ShardDuties
 from stretto.federation.controllers.clusters.report import ClusterReport
 from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.federation.objects.membership.credentials import with_account_token
@@ -21,8 +22,18 @@ FINALIZERS: Final = (names.CLUSTER_FINALIZER, names.CASCADE)
 class ClusterDeparture:
     """Removes clusters from the federation, one step at a time."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
-        """Initialize for the clusters of a fleet; the timeout is that of the wall clock."""
+    def __init__(
+        self, fleet: ClusterFleet, clock: Clock, access: MemberAccess, duties: ShardDuties
+    ) -> None:
+        """Initialize for the clusters of a fleet.
+
+        Args:
+            fleet: the fleet.
+            clock: its wall time measures the timeout.
+            access: the connections to members, and the calls over them.
+            duties: removal of the objects of this shard, and the other shards.
+        """
+        self._duties = duties
         self._fleet = fleet
         self._clock = clock
         self._access = access
@@ -41,10 +52,10 @@ class ClusterDeparture:
         finalizers = cluster.metadata.get("finalizers") or ()
         try:
             if names.CASCADE in finalizers:
-                left = self._managed_left(cluster)
+                left = self._duties.parting.clear(cluster)
                 if left is None:
                     return None
-                if left:
+                if left or self._waits(cluster):
                     return self._fleet.settings.leave_retry
                 self._free(cluster, names.CASCADE)
             elif names.CLUSTER_FINALIZER in finalizers:
@@ -62,24 +73,21 @@ class ClusterDeparture:
             raise
         return None
 
-    def _managed_left(self, cluster: StoredObject) -> int | None:
-        """Delete the managed objects if the cluster object requests cascading deletion.
-
-        Returns:
-            The number of objects that still exist; ``None`` while deletions are in flight.
+    def _waits(self, cluster: StoredObject) -> bool:
+        """Report what the cluster waits for, if another shard has not removed its objects.
 
         Raises:
-            RetryError: the member refuses a deletion.
-            UnreachableError: the member does not answer.
+            RetryError: the member does not answer another shard.
         """
         if cluster.annotations.get(names.CASCADE) is None or not is_joined(cluster):
-            return 0
-        self._links.open(cluster)
-        member = self._fleet.member(cluster.record.name)
-        if member is None:
-            return 0
-        found = leaving.managed(self._fleet, member)
-        return self._access.answer(cluster, "delete", lambda: leaving.delete(member.store, found))
+            return False
+        wait = self._duties.peers.leave_wait(cluster.record.uid)
+        if wait is None:
+            return False
+        if wait.is_silent:
+            raise RetryError(wait.reason)
+        self._report.blocked(cluster, f"{wait.reason}; the objects of each shard are removed first")
+        return True
 
     def _is_released(self, cluster: StoredObject) -> bool:
         """Remove the objects of the join from the secret and the member; false while requests run.

@@ -49,7 +49,8 @@ class HealthController:
     def affected(self, change: Change) -> Iterable[Hashable]:
         """Keys of clusters that are added or join; nodes and pods only change the sums."""
         if change.source != HOST:
-            self._capacities.setdefault(change.source, MemberCapacity()).apply(change)
+            if self._share.has(self.name, change.source):
+                self._capacities.setdefault(change.source, MemberCapacity()).apply(change)
         elif change.kind.kind == "FederatedCluster" and _is_new(change):
             yield change.object.record.name
 

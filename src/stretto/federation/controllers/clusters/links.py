@@ -17,7 +17,7 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.membership.credentials import read_credentials, with_account_token
 from stretto.federation.objects.membership.kinds import SECRET
 from stretto.reconcile import writes
-from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.reconcile.cache import KindSelection, StoreCache, StoredObject
 from stretto.stores.store import Store
 
 T = TypeVar("T")
@@ -26,8 +26,8 @@ T = TypeVar("T")
 class StoreReader(Protocol):
     """Reader of stores: the loop of the controllers."""
 
-    def add_store(self, name: str, store: Store) -> StoreCache:
-        """Read a store under a name."""
+    def add_store(self, name: str, store: Store, select: KindSelection) -> StoreCache:
+        """Read the selected objects of a store under a name."""
         ...
 
     def remove_store(self, name: str) -> None:
@@ -44,6 +44,15 @@ class _Link:
     credentials: ClusterCredentials
 
 
+class LinkEvents(NamedTuple):
+    """Functions of a member's name at the beginning and at the end of its connection."""
+
+    #: Returns the objects of the member that are read.
+    select: Callable[[str], KindSelection]
+    #: Called after the connection is closed.
+    closed: Callable[[str], None]
+
+
 class MemberLinks:
     """Opens, renews and closes connections; the fleet follows each open one."""
 
@@ -52,7 +61,7 @@ class MemberLinks:
         fleet: ClusterFleet,
         connector: MemberConnector,
         reader: StoreReader,
-        closed: Callable[[str], None] = lambda _: None,
+        events: LinkEvents,
     ) -> None:
         """Start without connections.
 
@@ -60,12 +69,12 @@ class MemberLinks:
             fleet: the fleet.
             connector: opens connections.
             reader: reads the stores of members.
-            closed: called with the name of a cluster whose connection is closed.
+            events: selects the objects of a member, and is called at its end.
         """
         self._fleet = fleet
         self._connector = connector
         self._reader = reader
-        self._closed = closed
+        self._events = events
         self._links: dict[str, _Link] = {}
         self._secrets = fleet.host.follow_in(SECRET, fleet.settings.namespace)
 
@@ -131,7 +140,7 @@ class MemberLinks:
         connection = self._connector.connect(name, spec, credentials)
         self.close(name)
         self._links[name] = _Link(connection, spec, credentials)
-        cache = self._reader.add_store(name, connection.store)
+        cache = self._reader.add_store(name, connection.store, self._events.select(name))
         cache.follow(NODE)
         cache.follow(POD)
         cache.follow(REPLICA_SET)
@@ -143,7 +152,7 @@ class MemberLinks:
         if link is not None:
             self._fleet.disconnect(name)
             self._reader.remove_store(name)
-            self._closed(name)
+            self._events.closed(name)
             link.connection.close()
 
     def clusters_of(self, secret: StoredObject) -> Iterator[str]:

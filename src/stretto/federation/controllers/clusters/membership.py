@@ -7,10 +7,10 @@ from stretto.base.errors import InputError
 from stretto.federation.controllers.clusters.arrival import ClusterArrival
 from stretto.federation.controllers.clusters.departure import FINALIZERS, ClusterDeparture
 from stretto.federation.controllers.clusters.links import MemberAccess
+from stretto.federation.controllers.clusters.parting import ShardDuties
 from stretto.federation.controllers.clusters.report import ClusterReport
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined
 from stretto.federation.objects.membership import conditions
-from stretto.federation.shares import ControllerShare
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import condition_of
@@ -22,7 +22,7 @@ class MembershipController:
     name = "membership"
 
     def __init__(
-        self, fleet: ClusterFleet, clock: Clock, access: MemberAccess, share: ControllerShare
+        self, fleet: ClusterFleet, clock: Clock, access: MemberAccess, duties: ShardDuties
     ) -> None:
         """Initialize for the clusters of a fleet.
 
@@ -30,14 +30,16 @@ class MembershipController:
             fleet: the fleet.
             clock: its wall time measures timeouts.
             access: the connections to members, and the calls over them.
-            share: clusters of other processes are only connected.
+            duties: the clusters of this process; those of other processes are connected, and lose
+                the objects of this shard when they leave.
         """
         self._fleet = fleet
         self._links = access.links
-        self._share = share
+        self._share = duties.share
+        self._parting = duties.parting
         self._report = ClusterReport(fleet, clock)
         self._arrival = ClusterArrival(fleet, clock, access)
-        self._departure = ClusterDeparture(fleet, clock, access)
+        self._departure = ClusterDeparture(fleet, clock, access, duties)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """Keys of the cluster, of those of a secret, or of all after a change of the kinds."""
@@ -59,8 +61,7 @@ class MembershipController:
             self._forget(key)
             return None
         if not self._share.has(self.name, key):
-            self._observe(cluster)
-            return None
+            return self._observe(cluster)
         if cluster.is_terminating:
             return self._departure.leave(cluster)
         if self._adds_finalizers(cluster):
@@ -73,14 +74,19 @@ class MembershipController:
             self._arrival.join(cluster, joined)
         return None
 
-    def _observe(self, cluster: StoredObject) -> None:
-        """Keep a connection to a cluster that another process joins.
+    def _observe(self, cluster: StoredObject) -> float | None:
+        """Keep a connection to a cluster that another process joins, and clear it when it leaves.
 
         Raises:
             InputError: the address or the credentials cannot be used.
+            RetryError, UnreachableError: the leaving member does not answer.
         """
         if is_joined(cluster) and not cluster.is_terminating:
             self._links.open(cluster)
+        elif self._parting.is_due(cluster) and self._share.runs(self.name):
+            left = self._parting.clear(cluster)
+            return None if left is None else self._fleet.settings.leave_retry
+        return None
 
     # ---------------------------------------------------------------- joining
 

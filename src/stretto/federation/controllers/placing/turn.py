@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from stretto.base.clock import Clock
 from stretto.federation.controllers.keys import (
     FederatedItem,
     scheduler_waits,
@@ -35,16 +34,16 @@ class SchedulerTurn(NamedTuple):
 class TurnTaker:
     """Schedules one object per call."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient) -> None:
+    def __init__(self, fleet: ClusterFleet, supply: FleetSupply, webhooks: WebhookClient) -> None:
         """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
-            clock: gives the wall time at which migrations end.
+            supply: capacity of the clusters, and promised amounts.
             webhooks: client for the webhooks of profiles.
         """
         #: Capacity of the clusters, and promised amounts.
-        self.supply = FleetSupply(fleet, clock)
+        self.supply = supply
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
         self._profiles = ProfileFinder(fleet, webhooks)

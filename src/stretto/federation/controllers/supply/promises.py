@@ -30,6 +30,7 @@ from stretto.reconcile.cache import Change, Name
 
 _LOG: Final = logging.getLogger(__name__)
 _NOTHING: Final[Amounts] = {}
+_NONE: Final[Mapping[str, Amounts]] = {}
 PromiseListener = Callable[[Sequence[str], Sequence[int], Amounts], None]
 """Callback with clusters, the change of promised replicas in each, and the requests of one."""
 
@@ -76,6 +77,9 @@ class PromiseLedger:
         self._sums: dict[str, dict[str, int]] = {}
         self._queues: dict[str, dict[str, int]] = {}
         self._listener: PromiseListener | None = None
+        self._unpublished: set[Hashable] = set()
+        self._foreign: Mapping[str, Amounts] = _NONE
+        self._foreign_queues: Mapping[str, Amounts] = _NONE
 
     def listen(self, listener: PromiseListener) -> None:
         """Call the listener on every change of a sum from now on."""
@@ -85,11 +89,21 @@ class PromiseLedger:
 
     def planned(self, item: FederatedItem, replicas: Mapping[str, int]) -> None:
         """Record a decision about an object; without replicas its promises are removed."""
-        self._ledger()
+        before = self._ledger().get(item.key)
+        old = before.lefts() if before is not None else {}
         self._put(item, replicas)
+        after = self._ledger().get(item.key)
+        lefts = after.lefts() if after is not None else {}
+        if any(count > old.get(name, 0) for name, count in lefts.items()):
+            self._unpublished.add(item.key)
+
+    def published(self, key: Hashable) -> None:
+        """Record that the promise of an object is published."""
+        self._unpublished.discard(key)
 
     def forget(self, key: Hashable) -> None:
         """Drop an object that is deleted or not scheduled any more."""
+        self._unpublished.discard(key)
         if self._entries is not None:
             self._drop(key)
 
@@ -106,7 +120,45 @@ class PromiseLedger:
             if more := entry.left(name) - before:
                 self._add(entry.request, {name: more})
 
+    def count_foreign(self, promised: Mapping[str, Amounts], used: Mapping[str, Amounts]) -> bool:
+        """Replace what other processes promise and use; true if an amount has become smaller.
+
+        Args:
+            promised: promised amounts by cluster.
+            used: requests of all placed replicas by queue.
+        """
+        before, self._foreign = self._foreign, promised
+        fewer = _shrinks(self._foreign_queues, used)
+        self._foreign_queues = used
+        for name in {**before, **promised}:
+            old, new = before.get(name, _NOTHING), promised.get(name, _NOTHING)
+            delta = {key: new.get(key, 0) - old.get(key, 0) for key in {**old, **new}}
+            if self._listener is not None and any(delta.values()):
+                self._listener((name,), (1,), delta)
+        return fewer or _shrinks(before, promised)
+
     # ---------------------------------------------------------------- reads
+
+    def unpublished(self, key: Hashable) -> Iterator[tuple[str, str]]:
+        """Clusters and resources that an object is promised, if it was promised more of one.
+
+        The result does not change until the promise is published.
+        """
+        entry = self._ledger().get(key) if key in self._unpublished else None
+        if entry is not None:
+            yield from ((name, resource) for name in entry.lefts() for resource in entry.request)
+
+    @property
+    def own_sums(self) -> Mapping[str, Amounts]:
+        """Amounts that this process has promised, by cluster."""
+        self._ledger()
+        return self._sums
+
+    @property
+    def own_queues(self) -> Mapping[str, Amounts]:
+        """Requests of all placed replicas of this process by queue."""
+        self._ledger()
+        return self._queues
 
     def starting(self, key: Hashable) -> dict[str, int]:
         """Replicas of an object that are not reported yet or unschedulable, by cluster."""
@@ -121,9 +173,9 @@ class PromiseLedger:
 
     @property
     def sums(self) -> Mapping[str, Amounts]:
-        """Promised amounts, by cluster."""
+        """Promised amounts of all processes, by cluster."""
         self._ledger()
-        return self._sums
+        return _added(self._sums, self._foreign) if self._foreign else self._sums
 
     def by_queue(self, key: Hashable) -> dict[str, Amounts]:
         """Requests of all placed replicas by queue, without those of one object."""
@@ -132,7 +184,7 @@ class PromiseLedger:
         if entry is not None:
             total, used = sum(entry.planned.values()), found.get(entry.queue, _NOTHING)
             found[entry.queue] = {x: n - total * entry.request.get(x, 0) for x, n in used.items()}
-        return found
+        return _added(found, self._foreign_queues) if self._foreign_queues else found
 
     @contextmanager
     def lifted(self, key: Hashable) -> Iterator[None]:
@@ -254,6 +306,23 @@ class PromiseLedger:
         if self._listener is not None and replicas:
             counts = [sign * count for count in replicas.values()]
             self._listener(tuple(replicas), counts, request)
+
+
+def _added(one: Mapping[str, Amounts], other: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """Sums of the amounts of two tables."""
+    found: dict[str, dict[str, int]] = {name: dict(each) for name, each in one.items()}
+    for name, each in other.items():
+        add_amounts(found.setdefault(name, {}), each.items(), 1)
+    return {**found}
+
+
+def _shrinks(before: Mapping[str, Amounts], after: Mapping[str, Amounts]) -> bool:
+    """True if an amount of a table has become smaller."""
+    return any(
+        amount > after.get(name, _NOTHING).get(key, 0)
+        for name, each in before.items()
+        for key, amount in each.items()
+    )
 
 
 def _clusters(entry: _Promised | None) -> Set[str]:

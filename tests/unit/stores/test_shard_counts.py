@@ -1,0 +1,115 @@
+"""Processes with different numbers of shards never lead at the same time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.api.wire.kinds import LEASE
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.lease import LeaderElector, LeaseConfig
+from stretto.stores.shards import ShardCountGuard, shard_lease
+
+
+class Shards:
+    """Processes of one federation, each with a shard and a number of shards."""
+
+    def __init__(self, *places: tuple[int, int]) -> None:
+        self.clock = ManualClock(100.0)
+        self.store = MemoryStore(self.clock, Rng(1))
+        self.places = places
+        self.all = [self.elector(number) for number in range(len(places))]
+
+    def elector(self, number: int) -> LeaderElector:
+        shard, shards = self.places[number]
+        name = shard_lease("stretto", shard, shards)
+        config = LeaseConfig("system", name, f"process {number}")
+        guard = ShardCountGuard(self.store, config, ("stretto", shards), self.clock)
+        return LeaderElector(self.store, config, self.clock, guard)
+
+    def run(self, seconds: float, *who: int) -> None:
+        for _ in range(int(seconds * 2)):
+            for number in who or range(len(self.all)):
+                if self.all[number].next_due() <= self.clock.monotonic():
+                    self.all[number].tick()
+            self.clock.advance(0.5)
+
+    def leaders(self) -> list[tuple[int, int]]:
+        return [place for place, each in zip(self.places, self.all, strict=True) if each.leads()]
+
+
+TWO, THREE = ((0, 2), (1, 2)), ((0, 3), (1, 3), (2, 3))
+
+
+def test_every_shard_of_the_first_number_leads() -> None:
+    shards = Shards(*TWO)
+    shards.run(10)
+    assert shards.leaders() == list(TWO)
+
+
+def test_another_number_waits_while_one_shard_of_the_first_is_held() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    shards.run(60, 1, 2, 3, 4)
+    assert shards.leaders() == [(1, 2)]
+    assert (
+        shards.all[2].trouble
+        == "lease stretto-1-of-2 is held by a process of 2 shards: it is waited for"
+    )
+
+
+def test_another_number_leads_once_the_first_has_stopped() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    for each in shards.all[:2]:
+        each.release()
+    shards.run(20, 2, 3, 4)
+    assert shards.leaders() == list(THREE)
+
+
+def test_another_number_waits_for_the_end_of_the_leases_of_dead_processes() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    shards.run(10, 2, 3, 4)
+    assert shards.leaders() == []
+    shards.run(20, 2, 3, 4)
+    assert shards.leaders() == list(THREE)
+
+
+def test_a_process_without_shards_counts_as_a_number_too() -> None:
+    shards = Shards((0, 1), *TWO)
+    shards.run(10, 0)
+    shards.run(60)
+    assert shards.leaders() == [(0, 1)]
+
+
+def test_a_process_that_resumes_after_the_change_does_not_lead() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    shards.run(60, 2, 3, 4)
+    shards.run(10)
+    assert shards.leaders() == list(THREE)
+
+
+def test_a_renewal_during_the_announcement_is_waited_for() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    shards.run(15, 2)
+    assert shards.store.get(LEASE, "system", "stretto-shards") is not None
+    shards.run(2, 0)
+    shards.run(6, 2)
+    assert not set(shards.leaders()) & set(THREE)
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2.0, 9.0, 16.0])), max_size=60
+)
+
+
+@given(STEPS)
+def test_two_numbers_never_lead_at_the_same_time(steps: list[tuple[int, float]]) -> None:
+    shards = Shards(*TWO, *THREE)
+    for number, pause in steps:
+        shards.all[number].tick()
+        shards.clock.advance(pause)
+        assert len({count for _, count in shards.leaders()}) <= 1
