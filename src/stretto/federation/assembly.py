@@ -17,7 +17,7 @@ from stretto.federation.controllers.clusters.links import LinkEvents, MemberAcce
 from stretto.federation.controllers.clusters.membership import MembershipController
 from stretto.federation.controllers.clusters.parting import ClusterParting, ShardDuties
 from stretto.federation.controllers.exchange.peers import ShardPeers
-from stretto.federation.controllers.exchange.reporting import ShardReportSources, ShardReporter
+from stretto.federation.controllers.exchange.reporting import ShardReporter, ShardReportSources
 from stretto.federation.controllers.failover import FailoverController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
