@@ -18,7 +18,7 @@ from stretto.federation.objects.rollouts import members
 from stretto_lab.chaos.fleets.campaign import run_seed
 
 STEPS = 40
-SEEDS = (0, 10, 27)
+SEEDS = (0, 10, 27, 5)
 Patcher = Callable[[pytest.MonkeyPatch], None]
 
 

@@ -104,6 +104,8 @@ class FleetDraw:
     rate: float
     #: True if members are written by server-side apply, otherwise by whole objects.
     applies: bool
+    #: Number of processes among which the objects are divided at the beginning.
+    shards: int = 1
 
 
 def drawn(rng: Rng) -> FleetDraw:
@@ -117,6 +119,7 @@ def drawn(rng: Rng) -> FleetDraw:
         events=tuple(events) or (FleetEvent.RESCALE,),
         rate=rng.choice((0.05, 0.2, 0.5)),
         applies=rng.child("applies").random() < 0.5,
+        shards=rng.child("shards").choice((1, 1, 2, 3)),
     )
     narrow = rng.child("narrow")
     return _narrowed(made, narrow) if narrow.random() < _NARROW else made

@@ -7,7 +7,7 @@ from stretto.api.wire.kinds import DEPLOYMENT, POD
 from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Deletion, Patch
 from stretto_lab.chaos.fleets.draws import FleetEvent
-from stretto_lab.chaos.fleets.workloads import DrawnWorkload
+from stretto_lab.chaos.fleets.workloads import DrawnWorkload, space_of
 from stretto_lab.chaos.fleets.world import FleetWorld
 
 OfWorld = Callable[[FleetWorld], None]
@@ -99,7 +99,10 @@ def _crash(world: FleetWorld) -> None:
 
 
 def _restart(world: FleetWorld) -> None:
-    world.restart(stays=False)
+    if world.draw.shards > 1 and world.runs:
+        world.take_over()
+    else:
+        world.restart(stays=False)
 
 
 def _stop(world: FleetWorld) -> None:
@@ -108,19 +111,20 @@ def _stop(world: FleetWorld) -> None:
 
 def _kill_pod(world: FleetWorld, cluster: str) -> bool:
     store = world.fleet.members[cluster].store
-    pods = sorted(each.name for each in store.list(POD).records)
+    pods = sorted((each.name, each.namespace) for each in store.list(POD).records)
     if not pods:
         return False
     for each in world.workloads.values():
         each.lose(cluster)
-    store.delete(POD, [Deletion("default", world.rng.choice(pods))])
+    name, space = world.rng.choice(pods)
+    store.delete(POD, [Deletion(space, name)])
     return True
 
 
 def _drift(world: FleetWorld, work: DrawnWorkload, cluster: str) -> bool:
     """Scale a Deployment in a member to 0; a running member deletes the pods at once."""
     member = world.fleet.members[cluster]
-    change = Patch("default", work.name, {"spec": {"replicas": 0}})
+    change = Patch(space_of(work.name), work.name, {"spec": {"replicas": 0}})
     if not member.is_running or member.store.patch(DEPLOYMENT, [change])[0].record is None:
         return False
     work.lose(cluster)

@@ -14,7 +14,7 @@ from stretto.federation.fleet import is_ready
 from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Store
-from stretto_lab.chaos.fleets.workloads import OWN, DrawnWorkload
+from stretto_lab.chaos.fleets.workloads import OWN, DrawnWorkload, space_of
 from stretto_lab.chaos.fleets.world import FleetWorld
 
 
@@ -62,7 +62,9 @@ class FleetTruth:
 
     def deployment(self, cluster: str, name: str) -> DeploymentFacts | None:
         """A Deployment of a member."""
-        found = self._object(self._world.fleet.members[cluster].store, DEPLOYMENT, name)
+        found = self._object(
+            self._world.fleet.members[cluster].store, DEPLOYMENT, space_of(name), name
+        )
         if found is None:
             return None
         is_managed = found.labels.get(names.MANAGED) == "true"
@@ -70,7 +72,7 @@ class FleetTruth:
 
     def answers(self, cluster: str) -> bool:
         """True if a member answers, and the status of its FederatedCluster reports this."""
-        found = self._object(self._world.fleet.host, FEDERATED_CLUSTER.kind, cluster)
+        found = self._object(self._world.fleet.host, FEDERATED_CLUSTER.kind, "", cluster)
         is_readable = self._world.fleet.members[cluster].served.is_readable
         return found is not None and is_ready(found) and is_readable
 
@@ -80,18 +82,20 @@ class FleetTruth:
 
     def is_untouched(self, cluster: str) -> bool:
         """True if the Deployment of another owner is unchanged."""
-        found = self._object(self._world.fleet.members[cluster].store, DEPLOYMENT, OWN)
+        found = self._object(
+            self._world.fleet.members[cluster].store, DEPLOYMENT, space_of(OWN), OWN
+        )
         return found is not None and not found.labels and found.spec["replicas"] == 1
 
     def federated(self, work: DrawnWorkload) -> StoredObject | None:
         """The federated object of a workload."""
-        name = f"{work.name}-deployments.apps"
-        return self._object(self._world.fleet.host, FEDERATED_OBJECT.kind, name)
+        place = space_of(work.name), f"{work.name}-deployments.apps"
+        return self._object(self._world.fleet.host, FEDERATED_OBJECT.kind, *place)
 
     # ---------------------------------------------------------------- inside
 
-    def _object(self, store: Store, kind: Kind, name: str) -> StoredObject | None:
-        record = store.get(kind, "default" if kind.namespaced else "", name)
+    def _object(self, store: Store, kind: Kind, space: str, name: str) -> StoredObject | None:
+        record = store.get(kind, space, name)
         if record is None:
             return None
         place = record.uid, kind.kind

@@ -12,6 +12,15 @@ OWN: Final = "own"
 """Name of a Deployment in every member that the federation does not manage."""
 
 
+_OTHERS: Final = {"web1": "other"}
+"""Namespaces besides the default one; with two and three shards each is in another shard."""
+
+
+def space_of(name: str) -> str:
+    """The namespace of a Deployment."""
+    return _OTHERS.get(name, "default")
+
+
 @dataclass(slots=True)
 class DrawnWorkload:
     """A Deployment of the host and its desired state."""

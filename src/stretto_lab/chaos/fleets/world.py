@@ -24,6 +24,7 @@ from stretto_lab.chaos.fleets.workloads import (
     drawn_workload,
     placement,
     policy_spec,
+    space_of,
 )
 
 
@@ -48,7 +49,9 @@ class FleetWorld:
             ClusterShape(name, nodes=self.rng.randint(1, 2), cpu=32) for name in self.clusters
         )
         described = FleetDescription(shapes)
-        parts = FleetParts(course, failpoint=self._reach, applies=self.draw.applies)
+        parts = FleetParts(
+            course, failpoint=self._reach, applies=self.draw.applies, shards=self.draw.shards
+        )
         settings = replace(settings_of(described), failover=self.draw.failover, leave_timeout=20.0)
         #: The host, its members and its controllers.
         self.fleet = built(described, settings, parts)
@@ -105,16 +108,26 @@ class FleetWorld:
         if self.runs:
             self._guarded(self.fleet.start)
 
+    def take_over(self) -> None:
+        """Replace the process of one shard, or divide the objects among another number of them."""
+        if self.rng.random() < 0.5:
+            shard = self.rng.randint(0, len(self.fleet.federations) - 1)
+            self._guarded(self.fleet.start_shard, shard)
+        else:
+            self._guarded(self.fleet.divide, self.rng.randint(1, 3))
+
     # ---------------------------------------------------------------- objects
 
     def patch(self, work: DrawnWorkload, spec: dict[str, Any]) -> None:
         """Change the Deployment of a workload."""
-        self.fleet.host.patch(DEPLOYMENT, [Patch("default", work.name, {"spec": spec})])
+        self.fleet.host.patch(DEPLOYMENT, [Patch(space_of(work.name), work.name, {"spec": spec})])
 
     def migrate(self, work: DrawnWorkload) -> None:
         """Draw other weights for a workload."""
         body = {"spec": {"placement": placement(self.rng, self.clusters)}}
-        self.fleet.host.patch(PROPAGATION_POLICY.kind, [Patch("default", work.name, body)])
+        self.fleet.host.patch(
+            PROPAGATION_POLICY.kind, [Patch(space_of(work.name), work.name, body)]
+        )
 
     def fill(self, cluster: str, *, is_full: bool) -> None:
         """Make the nodes of a member unschedulable, or schedulable again."""
@@ -136,7 +149,9 @@ class FleetWorld:
 
     def _reconcile(self, most: int) -> None:
         if self.fleet.is_running:
-            self.fleet.federation.loop.step(most)
+            several = self.fleet.federations
+            chosen = several[0] if len(several) == 1 else self.rng.choice(several)
+            chosen.loop.step(most)
 
     def _guarded(self, action: Any, *values: Any) -> None:
         """Run an action; a crash kills the controllers and restarts them."""
@@ -169,5 +184,6 @@ class FleetWorld:
         self.fleet.members[cluster].store.create(DEPLOYMENT, [msgspec.json.encode(body)])
 
     def _put(self, kind: Any, name: str, labels: dict[str, str], spec: dict[str, Any]) -> None:
-        body = {"metadata": {"name": name, "labels": labels}, "spec": spec}
+        metadata = {"name": name, "namespace": space_of(name), "labels": labels}
+        body = {"metadata": metadata, "spec": spec}
         self.fleet.host.create(kind, [msgspec.json.encode(body)])
