@@ -31,9 +31,6 @@ NOT_RUN: Final = {
 }
 """Reasons of tests that do not run, by regular expressions of their names."""
 FAILING: Final = {
-    r"ValidatingAdmissionPolicy.*should type check": (
-        "the status of a policy has no results of type checks, which upstream writes later"
-    ),
     r"kubectl explain works for CR with the same resource name": (
         "kubectl does not find a short name that is newer than its cache of discovery; upstream "
         "marks the test as flaky"

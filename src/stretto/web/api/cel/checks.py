@@ -9,7 +9,7 @@ from stretto.web.api.cel.devices import device_errors
 from stretto.web.api.cel.language.environment import Environment
 from stretto.web.api.cel.language.types import DYN, CelType, Sort
 from stretto.web.api.cel.programs import CelError, compiled, problem_of, stated
-from stretto.web.api.cel.variables import write_environment
+from stretto.web.api.cel.variables import ANY_OBJECT, WrittenType, write_environment
 
 Json = dict[str, Any]
 
@@ -70,10 +70,12 @@ def _conditions(conditions: Any, path: str, environment: Environment) -> Iterato
         yield from _expression(each.get("expression", ""), where, environment, "bool")
 
 
-class _Policy:
+class PolicyExpressions:
     """The conditions and the variables of a policy."""
 
-    def __init__(self, item: Json) -> None:
+    def __init__(self, item: Json, subject: WrittenType = ANY_OBJECT) -> None:
+        """Read a policy about objects of any kind, or of one kind."""
+        self._subject = subject
         self._spec: Json = item.get("spec") or {}
         self._has_params = bool(self._spec.get("paramKind"))
         self._variables: dict[str, CelType] = {}
@@ -81,6 +83,7 @@ class _Policy:
     def environment(self, *, has_rights: bool = True, has_mutations: bool = False) -> Environment:
         """Return the environment of expressions that may read all variables."""
         return write_environment(
+            subject=self._subject,
             has_params=self._has_params,
             variables=self._variables,
             has_rights=has_rights,
@@ -89,7 +92,7 @@ class _Policy:
 
     def errors(self) -> Iterator[FieldError]:
         """Yield the errors of match conditions and of variables, which read earlier ones."""
-        plain = write_environment(has_params=self._has_params)
+        plain = write_environment(subject=self._subject, has_params=self._has_params)
         conditions = self._spec.get("matchConditions")
         yield from _conditions(conditions, "spec.matchConditions", plain)
         for index, each in enumerate(self._spec.get("variables") or ()):
@@ -113,7 +116,7 @@ def _field_kind(kind: CelType) -> CelType:
 
 def _mutating_policy(item: Json, _: Json | None) -> Iterator[FieldError]:
     """Check a MutatingAdmissionPolicy."""
-    policy = _Policy(item)
+    policy = PolicyExpressions(item)
     yield from policy.errors()
     environment = policy.environment(has_mutations=True)
     for index, each in enumerate((item.get("spec") or {}).get("mutations") or ()):
@@ -125,7 +128,7 @@ def _mutating_policy(item: Json, _: Json | None) -> Iterator[FieldError]:
 
 def _validating_policy(item: Json, _: Json | None) -> Iterator[FieldError]:
     """Check a ValidatingAdmissionPolicy."""
-    spec, policy = item.get("spec") or {}, _Policy(item)
+    spec, policy = item.get("spec") or {}, PolicyExpressions(item)
     yield from policy.errors()
     environment, bare = policy.environment(), policy.environment(has_rights=False)
     for index, each in enumerate(spec.get("validations") or ()):

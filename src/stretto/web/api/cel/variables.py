@@ -4,6 +4,7 @@ The fields are those of ``pkg/admission/plugin/cel/compile.go`` in kube-apiserve
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from stretto.web.api.cel.functions.rights import AUTHORIZER, RESOURCE_CHECK
@@ -83,8 +84,23 @@ _RIGHTS: Final[Mapping[str, CelType]] = {
 }
 
 
+@dataclass(frozen=True)
+class WrittenType:
+    """The type of the written object."""
+
+    #: Type of the object.
+    kind: CelType = DYN
+    #: Fields of the objects that it contains, by the names of their types.
+    objects: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
+
+
+ANY_OBJECT: Final = WrittenType()
+"""An object of any kind."""
+
+
 def write_environment(
     *,
+    subject: WrittenType = ANY_OBJECT,
     has_params: bool = False,
     variables: Mapping[str, CelType] | None = None,
     has_rights: bool = True,
@@ -93,13 +109,15 @@ def write_environment(
     """Return the environment of expressions about a write.
 
     Args:
+        subject: the type of the written object.
         has_params: whether a policy declares the kind of its parameters.
         variables: types of the variables of a policy; ``None`` for conditions.
         has_rights: whether expressions may check rights.
         has_mutations: whether expressions create configurations and operations.
     """
-    known = {**_WRITE, **(_RIGHTS if has_rights else {})}
-    objects = dict(_OBJECTS)
+    written = dict.fromkeys(("object", "oldObject"), subject.kind)
+    known = {**_WRITE, **written, **(_RIGHTS if has_rights else {})}
+    objects = {**_OBJECTS, **subject.objects}
     if has_params:
         known["params"] = DYN
     if variables is not None:

@@ -13,6 +13,7 @@ from stretto.web.local.controllers.endings import PodEndController
 from stretto.web.local.controllers.heartbeats import HeartbeatController
 from stretto.web.local.controllers.namespaces import NamespaceSettlement
 from stretto.web.local.controllers.nodes import NodeReadyController
+from stretto.web.local.controllers.policies import PolicyStatusController
 from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
 from stretto.web.local.controllers.taints import TaintEvictionController
@@ -61,12 +62,13 @@ def local_controllers(
     client: ApiClient,
     authority: bytes,
 ) -> list[Reconciler]:
-    """Return the controllers of workloads, namespaces, quotas and deletions."""
+    """Return the controllers of workloads, namespaces, quotas, policies and deletions."""
     objects = objects_of_server(state, client)
     return [
         *owning_controllers(cluster),
         EndpointsController(cluster),
         QuotaController(cluster, state),
+        PolicyStatusController(cluster, state),
         AccountController(cluster, client, authority),
         TaintEvictionController(cluster),
         VolumeProtectionController(cluster),

@@ -1,0 +1,80 @@
+"""The status of ValidatingAdmissionPolicies: the results of type checks."""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.reconcile.cache import Change, Fields
+from stretto.web.api.cel.warnings import MatchedKind, type_warnings
+from stretto.web.api.state import ApiState
+from stretto.workloads.cluster import LocalCluster
+
+_POLICY: Final = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    namespaced=False,
+)
+_MOST_KINDS: Final = 10
+"""Maximum number of kinds that a policy is checked against, as in Kubernetes."""
+
+
+class PolicyStatusController:
+    """Controller that checks the types of the expressions of policies."""
+
+    def __init__(self, cluster: LocalCluster, state: ApiState) -> None:
+        """Control the policies of a cluster.
+
+        Args:
+            cluster: reports changed policies.
+            state: the server, which knows the kinds.
+        """
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/policies"
+        self._cluster = cluster
+        self._state = state
+        cluster.objects(_POLICY)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The changed policy."""
+        if change.source == self._cluster.name and change.kind == _POLICY:
+            yield change.object.name
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Check one policy once for each generation.
+
+        Raises:
+            RetryError: the store refused the status.
+        """
+        item = self._cluster.objects(_POLICY).active(key)
+        if item is None:
+            return None
+        generation = int(item.metadata.get("generation") or 1)
+        if int(item.status.get("observedGeneration") or 0) < generation:
+            found = type_warnings(item.fields, self._matched(item.spec))
+            status = {"expressionWarnings": found or None}
+            checked = {"observedGeneration": generation, "typeChecking": status}
+            self._cluster.set_status(item, checked)
+        return None
+
+    def _matched(self, spec: Fields) -> list[MatchedKind]:
+        """The first kinds that the rules of a policy name; wildcards name none."""
+        rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
+        named = {key for rule in rules for key in _named(rule)}
+        found = (self._state.resources.find(*key) for key in sorted(named))
+        kinds = {each.kind: each for each in found if each is not None}
+        order = sorted(kinds, key=lambda kind: (kind.group, kind.version, kind.kind))
+        return [MatchedKind(kind, kinds[kind].struct) for kind in order[:_MOST_KINDS]]
+
+
+def _named(rule: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield group, version and plural of the resources that a rule names."""
+    parts = [rule.get(name) or [] for name in ("apiGroups", "apiVersions", "resources")]
+    if any("*" in part for part in parts):
+        return
+    for group in parts[0]:
+        for version in parts[1]:
+            for resource in parts[2]:
+                if "/" not in resource and "*" not in resource:
+                    yield group, version, resource
