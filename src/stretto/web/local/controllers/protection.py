@@ -51,10 +51,15 @@ class VolumeProtectionController:
         return None
 
     def _is_mounted(self, claim: StoredObject) -> bool:
-        """Return whether a pod that has not ended uses a PVC."""
+        """Return whether a pod on a node uses a PVC and has not ended.
+
+        A pod without a node does not: it cannot start while the PVC is being deleted.
+        """
         pods = self._cluster.objects(POD).in_namespace(claim.record.namespace)
         return any(
-            claim.record.name in _claims_of(pod) and pod.status.get("phase") not in ENDED
+            pod.record.node
+            and claim.record.name in _claims_of(pod)
+            and pod.status.get("phase") not in ENDED
             for pod in pods
         )
 
