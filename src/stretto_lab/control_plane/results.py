@@ -95,8 +95,6 @@ def _recorded(test: SuiteTest, date: str, commit: str) -> RecordedTest:
 
 def _with_reason(test: RecordedTest) -> RecordedTest:
     """A test with the stated reason instead of the message of the suite."""
-    if test.state is SuiteState.PASSED:
-        return test
     left_out = reason_in(NOT_RUN, test.name)
     if left_out:
         return RecordedTest(test.name, SuiteState.NOT_RUN, why=left_out)

@@ -44,8 +44,9 @@ def test_a_failure_has_the_first_line_of_its_message() -> None:
     assert found.why == "no pod"
 
 
-def test_a_test_that_needs_more_than_the_server_is_not_a_failure() -> None:
-    (found,) = recorded(outcome(LEFT_OUT, "failed", "timeout"))
+@pytest.mark.parametrize("state", ["failed", "passed"])
+def test_a_test_that_needs_more_than_the_server_has_no_result(state: str) -> None:
+    (found,) = recorded(outcome(LEFT_OUT, state, "timeout"))
     assert (found.state, found.why) == (SuiteState.NOT_RUN, reason_in(NOT_RUN, LEFT_OUT))
 
 
