@@ -4,6 +4,7 @@ import base64
 import ssl
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +20,7 @@ from stretto_lab.conformance.wire.cases import compare
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.real.capacity import knows_capacities
 from stretto_lab.conformance.wire.real.cases import _ended
-from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
+from stretto_lab.conformance.wire.real.credentials import RecordedSecrets, address_of
 from stretto_lab.conformance.wire.real.replay import SteadyState, serves_as_requested
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import (
@@ -91,6 +92,12 @@ def test_a_list_is_shared_until_it_is_old() -> None:
     assert not lists.list(CONFIG_MAP).records
     clock.advance(1.5)
     assert len(lists.list(CONFIG_MAP).records) == 1
+
+
+def test_a_webhook_server_has_its_name_as_address() -> None:
+    planes: Any = {"alpha": SimpleNamespace(server="https://127.0.0.1:6443")}
+    found = [address_of(planes, each) for each in ("alpha", "webhook")]
+    assert found == ["127.0.0.1:6443", "webhook"]
 
 
 def test_a_state_is_steady_since_its_last_change() -> None:

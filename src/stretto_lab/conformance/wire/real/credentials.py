@@ -1,4 +1,4 @@
-"""Credentials in the requests of a scenario: those of real members, or refused ones."""
+"""Addresses and credentials in the requests of a scenario: of real members, or refused ones."""
 
 import base64
 import re
@@ -55,6 +55,12 @@ class RecordedSecrets:
         if endpoint is not None and endpoint[1] in self._planes:
             self._clusters[spec["secretRef"]["name"]] = name
             self._members[name] = endpoint[1]
+
+
+def address_of(planes: Mapping[str, ControlPlane], server: str) -> str:
+    """Address of a server; a webhook server has its name, because no request reaches it."""
+    plane = planes.get(server)
+    return plane.server.removeprefix("https://") if plane is not None else server
 
 
 def _value(key: str, plane: ControlPlane, fault: str, pair: KeyPair) -> bytes:

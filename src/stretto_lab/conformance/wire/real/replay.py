@@ -11,7 +11,7 @@ from stretto.base.errors import StrettoError
 from stretto.stores.kube.paths import object_path
 from stretto_lab.conformance.wire.outcome import Lists, outcome
 from stretto_lab.conformance.wire.placeholders import filled
-from stretto_lab.conformance.wire.real.credentials import RecordedSecrets
+from stretto_lab.conformance.wire.real.credentials import RecordedSecrets, address_of
 from stretto_lab.conformance.wire.real.servers import RealServers
 from stretto_lab.conformance.wire.replay import Fields, without
 from stretto_lab.conformance.wire.requests import place
@@ -162,7 +162,7 @@ class RealReplay:
         return cluster is None or serves_as_requested(step, cluster.status)
 
     def _address(self, server: str) -> str:
-        return self._servers.planes[server].server.removeprefix("https://")
+        return address_of(self._servers.planes, server)
 
     def _request(self, step: UserStep) -> None:
         kind, namespace, name, subresource = place(step.path, step.body, self._kinds)
