@@ -208,6 +208,10 @@ def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
     if match is None:
         layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
         quoted = text.replace('"', '\\"')
+        start = _TIME.match(text)
+        if start is not None:
+            rest = text[start.end() :].replace('"', '\\"')
+            raise DecodeError(f'parsing time "{quoted}": extra text: "{rest}"')
         raise DecodeError(
             f'parsing time "{quoted}" as "{layout}": cannot parse "{quoted}" as "2006"'
         )

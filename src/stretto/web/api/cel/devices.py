@@ -1,21 +1,31 @@
-"""Expressions that select devices: their syntax, and the fields of the device that they read.
+"""Expressions that select devices; they have the types of a device.
 
-Called functions are not checked, because Kubernetes' versions and sets are not available here.
+The types are those of ``dynamic-resource-allocation/cel`` in Kubernetes.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import FieldError, invalid
-from stretto.web.api.cel.language.parsing import ExpressionSyntaxError, parse
+from stretto.web.api.cel.language.environment import Environment
+from stretto.web.api.cel.language.types import ANY, BOOL, STRING, map_of, parsed_type, struct
+from stretto.web.api.cel.programs import CelError, compiled, stated
 
 Json = dict[str, Any]
 
-_KNOWN: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
-"""Fields of a device in expressions."""
-_TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
-_READ: Final = re.compile(r"(?<![\w.])device\s*(\.)\s*(\w+)")
+_DEVICE: Final = "kubernetes.DRADevice"
+_ENVIRONMENT: Final = Environment(
+    {"device": struct(_DEVICE)},
+    {
+        _DEVICE: {
+            "driver": STRING,
+            "attributes": map_of(STRING, map_of(STRING, ANY)),
+            "capacity": map_of(STRING, map_of(STRING, parsed_type("kubernetes.Quantity"))),
+            "allowMultipleAllocations": BOOL,
+        }
+    },
+    has_bindings=True,
+)
 
 
 def device_errors(item: Json) -> Iterator[FieldError]:
@@ -33,8 +43,10 @@ def device_errors(item: Json) -> Iterator[FieldError]:
 
 def _selectors(owner: Json, path: str) -> Iterator[FieldError]:
     for index, each in enumerate(owner.get("selectors") or ()):
-        text = (each.get("cel") or {}).get("expression", "")
-        problem = _problem(text) if text.strip() else ""
+        if each.get("cel") is None:
+            continue
+        text = each["cel"].get("expression", "")
+        problem = _problem(text)
         if problem:
             yield invalid(f"{path}.selectors[{index}].cel.expression", text, problem)
 
@@ -42,13 +54,9 @@ def _selectors(owner: Json, path: str) -> Iterator[FieldError]:
 def _problem(text: str) -> str:
     """Return why an expression cannot be used; empty if it can."""
     try:
-        parse(text)
-    except ExpressionSyntaxError as error:
-        return f"compilation failed: {error}"
-    blank = _TEXTS.sub(lambda match: " " * len(match[0]), text)
-    for match in _READ.finditer(blank):
-        if match[2] not in _KNOWN:
-            place = match.start(1)
-            head = f"compilation failed: ERROR: <input>:1:{place + 1}: undefined field '{match[2]}'"
-            return f"{head}\n | {text}\n | {'.' * place}^"
-    return ""
+        kind = compiled(text, _ENVIRONMENT).kind
+    except CelError as error:
+        return stated(error)
+    if kind in (BOOL, ANY):
+        return ""
+    return f"must evaluate to bool or the unknown type, not {kind}"

@@ -73,18 +73,18 @@ def compiled(text: str, environment: Environment) -> Program:
     Raises:
         CelError: the expression has problems, which the message shows.
     """
-    checked = check(_parsed(text), environment)
+    checked = check(_parsed(text, environment), environment)
     problems = checked.problems or tuple(literal_problems(checked))
     return _program(text, checked, problems)
 
 
-def _parsed(text: str) -> Tree:
+def _parsed(text: str, environment: Environment) -> Tree:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MOST_BYTES:
         problem = f"expression size exceeds limit: size: {size}, limit {MOST_BYTES}"
         raise CelError(f"ERROR: <input>:-1:0: {problem}")
     try:
-        return parse(text)
+        return parse(text, has_bindings=environment.has_bindings)
     except ExpressionSyntaxError as error:
         raise CelError(_shortened(str(error))) from error
 
@@ -125,7 +125,7 @@ def problem_of(text: str, environment: Environment, wants: str = "") -> str:
 
 @lru_cache(maxsize=1024)
 def _known(text: str, environment: Environment) -> Program:
-    resolved = resolve(_parsed(text), environment)
+    resolved = resolve(_parsed(text, environment), environment)
     return _program(text, resolved, resolved.problems)
 
 

@@ -36,7 +36,10 @@ from stretto.api.checks.kinds.values import (
     port_number,
 )
 
-_PATHS: Final = ("Exact", "Prefix", "ImplementationSpecific")
+_ONE_PER_FAMILY: Final = (
+    "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+)
+_PATHS: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _BAD_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS: Final = ("/..", "/.")
 _CONTROLLER_LIMIT: Final = 250
@@ -65,6 +68,9 @@ def check_ingress(item: Json, _old: Json | None) -> Errors:
         for number, host in enumerate(tls.get("hosts") or ()):
             where = f"spec.tls[{index}].hosts[{number}]"
             found += [invalid(where, host, each) for each in _host(host)]
+        secret = tls.get("secretName") or ""
+        where = f"spec.tls[{index}].secretName"
+        found += [invalid(where, secret, each) for each in dns_subdomain(secret) if secret]
     name = spec.get("ingressClassName")
     if name is not None:
         found += [invalid("spec.ingressClassName", name, each) for each in dns_subdomain(name)]
@@ -189,7 +195,7 @@ def check_network_policy(item: Json, _old: Json | None) -> Errors:
         detail = "may not specify more than two policyTypes"
         return [*found, invalid("spec.policyTypes", types, detail)]
     for index, each in enumerate(types):
-        found += one_of(each, f"spec.policyTypes[{index}]", ("Egress", "Ingress"))
+        found += one_of(each, f"spec.policyTypes[{index}]", ("Ingress", "Egress"))
     return found
 
 
@@ -281,8 +287,6 @@ def check_endpoint_slice(item: Json, old: Json | None) -> Errors:
             found.append(required(f"{where}.protocol"))
         else:
             found += one_of(port["protocol"], f"{where}.protocol", PROTOCOLS)
-        if port.get("port") is not None:
-            found += port_number(port["port"], f"{where}.port")
     if old is not None and kind != old.get("addressType"):
         found.append(immutable("addressType", kind))
     return found
@@ -295,7 +299,7 @@ def _endpoint(endpoint: Json, kind: str, path: str) -> Errors:
         found.append(required(f"{path}.addresses", "must contain at least 1 address"))
     elif len(addresses) > _MOST_ADDRESSES:
         found.append(too_many(f"{path}.addresses", len(addresses), _MOST_ADDRESSES))
-    for index, text in enumerate(addresses):
+    for index, text in enumerate(addresses if kind in _ADDRESSES else ()):
         found += _slice_address(text, kind, f"{path}.addresses[{index}]")
     host = endpoint.get("hostname")
     if host is not None:
@@ -370,6 +374,9 @@ def check_service_network(item: Json, old: Json | None) -> Errors:
         for index, each in enumerate(networks)
         if not is_network(each)
     ]
+    versions = [ipaddress.ip_network(each).version for each in networks if not found]
+    if len(versions) > 1 and len(set(versions)) < len(versions):
+        found.append(invalid("spec.cidrs", networks, _ONE_PER_FAMILY))
     before = ((old or {}).get("spec") or {}).get("cidrs") or []
     if before and before != networks[: len(before)]:
         found.append(immutable("spec.cidrs[0]", networks[0]))

@@ -27,7 +27,7 @@ _MEMBERS: Final = {
     "ContainerResource": "containerResource",
 }  # fmt: skip
 _POSITIVE: Final = "must be greater than 0"
-_POLICIES: Final = ("Pods", "Percent")
+_POLICIES: Final = ("Percent", "Pods")
 _SELECTS: Final = ("Disabled", "Max", "Min")
 _MOST_SECONDS: Final = 3600
 _MOST_PERIOD: Final = 1800

@@ -51,7 +51,7 @@ def check_runtime_class(item: Json, old: Json | None) -> Errors:
     found = text(dns_label)(handler, "handler")
     fixed = (item.get("overhead") or {}).get("podFixed")
     if fixed:
-        errors = check_resources({"limits": fixed}, "overhead.podFixed")
+        errors = check_resources({"limits": fixed}, "overhead")
         found += [moved(each, "") for each in errors]
     scheduling = item.get("scheduling") or {}
     path = "scheduling"

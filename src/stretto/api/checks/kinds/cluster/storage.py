@@ -13,6 +13,7 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.shapes import choice, members
 from stretto.api.checks.fields.texts import dns_subdomain, driver_name, qualified_name
+from stretto.api.checks.kinds.core.volumes import inline_volume_errors
 from stretto.api.checks.kinds.values import Json, check_selector, one_of, unchanged
 from stretto.api.wire.quantity import nano
 
@@ -20,7 +21,7 @@ _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 _RECLAIM: Final = ("Delete", "Retain")
 _FIXED: Final = ("parameters", "provisioner", "reclaimPolicy")
 _LIFE: Final = ("Persistent", "Ephemeral")
-_GROUPS: Final = ("ReadWriteOnceWithFSType", "File", "None")
+_GROUPS: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _ID_LIMIT: Final = 256
 
 
@@ -57,7 +58,7 @@ def _topologies(terms: list[Json]) -> Errors:
             if key in chosen:
                 found.append(duplicate(f"{where}[{place}].key", key))
             chosen[key] = frozenset(each.get("values") or ())
-        found += [duplicate(where, "") for other in seen if other == chosen]
+        found += [duplicate(where, "") for other in seen if other == chosen][:1]
         seen.append(chosen)
     return found
 
@@ -79,7 +80,9 @@ def check_attributes_class(item: Json, old: Json | None) -> Errors:
         for name in ("driverName", "parameters")
         if old is not None and item.get(name) != old.get(name)
     ]
-    if not item.get("driverName"):
+    name = item.get("driverName", "")
+    found += [invalid("driverName", name, each) for each in qualified_name(name.lower()) if name]
+    if not name:
         found.append(required("driverName"))
     if not item.get("parameters"):
         detail = "must contain at least one key/value pair"
@@ -173,18 +176,19 @@ def _node_name(value: Any, path: str) -> Errors:
 
 def _attached_source(value: Any, path: str) -> Errors:
     source = value or {}
-    given = [n for n in ("inlineVolumeSpec", "persistentVolumeName") if source.get(n)]
+    given = [n for n in ("inlineVolumeSpec", "persistentVolumeName") if source.get(n) is not None]
     if not given:
         detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
         return [required(path, detail)]
     if len(given) > 1:
         detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
         return [forbidden(path, detail)]
-    name = source.get("persistentVolumeName")
-    if name:
-        where = f"{path}.persistentVolumeName"
+    name, where = source.get("persistentVolumeName"), f"{path}.persistentVolumeName"
+    if name == "":
+        return [required(where, "must specify non empty persistentVolumeName")]
+    if name is not None:
         return [invalid(where, name, each) for each in dns_subdomain(name)]
-    return []
+    return inline_volume_errors(source["inlineVolumeSpec"], f"{path}.inlineVolumeSpec")
 
 
 _ATTACHMENT: Final = members(

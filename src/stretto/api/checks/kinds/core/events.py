@@ -48,7 +48,7 @@ def check_new_event(item: Json, old: Json | None) -> Errors:
     if not item.get("eventTime"):
         found.append(required("eventTime"))
     if item.get("type") not in ("Normal", "Warning"):
-        found.append(invalid("type", item.get("type") or "", "has invalid value: "))
+        found.append(invalid("type", "", f"has invalid value: {item.get('type') or ''}"))
     for name in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
         if item.get(name):
             short = name.removeprefix("deprecated")

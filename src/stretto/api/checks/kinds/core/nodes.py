@@ -1,6 +1,6 @@
 """Rules of Nodes and Namespaces."""
 
-from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid
+from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.metadata import check_finalizer
 from stretto.api.checks.fields.texts import NETWORK_TEXT, label_key, label_value
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json, is_network, one_of
@@ -18,7 +18,8 @@ def check_node(item: Json, old: Json | None) -> Errors:
         key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
         found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
         found += [invalid(f"{where}.value", value, each) for each in label_value(value)]
-        found += one_of(effect, f"{where}.effect", EFFECTS)
+        stated = f"{where}.effect"
+        found += one_of(effect, stated, EFFECTS) if effect else [required(stated)]
         if (key, effect) in seen:
             shown = {
                 "Key": key,

@@ -244,6 +244,9 @@ def _endpoint(address: Json, path: str) -> Errors:
     host = address.get("hostname", "")
     if host:
         found += [invalid(f"{path}.hostname", host, each) for each in dns_label(host)]
+    node = address.get("nodeName")
+    if node is not None:
+        found += [invalid(f"{path}.nodeName", node, each) for each in dns_subdomain(node)]
     if found and not is_address(text):
         return [*found, invalid(f"{path}.ip", text, "must be a valid IP address")]
     return found + _not_special(text, f"{path}.ip")

@@ -2,8 +2,15 @@
 
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required, unsupported
-from stretto.api.checks.fields.texts import dns_subdomain
+from stretto.api.checks.fields.errors import (
+    Errors,
+    FieldError,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.texts import dns_subdomain, label_value
 from stretto.api.checks.kinds.pods.claims import ACCESS, MODES, check_claim_spec
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.pods.sources import SOURCES, check_host_path
@@ -70,10 +77,7 @@ def check_volume(item: Json, old: Json | None) -> Errors:
     """Check a PersistentVolume."""
     spec = item.get("spec") or {}
     found: Errors = []
-    modes = spec.get("accessModes") or []
-    if not modes:
-        found.append(required("spec.accessModes"))
-    found += [error for mode in modes for error in one_of(mode, "spec.accessModes", ACCESS)]
+    found += _access(spec)
     found += _capacity(spec.get("capacity") or {})
     if spec.get("persistentVolumeReclaimPolicy"):
         policy = spec["persistentVolumeReclaimPolicy"]
@@ -96,6 +100,22 @@ def check_volume(item: Json, old: Json | None) -> Errors:
             detail = "field is immutable"
             found.append(invalid("spec.volumeMode", spec.get("volumeMode"), detail))
     return found
+
+
+def inline_volume_errors(spec: Json, path: str) -> Errors:
+    """Check the spec of a volume that a VolumeAttachment contains."""
+    found = [*_access(spec), *_source(spec)]
+    if spec.get("csi") is None:
+        detail = "has to be specified in the context of inline volumes"
+        found.append(required("spec.csi", detail))
+    return [FieldError(each.reason, each.message, path + each.field[4:]) for each in found]
+
+
+def _access(spec: Json) -> Errors:
+    modes, path = spec.get("accessModes") or [], "spec.accessModes"
+    if not modes:
+        return [required(path)]
+    return [error for mode in modes for error in one_of(mode, path, ACCESS)]
 
 
 def _capacity(capacity: Json) -> Errors:
@@ -122,7 +142,16 @@ def _affinity(spec: Json) -> Errors:
     path = "spec.nodeAffinity.required"
     if needed is None:
         return [required(path, "must specify required node constraints")]
-    return check_node_selector(needed, path)
+    found = check_node_selector(needed, path)
+    for index, term in enumerate(needed.get("nodeSelectorTerms") or ()):
+        for number, rule in enumerate(term.get("matchExpressions") or ()):
+            where = f"{path}.nodeSelectorTerms[{index}].matchExpressions[{number}].values"
+            found += [
+                invalid(f"{where}[{place}]", value, each)
+                for place, value in enumerate(rule.get("values") or ())
+                for each in label_value(value)
+            ]
+    return found
 
 
 def _source(spec: Json) -> Errors:

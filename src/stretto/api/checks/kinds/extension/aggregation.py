@@ -41,7 +41,10 @@ def check_api_service(item: Json, _old: Json | None) -> Errors:
         found.append(required("spec.group", detail))
     if group:
         found += [invalid("spec.group", group, each) for each in dns_subdomain(group)]
-    found += [invalid("spec.version", version, each) for each in dns_1035(version)]
+    found += [
+        invalid("spec.version", version, each.replace("63 bytes", "63 characters"))
+        for each in dns_1035(version)
+    ]
     first, second = spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0
     if not 0 < first <= _GROUP_LIMIT:
         detail = f"must be positive and less than {_GROUP_LIMIT}"
@@ -209,9 +212,11 @@ def check_priority_level(item: Json, _old: Json | None) -> Errors:
 
 def _limited(limited: Json) -> Errors:
     path = "spec.limited"
-    found = not_negative(
-        limited.get("nominalConcurrencyShares"), f"{path}.nominalConcurrencyShares"
-    )
+    found: Errors = []
+    shares = limited.get("nominalConcurrencyShares")
+    if shares is not None and shares < 0:
+        detail = "must be a non-negative integer"
+        found.append(invalid(f"{path}.nominalConcurrencyShares", shares, detail))
     lendable = limited.get("lendablePercent")
     if lendable is not None and not 0 <= lendable <= 100:
         detail = "must be between 0 and 100, inclusive"
@@ -294,11 +299,16 @@ def _signer(name: str) -> Errors:
     if not name:
         return [required(path)]
     domain, slash, rest = name.partition("/")
-    if not slash or not domain or not rest or "." not in domain:
+    if not slash or not domain or not rest:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         return [invalid(path, name, detail)]
+    if "." not in domain:
+        detail = "should be a domain with at least two segments separated by dots"
+        return [invalid(path, domain, detail)]
     return [invalid(path, domain, each) for each in dns_subdomain(domain)] + [
-        invalid(path, rest, each) for part in rest.split(".") for each in dns_subdomain(part)
+        invalid(path, rest, f'validating label "{part}": {each}')
+        for part in rest.split(".")
+        for each in dns_subdomain(part)
     ]
 
 

@@ -1,5 +1,6 @@
 """Rules of dynamic resource allocation: claims, classes and slices of devices."""
 
+import re
 from typing import Final
 
 from stretto.api.checks.fields.errors import (
@@ -11,7 +12,7 @@ from stretto.api.checks.fields.errors import (
     required,
 )
 from stretto.api.checks.fields.shapes import choice
-from stretto.api.checks.fields.texts import dns_label, dns_subdomain
+from stretto.api.checks.fields.texts import dns_label, dns_subdomain, driver_name
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.values import Json
 
@@ -24,6 +25,12 @@ _ONE_ATTRIBUTE: Final = (
     "set"
 )
 """The text of kube-apiserver, also without any field."""
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER_TEXT: Final = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
+    "alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for "
+    "validation is '[A-Za-z_][A-Za-z0-9_]*')"
+)
 _NO_DOMAIN: Final = "a fully qualified name must be a domain and a name separated by a slash"
 _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
@@ -87,8 +94,23 @@ def _constraint(constraint: Json, path: str) -> Errors:
     for member in ("matchAttribute", "distinctAttribute"):
         name = constraint.get(member)
         if name is not None:
-            return [] if "/" in name else [invalid(f"{path}.{member}", name, _NO_DOMAIN)]
+            return _qualified(name, f"{path}.{member}")
     return [required(path, _ONE_ATTRIBUTE)]
+
+
+def _qualified(name: str, path: str) -> Errors:
+    """Check the name of an attribute: a domain and an identifier."""
+    domain, slash, identifier = name.partition("/")
+    if not slash:
+        domain, identifier = "", name
+    found = [invalid(path, domain, each) for each in driver_name(domain) if domain]
+    if slash and not domain:
+        found.append(invalid(path, "", "the domain must not be empty"))
+    if slash and not identifier:
+        found.append(invalid(path, "", "the name must not be empty"))
+    elif not _IDENTIFIER.fullmatch(identifier):
+        found.append(invalid(path, identifier, _IDENTIFIER_TEXT))
+    return found if slash else [*found, invalid(path, name, _NO_DOMAIN)]
 
 
 def _label(name: str, path: str) -> Errors:
@@ -122,11 +144,8 @@ def _selectors(selectors: list[Json], path: str) -> Errors:
     found: Errors = []
     for index, selector in enumerate(selectors):
         where = f"{path}[{index}].cel"
-        cel = selector.get("cel")
-        if cel is None:
+        if selector.get("cel") is None:
             found.append(required(where))
-        elif not cel.get("expression"):
-            found.append(required(f"{where}.expression"))
     return found
 
 

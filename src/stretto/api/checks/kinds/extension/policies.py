@@ -13,7 +13,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.shapes import choice
-from stretto.api.checks.fields.texts import dns_subdomain, path_segment
+from stretto.api.checks.fields.texts import dns_subdomain, path_segment, qualified_name
 from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
 from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
 
@@ -51,8 +51,8 @@ def check_policy(item: Json, _old: Json | None) -> Errors:
     keys: set[str] = set()
     for index, note in enumerate(notes):
         where, key = f"spec.auditAnnotations[{index}]", note.get("key", "")
-        if not key:
-            found.append(required(f"{where}.key"))
+        whole = f"{item['metadata'].get('name', '')}/{key}"
+        found += [invalid(f"{where}.key", whole, each) for each in qualified_name(whole)]
         if key in keys:
             found.append(duplicate(f"{where}.key", key))
         keys.add(key)

@@ -5,7 +5,7 @@ from typing import Final
 
 from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
 from stretto.api.checks.fields.shapes import between, choice
-from stretto.api.checks.fields.texts import fully_qualified, qualified_name
+from stretto.api.checks.fields.texts import dns_1035, fully_qualified, qualified_name
 from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
 
 _URL: Final = re.compile(
@@ -71,9 +71,14 @@ def _versions(versions: list[str], where: str) -> Errors:
     path = f"{where}.admissionReviewVersions"
     if not versions:
         return [required(path, "must specify one of v1, v1beta1")]
+    found = [
+        invalid(f"{path}[{index}]", each, problem)
+        for index, each in enumerate(versions)
+        for problem in (dns_1035(each) if each not in versions[:index] else ["duplicate version"])
+    ]
     if not {"v1", "v1beta1"} & set(versions):
-        return [invalid(path, versions, "must include at least one of v1, v1beta1")]
-    return []
+        found.append(invalid(path, versions, "must include at least one of v1, v1beta1"))
+    return found
 
 
 def check_client(client: Json, path: str) -> Errors:

@@ -67,7 +67,7 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
         yield from (invalid(f"{where}.name", name, each) for each in dns_label(name))
     if not image:
         yield required(f"{where}.image")
-    elif image != image.strip():
+    elif image != image.strip() and where.startswith("spec.") and ".template." not in where:
         yield invalid(f"{where}.image", image, "must not have leading or trailing whitespace")
     yield from _MESSAGE_POLICY(
         container.get("terminationMessagePolicy"), f"{where}.terminationMessagePolicy"

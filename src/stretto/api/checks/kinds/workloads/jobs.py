@@ -16,7 +16,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.schedules import schedule_problem
-from stretto.api.checks.fields.texts import dns_label
+from stretto.api.checks.fields.texts import dns_label, domain_path
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
 from stretto.api.checks.kinds.workloads.templates import (
     check_match,
@@ -101,6 +101,9 @@ def _generated(item: Json) -> Errors:
 def _job_spec(spec: Json) -> Errors:
     """Check the spec of a Job, with its selector."""
     found = check_job_spec(spec, "spec")
+    manager = spec.get("managedBy")
+    if manager is not None:
+        found += domain_path(manager, "spec.managedBy")
     selector = spec.get("selector")
     if selector is None:
         found.append(required("spec.selector"))

@@ -63,6 +63,8 @@ class Environment:
     objects: Mapping[str, Mapping[str, CelType]] = field(default_factory=dict)
     #: Whether expressions create configurations and operations of a mutation.
     has_mutations: bool = False
+    #: Whether expressions may use ``cel.bind``.
+    has_bindings: bool = False
 
     def variable(self, name: str) -> CelType | None:
         """Return the type of a variable; ``None`` if it is not declared."""

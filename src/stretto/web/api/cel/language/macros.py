@@ -40,13 +40,15 @@ class MacroError(Exception):
 class Expander:
     """Expander of the macros in one expression."""
 
-    def __init__(self, offsets: dict[int, int]) -> None:
+    def __init__(self, offsets: dict[int, int], *, has_bindings: bool) -> None:
         """Expand macros.
 
         Args:
             offsets: places of nodes; new nodes get the place of the macro.
+            has_bindings: whether ``cel.bind`` is a macro.
         """
         self._offsets = offsets
+        self._has_bindings = has_bindings
         self._numbers = count(max(offsets, default=0) + 1_000_000)
         self._at = 0
 
@@ -58,6 +60,8 @@ class Expander:
         """
         macro = _MACROS.get((node.function, len(node.arguments)))
         if macro is None or node.target is None:
+            return node
+        if macro is Expander.bind and not (self._has_bindings and _is_namespace(node.target)):
             return node
         self._at = self._offsets.get(node.id, 0)
         return macro(self, node.target, node.arguments)
@@ -154,18 +158,22 @@ class Expander:
         )
         items = NameNode(self._number(), _SORTED)
         result = CallNode(self._number(), "@sortByAssociatedKeys", items, (keys,))
-        unused = NameNode(self._number(), _SORTED)
-        return FoldNode(
-            self._number(),
-            "#unused",
-            "",
-            self._list(),
-            _SORTED,
-            target,
-            self._constant(False),
-            unused,
-            result,
-        )
+        return self._binding(_SORTED, target, result)
+
+    def bind(self, _: Node, arguments: tuple[Node, ...]) -> Node:
+        """Expand ``cel.bind(name, value, expression)``."""
+        name = _variable(arguments[0])
+        return self._binding(name, arguments[1], arguments[2])
+
+    def _binding(self, name: str, value: Node, result: Node) -> Node:
+        """Return a loop without items, whose accumulator is a variable of its result."""
+        unused = NameNode(self._number(), name)
+        never, items = self._constant(False), self._list()
+        return FoldNode(self._number(), "#unused", "", items, name, value, never, unused, result)
+
+
+def _is_namespace(node: Node) -> bool:
+    return isinstance(node, NameNode) and node.name == "cel"
 
 
 def _variable(node: Node) -> str:
@@ -187,5 +195,6 @@ _MACROS: Final[dict[tuple[str, int], _Macro]] = {
     ("transformMapEntry", 3): Expander.transform_entries,
     ("transformMapEntry", 4): Expander.transform_entries,
     ("sortBy", 2): Expander.sort_by,
+    ("bind", 3): Expander.bind,
 }
 """Macros by name and number of arguments."""

@@ -39,8 +39,12 @@ class ExpressionSyntaxError(Exception):
     """The text is no expression; the message shows the places."""
 
 
-def parse(source: str) -> Tree:
+def parse(source: str, *, has_bindings: bool = False) -> Tree:
     """Return the expression in a text.
+
+    Args:
+        source: the text.
+        has_bindings: whether ``cel.bind`` is a macro.
 
     Raises:
         ExpressionSyntaxError: the text is no expression.
@@ -49,12 +53,14 @@ def parse(source: str) -> Tree:
         found = _parser().compile(source, disable_check=True).serialize()
     except Exception as error:
         match = _COMPILED.match(str(error))
-        raise ExpressionSyntaxError(_in_order(match[1] if match else str(error))) from error
+        raise ExpressionSyntaxError(
+            _in_order(match[1] if match else str(error), has_text=bool(source))
+        ) from error
     message = _fields(_last(_fields(found), 2))
     places = (_fields(each) for each in _fields(_last(message, 3)).get(4, ()))
     offsets = {_last(each, 1, 0): _last(each, 2, 0) for each in places}
     try:
-        return _Reader(source, offsets).tree(_last(message, 2))
+        return _Reader(source, offsets, has_bindings=has_bindings).tree(_last(message, 2))
     except MacroError as error:
         problem = Problem(offsets.get(error.node, 0), str(error))
         raise ExpressionSyntaxError(display(source, [problem])) from error
@@ -65,8 +71,12 @@ def _parser() -> Any:
     return cel.NewEnv(None, extensions=[ext_optional.ExtOptional()])
 
 
-def _in_order(text: str) -> str:
-    """Return the errors of the parser in the order of their places."""
+def _in_order(text: str, *, has_text: bool) -> str:
+    """Return the errors of the parser in the order of their places.
+
+    An empty expression has no column.
+    """
+    text = text.replace("<input>:1:1:", "<input>:1:0:") if not has_text else text
     errors = re.split(r"\n(?=ERROR: )", _MACRO.sub("argument must be a simple name", text))
     return "\n".join(sorted(errors, key=_place))
 
@@ -79,10 +89,10 @@ def _place(error: str) -> tuple[int, ...]:
 class _Reader:
     """Reader of the message of one expression."""
 
-    def __init__(self, source: str, offsets: dict[int, int]) -> None:
+    def __init__(self, source: str, offsets: dict[int, int], *, has_bindings: bool) -> None:
         self._source = source
         self._offsets = offsets
-        self._expander = Expander(offsets)
+        self._expander = Expander(offsets, has_bindings=has_bindings)
 
     def tree(self, data: bytes) -> Tree:
         root = self._node(data, 0)

@@ -53,6 +53,7 @@ def _basic(name: str) -> CelType:
 
 
 DYN: Final = _basic("dyn")
+ANY: Final = _basic("any")
 ERROR: Final = _basic("!error!")
 NULL: Final = _basic("null")
 BOOL: Final = _basic("bool")
@@ -122,8 +123,8 @@ def split_types(text: str) -> list[str]:
 
 
 def is_dynamic(kind: CelType) -> bool:
-    """True for ``dyn`` and for the type of a faulty expression."""
-    return kind in (DYN, ERROR)
+    """True for ``dyn``, for ``any`` and for the type of a faulty expression."""
+    return kind in (DYN, ANY, ERROR)
 
 
 def is_scalar(kind: CelType) -> bool:
@@ -146,9 +147,9 @@ def _is_nullable(kind: CelType) -> bool:
 
 def _is_general(one: CelType, two: CelType) -> bool:
     """True if a type is equal to another or less specific."""
-    if one == DYN or one.sort is Sort.PARAMETER:
+    if one in (DYN, ANY) or one.sort is Sort.PARAMETER:
         return True
-    if two == DYN or two.sort is Sort.PARAMETER or one.sort is not two.sort:
+    if two in (DYN, ANY) or two.sort is Sort.PARAMETER or one.sort is not two.sort:
         return False
     if one.sort in (Sort.LIST, Sort.MAP, Sort.OPAQUE):
         same = one.name == two.name and len(one.parameters) == len(two.parameters)
