@@ -126,7 +126,7 @@ def unconvertible(kind: Kind, item: Mapping[str, Any], why: str) -> ApiError:
         item: the result.
         why: the message of Go's decoder.
     """
-    metadata, version = item.get("metadata") or {}, f"{kind.api_version}, Kind={kind.kind}"
+    metadata, version = item.get("metadata") or {}, f"{kind.group}/{kind.version}, Kind={kind.kind}"
     key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     number = _FRACTION.search(why)
     cause = f"cannot convert float64 to {number[1]}" if number else why

@@ -78,3 +78,28 @@ def test_text_after_a_time_is_named() -> None:
     spec = {"renewTime": "2024-01-01T00:00:00.000000Z-"}
     _, answer = ApiClient().send("POST", target, {"metadata": {"name": "x"}, "spec": spec})
     assert answer["message"].endswith(': extra text: "-"')
+
+
+def test_a_range_of_addresses_only_gains_a_network() -> None:
+    client, target = ApiClient(), "/apis/networking.k8s.io/v1/servicecidrs"
+    body: Json = {"metadata": {"name": "x"}, "spec": {"cidrs": ["10.9.0.0/24"]}}
+    _, made = client.send("POST", target, body)
+    made["spec"]["cidrs"] = ["10.8.0.0/33"]
+    _, answer = client.send("PUT", f"{target}/x", made)
+    assert [each["field"] for each in answer["details"]["causes"]] == ["spec.cidrs[0]"]
+    made["spec"]["cidrs"] = ["10.9.0.0/24", "2001:db8::/64"]
+    assert client.send("PUT", f"{target}/x", made)[0] == 200
+
+
+def test_a_range_of_addresses_has_at_most_two_networks() -> None:
+    networks = ["10.9.0.0/24", "10.8.0.0/24", "2001:db8::/64"]
+    found = refused("/apis/networking.k8s.io/v1/servicecidrs", {"spec": {"cidrs": networks}})
+    assert found["spec.cidrs"].startswith('Invalid value: {"CIDRs":["10.9.0.0/24"')
+
+
+def test_a_lease_never_has_a_strategy_of_election() -> None:
+    client, target = ApiClient(), "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    _, made = client.send("POST", target, {"metadata": {"name": "x"}, "spec": {}})
+    made["spec"]["strategy"] = "OldestEmulationVersion"
+    _, answer = client.send("PUT", f"{target}/x", made)
+    assert "strategy" not in answer["spec"]

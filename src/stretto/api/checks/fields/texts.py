@@ -37,7 +37,7 @@ _ENV_TEXT: Final = (
     "'='"
 )
 _URL_PATH_TEXT: Final = (
-    "a valid path must consist of characters permitted by RFC 3986 (e.g. '/path')"
+    "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
 )
 _CONFIG_KEY_TEXT: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "

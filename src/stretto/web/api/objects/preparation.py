@@ -177,9 +177,14 @@ def _keep_spec(_state: ApiState, item: Json, old: Json) -> None:
     item["spec"] = old.get("spec", {})
 
 
+def _changed_lease(state: ApiState, item: Json, _old: Json) -> None:
+    _lease(state, item)
+
+
 _CHANGED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
     ("", "Namespace"): _keep_spec,
     SIGNING_REQUEST: _keep_spec,
+    ("coordination.k8s.io", "Lease"): _changed_lease,
     ("apps", "DaemonSet"): _changed_daemon_set,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _changed_definition,
 }

@@ -36,6 +36,7 @@ from stretto.api.checks.kinds.values import (
     port_number,
 )
 
+_NETWORKS_LIMIT: Final = 2
 _ONE_PER_FAMILY: Final = (
     "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
 )
@@ -363,21 +364,32 @@ def check_address(item: Json, old: Json | None) -> Errors:
 
 
 def check_service_network(item: Json, old: Json | None) -> Errors:
-    """Check a ServiceCIDR."""
-    networks = (item.get("spec") or {}).get("cidrs") or []
-    if old is not None and not networks:
-        return [immutable("spec.cidrs", None)]
-    if not networks:
-        return [required("spec.cidrs", "at least one CIDR required")]
+    """Check a ServiceCIDR, of which an update may only add a second network."""
+    field, networks = "spec.cidrs", (item.get("spec") or {}).get("cidrs") or []
+    if old is None:
+        return _service_networks(field, networks)
+    before = (old.get("spec") or {}).get("cidrs") or []
+    if len(before) != len(networks) and (len(before), len(networks)) != (1, 2):
+        return [immutable(field, networks or None)]
     found = [
-        invalid(f"spec.cidrs[{index}]", each, NETWORK_TEXT)
+        immutable(f"{field}[{index}]", new)
+        for index, (was, new) in enumerate(zip(before, networks, strict=False))
+        if was != new
+    ]
+    return found if len(before) == len(networks) else found + _service_networks(field, networks)
+
+
+def _service_networks(field: str, networks: list[str]) -> Errors:
+    if not networks:
+        return [required(field, "at least one CIDR required")]
+    if len(networks) > _NETWORKS_LIMIT:
+        return [invalid(field, {"CIDRs": networks}, "may only hold up to 2 values")]
+    found = [
+        invalid(f"{field}[{index}]", each, NETWORK_TEXT)
         for index, each in enumerate(networks)
         if not is_network(each)
     ]
     versions = [ipaddress.ip_network(each).version for each in networks if not found]
-    if len(versions) > 1 and len(set(versions)) < len(versions):
-        found.append(invalid("spec.cidrs", networks, _ONE_PER_FAMILY))
-    before = ((old or {}).get("spec") or {}).get("cidrs") or []
-    if before and before != networks[: len(before)]:
-        found.append(immutable("spec.cidrs[0]", networks[0]))
+    if len(set(versions)) < len(versions):
+        found.append(invalid(field, networks, _ONE_PER_FAMILY))
     return found

@@ -210,7 +210,7 @@ def check_slice(item: Json, old: Json | None) -> Errors:
 
 def _driver(spec: Json) -> list[str]:
     driver = spec.get("driver", "")
-    return dns_subdomain(driver) if driver else ["must not be empty"]
+    return driver_name(driver) if driver else ["must not be empty"]
 
 
 def _pool(pool: Json) -> Errors:
