@@ -83,7 +83,7 @@ def compare(case: FamilyCase) -> list[Disagreement]:
         raise refusal(error, msgspec.json.encode(case.input), where) from error
     except KeyError as error:
         raise InputError(where, error.args[0], f"a name that {case.family} knows") from error
-    except (TypeError, AttributeError, LookupError, ArithmeticError, AssertionError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         expected = f"the arguments of {case.family}"
         raise InputError(where, case.input, expected, "compare it with a recorded case") from error
     return [

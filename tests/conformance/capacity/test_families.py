@@ -57,7 +57,12 @@ def test_boundaries_are_computed_as_the_formulas_say(case: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("family", "wrong"), [("hpa_replicas", {"target": 0}), ("hpa_metrics", {"specs": []})]
+    ("family", "wrong"),
+    [
+        ("hpa_replicas", {"target": 0}),
+        ("hpa_metrics", {"specs": []}),
+        ("kc_numa", {"pod": {"name": "p", "containers": []}}),
+    ],
 )
 def test_an_input_that_a_family_cannot_compute_is_named(family: str, wrong: dict[str, Any]) -> None:
     given = next(each["input"] for each in BOUNDARIES if each["family"] == family)

@@ -1,6 +1,7 @@
 """Models after Katalyst: NUMA alignment and recommended requests."""
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.capacity.headroom.readings import CoreLevel
 from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
@@ -63,6 +64,20 @@ def test_a_container_needs_one_numa_node(cores: int, found: Alignment) -> None:
 def test_pods_that_are_not_reported_yet_are_charged_to_every_numa_node() -> None:
     node = AlignedMachine((SMALL, SMALL), TopologyPolicy.SINGLE_CONTAINER, reserved=(pod(1),))
     assert align(node, pod(4), AlignmentPolicy.DYNAMIC, ALIGNED) is Alignment.CONTAINER
+
+
+def test_pods_with_dedicated_cores_use_their_numa_node_without_binding() -> None:
+    used = NumaZone("0", SMALL.capacity, SMALL.allocatable, (("p", {"cpu": 1_000}),))
+    other = replace(pod(1), binds=False)
+    node = AlignedMachine((used,), TopologyPolicy.SINGLE_CONTAINER, pods=(other,))
+    assert align(node, pod(4), AlignmentPolicy.DYNAMIC, ALIGNED) is Alignment.CONTAINER
+
+
+@pytest.mark.parametrize(("free", "points"), [(3_999, 0), (4_000, 100)])
+def test_a_numa_node_with_a_part_of_the_last_core_scores_nothing(free: int, points: int) -> None:
+    zone = NumaZone("0", {"cpu": free}, {"cpu": free})
+    rules = NumaScoring(NumaStrategy.MOST, AlignmentPolicy.DYNAMIC, ALIGNED)
+    assert score(machine(zone), pod(4), rules) == points
 
 
 def test_an_extended_resource_that_no_numa_node_has_is_no_constraint() -> None:

@@ -139,7 +139,7 @@ def _zone_score(requests: Mapping[str, int], left: Mapping[str, int], rules: Num
     total = weights = 0
     for name, (amount, has) in pairs.items():
         part = 0
-        if has and amount <= has:
+        if has and requests[name] <= left.get(name, 0):
             rest = amount if rules.strategy is NumaStrategy.MOST else has - amount
             part = rest * MAX_SCORE // has
         total += part * rules.weight(name)

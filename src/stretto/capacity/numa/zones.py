@@ -6,6 +6,7 @@ from enum import Enum
 
 import msgspec
 
+from stretto.capacity.headroom.readings import CoreLevel
 from stretto.capacity.model.profiles import CapacityProfile
 from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, names
 
@@ -81,7 +82,7 @@ class FreeZones(msgspec.Struct, frozen=True):
         """Number of NUMA nodes that an amount needs by capacity; ``None`` if all are too small.
 
         The largest are counted first. ``KATALYST`` counts them by number, so its result depends on
-        the numbering if NUMA nodes differ.
+        the numbering if NUMA nodes differ, and it counts all of them if they are too small.
         """
         sizes = [each.capacity.get(resource, 0) for each in self.zones]
         if profile is not CapacityProfile.KATALYST:
@@ -91,7 +92,7 @@ class FreeZones(msgspec.Struct, frozen=True):
             total += size
             if total >= amount:
                 return count
-        return None
+        return len(sizes) if profile is CapacityProfile.KATALYST else None
 
     def zones_per_socket(self, profile: CapacityProfile) -> int:
         """Number of NUMA nodes of the largest socket; ``KATALYST`` uses the mean, rounded down."""
@@ -119,7 +120,7 @@ def free_zones(
     """
     shared = frozenset(aligned)
     is_dynamic = policy is AlignmentPolicy.DYNAMIC
-    dedicated = names(each for each in machine.pods if each.is_aligned_by(AlignmentPolicy.DYNAMIC))
+    dedicated = names(each for each in machine.pods if each.level is CoreLevel.DEDICATED)
     left = []
     for zone in machine.zones:
         free = dict(zone.allocatable)
@@ -129,7 +130,7 @@ def free_zones(
         left.append(free)
     for each in machine.reserved:
         if each.is_aligned_by(policy):
-            held = _held(each, machine.zones, shared if is_dynamic else frozenset())
+            held = _held(each, machine.zones, shared)
             left = [_minus(free, held) for free in left]
     return FreeZones(machine.zones, tuple(left), shared, is_dynamic and pod.is_exclusive)
 
@@ -137,9 +138,9 @@ def free_zones(
 def _held(pod: NumaPod, zones: Sequence[NumaZone], aligned: frozenset[str]) -> Mapping[str, int]:
     """Amounts of a pod that is not reported yet; an exclusive pod uses a whole NUMA node."""
     held = pod.total()
-    if pod.is_exclusive:
+    if pod.binds and pod.is_exclusive:
         for name in aligned & held.keys():
-            held[name] = max(held[name], zones[0].allocatable.get(name, 0))
+            held[name] = max(held[name], zones[0].capacity.get(name, 0))
     return held
 
 
