@@ -71,6 +71,13 @@ def test_an_input_that_a_family_cannot_compute_is_named(family: str, wrong: dict
         compare(case)
 
 
+def test_the_cpu_weight_of_packing_replaces_one_in_the_list_of_resources() -> None:
+    arguments = {"binpack.resources": "cpu", "binpack.resources.cpu": 0, "binpack.weight": "x"}
+    node = {"name": "n", "used": {}, "allocatable": {"cpu": 2}}
+    given = {"arguments": arguments, "requests": {"cpu": 1}, "nodes": [node]}
+    assert FAMILIES["vo_binpack"].compute(given) == {"scores": {"n": 50.0}}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("family", FAMILIES)

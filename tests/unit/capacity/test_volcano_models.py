@@ -104,3 +104,10 @@ def test_a_hot_node_takes_no_task_while_its_metrics_are_fresh(
 ) -> None:
     node = NODE._replace(used=TwoResources(used, 0.0), age_s=age_s)
     assert takes_tasks(node, UsageRules()) is takes
+
+
+@pytest.mark.parametrize("percent", [7, 55, 56])
+def test_a_node_at_its_threshold_takes_tasks(percent: int) -> None:
+    used = TwoResources(percent / 100, 0.0)
+    rules = UsageRules(thresholds=TwoResources(float(percent), 100.0))
+    assert takes_tasks(MeasuredNode(TwoResources(1, 1), used, age_s=1), rules)

@@ -105,7 +105,7 @@ class UseLimit:
 
     def to_free(self, used: float, capacity: int) -> int:
         """Bytes to free; 0 if nothing must be freed."""
-        if self.threshold is None or not capacity:
+        if self.threshold is None or self.threshold < 0 or not capacity:
             return 0
         lower = self.threshold - LOWER_STEP if self.lower is None else self.lower
         percent = 100 * int(used) // capacity
@@ -128,15 +128,18 @@ class RequestLimit:
     def to_free(
         self, pods: Iterable[EvictablePod], allocatable: Mapping[str, int]
     ) -> dict[str, int]:
-        """Bytes to free by resource; empty if nothing must be freed."""
+        """Bytes to free by resource; empty if nothing must be freed.
+
+        Pods of other bands request plain memory, which no eviction frees.
+        """
         if self.threshold is None or self.lower is None or self.priority is None:
             return {}
-        if self.priority > MOST_RECLAIMED or self.lower >= self.threshold:
+        if self.threshold < 0 or self.priority > MOST_RECLAIMED or self.lower >= self.threshold:
             return {}
         sums: dict[str, int] = {}
         for pod in pods:
-            if pod.reclaimed and pod.effective_priority <= self.priority:
-                name = pod.reclaimed
+            if pod.effective_priority <= self.priority:
+                name = pod.reclaimed or MEMORY
                 sums[name] = sums.get(name, 0) + pod.requested(name)
         found = {}
         for name, requested in sums.items():

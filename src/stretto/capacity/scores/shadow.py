@@ -100,7 +100,7 @@ class MeasuredNode(NamedTuple):
         """
         return TwoResources(
             *(
-                min(used + extra / has, 1.0) if has else 0.0
+                min((used * has + extra) / has, 1.0) if has else 0.0
                 for used, extra, has in zip(self.used, shadow, self.capacity, strict=True)
             )
         )
@@ -175,7 +175,7 @@ def takes_tasks(node: MeasuredNode, rules: UsageRules) -> bool:
     if node.age_s > rules.expires_s:
         return True
     pairs = zip(node.used, rules.thresholds, strict=True)
-    return all(100 * used <= bound for used, bound in pairs)
+    return all(used <= bound / 100 for used, bound in pairs)
 
 
 def usage_score(node: MeasuredNode, shadow: TwoResources, rules: UsageRules) -> float:

@@ -191,7 +191,9 @@ class EvictInput(msgspec.Struct, frozen=True):
     pods: tuple[EvictedPod, ...] = ()
 
     def rounds(self) -> Iterator[EvictionRound]:
-        """The evictions of all active triggers."""
+        """The evictions of all active triggers; none on a node without capacity."""
+        if self.capacity_memory <= 0:
+            return
         config, pods = self.config, [each.pod() for each in self.pods]
         limit = UseLimit(config.evict_percent, config.lower_percent)
         used = self.node_memory_used

@@ -37,10 +37,11 @@ _UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 def binpack(given: Fields) -> Fields:
     """``vo_binpack``: the packing score of each node."""
     arguments = given.get("arguments") or {}
-    weights = {name: _weight(arguments, f"binpack.{name}") for name in ("cpu", "memory")}
-    for name in filter(None, map(str.strip, arguments.get("binpack.resources", "").split(","))):
-        weights[name] = _weight(arguments, f"binpack.resources.{name}")
-    rules = PackingWeights(weights, arguments.get("binpack.weight", 1))
+    listed = arguments.get("binpack.resources")
+    names = map(str.strip, listed.split(",")) if isinstance(listed, str) else ()
+    weights = {name: _weight(arguments, f"binpack.resources.{name}") for name in names if name}
+    weights |= {name: _weight(arguments, f"binpack.{name}") for name in ("cpu", "memory")}
+    rules = PackingWeights(weights, _whole(arguments, "binpack.weight", 1, least=-inf))
     scores = {
         node["name"]: packing_score(
             given["requests"], node["used"], node["allocatable"], rules, CapacityProfile.VOLCANO
@@ -52,8 +53,7 @@ def binpack(given: Fields) -> Fields:
 
 def _weight(arguments: Mapping[str, Any], name: str) -> float:
     """A weight; negative weights count as 1."""
-    weight: float = arguments.get(name, 1)
-    return 1 if weight < 0 else weight
+    return _whole(arguments, name, 1)
 
 
 class UsageTask(msgspec.Struct, frozen=True):
@@ -143,11 +143,11 @@ def _usage_rules(arguments: Fields, interval: str) -> UsageRules:
                 _amount("memory", estimator.get("be_mem"), best_effort.memory),
             ),
         ),
-        ShadowWeights(_number(arguments, "cpu.weight", 1), _number(arguments, "memory.weight", 1)),
-        _number(arguments, "usage.weight", plain.weight),
+        ShadowWeights(_whole(arguments, "cpu.weight", 1), _whole(arguments, "memory.weight", 1)),
+        _whole(arguments, "usage.weight", plain.weight),
         TwoResources(
-            _number(thresholds, "cpu", plain.thresholds.cpu, 0, 100),
-            _number(thresholds, "mem", plain.thresholds.memory, 0, 100),
+            _whole(thresholds, "cpu", plain.thresholds.cpu, 100),
+            _whole(thresholds, "mem", plain.thresholds.memory, 100),
         ),
         interval_s=_seconds(interval) or plain.interval_s,
     )
@@ -160,12 +160,20 @@ def _number(
     return value if isinstance(value, int | float) and least <= value <= most else default
 
 
-def _amount(resource: str, written: str | float | None, default: float) -> float:
+def _whole(
+    given: Mapping[str, Any], name: str, default: float, most: float = inf, least: float = 0
+) -> float:
+    """A whole number in its range; other values select the default."""
+    value = given.get(name)
+    return _number(given, name, default, least, most) if isinstance(value, int) else default
+
+
+def _amount(resource: str, written: object, default: float) -> float:
     """An amount: a quantity, or a number of milli-CPU or MiB."""
-    if isinstance(written, int | float):
+    if isinstance(written, int) and written >= 0:
         return written * (1 if resource == "cpu" else MIB)
     try:
-        found = quantity.amount(resource, written or "", resource)
+        found = quantity.amount(resource, written if isinstance(written, str) else "", resource)
     except InputError:
         return default
     return found if found >= 0 else default

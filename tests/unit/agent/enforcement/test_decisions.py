@@ -12,7 +12,7 @@ from stretto.agent.enforcement.cpusets import (
     Exclusive,
     Order,
 )
-from stretto.agent.enforcement.eviction import ByteUnit, EvictablePod
+from stretto.agent.enforcement.eviction import ByteUnit, EvictablePod, RequestLimit, UseLimit
 from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Processor, Suppression
 from stretto.base.errors import InputError
 from stretto.capacity.model.classes import Band
@@ -50,6 +50,16 @@ def test_an_eviction_that_fails_frees_nothing() -> None:
 
     eviction.evict([eviction.memory_round(pods, 5999, GIB)], attempt)
     assert tried == ["a", "b"]
+
+
+def test_pods_without_reclaimed_memory_count_by_their_plain_memory() -> None:
+    pods = [EvictablePod("a", Band.FREE, requests={"memory": 9})]
+    limit = RequestLimit(threshold=80, lower=50, priority=5999)
+    assert limit.to_free(pods, {"memory": 10}) == {"memory": 4}
+
+
+def test_negative_thresholds_free_nothing() -> None:
+    assert UseLimit(threshold=-1, lower=-5).to_free(9.0, 10) == 0
 
 
 def test_best_effort_pods_get_what_the_threshold_leaves() -> None:
