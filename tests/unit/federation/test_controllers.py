@@ -274,3 +274,15 @@ def test_an_observation_of_no_cluster_replaces_an_older_one() -> None:
     world.run(40.0)
     assert "scheduledReplicas" in before
     assert world.federated()["metadata"]["annotations"][names.AUTO_MIGRATION] == "{}"
+
+
+def test_without_a_policy_nothing_migrates() -> None:
+    world = FederationWorld(KUBEADMIRAL)
+    world.policy(autoMigration={"when": {"podUnschedulableFor": "5s"}})
+    world.deployment(3)
+    world.run()
+    assert names.AUTO_MIGRATION in world.federated()["metadata"]["annotations"]
+    without = {"metadata": {"labels": {names.POLICY: None}}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", without)])
+    world.run(40.0)
+    assert names.AUTO_MIGRATION not in world.federated()["metadata"]["annotations"]

@@ -38,14 +38,18 @@ def made(cluster: StoredObject, body: dict[str, Any], **overriders: Any) -> list
 
 @pytest.mark.parametrize(
     ("operator", "value", "words"),
-    [("append", ["-x"], ["-x"]), ("overwrite", ["-y"], ["-y"]), ("delete", ["-z"], None)],
+    [
+        ("append", ["-x"], {"value": ["-x"]}),
+        ("overwrite", ["-y"], {"value": ["-y"]}),
+        ("delete", ["-z"], {}),
+    ],
 )
 def test_arguments_are_replaced_where_there_are_none(
-    operator: str, value: list[str], words: list[str] | None, cluster: StoredObject
+    operator: str, value: list[str], words: dict[str, list[str]], cluster: StoredObject
 ) -> None:
     args = [{"containerName": "main", "operator": operator, "value": value}]
     found = made(cluster, template(), args=args)
-    assert found == [{"op": "replace", "path": ARGS, "value": words}]
+    assert found == [{"op": "replace", "path": ARGS, **words}]
 
 
 def test_a_variable_keeps_its_source(cluster: StoredObject) -> None:
@@ -62,10 +66,13 @@ def test_an_operation_that_replaces_an_absent_field_adds_it(cluster: StoredObjec
     assert patched(template(), found, "web")["spec"]["minReadySeconds"] == 9
 
 
-def test_an_operation_without_a_value_has_null(cluster: StoredObject) -> None:
-    removal = {"operator": "remove", "path": "/spec/replicas"}
+@pytest.mark.parametrize("value", [{}, {"value": None}])
+def test_an_operation_without_a_value_stays_without_it(
+    value: dict[str, None], cluster: StoredObject
+) -> None:
+    removal = {"operator": "remove", "path": "/spec/replicas", **value}
     found = made(cluster, template(), jsonpatch=[removal])
-    assert found == [{"op": "remove", "path": "/spec/replicas", "value": None}]
+    assert found == [{"op": "remove", "path": "/spec/replicas"}]
 
 
 def test_operations_on_finalizers_apply_in_members_only(cluster: StoredObject) -> None:

@@ -95,13 +95,56 @@ def test_nothing_schedules_where_nothing_has_changed() -> None:
     assert compared(seen(*FLEET), seen(*reversed(FLEET))) == NOTHING
 
 
-def test_a_deferred_join_is_still_deferred_and_its_later_taint_schedules() -> None:
+def test_only_taints_of_clusters_that_a_decision_has_read_schedule() -> None:
     off, joined = when(), cluster(3)
     old, now = triggers.record(seen(*FLEET, policy=off)), seen(*FLEET, joined, policy=off)
     kept = triggers.after_deferral(old, triggers.record(now))
     assert triggers.compare(kept, triggers.record(now), now).deferred == "clusterJoined:false"
-    tainted = seen(*FLEET, cluster(3, taints=1), policy=off)
-    assert triggers.compare(kept, triggers.record(tainted), tainted) == AGAIN
+    new = seen(*FLEET, cluster(3, taints=1), policy=off)
+    assert triggers.compare(kept, triggers.record(new), new).deferred == "clusterJoined:false"
+    known = seen(cluster(0, taints=1), *FLEET[1:], joined, policy=off)
+    assert triggers.compare(kept, triggers.record(known), known) == AGAIN
+
+
+STICKY = msgspec.structs.replace(
+    POLICY, reschedule_policy=ReschedulePolicy(disable_rescheduling=True)
+)
+DISABLED = "disableRescheduling:true"
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        ({"replicas": 4}, TriggerVerdict(schedules=True, deferred=DISABLED)),
+        ({"replicas": 4, "annotations": {names.STICKY: "false"}}, AGAIN),
+        ({"content": "other"}, TriggerVerdict(schedules=False, deferred=DISABLED)),
+        (
+            {"clusters": FleetDigests([*FLEET[:2], cluster(2, taints=1)])},
+            TriggerVerdict(schedules=False, deferred=DISABLED),
+        ),
+    ],
+)
+def test_a_policy_that_disables_rescheduling_gives_the_reason(
+    after: dict[str, object], verdict: TriggerVerdict
+) -> None:
+    before = seen(*FLEET, policy=STICKY)
+    assert compared(before, replace(before, **after)) == verdict  # type: ignore[arg-type]
+
+
+def test_a_policy_that_allows_no_change_of_clusters_defers_taints_too() -> None:
+    nothing = msgspec.structs.replace(
+        POLICY, reschedule_policy=ReschedulePolicy(reschedule_when=None)
+    )
+    after = seen(*FLEET[:2], cluster(2, taints=1), policy=nothing)
+    verdict = compared(seen(*FLEET, policy=nothing), after)
+    assert verdict == TriggerVerdict(schedules=False, deferred="rescheduleWhen:nil")
+
+
+def test_the_end_of_a_migration_schedules() -> None:
+    moves = msgspec.structs.replace(POLICY, auto_migration=AutoMigration())
+    before = replace(seen(*FLEET, policy=moves), annotations={names.AUTO_MIGRATION: "{}"})
+    assert compared(before, replace(before, annotations={})) == AGAIN
+    assert compared(before, seen(*FLEET)) == AGAIN
 
 
 def test_a_record_of_another_form_schedules() -> None:

@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import msgspec
 from click.testing import CliRunner
 
+from stretto.api.kinds.federation import PROPAGATION_POLICY
 from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.cli.main import cli
+from stretto.stores.render import render
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
 from stretto_lab.conformance.wire.placeholders import equal, filled, with_names
@@ -222,6 +225,12 @@ def test_only_a_namespace_that_opts_out_stays_on_the_host() -> None:
     assert rules_of(whole(want, PLACED, NO_FACTS, "team-namespaces", members=members)) == set()
 
 
+def test_only_an_object_that_is_not_stopped_has_another_placement() -> None:
+    facts = ReplayFacts(not_stopped=frozenset({"web-deployments.apps"}))
+    assert rules_of(whole(PLACED, placed(alpha=1), facts)) == {"scheduling-not-stopped"}
+    assert rules_of(whole(PLACED, placed(alpha=1))) == set()
+
+
 def test_only_namespaces_that_every_cluster_has_are_complete_without_a_placement() -> None:
     want = {"propagated": [None, None], "synced": False}
     assert rules_of(whole(want, PLACED, name="kube-system-namespaces")) == {"host-namespaces"}
@@ -295,6 +304,26 @@ def test_a_replay_goes_on_while_the_controllers_are_stopped() -> None:
     replay = WireReplay(WireScenario("one", "restart", (), steps), common)
     assert [got["federated"] for _, got in replay.outcomes()] == [{}]
     assert replay.fleet.host.get(CONFIG_MAP, "team", "conf") is not None
+
+
+def test_a_merge_patch_keeps_what_the_server_has_set() -> None:
+    path = "/apis/core.kubeadmiral.io/v1alpha1/namespaces/team/propagationpolicies"
+    policy = {"metadata": {"name": "plan"}, "spec": {"schedulingMode": "Divide"}}
+    change = {"spec": {"reschedulePolicy": {"disableRescheduling": True}}}
+    steps = (
+        UserStep(1.0, "host", "POST", path, 201, policy),
+        UserStep(2.0, "host", "PATCH", f"{path}/plan", 200, change),
+        RecordedOutcome(3.0, "calm", {}, {}, {}),
+    )
+    common: dict[str, object] = {"typeConfigs": [], "memberKinds": [], "clusters": {}, "nodes": {}}
+    replay = WireReplay(WireScenario("one", "restart", (), steps), common)
+    assert len(list(replay.outcomes())) == 1
+    found = replay.fleet.host.get(PROPAGATION_POLICY.kind, "team", "plan")
+    assert found is not None
+    assert msgspec.json.decode(render(found))["spec"]["reschedulePolicy"] == {
+        "disableRescheduling": True,
+        "rescheduleWhen": {"policyContentChanged": True},
+    }
 
 
 def test_a_request_that_was_refused_is_not_repeated() -> None:

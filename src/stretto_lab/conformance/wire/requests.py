@@ -5,12 +5,17 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.kinds.federation import CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY
 from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
 from stretto.stores.store import Deletion, Patch, Reply, Store, Update
 from stretto_lab.conformance.wire.scenario import UserStep
 
+_POLICIES: Final = (PROPAGATION_POLICY.kind, CLUSTER_PROPAGATION_POLICY.kind)
+_RESCHEDULE: Final = {"rescheduleWhen": {"policyContentChanged": True}}
+"""Default of a policy's ``reschedulePolicy``; a later merge patch of one member keeps the others.
+"""
 _METHODS: Final = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -27,7 +32,8 @@ def apply(store: Store, step: UserStep, kinds: Iterable[Kind] = ()) -> Reply:
     """
     kind, namespace, name, subresource = place(step.path, step.body, kinds)
     if step.method == "POST":
-        return store.create(kind, [msgspec.json.encode(_placed(step.body, namespace))])[0]
+        body = _defaulted(kind, _placed(step.body, namespace))
+        return store.create(kind, [msgspec.json.encode(body)])[0]
     if step.method == "PATCH" and subresource == "status":
         return store.patch_status(kind, [Patch(namespace, name, step.body)])[0]
     if step.method == "PATCH":
@@ -37,7 +43,8 @@ def apply(store: Store, step: UserStep, kinds: Iterable[Kind] = ()) -> Reply:
             0
         ]
     if step.method == "PUT":
-        return store.update(kind, [Update(namespace, name, msgspec.json.encode(step.body))])[0]
+        whole = msgspec.json.encode(_defaulted(kind, step.body))
+        return store.update(kind, [Update(namespace, name, whole)])[0]
     if step.method == "DELETE":
         return store.delete(kind, [Deletion(namespace, name)])[0]
     raise InputError("method", step.method, f"one of {', '.join(_METHODS)}")
@@ -64,6 +71,13 @@ def _kind(group: str, version: str, plural: str, namespace: str, body: Any) -> K
     stated = str((body or {}).get("kind", ""))
     name = plural[:-1].capitalize() if stated in ("", "DeleteOptions") else stated
     return Kind(group, version, name, plural, namespaced=bool(namespace))
+
+
+def _defaulted(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+    """A whole object with the default that its CRD sets; other defaults are those of its type."""
+    if kind not in _POLICIES:
+        return body
+    return {**body, "spec": {"reschedulePolicy": _RESCHEDULE, **(body.get("spec") or {})}}
 
 
 def _placed(body: dict[str, Any], namespace: str) -> dict[str, Any]:

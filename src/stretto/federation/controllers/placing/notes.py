@@ -16,6 +16,8 @@ def note_decision(notes: dict[str, str], policy: AppliedPolicy, made: ScheduledS
     """
     if policy.spec is None or policy.rules is None:
         notes[names.ENABLE_FOLLOWING] = "false"
+        _note(notes, names.UNSCHEDULABLE_FOR, None)
+        _note(notes, names.WAITING, None)
         return
     moves = policy.spec.auto_migration
     following = not policy.spec.disable_follower_scheduling

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.placing.applied import AppliedPolicy
+from stretto.federation.objects import placements
 from stretto.federation.objects.demand import replicas_of, request_of
 from stretto.federation.objects.rules import triggers
 from stretto.federation.objects.rules.digests import FleetDigests
@@ -36,14 +37,17 @@ def occasion(
     )
     old, record = triggers.read(notes), triggers.record(found)
     verdict = triggers.compare(old, record, found, notes.pop(names.DEFERRED, ""))
-    if notes.get(names.NO_SCHEDULING) == "true":
-        notes[names.TRIGGERS] = triggers.written(record)
-        return SchedulingOccasion(schedules=False, notes=notes)
     # A policy may keep a placement; replicas without a cluster are scheduled nevertheless.
     waits = names.WAITING in notes and not verdict.deferred.startswith("disableRescheduling")
-    if verdict.deferred and not waits:
+    is_deferred = bool(verdict.deferred) and not verdict.schedules and not waits
+    if is_deferred or (verdict.schedules and verdict.deferred and _is_placed(item)):
         notes[names.DEFERRED] = verdict.deferred
-        notes[names.TRIGGERS] = triggers.written(triggers.after_deferral(old, record))
-        return SchedulingOccasion(schedules=False, notes=notes)
-    notes[names.TRIGGERS] = triggers.written(record)
-    return SchedulingOccasion(verdict.schedules or waits, notes)
+    written = triggers.after_deferral(old, record) if is_deferred else record
+    notes[names.TRIGGERS] = triggers.written(written)
+    schedules = (verdict.schedules or waits) and notes.get(names.NO_SCHEDULING) != "true"
+    return SchedulingOccasion(schedules, notes)
+
+
+def _is_placed(item: FederatedItem) -> bool:
+    """True if the scheduler has chosen clusters for an object."""
+    return bool(placements.placed_by(item.federated.spec, names.SCHEDULER))

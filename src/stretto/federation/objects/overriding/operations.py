@@ -1,8 +1,8 @@
 """Operations of one cluster, computed from override policies.
 
 Each overrider reads the object after all earlier operations. The operations on labels, annotations,
-commands, arguments and environments become one operation that replaces the whole map or list; an
-empty list becomes null. An absent container is skipped.
+commands, arguments and environments become one operation that replaces the whole map or list; for
+an empty list the operation has no value. An absent container is skipped.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -122,13 +122,19 @@ def _current(fields: Fields, patches: Patches) -> Fields:
 
 
 def _replace(path: str, value: Any) -> Fields:
-    return {"op": "replace", "path": path, "value": value}
+    return _operation("replace", path, value)
 
 
 def _json_patch(overrider: JSONPatchOverrider) -> Fields:
-    value, verb = overrider.value, overrider.operator
+    value = overrider.value
     read = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else None
-    return {**({"op": verb} if verb else {}), "path": overrider.path, "value": read}
+    return _operation(overrider.operator, overrider.path, read)
+
+
+def _operation(verb: str | None, path: str, value: Any) -> Fields:
+    """An operation without absent members: API servers drop null, which means the same."""
+    given = {"op": verb or None, "path": path, "value": value}
+    return {name: each for name, each in given.items() if each is not None}
 
 
 # ---------------------------------------------------------------- containers

@@ -1,9 +1,11 @@
 """Changes that reschedule a federated object, recorded in an annotation.
 
 The record contains digests of the input of the last decision. A change of replicas, requests,
-annotations or taints always reschedules the object. A change of the policy or of the labels or
-kinds of clusters, and a cluster that joins, reschedule it if the policy allows it. The size of a
-record does not depend on the number of clusters.
+annotations or the name of the policy always reschedules the object; under a policy that disables
+rescheduling, the decision keeps the placement. A change of the policy or of the labels, taints or
+kinds of clusters, and a cluster that joins, reschedule it if the policy allows it; it always allows
+changes of taints unless it disables rescheduling or allows nothing. The size of a record does not
+depend on the number of clusters.
 """
 
 from collections.abc import Mapping
@@ -21,6 +23,8 @@ _STEERING: Final = (
     names.MAX_CLUSTERS, names.PLACEMENTS, names.MIGRATION, names.FAILOVER,
 )  # fmt: skip
 """Annotations whose change always reschedules an object."""
+_TAINTS: Final = "clusterTaintsChanged"
+"""Change of clusters that no policy names: it reschedules an object like the allowed changes."""
 _DISABLED: Final = "disableRescheduling:true"
 """Reason for a deferral by a policy that disables rescheduling."""
 
@@ -52,17 +56,10 @@ class SeenClusters(msgspec.Struct, frozen=True, omit_defaults=True):
     until: str = NEVER
     #: Digest of their labels.
     labels: str = ""
+    #: Digest of their taints.
+    taints: str = ""
     #: Digest of the kinds that they serve.
     kinds: str = ""
-
-
-class SeenTaints(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Taints of the clusters before a decision; they count even if it defers other changes."""
-
-    #: Time at which the last cluster joined, in RFC 3339.
-    until: str = NEVER
-    #: Digest of the taints.
-    taints: str = ""
 
 
 class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,30 +75,26 @@ class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: str
     #: Digest of the policy without its rules for migration; empty if there is none.
     content: str = ""
-    #: Digest of the observations of the migration; empty if the policy has no migration rules.
+    #: Digest of the observations of the migration; empty if the policy has no migration rules, or
+    #: there are no observations.
     migration: str = ""
-    #: Clusters whose joining, labels and kinds a decision has read.
+    #: Clusters that a decision has read.
     seen: SeenClusters = SeenClusters()
-    #: Clusters whose taints a decision has read.
-    tainted: SeenTaints = SeenTaints()
 
-    def always_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> bool:
-        """True if a change requires rescheduling in any case."""
-        mine = self.annotations, self.replicas, self.request, self.policy
-        if mine != (new.annotations, new.replicas, new.request, new.policy):
-            return True
-        if new.migration and new.migration != self.migration:
-            return True
-        return self.tainted != _tainted(clusters, self.tainted.until)
+    def always_differs(self, new: "TriggerRecord") -> bool:
+        """True if the object itself changed in a way that requires rescheduling in any case."""
+        mine = self.annotations, self.replicas, self.request, self.policy, self.migration
+        return mine != (new.annotations, new.replicas, new.request, new.policy, new.migration)
 
     def optionally_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> list[str]:
         """Changes that reschedule the object only if the policy allows it."""
         now, before = _seen(clusters, self.seen.until), self.seen
         found = {
             "policyContentChanged": self.content != new.content,
-            "clusterJoined": clusters.last > before.until,
             "clusterLabelsChanged": now.labels != before.labels,
+            _TAINTS: now.taints != before.taints,
             "clusterAPIResourcesChanged": now.kinds != before.kinds,
+            "clusterJoined": clusters.last > before.until,
         }
         return [name for name, changed in found.items() if changed]
 
@@ -115,17 +108,15 @@ def record(found: TriggerInput) -> TriggerRecord:
     """The record of an input."""
     migrates = found.policy is not None and found.policy.auto_migration is not None
     steering = {key: found.annotations[key] for key in _STEERING if key in found.annotations}
-    observed = found.annotations.get(names.AUTO_MIGRATION, "")
-    last = found.clusters.last
+    observed = found.annotations.get(names.AUTO_MIGRATION) if migrates else None
     return TriggerRecord(
         _short(steering),
         found.replicas,
         _short(found.request),
         _short(found.policy_name),
         found.content,
-        _short(observed) if migrates else "",
-        _seen(found.clusters, last),
-        _tainted(found.clusters, last),
+        _short(observed) if observed is not None else "",
+        _seen(found.clusters, found.clusters.last),
     )
 
 
@@ -151,7 +142,8 @@ class TriggerVerdict:
 
     #: True if a change reschedules the object.
     schedules: bool
-    #: Reasons for deferring changes; empty if nothing was deferred.
+    #: Reasons for deferring changes; empty if nothing was deferred. A decision that keeps the
+    #: placement because of the policy has a reason, too.
     deferred: str = ""
 
 
@@ -168,27 +160,30 @@ def compare(
     """
     if old is None:
         return TriggerVerdict(schedules=True)
-    always = old.always_differs(new, found.clusters)
-    optional = old.optionally_differs(new, found.clusters)
     policy = found.policy
     rules = policy.reschedule_policy if policy is not None else None
     is_disabled = rules is not None and rules.disable_rescheduling
-    if not always and not optional:
+    if old.always_differs(new):
+        is_kept = is_disabled and found.annotations.get(names.STICKY) != "false"
+        # Observed pods are no request of the user, so a deferral of them needs no reason.
+        has_reason = is_kept and old.migration == new.migration
+        return TriggerVerdict(schedules=True, deferred=_DISABLED if has_reason else "")
+    optional = old.optionally_differs(new, found.clusters)
+    if not optional:
         stays = is_disabled and before == _DISABLED
         return TriggerVerdict(schedules=False, deferred=before if stays else "")
     if is_disabled:
         return TriggerVerdict(schedules=False, deferred=_DISABLED)
-    if always:
-        return TriggerVerdict(schedules=True)
     if rules is not None and rules.reschedule_when is None:
         return TriggerVerdict(schedules=False, deferred="rescheduleWhen:nil")
     when = rules.reschedule_when if rules is not None else RescheduleWhen()
     assert when is not None
     allowed = {
         "policyContentChanged": when.policy_content_changed,
-        "clusterJoined": when.cluster_joined,
         "clusterLabelsChanged": when.cluster_labels_changed,
+        _TAINTS: True,
         "clusterAPIResourcesChanged": when.cluster_api_resources_changed,
+        "clusterJoined": when.cluster_joined,
     }
     if any(allowed[each] for each in optional):
         return TriggerVerdict(schedules=True)
@@ -196,19 +191,13 @@ def compare(
 
 
 def after_deferral(old: TriggerRecord | None, new: TriggerRecord) -> TriggerRecord:
-    """The old record, updated only for changes that reschedule in any case."""
-    if old is None:
-        return new
-    return msgspec.structs.replace(new, content=old.content, seen=old.seen)
+    """The old record, so that a deferred change is found again."""
+    return new if old is None else old
 
 
 def _seen(clusters: FleetDigests, until: str) -> SeenClusters:
     sums = clusters.until(until)
-    return SeenClusters(until, f"{sums.labels:016x}", f"{sums.kinds:016x}")
-
-
-def _tainted(clusters: FleetDigests, until: str) -> SeenTaints:
-    return SeenTaints(until, f"{clusters.until(until).taints:016x}")
+    return SeenClusters(until, *(f"{x:016x}" for x in (sums.labels, sums.taints, sums.kinds)))
 
 
 def _short(value: Any) -> str:

@@ -14,6 +14,7 @@ from stretto_lab.conformance.wire.rules.facts import waits_for_scheduler
 _NAMESPACES: Final = "nsautoprop-controller"
 _OVERRIDES: Final = "overridepolicy-controller"
 _SPACES: Final = "-namespaces"
+_MIGRATION: Final = "auto-migration-info"
 _REFUSED: Final = frozenset({"CreationFailed", "UpdateFailed"})
 """States of a Job that members refuse."""
 
@@ -80,6 +81,15 @@ def _opt_out(item: Difference) -> bool:
     return item.name.endswith(_SPACES) and is_placed and stays
 
 
+def _not_stopped(item: Difference) -> bool:
+    """True for the value ``false`` of an annotation that stops scheduling in KubeAdmiral."""
+    if item.part != "federated" or item.name not in item.facts.not_stopped:
+        return False
+    return item.agrees_without(
+        "placements", "overrides", "clusters", "propagated", "pending", "synced", _MIGRATION
+    )
+
+
 def _host_namespaces(item: Difference) -> bool:
     """True for objects in namespaces of every cluster, which KubeAdmiral does not sync."""
     want, got, space = item.want or {}, item.got or {}, item.name.removesuffix(_SPACES)
@@ -118,6 +128,11 @@ DEVIATIONS: Final = (
         "namespace-opt-out",
         "The annotation no-auto-propagation keeps a namespace on the host.",
         _opt_out,
+    ),
+    Deviation(
+        "scheduling-not-stopped",
+        "The annotation no-scheduling stops the scheduling of an object if its value is true.",
+        _not_stopped,
     ),
     Deviation(
         "host-namespaces",

@@ -29,6 +29,8 @@ class ReplayFacts(msgspec.Struct, frozen=True):
     chosen: frozenset[str] = frozenset()
     #: Namespaces that an annotation keeps on the host.
     opted_out: frozenset[str] = frozenset()
+    #: Objects whose annotation does not stop their scheduling, because it is not ``true``.
+    not_stopped: frozenset[str] = frozenset()
     #: Objects with a label of an override policy that does not exist.
     without_policy: frozenset[str] = frozenset()
     #: Objects that waited for the scheduler at an earlier outcome.
@@ -64,7 +66,8 @@ class FactCollector:
                 known,
                 weighed=known.weighed | weighed,
                 chosen=known.chosen | chosen,
-                opted_out=known.opted_out | _opted_out(fleet),
+                opted_out=known.opted_out | _noted(fleet, names.NO_PROPAGATION, "true"),
+                not_stopped=known.not_stopped | _noted(fleet, names.NO_SCHEDULING, "false"),
                 without_policy=_without_policy(fleet),
                 unready=unready_clusters(fleet),
             )
@@ -99,11 +102,12 @@ def _has_free_choice(rules: Steering) -> bool:
     return rules.max_clusters is not None and not has_priorities
 
 
-def _opted_out(fleet: ClusterFleet) -> frozenset[str]:
+def _noted(fleet: ClusterFleet, key: str, value: str) -> frozenset[str]:
+    """Objects that have an annotation with a value."""
     return frozenset(
         each.federated.record.name
         for each in everything(fleet)
-        if each.federated.annotations.get(names.NO_PROPAGATION) == "true"
+        if each.federated.annotations.get(key) == value
     )
 
 
