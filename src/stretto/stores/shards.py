@@ -138,7 +138,7 @@ class ShardCountGuard:
             "annotations": {SHARDS: str(self._count)},
         }
         kind = {"apiVersion": LEASE.api_version, "kind": LEASE.kind}
-        body = {**kind, "metadata": metadata, "spec": {"holderIdentity": ""}}
+        body = {**kind, "metadata": metadata, "spec": {}}
         return self._store.create(LEASE, [msgspec.json.encode(body)])[0]
 
     def _write(self, record: Record, text: str) -> Reply:

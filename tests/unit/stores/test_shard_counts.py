@@ -9,6 +9,8 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.lease import LeaderElector, LeaseConfig
 from stretto.stores.shards import ShardCountGuard, shard_lease
+from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.server import ApiServer, ApiSettings
 
 
 class Shards:
@@ -99,6 +101,18 @@ def test_a_renewal_during_the_announcement_is_waited_for() -> None:
     shards.run(2, 0)
     shards.run(6, 2)
     assert not set(shards.leaders()) & set(THREE)
+
+
+def test_an_api_server_accepts_the_record() -> None:
+    shards = Shards(*TWO)
+    shards.run(2)
+    record = shards.store.get(LEASE, "system", "stretto-shards")
+    server = ApiServer(MemoryStore(shards.clock, Rng(2)), ApiSettings(shards.clock, Rng(3)))
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    assert record is not None
+    body = record.body.replace(b'"system"', b'"default"')
+    answer = server.handle(ApiRequest("POST", path, {"content-type": "application/json"}, body))
+    assert (isinstance(answer, ApiResponse), answer.status) == (True, 201)
 
 
 STEPS = st.lists(
