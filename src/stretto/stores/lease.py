@@ -167,7 +167,7 @@ class LeaderElector:
         try:
             record = self._store.get(LEASE, self.config.namespace, self.config.name)
             if record is not None and _decoded(record).spec.holder_identity == self.config.identity:
-                self._write(record, {"holderIdentity": ""})
+                self._write(record, {"holderIdentity": None})  # a server refuses an empty one
         except StrettoError as error:
             self.trouble = str(error)
 

@@ -274,3 +274,12 @@ def test_a_right_that_is_missing_from_the_start_differs_from_a_revoked_one(
     elector.tick()
     assert elector.trouble
     assert elector.barred is None
+
+
+def test_a_released_lease_has_no_holder_at_all_because_a_server_refuses_an_empty_one() -> None:
+    race = Race()
+    race.run(5, 0)
+    race.all[0].release()
+    record = race.lines[0].inner.get(LEASE, "kube-system", "stretto")
+    assert record is not None
+    assert b"holderIdentity" not in record.body
