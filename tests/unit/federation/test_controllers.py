@@ -13,7 +13,7 @@ from stretto.api.kinds.federation import (
     PROPAGATION_POLICY,
     SCHEDULING_PROFILE,
 )
-from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, POD
+from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, POD, STATEFUL_SET
 from stretto.federation import names
 from stretto.federation.settings import KUBEADMIRAL
 from stretto.stores.render import render
@@ -178,6 +178,28 @@ def test_replicas_that_a_member_decides_stay(world: FederationWorld) -> None:
     member.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 5}})])
     world.run()
     assert world.placed()["beta"] == 5
+
+
+def test_replicas_that_a_member_decides_stay_in_a_kind_that_is_not_divided(
+    world: FederationWorld,
+) -> None:
+    world.type("statefulsets.apps", STATEFUL_SET, [[names.SCHEDULER], [names.OVERRIDES]])
+    world.policy(schedulingMode="Duplicate")
+    pods = {"containers": [{"name": "main", "image": "app:v1"}]}
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": pods}
+    selector = {"matchLabels": {"app": "db"}}
+    notes, labels = {names.RETAIN_REPLICAS: "true"}, {names.POLICY: "plan"}
+    spec = {"replicas": 3, "serviceName": "db", "selector": selector, "template": template}
+    metadata = {"labels": labels, "annotations": notes}
+    world.create(STATEFUL_SET, "db", metadata=metadata, spec=spec)
+    world.run()
+    member = world.fleet.members["beta"].store
+    member.patch(STATEFUL_SET, [Patch("default", "db", {"spec": {"replicas": 5}})])
+    world.host.patch(STATEFUL_SET, [Patch("default", "db", {"spec": {"replicas": 1}})])
+    world.run()
+    found = member.get(STATEFUL_SET, "default", "db")
+    assert found is not None
+    assert msgspec.json.decode(render(found))["spec"]["replicas"] == 5
 
 
 def test_what_the_pods_need_follows_the_workload(world: FederationWorld) -> None:

@@ -231,6 +231,14 @@ def test_only_an_object_that_is_not_stopped_has_another_placement() -> None:
     assert rules_of(whole(PLACED, placed(alpha=1))) == set()
 
 
+def test_only_members_that_keep_replicas_are_complete_without_a_path() -> None:
+    failed = {**placed(alpha=1), "clusters": {"alpha": "FieldRetentionFailed"}}
+    done = {**placed(alpha=1), "clusters": {"alpha": "OK"}}
+    facts = ReplayFacts(keeping=frozenset({"web-deployments.apps"}))
+    assert rules_of(whole(failed, done, facts)) == {"kept-replicas"}
+    assert rules_of(whole(failed, done)) == set()
+
+
 def test_only_namespaces_that_every_cluster_has_are_complete_without_a_placement() -> None:
     want = {"propagated": [None, None], "synced": False}
     assert rules_of(whole(want, PLACED, name="kube-system-namespaces")) == {"host-namespaces"}
@@ -255,7 +263,7 @@ def test_reasons_differ_only_by_those_of_cluster_changes() -> None:
 def test_a_stateful_set_in_several_clusters_has_the_sum_of_its_members() -> None:
     shown = placed(alpha=2, beta=2)
     members = {x: {"StatefulSet/web": {"replicas": 2}} for x in ("alpha", "beta")}
-    for count, rules in ((4, {"status-of-every-kind"}), (3, set())):
+    for count, rules in ((4, {"status-of-every-kind"}), (3, set[str]())):
         source = {"StatefulSet/web": {"replicas": 0}}, {"StatefulSet/web": {"replicas": count}}
         parts = {"members": (members, members), "source": source}
         assert rules_of(whole(shown, shown, NO_FACTS, "web-statefulsets.apps", **parts)) == rules

@@ -163,7 +163,7 @@ class MemberWriter:
         is_known = self._written.get(place) == current
         if is_known and has_metadata(wanted, present):
             return Status.OK
-        replicas = item.type.paths.replicas_spec if adoption.keeps_replicas(item.federated) else ""
+        replicas = adoption.kept_replicas(item.federated, item.type)
         if member.store.capabilities.applies:
             fields = applied(wanted, present, replicas)
             guarded = is_course or bool(replicas)

@@ -25,18 +25,18 @@ def _status_of_every_kind(item: Difference) -> bool:
     It does not aggregate DaemonSets, and StatefulSets only in exactly one cluster.
     """
     kind = item.name.partition("/")[0]
-    if item.part != "source" or not item.got or any((item.want or {}).values()):
+    if item.part != "source" or not item.want or any(item.want.values()):
         return False
     if kind == "DaemonSet":
         return True
-    return kind == "StatefulSet" and len(placed(item.federated()[0])) > 1 and _adds_up(item)
+    return kind == "StatefulSet" and len(placed(item.federated()[0])) != 1 and _adds_up(item)
 
 
 def _adds_up(item: Difference) -> bool:
     """True if a status has the replicas of all members."""
     members = item.outcome.got["members"].values()
     total = sum(int((each.get(item.name) or {}).get("replicas", 0)) for each in members)
-    return int(item.got.get("replicas", 0)) == total
+    return int((item.got or {}).get("replicas", 0)) == total
 
 
 def _jobs_reach_members(item: Difference) -> bool:
@@ -70,6 +70,16 @@ def _deleted_policy(item: Difference) -> bool:
     before, after = (dict(each.get("overrides") or {}) for each in (item.want, item.got))
     gone = before.pop(_OVERRIDES, None)
     return gone is not None and before == after and item.name in item.facts.without_policy
+
+
+def _kept_replicas(item: Difference) -> bool:
+    """True for replicas that members keep, of a kind for which KubeAdmiral has no path."""
+    if item.part != "federated" or item.name not in item.facts.keeping:
+        return False
+    if not item.agrees_without("clusters", "propagated"):
+        return False
+    want, got = (set((each.get("clusters") or {}).values()) for each in (item.want, item.got))
+    return "FieldRetentionFailed" in want and got == {"OK"}
 
 
 def _opt_out(item: Difference) -> bool:
@@ -124,6 +134,11 @@ def _held_autoscaler(item: Difference) -> bool:
 
 
 DEVIATIONS: Final = (
+    Deviation(
+        "kept-replicas",
+        "Members keep the replicas of every kind with replicas, such as StatefulSets.",
+        _kept_replicas,
+    ),
     Deviation(
         "namespace-opt-out",
         "The annotation no-auto-propagation keeps a namespace on the host.",

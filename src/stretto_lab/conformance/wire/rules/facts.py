@@ -31,6 +31,8 @@ class ReplayFacts(msgspec.Struct, frozen=True):
     opted_out: frozenset[str] = frozenset()
     #: Objects whose annotation does not stop their scheduling, because it is not ``true``.
     not_stopped: frozenset[str] = frozenset()
+    #: Objects whose members keep their replicas.
+    keeping: frozenset[str] = frozenset()
     #: Objects with a label of an override policy that does not exist.
     without_policy: frozenset[str] = frozenset()
     #: Objects that waited for the scheduler at an earlier outcome.
@@ -68,6 +70,7 @@ class FactCollector:
                 chosen=known.chosen | chosen,
                 opted_out=known.opted_out | _noted(fleet, names.NO_PROPAGATION, "true"),
                 not_stopped=known.not_stopped | _noted(fleet, names.NO_SCHEDULING, "false"),
+                keeping=_noted(fleet, names.RETAIN_REPLICAS, "true"),
                 without_policy=_without_policy(fleet),
                 unready=unready_clusters(fleet),
             )
