@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stretto.federation import names
 from stretto_lab.conformance.wire.rules.circumstances import CIRCUMSTANCES
-from stretto_lab.conformance.wire.rules.differences import Deviation, Difference, placed
+from stretto_lab.conformance.wire.rules.differences import Deviation, Difference
 from stretto_lab.conformance.wire.rules.facts import waits_for_scheduler
 
 _NAMESPACES: Final = "nsautoprop-controller"
@@ -29,14 +29,11 @@ def _status_of_every_kind(item: Difference) -> bool:
         return False
     if kind == "DaemonSet":
         return True
-    return kind == "StatefulSet" and len(placed(item.federated()[0])) != 1 and _adds_up(item)
-
-
-def _adds_up(item: Difference) -> bool:
-    """True if a status has the replicas of all members."""
-    members = item.outcome.got["members"].values()
-    total = sum(int((each.get(item.name) or {}).get("replicas", 0)) for each in members)
-    return int((item.got or {}).get("replicas", 0)) == total
+    if kind != "StatefulSet":
+        return False
+    members = [each for each in item.outcome.got["members"].values() if item.name in each]
+    total = sum(int((each[item.name] or {}).get("replicas", 0)) for each in members)
+    return len(members) != 1 and int((item.got or {}).get("replicas", 0)) == total
 
 
 def _jobs_reach_members(item: Difference) -> bool:
