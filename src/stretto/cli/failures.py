@@ -45,6 +45,11 @@ EXTRAS: Final = {
     "starlette": "web",
     "uvicorn": "web",
     "cryptography": "web",
+    "jinja2": "web",
+    "cel_expr_python": "web",
+    "re2": "web",
+    "jsonpath": "web",
+    "cronsim": "web",
 }
 
 

@@ -51,3 +51,22 @@ def test_wrong_arguments_are_errors(text: str) -> None:
     program = compiled(text, RULES)
     with pytest.raises(CelError):
         program.evaluate({})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"int('{'9' * 5000}') > 0",
+        f"uint('{'9' * 5000}') > 0u",
+        f"duration('{'9' * 5000}h') > duration('1s')",
+        f"'%.{'9' * 5000}f'.format([1.0]) == ''",
+        "{dyn([1]): 1}.size() == 1",
+    ],
+)
+def test_constants_beyond_64_bits_and_keys_of_other_types_do_not_compile(text: str) -> None:
+    with pytest.raises(CelError):
+        compiled(text, RULES)
+
+
+def test_zeros_before_a_number_do_not_count() -> None:
+    assert evaluate(f"int('-{'0' * 5000}7') == -7", RULES, {}) is True

@@ -40,6 +40,8 @@ _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_DIGITS: Final = 20
+"""Maximum digits of a whole number of 64 bits."""
 _TRUE: Final = ("true", "True", "TRUE", "t", "1")
 _FALSE: Final = ("false", "False", "FALSE", "f", "0")
 
@@ -47,6 +49,14 @@ _FALSE: Final = ("false", "False", "FALSE", "f", "0")
 def _refuse(value: Any, wanted: str) -> EvaluationError:
     name = type_name(kind_of(value))
     return EvaluationError(f"type conversion error from '{name}' to '{wanted}'")
+
+
+def small_number(digits: str) -> int | None:
+    """Return the whole number of a sign and digits; ``None`` if 64 bits do not suffice."""
+    amount = digits.lstrip("+-").lstrip("0") or "0"
+    if len(amount) > _MOST_DIGITS:
+        return None
+    return -int(amount) if digits.startswith("-") else int(amount)
 
 
 def to_bool(value: Any) -> bool:
@@ -71,18 +81,20 @@ def to_int(value: Any) -> int:
     if isinstance(value, CelDuration):
         return value.nanos
     if isinstance(value, str):
-        if not _WHOLE.fullmatch(value) or not -(1 << 63) <= int(value) < 1 << 63:
+        found = small_number(value) if _WHOLE.fullmatch(value) else None
+        if found is None or not -(1 << 63) <= found < 1 << 63:
             raise _refuse(value, "int")
-        return int(value)
+        return found
     return bounded(int(value))
 
 
 def to_uint(value: Any) -> CelUint:
     """An unsigned whole number from a number or a text."""
     if isinstance(value, str):
-        if not re.fullmatch(r"[0-9]+", value) or int(value) >= 1 << 64:
+        found = small_number(value) if re.fullmatch(r"[0-9]+", value) else None
+        if found is None or found >= 1 << 64:
             raise _refuse(value, "uint")
-        return CelUint(value)
+        return CelUint(found)
     if isinstance(value, float) and not 0 <= value < 2.0**64:
         raise EvaluationError("unsigned integer overflow")
     return CelUint(bounded(int(value), "unsigned integer"))
@@ -212,8 +224,11 @@ def parsed_duration(text: str) -> CelDuration:
         part = _PART.match(rest, at)
         if part is None or not (part[1] or part[2]):
             raise _refuse(text, "google.protobuf.Duration")
-        unit, fraction = _UNITS[part[3]], part[2] or ""
-        nanos += int(part[1] or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+        unit, fraction = _UNITS[part[3]], (part[2] or "")[:_MOST_DIGITS]
+        whole = small_number(part[1] or "0")
+        if whole is None:
+            raise _refuse(text, "google.protobuf.Duration")
+        nanos += whole * unit + int(fraction or 0) * unit // 10 ** len(fraction)
         at = part.end()
     if not rest or nanos >= 1 << 63:
         raise _refuse(text, "google.protobuf.Duration")

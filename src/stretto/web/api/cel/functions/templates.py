@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
-from stretto.web.api.cel.functions.conversions import to_string
+from stretto.web.api.cel.functions.conversions import small_number, to_string
 from stretto.web.api.cel.language.types import (
     BOOL,
     BYTES,
@@ -111,7 +111,11 @@ def _clause(match: re.Match[str]) -> tuple[_Verb, int]:
     if verb is None:
         raise EvaluationError(f"{head}unrecognized formatting clause {quoted(letter)}")
     digits = match["digits"] if match["point"] else ""
-    return verb, int(digits) if digits else _DEFAULT_PRECISION
+    precision = small_number(digits)
+    if precision is None:
+        problem = f"strconv.Atoi: parsing {quoted(digits)}: value out of range"
+        raise EvaluationError(f"{head}error while converting precision to integer: {problem}")
+    return verb, precision if digits else _DEFAULT_PRECISION
 
 
 def _accepts(verb: _Verb, kind: CelType) -> bool:

@@ -42,6 +42,7 @@ from stretto.web.api.cel.running.values import (
     growing,
     grown,
     kind_of,
+    map_from,
     type_name,
 )
 
@@ -178,7 +179,7 @@ def folded(node: Node) -> tuple[Any, ...]:
             for each in node.entries
             if not isinstance(each.key, str)
         ]
-        return ({key[0]: each[0] for key, each in pairs},) if all(map(all, pairs)) else ()
+        return (map_from((key[0], each[0]) for key, each in pairs),) if all(map(all, pairs)) else ()
     if isinstance(node, CallNode) and node.function in CONVERSIONS and len(node.arguments) == 1:
         inner = folded(node.arguments[0])
         return (CONVERSIONS[node.function](inner[0]),) if inner else ()
@@ -399,13 +400,12 @@ def _content(value: Any) -> tuple[Any, ...]:
 
 
 def _new_map(entries: Sequence[tuple[Evaluator, Evaluator, bool]], run: CelRun) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
+    pairs: list[tuple[Any, Any]] = []
     for key, value, is_optional in entries:
         name, stated = key(run), value(run)
-        for each in _content(stated) if is_optional else (stated,):
-            found[name] = each
+        pairs += [(name, each) for each in (_content(stated) if is_optional else (stated,))]
     run.budget.spend(MAP_COST)
-    return found
+    return map_from(pairs)
 
 
 def _new_struct(

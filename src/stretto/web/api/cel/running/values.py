@@ -165,6 +165,20 @@ def has_key(items: Mapping[Any, Any], key: Any) -> bool:
         return False
 
 
+def map_from(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a map of keys and values.
+
+    Raises:
+        EvaluationError: a key is a list or a map.
+    """
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        if isinstance(key, list | tuple | Mapping):
+            raise EvaluationError(f"unsupported key type: {type_name(kind_of(key))}")
+        found[key] = value
+    return found
+
+
 def order(one: Any, two: Any) -> int:
     """-1, 0 or 1: the order of two values.
 
