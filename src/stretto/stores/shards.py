@@ -10,8 +10,12 @@ writes, each with the version that it read. It announces the change once no leas
 is held, and completes it once it has read these leases again after the announcement. A renewal
 whose second read precedes the announcement is therefore seen by the change, which then waits for
 its end. The recorded number has priority: its candidates take an announcement back.
+
+Processes of earlier versions have no record. A candidate creates it once none of their leases is
+held.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -66,11 +70,13 @@ class ShardCountGuard:
         """Return why the candidate must not renew its lease; empty if it may."""
         record = self._read()
         if record is None:
+            if busy := self._held(self._earlier_leases()):
+                return f"{busy} is held by a process of an earlier version: it is waited for"
             return _problem(self._create())
         now, to = self._numbers(record)
         if now == self._count:
             return "" if to == now else _problem(self._write(record, str(now)))
-        if busy := self._held(now):
+        if busy := self._held([shard_lease(self._base, shard, now) for shard in range(now)]):
             return f"{busy} is held by a process of {now} shards: it is waited for"
         if to != self._count:
             problem = _problem(self._write(record, f"{now}>{self._count}"))
@@ -108,9 +114,13 @@ class ShardCountGuard:
             hint = "stop all processes and delete it"
             raise InputError(where, None, f"a number of shards in {SHARDS}", hint) from error
 
-    def _held(self, shards: int) -> str:
-        """Name of a held lease of another number of shards; empty if all are free or expired."""
-        names = [shard_lease(self._base, shard, shards) for shard in range(shards)]
+    def _earlier_leases(self) -> list[str]:
+        """Leases of processes that do not know the record: their names have no number of shards."""
+        sharded = [f"{self._base}-{shard}" for shard in range(self._count)]
+        return [name for name in (self._base, *sharded) if name != self._config.name]
+
+    def _held(self, names: Sequence[str]) -> str:
+        """The first held lease of some names; empty if all are free or expired."""
         found = [self._store.get(LEASE, self._config.namespace, name) for name in names]
         held = [each.name for each in found if each is not None and not self._is_free(each)]
         return f"lease {held[0]}" if held else ""

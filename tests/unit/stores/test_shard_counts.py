@@ -1,5 +1,6 @@
 """Processes with different numbers of shards never lead at the same time."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,6 +102,28 @@ def test_a_renewal_during_the_announcement_is_waited_for() -> None:
     shards.run(2, 0)
     shards.run(6, 2)
     assert not set(shards.leaders()) & set(THREE)
+
+
+@pytest.mark.parametrize("lease", ["stretto", "stretto-0", "stretto-1"])
+def test_shards_wait_for_a_process_of_an_earlier_version(lease: str) -> None:
+    shards = Shards(*TWO)
+    old = LeaderElector(shards.store, LeaseConfig("system", lease, "old"), shards.clock)
+    old.tick()
+    shards.run(2)
+    assert shards.leaders() == []
+    old.release()
+    shards.run(10)
+    assert shards.leaders() == list(TWO)
+
+
+def test_a_process_without_shards_takes_over_from_one_of_an_earlier_version() -> None:
+    shards = Shards((0, 1))
+    old = LeaderElector(shards.store, LeaseConfig("system", "stretto", "old"), shards.clock)
+    old.tick()
+    shards.run(2)
+    old.release()
+    shards.run(4)
+    assert shards.leaders() == [(0, 1)]
 
 
 def test_an_api_server_accepts_the_record() -> None:
