@@ -1,12 +1,19 @@
 """Pending pods are reported in the store: in kube-scheduler's words, once, cleared at the end."""
 
 import json
+from collections import Counter
+from sys import getrefcount
 from typing import Any
 
 import pytest
 
 from stretto.api.wire.kinds import EVENT, POD, POD_GROUP, QUEUE, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.control.reporting.events import EventWriter
 from stretto.control.reporting.reporter import ReportConfig
+from stretto.control.reporting.wording import scheduled_event
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Patch, Record, Reply, WriteOutcome
 from stretto.testing import Harness, make_group, make_node, make_pod
 
@@ -360,3 +367,14 @@ def test_the_event_of_a_pod_that_waits_longer_than_events_are_kept_is_written_ag
     at.settle(100)
     (event,) = events(at)
     assert event["involvedObject"]["name"] == "big"
+
+
+def test_an_event_that_the_store_deletes_is_not_remembered() -> None:
+    store, forever = MemoryStore(ManualClock(), Rng(1)), float("inf")
+    writer = EventWriter(store, "stretto", forever, Counter())
+    event = scheduled_event(Record(POD, "default", "web", "u", 0, b"", "n"), 1.0)
+    before = getrefcount(event.name)
+    writer.write([event])
+    writer.collect(wait=True)
+    after = getrefcount(event.name)
+    assert after == before

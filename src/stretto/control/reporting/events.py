@@ -56,7 +56,7 @@ class EventWriter:
         self._keep = keep
         self._counts = counts
         self._events = CountedEvents(store, component, LANE)
-        #: Events created, by age: wall-clock time, namespace and name.
+        #: Events to delete, by age: wall-clock time, namespace and name.
         self._written: deque[tuple[float, str, str]] = deque()
 
     def queue_bound(self, events: Iterable[CountedEvent]) -> None:
@@ -105,5 +105,5 @@ class EventWriter:
                 self._counts[f"event {reply.outcome.value}"] += 1
                 continue
             self._counts["event"] += 1
-            if event.times == 1:
+            if event.times == 1 and self._keep < NEVER:
                 self._written.append((event.at, event.record.namespace, event.name))
