@@ -1,13 +1,17 @@
 """The search for victims equals a rehearsal on every node, in both tiers, after any changes."""
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from stretto.base.clock import ManualClock
 from stretto.framework.compiled.one_node import Preemptor, VictimCandidate
 from stretto.framework.kernels.numpy import victims
 from stretto.framework.kernels.numpy.victims import VictimSearchHit
 from stretto.framework.parity.decision import PostFilterResult
+from stretto.framework.preemption.cycle import CycleVictims
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.state.victims.index import Victims
 from tests.properties.victim_world import CALM, World, same
 
@@ -105,6 +109,24 @@ def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[VictimCan
         world.budgets.spend(hit.victims)
         hits.append(VictimCandidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0))
     return hits
+
+
+@few
+@given(seeds)
+def test_the_end_of_an_exclusion_brings_no_promised_victim_back(seed: int) -> None:
+    world = World(seed)
+    cycle = CycleVictims(
+        world.cluster, PriorityTerms(world.cluster, world.rules), world.budgets, ManualClock()
+    )
+    cycle.sync()
+    entries, pods = cycle.victims.entries, world.cluster.pods
+    going, kept = [int(entries.row[s, 0]) for s in np.flatnonzero(entries.length)[:2]]
+    slot = int(pods.slot[going])
+    cycle.take(kept, VictimCandidate(slot, (going,), frozenset(), (), 0))
+    before = contents(cycle.victims)
+    cycle.spare([going, kept])
+    cycle.end_sparing()
+    assert contents(cycle.victims) == before
 
 
 def contents(index: Victims) -> object:

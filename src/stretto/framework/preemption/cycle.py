@@ -32,6 +32,8 @@ class CycleVictims:
         self.taken: list[PromisedCandidate] = []
         #: Rows that must not be evicted for the current preemptor.
         self.kept: set[int] = set()
+        #: Those of them that were evictable; a promise may already evict others.
+        self._spared: list[int] = []
         self._cluster = cluster
         self._clock = clock
         self._plan: Plan | None = None
@@ -47,6 +49,7 @@ class CycleVictims:
         self.terms.begin()
         self.taken.clear()
         self.kept.clear()
+        self._spared.clear()
         self._ahead.clear()
 
     def wake(self) -> None:
@@ -96,12 +99,13 @@ class CycleVictims:
         """Exclude these pods from eviction until ``end_sparing``."""
         self.give_back()
         self.kept.update(rows)
-        self.victims.spare(rows)
+        self._spared += self.victims.spare(rows)
 
     def end_sparing(self) -> None:
         """Admit the excluded pods as victims again."""
-        self.victims.undo_spare(self.kept, self.now)
+        self.victims.undo_spare(self._spared, self.now)
         self.kept.clear()
+        self._spared.clear()
 
     # ------------------------------------------------------------ results ahead
 

@@ -127,14 +127,16 @@ class Victims:
         self._dirty_slots.update(slots)
         self.log.extend(slots)
 
-    def spare(self, rows: Iterable[int]) -> None:
-        """Trial: exclude these rows from eviction."""
-        for row in rows:
+    def spare(self, rows: Iterable[int]) -> list[int]:
+        """Trial: exclude these rows from eviction; return those that were evictable until now."""
+        found = [row for row in rows if row < len(self._at) and self._at[row] != NO_SLOT]
+        for row in found:
             self._remove_entries(row)
-            self._dirty_rows.add(row)
+        self._dirty_rows.update(found)
+        return found
 
     def undo_spare(self, rows: Iterable[int], now: float) -> None:
-        """Revert ``spare`` for these rows."""
+        """Revert ``spare`` for the rows that it returned."""
         for row in rows:
             self._insert_entries(row, now)
 
