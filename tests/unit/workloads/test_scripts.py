@@ -1,10 +1,15 @@
 """Simulated scripts follow conditions on the variables of their container."""
 
+import json
 from typing import Any
 
 import pytest
 
+from stretto.api.wire.kinds import POD
+from stretto.reconcile.cache import StoredObject
+from stretto.stores.store import Record
 from stretto.workloads.kubelet.commands import command_ending
+from stretto.workloads.kubelet.environment import environment_of
 from stretto.workloads.kubelet.scripts import Ending
 from tests.unit.web.local.clusters import PODS, Cluster, pod
 
@@ -83,3 +88,27 @@ def test_variables_are_those_of_the_container(variable: Any, code: int) -> None:
     cluster.settle(4.0)
     (found,) = cluster.send("GET", f"{PODS}/web")["status"]["containerStatuses"]
     assert found["state"]["terminated"]["exitCode"] == code
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("if true; then " * 400 + "true; " + "fi; " * 400, None),
+        (f"exit $(({'9' * 400} / {'9' * 399}))", Ending(0.0, 10)),
+        ("exit $((9007199254740993 / 1))", Ending(0.0, 1)),
+        ("true # a comment\nexit 6", Ending(0.0, 6)),
+        ("# it's a comment\nexit 6", None),
+        ("echo $LONG " * 1000, None),
+    ],
+)
+def test_no_script_is_too_deep_or_too_large(script: str, expected: Ending | None) -> None:
+    assert ending(script, LONG="x" * 100_000) == expected
+
+
+def test_variables_do_not_grow_without_end() -> None:
+    env = [{"name": "V0", "value": "x" * 10}]
+    env += [{"name": f"V{n + 1}", "value": f"$(V{n})" * 10} for n in range(30)]
+    container = {"name": "c", "image": "i", "env": env}
+    made = json.dumps({"metadata": {"name": "p"}, "spec": {"containers": [container]}}).encode()
+    item = StoredObject(Record(POD, "shop", "p", "u", 1, made))
+    assert max(map(len, environment_of(item, container).values())) <= 131_072

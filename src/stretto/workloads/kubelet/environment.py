@@ -1,13 +1,15 @@
 """The environment of a simulated container: literal values and fields of its pod."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from stretto.reconcile.cache import Fields, StoredObject
 
 _KEYED: Final = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)")
+_MOST_CHARACTERS: Final = 131_072
+"""Maximum length of a variable, as in Linux; references in references grow without end."""
 
 
 def environment_of(pod: StoredObject, container: Fields) -> dict[str, str]:
@@ -23,8 +25,22 @@ def environment_of(pod: StoredObject, container: Fields) -> dict[str, str]:
 
 
 def _replaced(text: str, known: Mapping[str, str]) -> str:
-    """A value with references to earlier variables: ``$(NAME)``."""
-    return _REFERENCE.sub(lambda found: known.get(found[1], found[0]), text)
+    """A value with references to earlier variables, ``$(NAME)``; empty if it is too long."""
+    found = ""
+    for part in _parts(text, known):
+        found += part
+        if len(found) > _MOST_CHARACTERS:
+            return ""
+    return found
+
+
+def _parts(text: str, known: Mapping[str, str]) -> Iterator[str]:
+    at = 0
+    for found in _REFERENCE.finditer(text):
+        yield text[at : found.start()]
+        yield known.get(found[1], found[0])
+        at = found.end()
+    yield text[at:]
 
 
 def _field(pod: StoredObject, path: str) -> str:

@@ -16,12 +16,20 @@ _EXPANDED: Final = re.compile(
     r"|\$(?P<name>\w+)"
 )
 _TERM: Final = re.compile(r"\s*(-?\d+)\s*([-+*/%])\s*(-?\d+)\s*")
+
+
+def _quotient(one: int, two: int) -> int:
+    """Return a quotient rounded to zero."""
+    found = abs(one) // abs(two)
+    return found if (one < 0) == (two < 0) else -found
+
+
 _SIGNS: Final[Mapping[str, Callable[[int, int], int]]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": lambda a, b: int(a / b),
-    "%": lambda a, b: a - b * int(a / b),
+    "/": _quotient,
+    "%": lambda a, b: a - b * _quotient(a, b),
 }
 _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "-eq": operator.eq,
@@ -36,6 +44,8 @@ _TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+_MOST_CHARACTERS: Final = 1_000_000
+"""Maximum length of a script with the values of its variables."""
 _SEPARATORS: Final = frozenset({";", "&&", "||"})
 _WORDS: Final = frozenset({"if", "then", "elif", "else", "fi", "while", "until", "for", "do"})
 
@@ -80,7 +90,7 @@ def script_ending(script: str, variables: Mapping[str, str], known: CommandEndin
     """
     try:
         reached = _Script(list(_Lexer(_expanded(script, variables))), known).run()
-    except (UnknownScriptError, ValueError, ZeroDivisionError):
+    except (UnknownScriptError, ValueError, ZeroDivisionError, RecursionError):
         return None
     return Ending(reached.after, reached.code)
 
@@ -97,6 +107,8 @@ def _expanded(script: str, variables: Mapping[str, str]) -> str:
             raise UnknownScriptError(name)
         return found[0] if name is None else variables.get(name, "")
 
+    if script.count("$") * max(map(len, variables.values()), default=0) > _MOST_CHARACTERS:
+        raise UnknownScriptError(script)
     text = _EXPANDED.sub(value, _inner_first(script, variables))
     if "$" in re.sub(r"'[^']*'", "", text) or "`" in text:
         raise UnknownScriptError(text)
@@ -127,6 +139,7 @@ class _Lexer(shlex.shlex):
     def __init__(self, script: str) -> None:
         super().__init__(script.replace("\n", " ; "), posix=True, punctuation_chars=True)
         self.whitespace_split = True
+        self.commenters = ""  # a comment ends with its line, and lines are separated here
 
 
 class _Script:

@@ -102,3 +102,13 @@ def test_fields_of_a_custom_resource_are_known(cluster: Cluster) -> None:
     create(cluster, *texts, apiGroups=["a.org"], resources=["trees"])
     (found,) = warnings(cluster)
     assert found.startswith("spec.validations[2].expression: a.org/v1, Kind=Tree: ")
+
+
+def test_a_policy_that_names_many_resources_is_checked_by_the_kinds_that_exist(
+    cluster: Cluster,
+) -> None:
+    many = [f"x{number}" for number in range(1500)]
+    rule = {"apiVersions": [*many, "v1"], "resources": [*many, "deployments"]}
+    create(cluster, "object.spec.nothing == 1", apiGroups=[*many, "apps"], **rule)
+    (warning,) = warnings(cluster)
+    assert "apps/v1, Kind=Deployment" in warning

@@ -1,6 +1,6 @@
 """The status of ValidatingAdmissionPolicies: the results of type checks."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
@@ -61,20 +61,30 @@ class PolicyStatusController:
     def _matched(self, spec: Fields) -> list[MatchedKind]:
         """The first kinds that the rules of a policy name; wildcards name none."""
         rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
-        named = {key for rule in rules for key in _named(rule)}
-        found = (self._state.resources.find(*key) for key in sorted(named))
-        kinds = {each.kind: each for each in found if each is not None}
+        named = [_NamedResources(rule) for rule in rules]
+        found = [
+            each
+            for each in self._state.resources.all()
+            if any(rule.names(each.kind) for rule in named)
+        ]
+        kinds = {each.kind: each for each in found}
         order = sorted(kinds, key=lambda kind: (kind.group, kind.version, kind.kind))
         return [MatchedKind(kind, kinds[kind].struct) for kind in order[:_MOST_KINDS]]
 
 
-def _named(rule: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield group, version and plural of the resources that a rule names."""
-    parts = [rule.get(name) or [] for name in ("apiGroups", "apiVersions", "resources")]
-    if any("*" in part for part in parts):
-        return
-    for group in parts[0]:
-        for version in parts[1]:
-            for resource in parts[2]:
-                if "/" not in resource and "*" not in resource:
-                    yield group, version, resource
+class _NamedResources:
+    """The resources that a rule names one by one; a rule with a wildcard names none."""
+
+    def __init__(self, rule: dict[str, Any]) -> None:
+        parts = [set(rule.get(name) or ()) for name in ("apiGroups", "apiVersions", "resources")]
+        self._groups, self._versions, self._resources = parts
+        self._is_open = any("*" in part for part in parts)
+
+    def names(self, kind: Kind) -> bool:
+        """Return whether the rule names the resource of a kind."""
+        return (
+            not self._is_open
+            and kind.group in self._groups
+            and kind.version in self._versions
+            and kind.plural in self._resources
+        )
