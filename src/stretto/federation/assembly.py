@@ -159,7 +159,7 @@ class Federation:
         peers = ShardPeers(fleet, share, clock)
         in_flight = self.deliveries.in_flight if share.shards > 1 else lambda _: 0
         parting = ClusterParting(fleet, access, share, in_flight)
-        supply = FleetSupply(fleet, clock)
+        supply = FleetSupply(fleet, clock, share.owns)
         if share.shards > 1:
             places = supply.promises_count and share.runs(ScheduleController.name)
             promises = supply.promises if places else None

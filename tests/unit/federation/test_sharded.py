@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from stretto.api.kinds.federation import (
+    CLUSTER_FEDERATED_OBJECT,
     CLUSTER_PROPAGATION_POLICY,
     FEDERATED_CLUSTER,
     FEDERATED_OBJECT,
 )
-from stretto.api.wire.kinds import DEPLOYMENT, LEASE, NAMESPACE, POD
+from stretto.api.wire.kinds import DEPLOYMENT, LEASE, NAMESPACE, POD, Kind
 from stretto.federation import names
 from stretto.federation.objects.exchange import ShardReport, read_report, report_name, report_notes
 from stretto.federation.settings import FederationSettings
@@ -19,7 +20,7 @@ from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.parts import FleetParts
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch
-from tests.support.federation_world import FederationWorld
+from tests.support.federation_world import REPLICAS, FederationWorld, Fields
 
 SPACES = [f"team-{number}" for number in range(20)]
 SETTINGS = FederationSettings(leave_timeout=120.0)
@@ -153,6 +154,33 @@ def test_a_shard_reports_what_it_has_promised_until_the_cluster_includes_it() ->
     assert all(first)
     world.run(120.0)
     assert [reported(world, shard).promised for shard in range(2)] == [{}, {}]
+
+
+POOL = Kind("example.com", "v1", "Pool", "pools", namespaced=False)
+
+
+def placed_pool(cluster: str, count: int) -> Fields:
+    """Specification of a federated Pool, placed in a cluster."""
+    requests = {"requests": {"cpu": "100m"}}
+    pod = {"containers": [{"name": "main", "image": "a", "resources": requests}]}
+    kind = {"apiVersion": "example.com/v1", "kind": "Pool", "metadata": {"name": "web"}}
+    template = {**kind, "spec": {"replicas": count, "template": {"spec": pod}}}
+    place = {"controller": names.SCHEDULER, "placement": [{"cluster": cluster}]}
+    patch = {"cluster": cluster, "patches": [{"path": "/spec/replicas", "value": count}]}
+    counts = {"controller": names.SCHEDULER, "clusters": [patch]}
+    return {"template": template, "placements": [place], "overrides": [counts]}
+
+
+def test_the_promise_of_a_cluster_scoped_object_counts_once() -> None:
+    world = ShardedWorld(2)
+    world.type("pools.example.com", POOL, [[names.SCHEDULER]], REPLICAS)
+    labels = {"labels": {names.CLUSTER_POLICY: "fleet"}}
+    spec = placed_pool("alpha", 3)
+    world.create(CLUSTER_FEDERATED_OBJECT.kind, "web-pools", metadata=labels, spec=spec)
+    world.fleet.divide(2)
+    world.run(30.0)
+    used = [reported(world, shard).used.get("default", {}) for shard in range(2)]
+    assert sorted(each.get("cpu", 0) for each in used) == [0, 300]
 
 
 def reported(world: ShardedWorld, shard: int) -> Any:

@@ -5,7 +5,7 @@ from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.federation.controllers.supply.members import FleetMembers
-from stretto.federation.controllers.supply.promises import PromiseLedger
+from stretto.federation.controllers.supply.promises import OwnKeys, PromiseLedger, every_key
 from stretto.federation.controllers.supply.queues import FleetQueues
 from stretto.federation.controllers.supply.waiting import WaitingObjects
 from stretto.federation.fleet import ClusterFleet
@@ -22,12 +22,18 @@ _NOTHING: Final[dict[str, int]] = {}
 class FleetSupply:
     """The clusters with promises, and the plans for their capacity."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """Initialize for the clusters of a fleet; ``clock`` gives the wall time of migrations."""
+    def __init__(self, fleet: ClusterFleet, clock: Clock, owns: OwnKeys = every_key) -> None:
+        """Initialize for the clusters of a fleet.
+
+        Args:
+            fleet: the fleet.
+            clock: gives the wall time of migrations.
+            owns: true for the keys of the objects that this process schedules.
+        """
         self._clock = clock
         self._counts_requests = fleet.settings.counts_requests
         #: Replicas that decisions have placed and that clusters do not report yet.
-        self.promises = PromiseLedger(fleet)
+        self.promises = PromiseLedger(fleet, owns)
         #: Objects that wait for capacity.
         self.waiting = WaitingObjects(fleet)
         #: The clusters that have joined.

@@ -31,6 +31,8 @@ from stretto.reconcile.cache import Change, Name
 _LOG: Final = logging.getLogger(__name__)
 _NOTHING: Final[Amounts] = {}
 _NONE: Final[Mapping[str, Amounts]] = {}
+OwnKeys = Callable[[Hashable], bool]
+"""True for the keys of some objects."""
 PromiseListener = Callable[[Sequence[str], Sequence[int], Amounts], None]
 """Callback with clusters, the change of promised replicas in each, and the requests of one."""
 
@@ -66,12 +68,24 @@ class _Promised:
         }
 
 
+def every_key(_: Hashable) -> bool:
+    """Select the objects of all shards."""
+    return True
+
+
 class PromiseLedger:
     """All promises, with their sums by cluster."""
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """Initialize for the federated objects of a fleet."""
+    def __init__(self, fleet: ClusterFleet, owns: OwnKeys = every_key) -> None:
+        """Initialize for the federated objects of a fleet.
+
+        Args:
+            fleet: the fleet.
+            owns: true for the keys of the objects that this process schedules. It also reads the
+                cluster-scoped objects of other processes, whose promises these report.
+        """
         self._fleet = fleet
+        self._owns = owns
         self._entries: dict[Hashable, _Promised] | None = None
         self._clusters: dict[str, set[Hashable]] = {}
         self._sums: dict[str, dict[str, int]] = {}
@@ -204,7 +218,8 @@ class PromiseLedger:
     def _ledger(self) -> dict[Hashable, _Promised]:
         """The promises; the first call reads them from the federated objects."""
         if self._entries is None:
-            items = tuple(everything(self._fleet))  # an error here leaves the promises unread
+            # An error here leaves the promises unread.
+            items = [each for each in everything(self._fleet) if self._owns(each.key)]
             self._entries = {}
             for item in items:
                 found = current_replicas(item.federated, item.type)
