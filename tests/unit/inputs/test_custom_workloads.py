@@ -190,6 +190,20 @@ def test_a_head_of_ray_has_the_autoscaler_beside_it(tmp_path: Path) -> None:
     assert head["containers"][1]["resources"]["requests"] == wanted
 
 
+@pytest.mark.parametrize("field", ["autoscalerOptions", "authOptions"])
+def test_options_of_ray_that_are_no_object_are_refused(tmp_path: Path, field: str) -> None:
+    spec = {"enableInTreeAutoscaling": True, **RAY, field: "on"}
+    with pytest.raises(InputError, match=rf"spec\.{field}: got 'on', expected an object"):
+        Loaded(tmp_path, made("ray.io/v1", "RayCluster", spec))
+
+
+def test_containers_of_ray_that_are_no_list_are_refused(tmp_path: Path) -> None:
+    head = {"headGroupSpec": {"template": {"spec": {"containers": 5}}}}
+    spec = {"enableInTreeAutoscaling": True, **head}
+    with pytest.raises(InputError, match=r"spec\.containers: got 5, expected a list of objects"):
+        Loaded(tmp_path, made("ray.io/v1", "RayCluster", spec))
+
+
 def test_a_worker_of_ray_waits_for_its_head_in_an_init_container(tmp_path: Path) -> None:
     worker = Loaded(tmp_path, made("ray.io/v1", "RayCluster", RAY)).pods[1]["spec"]
     assert worker["initContainers"][0]["resources"]["requests"] == {

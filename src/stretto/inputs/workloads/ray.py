@@ -76,7 +76,8 @@ def _cluster(
     """The pods of a cluster; its gang has the head and the minimum number of workers."""
     labels = {"ray.io/cluster": item.name, "ray.io/is-ray-node": "yes"}
     head = map_of(spec.get("headGroupSpec"), f"{where}.headGroupSpec")
-    template = _head(spec, template_of(head.get("template"), f"{where}.headGroupSpec.template"))
+    template = template_of(head.get("template"), f"{where}.headGroupSpec.template")
+    template = _head(spec, template, where)
     sets = [PodSet(f"{item.name}-head", 1, template, {**labels, "ray.io/node-type": "head"})]
     least = 1
     workers = list_of(spec.get("workerGroupSpecs"), f"{where}.workerGroupSpecs")
@@ -88,7 +89,7 @@ def _cluster(
         hosts = count_of(group.get("numOfHosts"), f"{place}.numOfHosts", 1)
         wanted = max(count_of(group.get("replicas"), f"{place}.replicas", 0), fewest)
         name = str(group.get("groupName") or f"worker{index}")
-        pods = _worker(spec, template_of(group.get("template"), f"{place}.template"))
+        pods = _worker(spec, template_of(group.get("template"), f"{place}.template"), where)
         added = {**labels, "ray.io/node-type": "worker", "ray.io/group": name}
         sets.append(PodSet(f"{item.name}-{name}-worker", wanted * hosts, pods, added))
         least += hosts * (fewest if spec.get("enableInTreeAutoscaling") else wanted)
@@ -97,31 +98,33 @@ def _cluster(
     return loose(item.name, [*sets, *more])
 
 
-def _head(spec: JsonObject, template: JsonObject) -> JsonObject:
+def _head(spec: JsonObject, template: JsonObject, where: str) -> JsonObject:
     """The template of the head, with the autoscaler that KubeRay adds to it."""
     if not spec.get("enableInTreeAutoscaling"):
-        return _with_token(spec, template)
-    options = spec.get("autoscalerOptions") or {}
+        return _with_token(spec, template, where)
+    options = map_of(spec.get("autoscalerOptions"), f"{where}.autoscalerOptions")
     resources = options.get("resources") or {"requests": _AUTOSCALER, "limits": _AUTOSCALER}
     added = {"name": "autoscaler", "resources": resources}
-    return _with_token(spec, _with(template, "containers", added))
+    return _with_token(spec, _with(template, "containers", added, where), where)
 
 
-def _worker(spec: JsonObject, template: JsonObject) -> JsonObject:
+def _worker(spec: JsonObject, template: JsonObject, where: str) -> JsonObject:
     """The template of a worker, with the init container that KubeRay adds to it."""
     added = {"name": "wait-gcs-ready", "resources": {"requests": _WAITING, "limits": _WAITING}}
-    return _with_token(spec, _with(template, "initContainers", added))
+    return _with_token(spec, _with(template, "initContainers", added, where), where)
 
 
-def _with_token(spec: JsonObject, template: JsonObject) -> JsonObject:
+def _with_token(spec: JsonObject, template: JsonObject, where: str) -> JsonObject:
     """A template with the volume of tokens, if the cluster uses them and it has none."""
     volumes = template["spec"].get("volumes") or []
-    is_used = (spec.get("authOptions") or {}).get("enableK8sTokenAuth")
+    options = map_of(spec.get("authOptions"), f"{where}.authOptions")
+    is_used = options.get("enableK8sTokenAuth")
     has_one = any(each.get("name") == _TOKEN["name"] for each in volumes if isinstance(each, dict))
-    return _with(template, "volumes", _TOKEN) if is_used and not has_one else template
+    return _with(template, "volumes", _TOKEN, where) if is_used and not has_one else template
 
 
-def _with(template: JsonObject, field: str, item: JsonObject) -> JsonObject:
+def _with(template: JsonObject, field: str, item: JsonObject, where: str) -> JsonObject:
     """A template with a further item in a list of its spec."""
     spec = template["spec"]
-    return {**template, "spec": {**spec, field: [*(spec.get(field) or []), item]}}
+    items = list_of(spec.get(field), f"{where}: pod template: spec.{field}")
+    return {**template, "spec": {**spec, field: [*items, item]}}
