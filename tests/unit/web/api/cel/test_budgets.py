@@ -60,3 +60,34 @@ def test_no_rule_follows_one_over_its_limit() -> None:
 def test_all_rules_of_an_object_share_a_budget() -> None:
     (error,) = checked([{"rule": "self.s.contains(self.s)"}] * 12, 9_400)
     assert "running out of cost budget" in error.message
+
+
+PAIRS = "[[1]]" + ".map(a, [a, a])" * 25
+"""A list of few objects with 2^25 numbers."""
+TENFOLD = ".map(a, {}.format([a, a, a, a, a, a, a, a, a, a]))".format("'%s%s%s%s%s%s%s%s%s%s'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "['a']" + TENFOLD * 12 + ".size() == 1",
+        "[[1]]" + ".map(a, a + a + a + a + a + a + a + a)" * 12 + ".size() == 1",
+        "['a', 'a'].map(a, [a].map(b, 'aaaaaaaaaa'"
+        + ".replace('a', 'aaaaaaaaaa')" * 9
+        + "))[0] == []",
+        "'%.999999999f'.format([1.0]) == ''",
+        f"{PAIRS}.flatten(100).size() == 1",
+        f"{PAIRS}.map(a, '%s'.format([a])).size() == 1",
+    ],
+)
+def test_values_that_grow_without_end_exceed_the_limit(text: str) -> None:
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        evaluate(text, RULES, {})
+
+
+def test_equal_values_with_shared_parts_are_compared_once() -> None:
+    assert evaluate(f"{PAIRS} == {PAIRS}", RULES, {}) is True
+
+
+def test_a_long_list_of_a_loop_is_within_the_limit() -> None:
+    assert evaluate("lists.range(20000).map(x, x).size() == 20000", RULES, {}) is True

@@ -8,6 +8,7 @@ from typing import Any, Final
 from stretto.web.api.cel.functions.conversions import is_zero
 from stretto.web.api.cel.functions.operators import add
 from stretto.web.api.cel.functions.texts import index_in, last_index_in
+from stretto.web.api.cel.running.budget import OverBudgetError
 from stretto.web.api.cel.running.values import (
     CelOptional,
     EvaluationError,
@@ -18,6 +19,8 @@ from stretto.web.api.cel.running.values import (
     type_name,
 )
 
+_END: Final = object()
+"""Mark after the last item."""
 _Items = Sequence[Any]
 _MOST_ITEMS: Final = 1_000_000
 """Maximum items of a new range; the cost of a longer one exceeds every limit."""
@@ -71,12 +74,19 @@ def _flattened(items: _Items, depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     found: list[Any] = []
-    for each in items:
-        if isinstance(each, list | tuple) and depth:
-            found += _flattened(each, depth - 1)
+    rest = [(iter(items), depth)]
+    for _ in range(_MOST_ITEMS):
+        if not rest:
+            return found
+        inner, levels = rest[-1]
+        each = next(inner, _END)
+        if each is _END:
+            rest.pop()
+        elif isinstance(each, list | tuple) and levels:
+            rest.append((iter(each), levels - 1))
         else:
             found.append(each)
-    return found
+    raise OverBudgetError("operation cancelled: actual cost limit exceeded")
 
 
 def _sorted_by(items: _Items, keys: _Items) -> list[Any]:

@@ -1,7 +1,7 @@
 """The function ``format``: texts with placeholders, as ``ext/formatting.go`` in cel-go."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
@@ -22,6 +22,7 @@ from stretto.web.api.cel.language.types import (
     CelType,
     Sort,
 )
+from stretto.web.api.cel.running.budget import limited
 from stretto.web.api.cel.running.values import EvaluationError, kind_of, type_name
 
 _CLAUSE: Final = re.compile(
@@ -48,7 +49,7 @@ class _Verb:
 def formatted(template: str, values: Sequence[Any]) -> str:
     """Return a template with values in place of its placeholders."""
     found: list[str] = []
-    used = 0
+    used, size = 0, len(template)
     for part in _parts(template, len(values)):
         if isinstance(part, str):
             found.append(part)
@@ -59,6 +60,8 @@ def formatted(template: str, values: Sequence[Any]) -> str:
             raise EvaluationError(_refusal(verb, kind_of(value)))
         found.append(verb.write(value, precision))
         used += 1
+        size += len(found[-1])
+        limited(size)
     return "".join(found)
 
 
@@ -135,13 +138,23 @@ def _refusal(verb: _Verb, kind: CelType) -> str:
 
 def _text(value: Any, _: int = 0) -> str:
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_inner, value))}]"
+        return f"[{', '.join(_limited_texts(value))}]"
     if isinstance(value, Mapping):
-        shown = sorted((_inner(key), _inner(each)) for key, each in value.items())
+        keys, values = _limited_texts(value), _limited_texts(value.values())
+        shown = sorted(zip(keys, values, strict=True))
         return "{" + ", ".join(f"{key}:{each}" for key, each in shown) + "}"
     if isinstance(value, CelType):
         return type_name(value)
     return "null" if value is None else to_string(value)
+
+
+def _limited_texts(values: Iterable[Any]) -> Iterator[str]:
+    size = 0
+    for each in values:
+        text = _inner(each)
+        size += len(text)
+        limited(size)
+        yield text
 
 
 def _inner(value: Any) -> str:
@@ -164,12 +177,14 @@ def _based(letter: str) -> Callable[[Any, int], str]:
 
 
 def _fixed(value: Any, precision: int) -> str:
+    limited(precision)
     number = float(value)
     whole = number in (float("inf"), float("-inf"))
     return ("∞" if number > 0 else "-∞") if whole else f"{number:,.{precision}f}"
 
 
 def _scientific(value: Any, precision: int) -> str:
+    limited(precision)
     number = float(value)
     if not isfinite(number):
         return _fixed(number, precision)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.patterns import PatternError, pattern_of
 from stretto.web.api.cel.functions.templates import formatted
+from stretto.web.api.cel.running.budget import limited
 from stretto.web.api.cel.running.values import EvaluationError
 
 _QUOTED: Final = {
@@ -94,6 +95,7 @@ def substring(text: str, start: int, end: int | None = None) -> str:
 
 def replaced(text: str, old: str, new: str, most: int = -1) -> str:
     """A text with other parts; at most a number of them, if not negative."""
+    limited(len(text) + text.count(old) * len(new))
     return text.replace(old, new, most)
 
 
@@ -117,6 +119,7 @@ def joined(items: Any, separator: str = "") -> str:
     for each in items:
         if not isinstance(each, str):
             raise EvaluationError(f"join: invalid input: {each}")
+    limited(sum(map(len, items)) + len(separator) * len(items))
     return separator.join(items)
 
 

@@ -4,7 +4,8 @@ The costs of calls are those of ``interpreter/runtimecost.go`` in cel-go and of
 ``library/cost.go`` in kube-apiserver.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from math import ceil
 from typing import Any, Final
 
@@ -17,6 +18,12 @@ OBJECT_LIMIT: Final = 10_000_000
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 STRUCT_COST: Final = 40
+MOST_CHARACTERS: Final = 10_000_000
+"""Maximum length of a text that a function makes; a longer one exceeds the limit of the cost."""
+_MOST_BUILT: Final = 100_000_000
+"""Maximum sum of the lengths of new texts; an item of a list counts as 10 characters."""
+_ITEM: Final = 10
+_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 TRAVERSAL: Final = 0.1
 """Cost per character of a text."""
 _PATTERN: Final = 0.25
@@ -39,6 +46,7 @@ class Budget:
         self._limit = limit
         #: Cost so far.
         self.spent = 0
+        self._built = 0
 
     def spend(self, cost: int) -> None:
         """Add a cost.
@@ -48,7 +56,19 @@ class Budget:
         """
         self.spent += cost
         if self.spent > self._limit:
-            raise OverBudgetError("operation cancelled: actual cost limit exceeded")
+            raise OverBudgetError(_EXCEEDED)
+
+    def build(self, result: Any) -> None:
+        """Add the size of the result of a function, which its cost may not contain.
+
+        Raises:
+            OverBudgetError: the results need too much memory.
+        """
+        kind = type(result)
+        if kind is str or kind is list:  # a list that a loop accumulates is built once
+            self._built += len(result) * (1 if kind is str else _ITEM)
+            if self._built > _MOST_BUILT:
+                raise OverBudgetError(_EXCEEDED)
 
     def left(self) -> int:
         """Return the cost that is left."""
@@ -57,6 +77,19 @@ class Budget:
 
 class OverBudgetError(Exception):
     """The cost of an evaluation exceeds its limit; no operator handles this error."""
+
+
+def limited(size: int) -> None:
+    """Refuse a text before it is made.
+
+    Args:
+        size: its length in characters.
+
+    Raises:
+        OverBudgetError: it is too long.
+    """
+    if size > MOST_CHARACTERS:
+        raise OverBudgetError(_EXCEEDED)
 
 
 CallCost = Callable[[Sequence[Any], Any], int]
@@ -102,16 +135,21 @@ def _contained(arguments: Sequence[Any], _: Any) -> int:
     return _share(size_of(arguments[0])) * _share(size_of(arguments[1]))
 
 
-def _traversed(value: Any) -> int:
+def _traversed(value: Any, known: dict[int, int]) -> int:
+    """Return the cost of a walk over a value; its parts may be the same object."""
+    if isinstance(value, list | tuple | Mapping):
+        if id(value) not in known:
+            known[id(value)] = sum(_traversed(each, known) for each in _parts(value))
+        return known[id(value)]
     if isinstance(value, str):
         return int(len(value.encode("utf-8", "surrogatepass")) * TRAVERSAL)
     if isinstance(value, bytes):
         return int(len(value) * TRAVERSAL)
-    if isinstance(value, list | tuple):
-        return sum(map(_traversed, value))
-    if isinstance(value, Mapping):
-        return sum(_traversed(key) + _traversed(each) for key, each in value.items())
     return 1
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return chain(value.keys(), value.values()) if isinstance(value, Mapping) else value
 
 
 def _selected(arguments: Sequence[Any], _: Any) -> int:
@@ -160,7 +198,7 @@ _COSTS: Final[Mapping[str, CallCost]] = {
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selected),
     **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"),
-        lambda arguments, _: _traversed(arguments[0]),
+        lambda arguments, _: _traversed(arguments[0], {}),
     ),
     **dict.fromkeys(
         (

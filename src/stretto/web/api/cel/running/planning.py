@@ -233,6 +233,7 @@ class _Call:
         values = [each(run) for each in self._arguments]
         cost = self._cost(values)
         result = self._implementation(*values)
+        run.budget.build(result)
         run.budget.spend(1 if cost is None else cost(values, result))
         return result
 

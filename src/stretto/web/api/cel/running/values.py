@@ -5,6 +5,7 @@ Booleans, whole numbers, floats, texts, bytes, ``None``, lists and maps are thos
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 from stretto.web.api.cel.language.types import (
@@ -129,6 +130,18 @@ def is_number(value: Any) -> bool:
 
 def equal(one: Any, two: Any) -> bool:
     """True if two values are equal; numbers of different types may be."""
+    return _equal(one, two, None)
+
+
+def _equal(one: Any, two: Any, known: set[tuple[int, int]] | None) -> bool:
+    """Compare two values.
+
+    Args:
+        one: a value.
+        two: another value.
+        known: identities of equal lists and maps. Parts of a value may be the same object, and
+            a comparison of each occurrence would take exponential time.
+    """
     first, second = type(one), type(two)
     if first is second and first in (str, int, bool, float, bytes):
         return bool(one == two)
@@ -136,18 +149,28 @@ def equal(one: Any, two: Any) -> bool:
         return is_number(one) and is_number(two) and bool(one == two)
     if isinstance(one, KeyedList):
         return isinstance(two, list | tuple) and one.is_same(two)
-    if isinstance(one, list | tuple):
-        same = isinstance(two, list | tuple) and len(one) == len(two)
-        return same and all(map(equal, one, two))
-    if isinstance(one, Mapping):
-        if not isinstance(two, Mapping) or len(one) != len(two):
+    if isinstance(one, list | tuple | Mapping):
+        known = set() if known is None else known
+        pair = id(one), id(two)
+        if pair not in known and not _same_parts(one, two, known):
             return False
-        return all(key in two and equal(each, two[key]) for key, each in one.items())
+        known.add(pair)
+        return True
     if isinstance(one, CelOptional) and isinstance(two, CelOptional):
-        return equal(list(one.content), list(two.content))
+        return _equal(one.content, two.content, known)
     if isinstance(one, CelType) and isinstance(two, CelType):
         return type_name(one) == type_name(two)
     return first is second and bool(one == two)
+
+
+def _same_parts(one: Any, two: Any, known: set[tuple[int, int]]) -> bool:
+    """Return whether two lists or two maps have equal parts."""
+    if isinstance(one, Mapping):
+        if not isinstance(two, Mapping) or len(one) != len(two):
+            return False
+        return all(key in two and _equal(each, two[key], known) for key, each in one.items())
+    same = isinstance(two, list | tuple) and len(one) == len(two)
+    return same and all(map(_equal, one, two, repeat(known)))
 
 
 def contains(items: Any, value: Any) -> bool:
