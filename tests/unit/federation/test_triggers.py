@@ -153,6 +153,15 @@ def test_a_record_of_another_form_schedules() -> None:
     assert triggers.compare(triggers.read(notes), triggers.record(found), found) == AGAIN
 
 
+def test_a_record_of_an_earlier_version_schedules_nothing() -> None:
+    found = seen(*FLEET, policy=msgspec.structs.replace(when(), auto_migration=AutoMigration()))
+    earlier = msgspec.to_builtins(triggers.record(found)) | {"migration": f"{digest('') >> 32:08x}"}
+    taints = {"taints": earlier["seen"].pop("taints")}
+    earlier["tainted"] = {"until": earlier["seen"]["until"], **taints}
+    old = triggers.read({names.TRIGGERS: msgspec.json.encode(earlier).decode()})
+    assert triggers.compare(old, triggers.record(found), found) == NOTHING
+
+
 @pytest.mark.parametrize("count", [1, 500])
 def test_a_record_has_at_most_300_bytes_for_any_number_of_clusters(count: int) -> None:
     policy = msgspec.structs.replace(POLICY, auto_migration=AutoMigration())

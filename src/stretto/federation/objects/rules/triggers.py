@@ -80,6 +80,8 @@ class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     migration: str = ""
     #: Clusters that a decision has read.
     seen: SeenClusters = SeenClusters()
+    #: Taints in the records of earlier versions; not written.
+    tainted: SeenClusters = SeenClusters()
 
     def always_differs(self, new: "TriggerRecord") -> bool:
         """True if the object itself changed in a way that requires rescheduling in any case."""
@@ -131,9 +133,21 @@ def read(annotations: Mapping[str, str]) -> TriggerRecord | None:
     if not text:
         return None
     try:
-        return msgspec.json.decode(text, type=TriggerRecord)
+        return _current(msgspec.json.decode(text, type=TriggerRecord))
     except msgspec.DecodeError:
         return None
+
+
+def _current(found: TriggerRecord) -> TriggerRecord:
+    """A record in the present form.
+
+    Earlier versions recorded taints apart, and the digest of an empty text without observations.
+    """
+    seen, before = found.seen, found.tainted
+    if not seen.taints and before.until == seen.until:
+        seen = msgspec.structs.replace(seen, taints=before.taints)
+    migration = "" if found.migration == _short("") else found.migration
+    return msgspec.structs.replace(found, migration=migration, seen=seen, tainted=SeenClusters())
 
 
 @dataclass(frozen=True, slots=True)
