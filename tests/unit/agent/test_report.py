@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -147,6 +148,14 @@ def test_a_counter_that_goes_back_reports_no_more_than_the_processors(tmp_path: 
     machine.step(10_000_000, {})
     machine.step(9_999_000, {})
     assert machine.status()["nodeMetricStatus"]["nodeMetric"]["genericUsage"]["cpu"] == "16"
+
+
+def test_a_machine_that_does_not_list_its_processors_reports_its_use(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    rmtree(tmp_path / "sys/devices/system/cpu")
+    machine.step(0, {})
+    machine.step(1000, {})
+    assert machine.status()["nodeMetricStatus"]["nodeMetric"]["genericUsage"]["cpu"] == "1"
 
 
 def test_a_clock_that_does_not_advance_gives_no_report(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -101,11 +102,12 @@ def use_between(before: MachineReading, after: MachineReading, cpus: int) -> Mac
     Args:
         before: the first reading.
         after: the second reading, at a later time.
-        cpus: number of processors, which the machine does not exceed if its counter decreases.
+        cpus: number of processors, which the machine does not exceed if its counter decreases; 0 if
+            the kernel does not list them.
     """
     seconds = after.at_s - before.at_s
     return MachineUse(
-        min(_rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ, cpus),
+        min(_rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ, cpus or inf),
         after.memory,
         _pods_between(before.pods, after.pods, seconds),
         after.pressure,
