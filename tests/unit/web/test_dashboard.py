@@ -35,6 +35,13 @@ def test_a_page_shows_the_state(path: str, text: str) -> None:
     assert text in page.text
 
 
+def test_queues_have_no_share_if_no_policy_counts_usage() -> None:
+    page = get(small_dashboard(), "/queues").text
+    assert "1 unit pending" in page
+    assert "running" not in page
+    assert "share" not in page
+
+
 def test_a_pending_pod_has_its_reason_its_nodes_and_a_cure() -> None:
     page = get(small_dashboard(), "/pods/default/dream").text
     assert "None of the 2 eligible nodes is large enough, even empty" in page

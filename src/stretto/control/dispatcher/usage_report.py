@@ -60,6 +60,8 @@ class QueueFacts(msgspec.Struct, frozen=True):
     max_running: int | None = None
     #: Problems of its spec and its state.
     faults: tuple[str, ...] = ()
+    #: False if no policy counts usage: amounts, share and running units are unknown.
+    is_counted: bool = True
 
 
 def queue_facts(places: UnitStates) -> list[QueueFacts]:
@@ -78,6 +80,7 @@ def queue_facts(places: UnitStates) -> list[QueueFacts]:
                 configs.get(name, other).weight,
                 pending=waiting.get(name, 0),
                 faults=_read_faults(places, name),
+                is_counted=False,
             )
             for name in sorted(names)
         ]
