@@ -260,6 +260,13 @@ def test_reasons_differ_only_by_those_of_cluster_changes() -> None:
     assert rules_of(whole(other, PLACED)) == set()
 
 
+def test_another_rule_allows_reasons_of_cluster_changes() -> None:
+    kept = {**PLACED, "overrides": {"overridepolicy-controller": {"alpha": []}}}
+    deferred = {**kept, "scheduling-deferred-reasons": "clusterLabelsChanged:false"}
+    gone = ReplayFacts(without_policy=frozenset({"web-deployments.apps"}))
+    assert rules_of(whole(deferred, PLACED, gone)) == {"deleted-override-policy"}
+
+
 def test_a_stateful_set_in_several_clusters_has_the_sum_of_its_members() -> None:
     shown = placed(alpha=2, beta=2)
     members = {x: {"StatefulSet/web": {"replicas": 2}} for x in ("alpha", "beta")}
@@ -272,6 +279,7 @@ def test_a_stateful_set_in_several_clusters_has_the_sum_of_its_members() -> None
 def test_the_end_of_a_job_is_later_than_what_the_host_accepted() -> None:
     want, later = {"active": 2, "succeeded": 1}, {"succeeded": 3}
     assert rules_of(case(want, later, "Job/batch")) == {"job-end-reaches-host"}
+    assert rules_of(case(None, later, "Job/batch")) == {"job-end-reaches-host"}
     assert rules_of(case(later, want, "Job/batch")) == set()
 
 

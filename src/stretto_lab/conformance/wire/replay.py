@@ -9,9 +9,9 @@ from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.server.availability import ServerAvailability, UnreliableStore
 from stretto_lab.conformance.wire import requests
+from stretto_lab.conformance.wire.connections import RecordedConnector
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
-from stretto_lab.conformance.wire.refusals import RefusingConnector
 from stretto_lab.conformance.wire.scenario import (
     NoteAction,
     RecordedNote,
@@ -93,7 +93,7 @@ class WireReplay:
         return self.fleet.members[note.server].served
 
     def _start(self) -> None:
-        self.fleet.start(RefusingConnector(self.fleet.connector, self._scenario.faults))
+        self.fleet.start(RecordedConnector(self.fleet.connector, self._scenario.faults))
 
     def _state(self) -> Fields:
         stores = {name: each.store for name, each in self.fleet.members.items()}

@@ -10,17 +10,6 @@ from stretto_lab.conformance.wire.rules.differences import Deviation, Difference
 
 _SPACE: Final = "Namespace/"
 _SPACES: Final = "-namespaces"
-_REASONS: Final = "scheduling-deferred-reasons"
-_CLUSTER_REASONS: Final = frozenset(
-    {
-        "disableRescheduling:true",
-        "rescheduleWhen:nil",
-        "clusterJoined:false",
-        "clusterLabelsChanged:false",
-        "clusterAPIResourcesChanged:false",
-    }
-)
-"""Reasons that a change of a cluster can cause, also a change by another recorded scenario."""
 _NEAR: Final = 4
 """Divisor of the total: replicas that other scenarios can move between clusters, at least one."""
 
@@ -52,14 +41,7 @@ def _unrecorded_join(found: Difference) -> bool:
 
 def _deferred_in_turn(found: Difference) -> bool:
     """True for an annotation that KubeAdmiral alternately writes and removes on cluster events."""
-    return found.part == "federated" and found.agrees_without(_REASONS) and _reasons_agree(found)
-
-
-def _reasons_agree(found: Difference) -> bool:
-    """True if reasons that changes of clusters do not cause are equal."""
-    shown = (set((each.get(_REASONS) or "").split("; ")) for each in (found.want, found.got))
-    want, got = (each - {""} for each in shown)
-    return want ^ got <= _CLUSTER_REASONS
+    return found.part == "federated" and found.agrees_without()
 
 
 def _unready(found: Difference) -> bool:
@@ -94,8 +76,8 @@ def _capacity_in_use(found: Difference) -> bool:
 
 
 def _same_but_placement(found: Difference) -> bool:
-    changes = ("placements", "overrides", "clusters", "auto-migration-info", _REASONS)
-    if not found.agrees_without(*changes) or not _reasons_agree(found):
+    changes = ("placements", "overrides", "clusters", "auto-migration-info")
+    if not found.agrees_without(*changes):
         return False
     return bool(found.want.get("placements") and found.got.get("placements"))
 

@@ -48,11 +48,11 @@ def _jobs_reach_members(item: Difference) -> bool:
 
 def _job_end(item: Difference) -> bool:
     """True for the end of a Job, which the recorded host refuses, so that its status is older."""
-    if item.part != "source" or not item.name.startswith("Job/") or not item.want or not item.got:
+    if item.part != "source" or not item.name.startswith("Job/") or not item.got:
         return False
-    want, got = _counts(item.want), _counts(item.got)
+    want, got = _counts(item.want or {}), _counts(item.got)
     is_later = all(got[x] >= want[x] for x in ("succeeded", "failed")) and got != want
-    has_end = "completionTime" in item.want
+    has_end = "completionTime" in (item.want or {})
     return is_later and got["active"] <= want["active"] and not has_end
 
 

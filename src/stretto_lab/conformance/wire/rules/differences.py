@@ -8,6 +8,17 @@ from stretto_lab.conformance.wire.rules.facts import ReplayFacts
 
 Fields = dict[str, Any]
 
+_REASONS: Final = "scheduling-deferred-reasons"
+_CLUSTER_REASONS: Final = frozenset(
+    {
+        "disableRescheduling:true",
+        "rescheduleWhen:nil",
+        "clusterJoined:false",
+        "clusterLabelsChanged:false",
+        "clusterAPIResourcesChanged:false",
+    }
+)
+"""Reasons that a change of a cluster can cause, also a change by another recorded scenario."""
 PARTS: Final = ("federated", "members", "source")
 """Parts of an outcome."""
 
@@ -66,14 +77,21 @@ class Difference:
         return self.outcome.facts
 
     def changed(self) -> set[str]:
-        """The differing members; empty for a missing value."""
+        """The differing members, except reasons that a change of a cluster can cause."""
         before, after = self.want or {}, self.got or {}
-        return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        return keys - {_REASONS} if self._has_equal_reasons() else keys
 
     def agrees_without(self, *keys: str) -> bool:
         """True if both values exist and differ only in these members."""
         both = isinstance(self.want, dict) and isinstance(self.got, dict)
         return both and self.changed() <= set(keys)
+
+    def _has_equal_reasons(self) -> bool:
+        """True if the reasons for deferrals that changes of clusters do not cause are equal."""
+        shown = (set((x or {}).get(_REASONS, "").split("; ")) for x in (self.want, self.got))
+        want, got = (each - {""} for each in shown)
+        return want ^ got <= _CLUSTER_REASONS
 
     def federated(self) -> tuple[Fields, Fields]:
         """The recorded and the replayed federated object of a source or of a member's object."""
