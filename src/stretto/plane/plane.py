@@ -328,7 +328,7 @@ class Plane:
         refusals += settled.refused
         if settled.confirmed:
             refusals += self.binder.bind_ready(settled.confirmed, work.now)
-        work.refusals = self.dispatcher.answers.settle(refusals, work.now)
+        work.refusals = self.dispatcher.answers.settle(refusals, work.now) if refusals else []
         return bool(refusals)
 
     def run_controllers(self, work: StepWork) -> None:

@@ -244,7 +244,7 @@ SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n"
 def test_what_a_command_leaves_out_is_named() -> None:
     Path("manifests/secret.yaml").write_text(SECRET)
     assert (
-        "1 object, 1 pod; skipped: 1 Secret (not scheduled)"
+        "2 objects, 1 pod; skipped: 1 Secret (not scheduled)"
         in run_of("validate", "manifests").output
     )
     done = run_of("plan", "manifests", "--on", "scenario.yaml", "--json", "plan.json")
