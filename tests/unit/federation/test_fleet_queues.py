@@ -3,9 +3,15 @@
 import pytest
 
 from stretto.api.wire.kinds import DEPLOYMENT, POD_GROUP, QUEUE
+from stretto.federation.controllers.keys import everything
+from stretto.federation.controllers.placing.decision import PlacementDecision
+from stretto.federation.controllers.placing.policies import PolicyFinder
+from stretto.federation.controllers.placing.profiles import ProfileFinder
+from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.planner.supply.queues import QueueDemand, QueueShare, admitted
 from stretto.stores.store import Deletion, Patch
+from stretto.stores.webhooks import NO_WEBHOOKS
 from tests.support.federation_world import FederationWorld
 
 GROUP = "godel.bytedance.com/pod-group-name"
@@ -172,3 +178,18 @@ def test_a_gang_that_no_longer_fits_stays_where_it_is() -> None:
     world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 9}})])
     world.run()
     assert world.counts() == before
+
+
+def test_a_gang_that_fits_no_longer_ends_the_promise_of_an_unwritten_decision() -> None:
+    world = QueueWorld()
+    world.create(POD_GROUP, "train", spec={"minMember": 9})
+    world.work("web", 9, group="train")
+    world.run()
+    fleet = world.fleet.federation.fleet
+    supply, profiles = FleetSupply(fleet, world.clock), ProfileFinder(fleet, NO_WEBHOOKS)
+    item = next(each for each in everything(fleet) if each.type.kind == DEPLOYMENT)
+    rules = PolicyFinder(fleet).policy_of(item.federated).rules
+    supply.promises.planned(item, {"alpha": 9})
+    assert rules is not None
+    PlacementDecision(profiles, supply, keeps_last=True).decide(item, rules)
+    assert supply.promises.starting(item.key) == {}

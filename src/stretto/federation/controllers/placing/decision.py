@@ -74,9 +74,12 @@ class PlacementDecision:
             InputError, UnknownNameError: the profile is invalid; the placement is unchanged.
         """
         result, condition, closed = self.result(item, rules, explains=False)
-        if self._supply.promises_count and result.replicas:
-            self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
-        if self._stays(item, result):
+        stays = self._stays(item, result)
+        if self._supply.promises_count:
+            # Without replicas, the promise of a decision that was not written ends.
+            replicas = None if stays else {n: c for n, c in result.replicas.items() if c}
+            self._supply.promises.planned(item, replicas)
+        if stays:
             return ScheduledSpec(item.federated.spec, condition, decided.kept(closed))
         spec = decided.with_result(item.federated.spec, item.type, result)
         anywhere = rules.max_clusters is not None or result.held is not None

@@ -101,8 +101,13 @@ class PromiseLedger:
 
     # ---------------------------------------------------------------- writes
 
-    def planned(self, item: FederatedItem, replicas: Mapping[str, int]) -> None:
-        """Record a decision about an object; without replicas its promises are removed."""
+    def planned(self, item: FederatedItem, replicas: Mapping[str, int] | None) -> None:
+        """Record a decision about an object.
+
+        Without replicas its promises are removed; ``None`` keeps its last placement.
+        """
+        if replicas is None:
+            replicas = _placed(item)
         before = self._ledger().get(item.key)
         old = before.lefts() if before is not None else {}
         self._put(item, replicas)
@@ -222,8 +227,7 @@ class PromiseLedger:
             items = [each for each in everything(self._fleet) if self._owns(each.key)]
             self._entries = {}
             for item in items:
-                found = current_replicas(item.federated, item.type)
-                planned = {name: count for name, count in found.items() if count}
+                planned = _placed(item)
                 try:
                     self._put(item, planned, unknown=planned)
                 except InputError as error:
@@ -338,6 +342,12 @@ def _shrinks(before: Mapping[str, Amounts], after: Mapping[str, Amounts]) -> boo
         for name, each in before.items()
         for key, amount in each.items()
     )
+
+
+def _placed(item: FederatedItem) -> dict[str, int]:
+    """Replicas of the last placement of an object, by cluster."""
+    found = current_replicas(item.federated, item.type)
+    return {name: count for name, count in found.items() if count}
 
 
 def _clusters(entry: _Promised | None) -> Set[str]:
