@@ -16,6 +16,11 @@ def identity(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
+def is_equal(one: Any, two: Any) -> bool:
+    """Return whether two values are equal in JSON: 1, 1.0 and true differ."""
+    return bool(one == two) and identity(one) == identity(two)
+
+
 def copied(value: Any) -> Any:
     """Return a copy of a value of limited depth, several times faster than ``copy.deepcopy``."""
     if isinstance(value, dict):

@@ -7,6 +7,7 @@ import msgspec
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.kinds.metadata import check_metadata_update, check_new_metadata
+from stretto.api.wire.values import is_equal
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import (
@@ -175,7 +176,7 @@ def refuse(call: Call, item: Json, errors: Errors) -> None:
 
 def is_same(item: Json, old: Json) -> bool:
     """Return whether an object equals the stored one, except for the times of managed fields."""
-    return _comparable(item) == _comparable(old)
+    return is_equal(_comparable(item), _comparable(old))
 
 
 def _comparable(item: Json) -> Json:

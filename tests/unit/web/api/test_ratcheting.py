@@ -15,6 +15,7 @@ Json = dict[str, Any]
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 BOXES = "/apis/example.org/v1/boxes"
+HEAD: Json = {"apiVersion": "example.org/v1", "kind": "Box"}
 STORED: Json = {
     "plain": ["foo", "bar"],
     "set": ["foo", "bar"],
@@ -65,7 +66,7 @@ def server() -> ApiServer:
     clock = ManualClock(1_790_000_000.0)
     server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2)))
     define(server, {"type": "string"})
-    box = {"apiVersion": "example.org/v1", "kind": "Box", "metadata": {"name": "b"}}
+    box = {**HEAD, "metadata": {"name": "b"}}
     assert "uid" in send(server, "POST", BOXES, {**box, "spec": STORED})["metadata"]
     define(server, {"type": "string", "enum": ["new"]})
     return server
@@ -121,3 +122,18 @@ RULE = {"x-kubernetes-validations": [{"rule": "self == 'new'"}]}
 def test_rules_hold_for_changed_values(server: ApiServer, spec: Json, fields: list[str]) -> None:
     define(server, {"type": "string", **RULE})
     assert refused(server, **spec) == fields
+
+
+@pytest.mark.parametrize("number", [1, 1.0])
+def test_a_number_is_not_the_former_boolean(server: ApiServer, number: float) -> None:
+    define(server, {"type": "boolean"})
+    send(server, "POST", BOXES, {**HEAD, "metadata": {"name": "a"}, "spec": {"word": True}})
+    answer = send(server, "PATCH", f"{BOXES}/a", {"spec": {"word": number}})
+    assert "must be of type boolean" in answer["message"]
+
+
+def test_a_boolean_of_any_type_becomes_a_number(server: ApiServer) -> None:
+    define(server, {"x-kubernetes-preserve-unknown-fields": True})
+    send(server, "POST", BOXES, {**HEAD, "metadata": {"name": "a"}, "spec": {"word": True}})
+    answer = send(server, "PATCH", f"{BOXES}/a", {"spec": {"word": 1}})
+    assert (answer["spec"], answer["metadata"]["generation"]) == ({"word": 1}, 2)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stretto.api.wire.values import identity
+from stretto.api.wire.values import identity, is_equal
 
 Json = dict[str, Any]
 
@@ -55,7 +55,7 @@ class FormerValues:
         pair = id(value), id(before)
         known = self._equal.get(pair)
         if known is None:
-            known = self._equal[pair] = value, before, value == before
+            known = self._equal[pair] = value, before, is_equal(value, before)
         return known[2]
 
     def _item(self, value: Any, old: Any, schema: Json, index: int) -> tuple[Any, Any, Json]:

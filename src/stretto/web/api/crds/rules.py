@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid, shown
+from stretto.api.wire.values import is_equal
 from stretto.web.api.cel.programs import CelError, evaluate
 from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.web.api.cel.running.values import CelOptional
@@ -106,7 +107,7 @@ class _Rules:
             former = CelOptional(() if old is None else (before,)) if optional else before
             known = {**variables, "oldSelf": former} if has_old else variables
             error = self._check(rule, (value, known), schema, path)
-            if error is not None and (compares or old is None or value != old):
+            if error is not None and (compares or old is None or not is_equal(value, old)):
                 yield error
 
     def _check(

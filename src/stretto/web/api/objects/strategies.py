@@ -17,6 +17,7 @@ from stretto.api.checks.fields.texts import (
     short_subdomain,
 )
 from stretto.api.schema.decoding import zero
+from stretto.api.wire.values import is_equal
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -174,7 +175,7 @@ def count_generation(item: Json, old: Json, strategy: Strategy, resource: Served
     if not strategy.counts and resource.key not in _COUNTED_FROM_ZERO:
         generation = before
     elif resource.definition is not None:
-        generation = before + (_content(item, resource) != _content(old, resource))
+        generation = before + (not is_equal(_content(item, resource), _content(old, resource)))
     else:
         changed = any(item.get(name) != old.get(name) for name in strategy.counted)
         if resource.key == ("apps", "Deployment"):
