@@ -7,7 +7,6 @@ import msgspec
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.kinds.metadata import check_metadata_update, check_new_metadata
-from stretto.api.wire.values import is_equal
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import (
@@ -15,6 +14,7 @@ from stretto.web.api.objects.changes import (
     check_version,
     is_canonical,
     is_outdated,
+    is_same,
     merge_owners,
     restore,
     served,
@@ -172,25 +172,6 @@ def refuse(call: Call, item: Json, errors: Errors) -> None:
         kind = call.resource.kind
         kind = msgspec.structs.replace(kind, kind=item.get("kind", kind.kind))
         raise failures.invalid(kind, item["metadata"].get("name", ""), causes)
-
-
-def is_same(item: Json, old: Json) -> bool:
-    """Return whether an object equals the stored one, except for the times of managed fields."""
-    return is_equal(_comparable(item), _comparable(old))
-
-
-def _comparable(item: Json) -> Json:
-    metadata = {
-        key: each
-        for key, each in item["metadata"].items()
-        if key not in ("resourceVersion", "managedFields")
-    }
-    fields = [
-        {key: each for key, each in entry.items() if key != "time"}
-        for entry in item["metadata"].get("managedFields") or ()
-    ]
-    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-    return {**rest, "metadata": metadata, "managed": fields}
 
 
 def _built_in(call: Call) -> tuple[str, str] | None:

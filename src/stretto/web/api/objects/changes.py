@@ -9,6 +9,7 @@ from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.fields.errors import repeated
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import integer
+from stretto.api.wire.values import is_equal
 from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call
@@ -54,6 +55,25 @@ def is_outdated(resource: ServedResource, record: Record) -> bool:
     if resource.definition is None:
         return False
     return bool(rendered(record)["apiVersion"].rpartition("/")[2] != resource.version["storage"])
+
+
+def is_same(item: Json, old: Json) -> bool:
+    """Return whether an object equals the stored one, except for the times of managed fields."""
+    return is_equal(_comparable(item), _comparable(old))
+
+
+def _comparable(item: Json) -> Json:
+    metadata = {
+        key: each
+        for key, each in item["metadata"].items()
+        if key not in ("resourceVersion", "managedFields")
+    }
+    fields = [
+        {key: each for key, each in entry.items() if key != "time"}
+        for entry in item["metadata"].get("managedFields") or ()
+    ]
+    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+    return {**rest, "metadata": metadata, "managed": fields}
 
 
 def canonical(call: Call, item: Json) -> Json:

@@ -70,3 +70,13 @@ def test_constants_beyond_64_bits_and_keys_of_other_types_do_not_compile(text: s
 
 def test_zeros_before_a_number_do_not_count() -> None:
     assert evaluate(f"int('-{'0' * 5000}7') == -7", RULES, {}) is True
+
+
+@pytest.mark.parametrize("text", ["(" * 40 + "true" + ")" * 40, "'a'" + " + 'a'" * 40, "[" * 40])
+def test_an_expression_of_too_many_levels_names_the_limit(text: str) -> None:
+    with pytest.raises(CelError, match="<input>:-1:0: expression recursion limit"):
+        compiled(text, RULES)
+
+
+def test_conditions_between_and_are_no_levels() -> None:
+    assert evaluate("true" + " && true" * 150, RULES, {}) is True

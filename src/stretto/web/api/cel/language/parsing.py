@@ -30,6 +30,8 @@ _COMPILED: Final = re.compile(r"^[A-Z_]+: (.*?)(?: \[[A-Z_]+\])?$", re.DOTALL)
 _PLACE: Final = re.compile(r"<input>:(\d+):(\d+)")
 _MACRO: Final = re.compile(r"\w+\(\) variable name must be a simple identifier")
 _BRACE: Final = re.compile(r"\s*\{")
+_PARSER_DEPTH: Final = 32
+"""Maximum depth of the parser, which has no option for it; that of kube-apiserver is 250."""
 _MOST_DEPTH: Final = 200
 """Maximum depth of an expression; the evaluation of each level takes several frames."""
 _Fields = dict[int, list[Any]]
@@ -52,6 +54,8 @@ def parse(source: str, *, has_bindings: bool = False) -> Tree:
     try:
         found = _parser().compile(source, disable_check=True).serialize()
     except Exception as error:
+        if "recursion" in str(error):
+            raise _too_deep(_PARSER_DEPTH) from error
         match = _COMPILED.match(str(error))
         raise ExpressionSyntaxError(
             _in_order(match[1] if match else str(error), has_text=bool(source))
@@ -64,6 +68,11 @@ def parse(source: str, *, has_bindings: bool = False) -> Tree:
     except MacroError as error:
         problem = Problem(offsets.get(error.node, 0), str(error))
         raise ExpressionSyntaxError(display(source, [problem])) from error
+
+
+def _too_deep(most: int) -> ExpressionSyntaxError:
+    text = f"ERROR: <input>:-1:0: expression recursion limit exceeded: {most}"
+    return ExpressionSyntaxError(text)
 
 
 @cache
@@ -100,8 +109,7 @@ class _Reader:
 
     def _node(self, data: bytes, depth: int) -> Node:
         if depth > _MOST_DEPTH:
-            message = f"ERROR: <input>:-1:0: expression recursion limit exceeded: {_MOST_DEPTH}"
-            raise ExpressionSyntaxError(message)
+            raise _too_deep(_MOST_DEPTH)
         fields = _fields(data)
         number = _signed(_last(fields, 2, 0))
         for kind, read in _READERS.items():
