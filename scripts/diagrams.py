@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
+from written import write_or_check
+
 from stretto.base.clock import ManualClock
-from stretto.base.errors import ExitCode
 from stretto.base.fsm import TransitionTable
 from stretto.base.rng import Rng
 from stretto.daemons.roles.binder import binder_plane
@@ -104,19 +105,7 @@ def architecture() -> str:
 
 def main() -> int:
     """Write the documents, or only compare."""
-    documents = {TARGET: render(), ARCHITECTURE: architecture()}
-    if "--check" in sys.argv[1:]:
-        stale = [
-            path.name
-            for path, text in documents.items()
-            if not path.exists() or path.read_text(encoding="utf-8") != text
-        ]
-        if stale:
-            print(f"stale: {', '.join(stale)}; run `make diagrams`", file=sys.stderr)
-        return ExitCode.CHECK_FAILED if stale else ExitCode.OK
-    for path, text in documents.items():
-        path.write_text(text, encoding="utf-8")
-    return ExitCode.OK
+    return write_or_check({TARGET: render(), ARCHITECTURE: architecture()}, "`make diagrams`")
 
 
 if __name__ == "__main__":

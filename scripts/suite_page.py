@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from stretto.base.errors import ExitCode
+from written import write_or_check
+
 from stretto_lab.control_plane.results import (
     RECORD,
     RecordedTest,
@@ -97,19 +98,7 @@ def documents(record: SuiteRecord) -> dict[Path, str]:
 
 def main() -> int:
     """Write the documents, or only compare."""
-    found = documents(read_record(ROOT / RECORD))
-    if "--check" in sys.argv[1:]:
-        stale = [
-            path.name
-            for path, text in found.items()
-            if not path.exists() or path.read_text(encoding="utf-8") != text
-        ]
-        if stale:
-            print(f"stale: {', '.join(stale)}; run scripts/suite_page.py", file=sys.stderr)
-        return ExitCode.CHECK_FAILED if stale else ExitCode.OK
-    for path, text in found.items():
-        path.write_text(text, encoding="utf-8")
-    return ExitCode.OK
+    return write_or_check(documents(read_record(ROOT / RECORD)), "scripts/suite_page.py")
 
 
 if __name__ == "__main__":

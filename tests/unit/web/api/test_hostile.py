@@ -1,10 +1,8 @@
 """Hostile requests: each is refused or answered, without an internal error and with little work."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from types import FrameType
 
 import pytest
 
@@ -14,6 +12,7 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse
 from stretto.web.api.server import ApiServer, ApiSettings
+from tests.support.calls import calls_of
 
 CORE = "/api/v1/namespaces/default"
 MAPS = f"{CORE}/configmaps"
@@ -181,23 +180,6 @@ def sent_by(who: str, server: ApiServer, request: ApiRequest) -> Answer:
 def is_failure(answer: Answer) -> bool:
     """Whether the server itself has failed."""
     return isinstance(answer, ApiResponse) and b"an internal error occurred" in answer.body
-
-
-def calls_of(act: Callable[[], object]) -> int:
-    """The number of functions that an act calls, of Python and of C."""
-    calls = 0
-
-    def count(_frame: FrameType, event: str, _function: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return calls
 
 
 @pytest.mark.parametrize("name", HOSTILE)

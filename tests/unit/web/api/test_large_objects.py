@@ -1,9 +1,6 @@
 """Large objects: the work of a request grows with the size of its body, not with its square."""
 
 import json
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -13,6 +10,7 @@ from stretto.api.schema.protobuf import MAGIC, bytes_field
 from stretto.api.wire.limits import MAX_VALUES, MORE_VALUES
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.server import ApiServer
+from tests.support.calls import calls_of
 from tests.unit.web.api.conftest import Send
 
 CORE = "/api/v1/namespaces/default"
@@ -20,23 +18,6 @@ MAPS, PODS = f"{CORE}/configmaps", f"{CORE}/pods"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-
-
-def calls_of(act: Callable[[], object]) -> int:
-    """The number of functions that an act calls, of Python and of C."""
-    calls = 0
-
-    def count(_frame: FrameType, event: str, _function: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return calls
 
 
 def pod(variables: int) -> dict[str, Any]:
