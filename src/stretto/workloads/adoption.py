@@ -13,7 +13,7 @@ from stretto.api.wire.kinds import POD, Kind
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import Selector, label_selector
 from stretto.reconcile.cache import Change, Fields, Name, StoredObject
-from stretto.workloads.cluster import LocalCluster, is_active, owned_metadata, owner_of
+from stretto.workloads.cluster import LocalCluster, controller_reference, is_active, owner_of
 
 _FREE: Final = "without controller"
 
@@ -72,7 +72,7 @@ class Claims:
         return kept
 
     def _adopt(self, each: StoredObject, item: StoredObject) -> None:
-        references = [*_references(each), *owned_metadata(item)["ownerReferences"]]
+        references = [*_references(each), controller_reference(item)]
         self._cluster.patch(each, {"metadata": {"ownerReferences": references}})
 
     def _release(self, each: StoredObject, item: StoredObject) -> None:

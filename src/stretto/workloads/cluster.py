@@ -206,10 +206,10 @@ class LocalCluster:
             self._cache.store.delete(record.kind, [deletion])
 
 
-def owned_metadata(owner: StoredObject, **fields: Any) -> Fields:
-    """Metadata of an object that a controller creates."""
+def controller_reference(owner: StoredObject) -> Fields:
+    """A reference to the controller of an object."""
     record = owner.record
-    reference = {
+    return {
         "apiVersion": record.kind.api_version,
         "kind": record.kind.kind,
         "name": record.name,
@@ -217,7 +217,12 @@ def owned_metadata(owner: StoredObject, **fields: Any) -> Fields:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {"namespace": record.namespace, "ownerReferences": [reference], **fields}
+
+
+def owned_metadata(owner: StoredObject, **fields: Any) -> Fields:
+    """Metadata of an object that a controller creates."""
+    references = [controller_reference(owner)]
+    return {"namespace": owner.record.namespace, "ownerReferences": references, **fields}
 
 
 def is_active(pod: StoredObject) -> bool:

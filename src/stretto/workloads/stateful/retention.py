@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.reconcile.cache import Fields, StoredObject
+from stretto.workloads.cluster import controller_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class ClaimOwners:
         wanted = set() if owner is None else {owner.record.uid}
         if uids == wanted and len(uids) == len(ours):
             return list(references)
-        return [*others, *([] if owner is None else [_reference(owner)])]
+        return [*others, *([] if owner is None else [controller_reference(owner)])]
 
     @property
     def _uids(self) -> set[str]:
@@ -79,16 +80,3 @@ def _names(reference: Fields, owner: StoredObject) -> bool:
         record.kind.kind,
         record.name,
     )
-
-
-def _reference(owner: StoredObject) -> Fields:
-    """A reference to the controller of a PVC."""
-    record = owner.record
-    return {
-        "apiVersion": record.kind.api_version,
-        "kind": record.kind.kind,
-        "name": record.name,
-        "uid": record.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }

@@ -7,7 +7,7 @@ from stretto.base.errors import StrettoError
 from stretto.federation import names
 from stretto.federation.controllers.clusters import leaving
 from stretto.federation.controllers.clusters.links import MemberAccess
-from stretto.federation.controllers.clusters.parting import ShardDuties
+from stretto.federation.controllers.clusters.parting import ShardDuties, cascades
 from stretto.federation.controllers.clusters.report import ClusterReport
 from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.federation.objects.membership.credentials import with_account_token
@@ -79,7 +79,7 @@ class ClusterDeparture:
         Raises:
             RetryError: the member does not answer another shard.
         """
-        if cluster.annotations.get(names.CASCADE) is None or not is_joined(cluster):
+        if not cascades(cluster):
             return False
         wait = self._duties.peers.leave_wait(cluster.record.uid)
         if wait is None:

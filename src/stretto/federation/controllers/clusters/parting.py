@@ -14,8 +14,13 @@ from stretto.federation.shares import ControllerShare
 from stretto.reconcile.cache import StoredObject
 from stretto.reconcile.reconciler import RetryError
 
-_CONNECT: Final = "delete"
+_DELETION: Final = "delete"
 """Purpose of the calls to a member."""
+
+
+def cascades(cluster: StoredObject) -> bool:
+    """True if the managed objects of a cluster are deleted before it leaves."""
+    return cluster.annotations.get(names.CASCADE) is not None and is_joined(cluster)
 
 
 class ClusterParting:
@@ -74,7 +79,7 @@ class ClusterParting:
         return left
 
     def _cleared(self, cluster: StoredObject) -> int | None:
-        if cluster.annotations.get(names.CASCADE) is None or not is_joined(cluster):
+        if not cascades(cluster):
             return 0
         name = cluster.record.name
         self._access.links.open(cluster)
@@ -82,7 +87,7 @@ class ClusterParting:
         if member is None:
             return 0
         found = [each for each in leaving.managed(self._fleet, member) if self._is_own(each)]
-        left = self._access.answer(cluster, _CONNECT, lambda: leaving.delete(member.store, found))
+        left = self._access.answer(cluster, _DELETION, lambda: leaving.delete(member.store, found))
         return None if left is None else left + int(self._in_flight(name))
 
     def _is_own(self, item: StoredObject) -> bool:

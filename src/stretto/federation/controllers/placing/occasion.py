@@ -42,8 +42,8 @@ def occasion(
     is_deferred = bool(verdict.deferred) and not verdict.schedules and not waits
     if is_deferred or (verdict.schedules and verdict.deferred and _is_placed(item)):
         notes[names.DEFERRED] = verdict.deferred
-    written = triggers.after_deferral(old, record) if is_deferred else record
-    notes[names.TRIGGERS] = triggers.written(written)
+    # The record stays, so that a deferred change is found again.
+    notes[names.TRIGGERS] = triggers.written(old if is_deferred and old else record)
     schedules = (verdict.schedules or waits) and notes.get(names.NO_SCHEDULING) != "true"
     return SchedulingOccasion(schedules, notes)
 

@@ -22,6 +22,7 @@ from stretto.federation.objects.members.wanted import (
     check,
     desired,
     has_metadata,
+    kept_replicas,
     merged,
 )
 from stretto.reconcile.cache import Fields, ObjectCache, StoreCache, StoredObject
@@ -163,7 +164,7 @@ class MemberWriter:
         is_known = self._written.get(place) == current
         if is_known and has_metadata(wanted, present):
             return Status.OK
-        replicas = adoption.kept_replicas(item.federated, item.type)
+        replicas = kept_replicas(item.federated, item.type)
         if member.store.capabilities.applies:
             fields = applied(wanted, present, replicas)
             guarded = is_course or bool(replicas)

@@ -10,7 +10,7 @@ from stretto.federation.controllers.keys import DeliveryPlace, FederatedKey
 from stretto.federation.controllers.propagation.attempts import WriteAttempts
 from stretto.federation.fleet import ClusterFleet, is_ready
 from stretto.federation.objects import placements
-from stretto.federation.objects.members.wanted import desired, is_malformed
+from stretto.federation.objects.members.wanted import desired, is_malformed, keeps_replicas
 from stretto.federation.objects.rollouts import members
 from stretto.federation.objects.rollouts.members import WrittenSpec
 from stretto.federation.planner.rollout.member import MemberSpec, RolloutMember
@@ -129,7 +129,7 @@ class MemberDeployments:
             wanted["spec"].get("template"), present.spec.get("template")
         )
         written = members.written_spec(present, revision, is_equal)
-        if wanted is not None and federated.annotations.get(names.RETAIN_REPLICAS) == "true":
+        if wanted is not None and keeps_replicas(federated):
             count = int(present.spec.get("replicas", 1))
             written = _with_replicas(written, count)
         state = replace(members.read_member(name, present, sets, written), desired=count)

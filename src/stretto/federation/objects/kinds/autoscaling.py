@@ -10,6 +10,7 @@ from typing import Final
 
 from stretto.federation import names
 from stretto.federation.objects.following import ObjectName
+from stretto.federation.objects.members.wanted import keeps_replicas
 from stretto.federation.objects.paths import field_at
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
@@ -57,7 +58,7 @@ def obstacles(
     if workload is None:
         yield "its workload is not federated: create it, or correct scaleTargetRef"
         return
-    if workload.annotations.get(names.RETAIN_REPLICAS) != "true":
+    if not keeps_replicas(workload):
         yield f"members do not set its replicas: annotate the workload {names.RETAIN_REPLICAS}"
     template = workload.spec["template"]
     leader = template["kind"], template["metadata"]["name"]

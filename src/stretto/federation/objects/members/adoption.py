@@ -7,14 +7,11 @@ from typing import Final
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names
 from stretto.federation.objects.members.orphans import is_leftover, setting
-from stretto.federation.objects.paths import field_at
-from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
 
 _TRUE: Final = "true"
 _FALSE: Final = "false"
 _ADOPT: Final = "adopt"
-_REPLICAS: Final = "spec.replicas"
 
 
 def is_managed(present: StoredObject) -> bool:
@@ -26,20 +23,6 @@ def is_other(present: StoredObject, federated: StoredObject) -> bool:
     """True if exactly one of both belongs to an imported Service of the same name."""
     mark = names.DERIVED_SERVICE
     return (mark in present.annotations) != (mark in federated.annotations)
-
-
-def kept_replicas(federated: StoredObject, type_: FederatedType) -> str:
-    """Path of the replicas that members set themselves; empty if they set none.
-
-    A type that is not divided has no path of its own. Its replicas are where Kubernetes' kinds have
-    them, if they are anywhere.
-    """
-    if federated.annotations.get(names.RETAIN_REPLICAS) != _TRUE:
-        return ""
-    if type_.paths.replicas_spec:
-        return type_.paths.replicas_spec
-    has_replicas = isinstance(field_at(federated.spec["template"], _REPLICAS), int)
-    return _REPLICAS if has_replicas else ""
 
 
 def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> Status | None:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from typing import Final
 
 from stretto.api.admission.schema import check_fields
 from stretto.api.wire.kinds import Kind
@@ -9,11 +10,14 @@ from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.objects.members.retention import retain
 from stretto.federation.objects.overriding.patches import patched
+from stretto.federation.objects.paths import field_at
 from stretto.federation.objects.placements import Patches
+from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
 
 FORBIDDEN = ("/metadata/name", "/metadata/namespace", "/metadata/generateName", "/kind")
 """Fields that no override may change, because they identify the object."""
+_REPLICAS: Final = "spec.replicas"
 
 
 def desired(template: Fields, patches: Patches) -> Fields:
@@ -74,6 +78,25 @@ def has_metadata(wanted: Fields, present: StoredObject) -> bool:
     metadata = wanted["metadata"]
     labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return labels.items() <= present.labels.items() and notes.items() <= present.annotations.items()
+
+
+def keeps_replicas(federated: StoredObject) -> bool:
+    """True if members set the replicas of an object themselves."""
+    return federated.annotations.get(names.RETAIN_REPLICAS) == "true"
+
+
+def kept_replicas(federated: StoredObject, type_: FederatedType) -> str:
+    """Path of the replicas that members set themselves; empty if they set none.
+
+    A type that is not divided has no path of its own. Its replicas are where Kubernetes' kinds have
+    them, if they are anywhere.
+    """
+    if not keeps_replicas(federated):
+        return ""
+    if type_.paths.replicas_spec:
+        return type_.paths.replicas_spec
+    has_replicas = isinstance(field_at(federated.spec["template"], _REPLICAS), int)
+    return _REPLICAS if has_replicas else ""
 
 
 def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:

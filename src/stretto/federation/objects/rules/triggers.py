@@ -204,11 +204,6 @@ def compare(
     return TriggerVerdict(False, "; ".join(f"{each}:false" for each in optional))
 
 
-def after_deferral(old: TriggerRecord | None, new: TriggerRecord) -> TriggerRecord:
-    """The old record, so that a deferred change is found again."""
-    return new if old is None else old
-
-
 def _seen(clusters: FleetDigests, until: str) -> SeenClusters:
     sums = clusters.until(until)
     return SeenClusters(until, *(f"{x:016x}" for x in (sums.labels, sums.taints, sums.kinds)))

@@ -40,10 +40,16 @@ def _jobs_reach_members(item: Difference) -> bool:
     """True for Jobs that the recorded members refuse because of labels of the host's server."""
     if item.part != "federated" or not item.name.endswith("-jobs.batch"):
         return False
-    if not item.agrees_without("clusters", "propagated"):
-        return False
-    want, got = (set((each.get("clusters") or {}).values()) for each in (item.want, item.got))
+    want, got = _states(item)
     return bool(want) and want <= _REFUSED and got == {"OK"}
+
+
+def _states(item: Difference) -> tuple[set[str], set[str]]:
+    """States of an object in its members; empty if it differs in more than these states."""
+    if not item.agrees_without("clusters", "propagated"):
+        return set(), set()
+    want, got = (set((each.get("clusters") or {}).values()) for each in (item.want, item.got))
+    return want, got
 
 
 def _job_end(item: Difference) -> bool:
@@ -73,9 +79,7 @@ def _kept_replicas(item: Difference) -> bool:
     """True for replicas that members keep, of a kind for which KubeAdmiral has no path."""
     if item.part != "federated" or item.name not in item.facts.keeping:
         return False
-    if not item.agrees_without("clusters", "propagated"):
-        return False
-    want, got = (set((each.get("clusters") or {}).values()) for each in (item.want, item.got))
+    want, got = _states(item)
     return "FieldRetentionFailed" in want and got == {"OK"}
 
 

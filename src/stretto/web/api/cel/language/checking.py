@@ -27,14 +27,10 @@ from stretto.web.api.cel.language.problems import Problem
 from stretto.web.api.cel.language.signatures import FunctionForm
 from stretto.web.api.cel.language.types import (
     BOOL,
-    BYTES,
-    DOUBLE,
     DYN,
     ERROR,
     INT,
-    NULL,
     STRING,
-    UINT,
     CelType,
     Sort,
     Substitutions,
@@ -48,19 +44,10 @@ from stretto.web.api.cel.language.types import (
     type_of_type,
     unwrapped,
 )
-from stretto.web.api.cel.running.values import CelUint
+from stretto.web.api.cel.running.values import kind_of
 
 _LOGIC: Final = ("_&&_", "_||_")
 _SELECT: Final = "_?._"
-_CONSTANTS: Final[Mapping[type, CelType]] = {
-    bool: BOOL,
-    int: INT,
-    CelUint: UINT,
-    float: DOUBLE,
-    str: STRING,
-    bytes: BYTES,
-    type(None): NULL,
-}
 
 
 @dataclass(frozen=True)
@@ -149,7 +136,7 @@ class _Checker:
         return None if named is None else type_of_type(named)
 
     def constant(self, node: ConstantNode) -> CelType:
-        return _CONSTANTS[type(node.value)]
+        return kind_of(node.value)
 
     def name(self, node: NameNode) -> CelType:
         kind = self._lookup(node.name)
