@@ -1,18 +1,36 @@
 """The PVCs of StatefulSets: one for each template and pod, kept or deleted with their pods."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, STATEFUL_SET
 from stretto.reconcile.cache import Change, Fields, Name, StoredObject
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.stateful.retention import ClaimOwners, deletes, is_of_pod
 
+_BY_CLAIM: Final = "prefix of its PVCs"
+"""Index of StatefulSets by namespace and names of their PVCs without the ordinal."""
+
 
 def claim_names(item: StoredObject, ordinal: int) -> dict[str, str]:
     """Names of the PVCs of a pod, by volume name."""
-    templates = item.spec.get("volumeClaimTemplates") or ()
-    names = [each["metadata"]["name"] for each in templates]
-    return {name: f"{name}-{item.record.name}-{ordinal}" for name in names}
+    return {name: f"{prefix}-{ordinal}" for name, prefix in _prefixes(item).items()}
+
+
+def _prefixes(item: StoredObject) -> dict[str, str]:
+    """Names of the PVCs of a StatefulSet without the ordinal, by volume name."""
+    names = [_named(each)["name"] for each in item.spec.get("volumeClaimTemplates") or ()]
+    return {name: f"{name}-{item.record.name}" for name in names}
+
+
+def _named(template: Fields) -> Fields:
+    """Metadata of a template; the API accepts a template without a name."""
+    return {"name": "", **(template.get("metadata") or {})}
+
+
+def _claim_keys(item: StoredObject) -> Iterable[str]:
+    """Keys of a StatefulSet in the index."""
+    return [f"{item.record.namespace}/{prefix}" for prefix in _prefixes(item).values()]
 
 
 class ClaimKeeper:
@@ -22,6 +40,7 @@ class ClaimKeeper:
         """Manage the PVCs of the StatefulSets of a cluster."""
         self._cluster = cluster
         self._claims = cluster.objects(PERSISTENT_VOLUME_CLAIM)
+        cluster.objects(STATEFUL_SET).add_index(_BY_CLAIM, _claim_keys)
 
     def create(self, item: StoredObject, ordinal: int) -> None:
         """Create the missing PVCs of a pod.
@@ -32,7 +51,7 @@ class ClaimKeeper:
         namespace, names = item.record.namespace, claim_names(item, ordinal)
         labels = (item.spec.get("selector") or {}).get("matchLabels") or {}
         for template in item.spec.get("volumeClaimTemplates") or ():
-            given = template["metadata"]
+            given = _named(template)
             name = names[given["name"]]
             if self._claims.get(namespace, name) is None:
                 metadata = {**given, "name": name, "namespace": namespace}
@@ -67,11 +86,10 @@ class ClaimKeeper:
         if change.source != self._cluster.name or change.kind != PERSISTENT_VOLUME_CLAIM:
             return
         namespace, name = change.object.name
-        for item in self._cluster.objects(STATEFUL_SET).in_namespace(namespace):
-            prefixes = tuple(each[:-1] for each in claim_names(item, 0).values())
-            number = next((name[len(each) :] for each in prefixes if name.startswith(each)), "")
-            if number.isdecimal():
-                yield item.name
+        prefix, _, number = name.rpartition("-")
+        if number.isdecimal():
+            found = self._cluster.objects(STATEFUL_SET).indexed(_BY_CLAIM, f"{namespace}/{prefix}")
+            yield from [each.name for each in found]
 
     def _claims_of(self, item: StoredObject, ordinal: int) -> Iterator[StoredObject]:
         for name in claim_names(item, ordinal).values():
