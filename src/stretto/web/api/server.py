@@ -89,7 +89,7 @@ class ApiServer:
         )
         make_objects(self._state, settings.client_authority)
         refresh(self._state)
-        self._snapshots = Snapshots()
+        self._snapshots = Snapshots(self._state.storage, settings.clock)
         self._turns = OwnTurns(self._state)
 
     @property
@@ -137,6 +137,7 @@ class ApiServer:
     def tick(self) -> None:
         """Run the periodic work of the server."""
         self._turns.move()
+        self._snapshots.move()
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
         """Drop the history of some kinds, or of all; older versions and pages are then too old."""

@@ -9,19 +9,39 @@ import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.syntax import json_fault
+from stretto.base.clock import Clock
 from stretto.stores.store import Record
 from stretto.web.api.failures import bad_request
+from stretto.web.api.storage import ObjectStorage
 
+COMPACTION_S: Final = 300.0
+"""Seconds between two compactions, as in kube-apiserver."""
 _KEPT: Final = 256
+"""Maximum number of kept lists."""
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 
 
 class Snapshots:
-    """Recent lists, so that later pages show the state of the first page."""
+    """Older states of kinds: recent lists, so that later pages show the state of the first page.
 
-    def __init__(self) -> None:
-        """Create an empty cache."""
+    As in kube-apiserver, a compaction drops the states that the previous compaction had seen as
+    current, so a continue token expires 5 to 10 minutes after its list if anything has changed
+    since. It expires earlier if 256 later lists are kept and the store has dropped the changes
+    since.
+    """
+
+    def __init__(self, storage: ObjectStorage, clock: Clock) -> None:
+        """Read older states from a storage.
+
+        Args:
+            storage: the objects.
+            clock: determines when compactions are due.
+        """
+        self._storage = storage
+        self._clock = clock
         self._lists: OrderedDict[tuple[Kind, int], Sequence[Record]] = OrderedDict()
+        self._due = clock.monotonic() + COMPACTION_S
+        self._oldest = self._next_oldest = 0
 
     def keep(self, kind: Kind, version: int, records: Sequence[Record]) -> None:
         """Keep all objects of a kind at a version."""
@@ -32,7 +52,20 @@ class Snapshots:
 
     def at(self, kind: Kind, version: int) -> Sequence[Record] | None:
         """Return all objects of a kind at a version; ``None`` if they are not kept."""
-        return self._lists.get((kind, version))
+        if version < self._oldest:
+            return None
+        kept = self._lists.get((kind, version))
+        return self._storage.records_at(kind, version) if kept is None else kept
+
+    def move(self) -> None:
+        """Run the compaction if it is due."""
+        now = self._clock.monotonic()
+        if now < self._due:
+            return
+        self._due = now + COMPACTION_S
+        self._oldest, self._next_oldest = self._next_oldest, self._storage.version
+        for key in [each for each in self._lists if each[1] < self._oldest]:
+            del self._lists[key]
 
     def forget(self, kinds: Sequence[Kind] = ()) -> None:
         """Drop the lists of some kinds, or all; later pages are then expired."""

@@ -40,7 +40,7 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
         token = decode_token(selection.token)
         records, version, start = _page_records(state, call, snapshots, token)
     else:
-        records, version = _records(state, call, selection)
+        records, version = _records(state, call, snapshots, selection)
         if not selection.namespace and call.resource.kind.namespaced:
             records = in_key_order(records)
     render = _renderer(call, records, selection)
@@ -56,7 +56,9 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
     return ListPage(items, metadata)
 
 
-def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequence[Record], int]:
+def _records(
+    state: ApiState, call: Call, snapshots: Snapshots, selection: Selection
+) -> tuple[Sequence[Record], int]:
     """Return all objects of the kind at the version that the client requests."""
     kind = call.resource.stored
     wanted = version_number(selection.version) if selection.version else 0
@@ -67,7 +69,7 @@ def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequenc
         selection.limit and wanted and not selection.match and selection.version != "0"
     )
     if exact and wanted != listing.version:
-        found = state.storage.records_at(kind, wanted)
+        found = snapshots.at(kind, wanted)
         if found is None:
             raise _too_old()
         return found, wanted
@@ -87,8 +89,6 @@ def _page_records(
         listing = state.storage.listing(kind)
         return listing.records, listing.version, token.start
     records = snapshots.at(kind, token.rv)
-    if records is None:
-        records = state.storage.records_at(kind, token.rv)
     if records is None:
         raise _expired_page(token)
     return records, token.rv, token.start
