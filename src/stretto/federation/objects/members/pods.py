@@ -1,6 +1,6 @@
 """The replicas of a workload in one member: running and unschedulable ones."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Final, NamedTuple
 
 from stretto.api.types.federation.objects import PathDefinition
@@ -69,11 +69,13 @@ def count(
     ready = int(field_at(workload.fields, paths.ready_replicas_status) or 0)
     if wanted == ready:
         return ClusterPods(wanted)
-    pods = _newest_pods(member, workload)
+    newest = _newest_set(member, workload)
+    pods = _pods_of(member, newest) if newest is not None else []
     ages = [age for pod in pods if (age := unschedulable_for(pod, look.now)) is not None]
     late = sum(age >= look.least for age in ages)
     waits = [look.least - age for age in ages if age < look.least]
-    capacity = len(pods) - late if len(pods) >= wanted else wanted - late
+    absent = _absent(newest, pods) if late else 0
+    capacity = len(pods) - late if len(pods) >= wanted else max(0, wanted - late - absent)
     return ClusterPods(
         len(pods) - len(ages),
         capacity if capacity < wanted else None,
@@ -81,18 +83,26 @@ def count(
     )
 
 
-def _newest_pods(member: StoreCache, workload: StoredObject) -> list[StoredObject]:
-    """The pods of the newest ReplicaSet of a Deployment."""
-    sets = [
-        each
-        for each in member.follow_synced(REPLICA_SET).in_namespace(workload.record.namespace)
-        if _owner_uid(each) == workload.record.uid
-    ]
-    if not sets:
-        return []
-    newest = max(sets, key=lambda each: each.record.created)
-    pods = member.follow_synced(POD).in_namespace(workload.record.namespace)
-    return [pod for pod in pods if _owner_uid(pod) == newest.record.uid and not pod.is_terminating]
+def _absent(newest: StoredObject | None, pods: Sized) -> int:
+    """Number of replicas of a ReplicaSet without a pod.
+
+    A member may create only some of the pods that no node takes. The others have the same template,
+    so no node takes them either.
+    """
+    return max(0, int(newest.spec.get("replicas") or 0) - len(pods)) if newest is not None else 0
+
+
+def _newest_set(member: StoreCache, workload: StoredObject) -> StoredObject | None:
+    """The newest ReplicaSet of a Deployment."""
+    sets = member.follow_synced(REPLICA_SET).in_namespace(workload.record.namespace)
+    owned = [each for each in sets if _owner_uid(each) == workload.record.uid]
+    return max(owned, key=lambda each: each.record.created, default=None)
+
+
+def _pods_of(member: StoreCache, owner: StoredObject) -> list[StoredObject]:
+    """The pods of a ReplicaSet that are not being deleted."""
+    pods = member.follow_synced(POD).in_namespace(owner.record.namespace)
+    return [pod for pod in pods if _owner_uid(pod) == owner.record.uid and not pod.is_terminating]
 
 
 def first_owner(item: StoredObject) -> str:
