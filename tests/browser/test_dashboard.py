@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
 from stretto.cli.sources.run_studies import RunStudies
 from stretto.control.controllers.fragmentation import FreeCapacity
 from stretto.control.controllers.move_plan import DefragPlan
@@ -18,9 +20,9 @@ from stretto.explain.records.records import RunRecords
 from stretto.explain.records.results import ResultRecords
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
-from stretto.web.api.resources import kubernetes_table
-from stretto.web.local.administrator import LocalAdministrator
-from stretto.web.views.acting.writes import StoreActions
+from stretto.web.api.internal import ApiClient
+from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.local.administrator import local_actions
 from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
 from stretto.web.views.sources import FOLLOWED, PlaneSource
@@ -86,6 +88,7 @@ def address(
 ) -> Iterator[str]:
     preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
     folder = tmp_path_factory.mktemp("state")
+    server = ApiServer(harness.store, ApiSettings(WallClock(), Rng(2)))
     studies = RunStudies(RunRecords(folder / "runs"), ResultRecords(folder / "results"))
     parts = DashboardParts(
         studies,
@@ -94,7 +97,7 @@ def address(
         offers=lambda: read_board(DOCUMENT),
         clusters=lambda: CLUSTERS,
         start=lambda pod: f"{pod} is expected to start in 5 s.",
-        actions=StoreActions(harness.store, LocalAdministrator(kubernetes_table())),
+        actions=local_actions(ApiClient(server.state, "tests")),
     )
     with served(source, parts) as address:
         yield address
@@ -250,9 +253,20 @@ def test_zooming_by_buttons_and_back(page: Any) -> None:
 
 def test_a_plan_is_shown_before_anything_is_written(page: Any, address: str) -> None:
     page.goto(f"{address}/plan")
-    page.fill("textarea", "kind: Pod")
+    spec = "spec: {containers: [{name: c, image: i}]}"
+    page.fill("textarea", f"{{apiVersion: v1, kind: Pod, metadata: {{name: x}}, {spec}}}")
     page.click("button")
     assert "1 of 1 pod would be placed." in page.inner_text("main")
+
+
+def test_a_plan_shows_refused_objects(page: Any, address: str) -> None:
+    page.goto(f"{address}/plan")
+    page.fill("textarea", "{apiVersion: v1, kind: ConfigMap, metadata: {name: X}}")
+    page.click("button")
+    text = page.inner_text("main")
+    assert "The cluster would refuse 1 of 1 object." in text
+    assert 'ConfigMap default/X: ConfigMap "X" is invalid' in text
+    assert page.is_disabled("text=Submit 1 object")
 
 
 def test_a_planned_object_is_submitted_by_a_second_click(page: Any, address: str) -> None:

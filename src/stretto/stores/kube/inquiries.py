@@ -1,4 +1,4 @@
-"""Inquiries about an API server and its users, beside its objects: health, kinds, rights, usage."""
+"""Inquiries about an API server and its users: health, kinds, rights, usage, dry runs."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -9,6 +9,7 @@ from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
 from stretto.stores.kube.session import KubeSession
 from stretto.stores.kube.survey import ServerSurvey, ServerSurveys
 from stretto.stores.kube.transport.event_loop import LoopThread
+from stretto.stores.store import Reply
 
 _S = TypeVar("_S")
 
@@ -19,7 +20,7 @@ class ServerInquiries:
     def __init__(self, loop: LoopThread, session: KubeSession) -> None:
         """Use the event loop and the session of a store."""
         self._loop = loop
-        self._reads = session.reads
+        self._reads, self._writes = session.reads, session.writes
         self._reviews = AccessReviews(session.sender)
         self._surveys = ServerSurveys(session.line)
 
@@ -72,3 +73,8 @@ class ServerInquiries:
             NotAllowedError: the permission to create the review is missing.
         """
         return self._loop.run(begin(self._reviews))
+
+    def trial(self, kind: Kind, body: bytes) -> Reply:
+        """Return the reply to the creation of an object in a dry run: the server stores nothing."""
+        (reply,) = self._loop.run(self._writes.create(kind, [body], dry_run=True))
+        return reply

@@ -83,8 +83,10 @@ class WriteCalls:
 
     # ------------------------------------------------------------ any kind
 
-    async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Create objects."""
+    async def create(
+        self, kind: Kind, bodies: Sequence[bytes], *, dry_run: bool = False
+    ) -> Replies:
+        """Create objects; in a dry run the server only says whether it accepts them."""
         drafts = [create_body(kind, body, index) for index, body in enumerate(bodies)]
         purpose = purpose_of(kind, RequestPurpose.WRITE)
 
@@ -92,10 +94,10 @@ class WriteCalls:
             if draft.error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, draft.error)
             path = self._timed(collection_path(kind, draft.namespace))
+            path += "&dryRun=All" if dry_run else ""
             request = HttpRequest("POST", path, draft.body)
-            return await self._written(
-                kind, WriteInFlight(purpose, request, f"create {kind.resource}"), batch
-            )
+            write = WriteInFlight(purpose, request, f"create {kind.resource}")
+            return await self._written(kind, write, batch, is_stored=not dry_run)
 
         return await self._sender.all(drafts, purpose, lambda draft: draft.key, send)
 
@@ -260,13 +262,17 @@ class WriteCalls:
             return not_found_reply(POD, eviction.namespace, eviction.name)
         return changed_reply(now) if now.uid != eviction.uid else None
 
-    async def _written(self, kind: Kind, write: WriteInFlight, batch: WriteBatch) -> Reply:
-        """Send a write whose response contains the object."""
+    async def _written(
+        self, kind: Kind, write: WriteInFlight, batch: WriteBatch, *, is_stored: bool = True
+    ) -> Reply:
+        """Send a write whose response contains the object; one that is not stored has no record."""
         answer = await self._sender.write(write, batch)
         if isinstance(answer, Reply):
             return answer
         if answer.status not in (200, 201):
             return refused_reply(answer, write.what)
+        if not is_stored:
+            return Reply(WriteOutcome.OK)
         try:
             return Reply(WriteOutcome.OK, record=record_of(kind, answer.body))
         except InputError as error:

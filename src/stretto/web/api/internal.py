@@ -1,6 +1,7 @@
 """Writes of the server's own components, without HTTP."""
 
 import copy
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -53,8 +54,13 @@ class ApiClient:
         """Return whether the API serves a kind."""
         return self._resource(kind) is not None
 
-    def create(self, kind: Kind, item: Json) -> Json:
+    def create(self, kind: Kind, item: Json, *, dry_run: bool = False) -> Json:
         """Create an object; return it as stored.
+
+        Args:
+            kind: its kind.
+            item: the object.
+            dry_run: whether nothing is stored, as with ``dryRun=All``.
 
         Raises:
             ApiError: the object is refused.
@@ -63,7 +69,8 @@ class ApiClient:
         namespace = (item.get("metadata") or {}).get("namespace", "")
         if kind.namespaced and not namespace:
             namespace = "default"
-        call = self.call(resource, "create", namespace, "")
+        options = WriteOptions(dry_run=dry_run, manager=self._manager)
+        call = replace(self.call(resource, "create", namespace, ""), options=options)
 
         def write(call: Call) -> Json:
             read, _ = read_object(copy.deepcopy(item), [], resource, "Ignore")
@@ -72,7 +79,8 @@ class ApiClient:
             return create_object(self.state, call, default_object(call, read))
 
         body = msgspec.json.encode(item).decode()
-        return self.writes.run(f"create {kind.resource} {namespace} {body}", call, write)
+        purpose = f"create {kind.resource} {namespace} {dry_run} {body}"
+        return self.writes.run(purpose, call, write)
 
     def delete(
         self, kind: Kind, namespace: str, name: str, options: DeleteOptions = IN_BACKGROUND

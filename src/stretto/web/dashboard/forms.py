@@ -63,10 +63,10 @@ class DashboardForms:
         if request.method == "POST":
             text = (await form_of(request)).get("objects", "")
             try:
-                preview = await run_in_threadpool(self._parts.plan, text)
                 if actions is not None:
                     objects = await read(self._source, actions.check, text)
                     actor = await read(self._source, lambda: actions.actor)
+                preview = await run_in_threadpool(self._parts.plan, text)
             except StrettoError as refused:
                 error = str(refused)
         values = {

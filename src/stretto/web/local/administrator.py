@@ -2,11 +2,13 @@
 
 from typing import Final
 
+import msgspec
+
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import NotFoundError
 from stretto.stores.rights import ObjectRight
+from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
-from stretto.web.api.resources import ResourceTable
 from stretto.web.local.store import AdmittingStore
 from stretto.web.views.acting.writes import StoreActions
 
@@ -22,13 +24,21 @@ class LocalAdministrator:
     #: Namespace of objects without a namespace.
     namespace = "default"
 
-    def __init__(self, resources: ResourceTable) -> None:
-        """Create an administrator of a server's resources."""
-        self._resources = resources
+    def __init__(self, client: ApiClient) -> None:
+        """Create an administrator who writes through a client."""
+        self._client = client
 
     def refusal(self, right: ObjectRight) -> str:
         """Return an empty text: every right is granted."""
         del right
+        return ""
+
+    def trial(self, kind: Kind, body: bytes) -> str:
+        """Return why the API refuses an object in a dry run of its creation; empty if not."""
+        try:
+            self._client.create(kind, msgspec.json.decode(body), dry_run=True)
+        except ApiError as error:
+            return error.message
         return ""
 
     def served_kind(self, stated: Kind) -> Kind:
@@ -37,7 +47,7 @@ class LocalAdministrator:
         Raises:
             NotFoundError: the server does not serve it.
         """
-        found = self._resources.of_kind(stated.group, stated.version, stated.kind)
+        found = self._client.state.resources.of_kind(stated.group, stated.version, stated.kind)
         if found is None:
             what = f"kind {stated.api_version} {stated.kind}"
             raise NotFoundError(what, "this cluster does not serve it")
@@ -50,5 +60,6 @@ def local_actions(client: ApiClient) -> StoreActions:
     Args:
         client: writes to the server.
     """
-    store = AdmittingStore(client.state.storage.store, client.named(_MANAGER))
-    return StoreActions(store, LocalAdministrator(client.state.resources))
+    named = client.named(_MANAGER)
+    store = AdmittingStore(client.state.storage.store, named)
+    return StoreActions(store, LocalAdministrator(named))

@@ -18,6 +18,14 @@ def actions() -> StoreActions:
     return local_actions(ApiClient(server.state, "kube-controller-manager"))
 
 
+LIMITS = """
+apiVersion: v1
+kind: LimitRange
+metadata: {name: small}
+spec: {limits: [{type: Container, max: {cpu: "1"}}]}
+"""
+
+
 def refusals(text: str) -> list[str]:
     return [each.refusal for each in actions().submit(text)]
 
@@ -39,6 +47,37 @@ def test_a_refused_object_stops_no_other() -> None:
     first, second = refusals(f"{wrong}\n---\n{POD}")
     assert "Invalid value" in first
     assert second == ""
+
+
+def test_a_check_shows_the_refusal_of_each_object_and_writes_nothing() -> None:
+    acting = actions()
+    wrong = POD.replace("name: c", "name: C!")
+    first, second = acting.check(f"{wrong}\n---\n{POD}")
+    assert "Invalid value" in first.refusal
+    assert second.refusal == ""
+    assert [each.refusal for each in acting.submit(POD)] == [""]
+
+
+def test_a_check_runs_the_admission_of_the_api() -> None:
+    acting = actions()
+    acting.submit(LIMITS)
+    large = POD.replace("image: i", "image: i, resources: {limits: {cpu: 2}}")
+    (found,) = acting.check(large)
+    assert "maximum cpu usage per Container is 1, but limit is 2" in found.refusal
+
+
+def test_a_check_names_an_object_that_exists() -> None:
+    acting = actions()
+    acting.submit(POD)
+    assert 'pods "x" already exists' in acting.check(POD)[0].refusal
+
+
+def test_an_object_in_a_new_namespace_of_the_same_text_is_not_tried() -> None:
+    space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: new}"
+    inside = POD.replace("{name: x}", "{name: x, namespace: new}")
+    _, found = actions().check(f"{space}\n---\n{inside}")
+    assert found.refusal == ""
+    assert found.untried == "not tried: Namespace new does not exist yet"
 
 
 def test_a_kind_that_is_not_served_is_refused() -> None:

@@ -93,6 +93,18 @@ def test_pasted_objects_are_planned_and_then_created(site: JoinedSite, root: Sta
     assert site.send("GET", f"{PODS}/x")["kind"] == "Pod"
 
 
+def test_a_plan_shows_what_the_server_refuses_in_a_dry_run(
+    site: JoinedSite, root: Starlette
+) -> None:
+    form = yaml("Pod")["objects"]
+    known = form.replace("name: x", "name: web")
+    plan = post(root, "/plan", {"objects": f"{form}\n---\n{known}"}).text
+    assert "The cluster would refuse 1 of 2 objects." in plan
+    assert "pods &#34;web&#34; already exists" in plan
+    assert "Pod default/x: accepted in a dry run" in plan
+    assert site.send("GET", f"{PODS}/x")["code"] == 404
+
+
 def test_an_object_that_exists_is_not_created(root: Starlette) -> None:
     post(root, "/actions/submit", yaml("ConfigMap"))
     page = post(root, "/actions/submit", yaml("ConfigMap")).text

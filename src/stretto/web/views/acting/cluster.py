@@ -10,6 +10,7 @@ from stretto.base.clock import Clock
 from stretto.base.errors import NotFoundError, StrettoError
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.rights import ObjectRight
+from stretto.stores.store import WriteOutcome
 
 _REVIEW_S: Final = 10.0
 """Seconds for which the result of a review is cached: open pages are rendered every second."""
@@ -61,6 +62,15 @@ class ClusterUser:
         with self._lock:
             self._reviews[right] = now + _REVIEW_S, found
         return found
+
+    def trial(self, kind: Kind, body: bytes) -> str:
+        """Return why the server refuses an object in a dry run of its creation; empty if not.
+
+        Raises:
+            UnreachableError: the server does not answer.
+        """
+        reply = self._store.inquiries.trial(kind, body)
+        return "" if reply.outcome is WriteOutcome.OK else reply.message
 
     def served_kind(self, stated: Kind) -> Kind:
         """Return the cluster's kind of an object's ``apiVersion`` and ``kind``.

@@ -21,8 +21,10 @@ class SubmittedObject(NamedTuple):
 
     #: Kind, namespace and name, for display.
     title: str
-    #: Reason of the refusal; empty if the object is created.
+    #: Reason of the refusal; empty if the object is or would be created.
     refusal: str = ""
+    #: Reason why a dry run of the object was not possible; empty if there was one.
+    untried: str = ""
 
 
 class ActingUser(Protocol):
@@ -40,6 +42,10 @@ class ActingUser(Protocol):
 
     def refusal(self, right: ObjectRight) -> str:
         """Return why the cluster does not grant a right; empty if it does."""
+        ...
+
+    def trial(self, kind: Kind, body: bytes) -> str:
+        """Return why the cluster refuses an object in a dry run of its creation; empty if not."""
         ...
 
     def served_kind(self, stated: Kind) -> Kind:
@@ -72,7 +78,7 @@ class Actions(Protocol):
         ...
 
     def check(self, text: str) -> Sequence[SubmittedObject]:
-        """Return the objects of pasted YAML, with the missing rights to create them.
+        """Return the objects of pasted YAML, each with its refusal in a dry run of its creation.
 
         Raises:
             InputError: the text is malformed.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from stretto.api.codec import set_fields
 from stretto.api.edit.manifests import load_manifests
 from stretto.api.types.heads import decode_object_head
-from stretto.api.wire.kinds import NODE, POD, Kind
+from stretto.api.wire.kinds import NAMESPACE, NODE, POD, Kind
 from stretto.base.errors import NotAllowedError, NotFoundError, StrettoError
 from stretto.stores.rights import ObjectRight
 from stretto.stores.store import Eviction, Patch, Reply, Store, WriteOutcome
@@ -28,6 +28,8 @@ class _Pasted(NamedTuple):
     kind: Kind
     #: Its namespace; empty for cluster-scoped kinds.
     namespace: str
+    #: Its name; empty if the server generates it.
+    name: str
     #: Kind, namespace and name, for display.
     title: str
     #: Its JSON.
@@ -82,12 +84,27 @@ class StoreActions:
         _check(f"pod {subject}", reply)
 
     def check(self, text: str) -> Sequence[SubmittedObject]:
-        """Return the objects of pasted YAML, with the missing rights to create them.
+        """Return the objects of pasted YAML, each with its refusal in a dry run of its creation.
+
+        Each object is tried on the current state. One in a Namespace of the same text is not tried:
+        the Namespace does not exist yet.
 
         Raises:
             InputError: the text is malformed.
+            UnreachableError: the server does not answer.
         """
-        return [SubmittedObject(each.title, self._missing(each)) for each in self._pasted(text)]
+        spaces: set[str] = set()
+        found: list[SubmittedObject] = []
+        for each in self._pasted(text):
+            refusal, untried = self._missing(each), ""
+            if not refusal and each.namespace in spaces:
+                untried = f"not tried: Namespace {each.namespace} does not exist yet"
+            elif not refusal:
+                refusal = self._user.trial(each.kind, each.body)
+            if each.kind == NAMESPACE and not refusal:
+                spaces.add(each.name)
+            found.append(SubmittedObject(each.title, refusal, untried))
+        return found
 
     def submit(self, text: str) -> Sequence[SubmittedObject]:
         """Create the objects of pasted YAML in order; a refused object does not stop the others.
@@ -132,7 +149,7 @@ class StoreActions:
         if namespace != head.namespace:
             body = set_fields(body, {("metadata", "namespace"): namespace or None})
         name = "/".join(filter(None, (namespace, head.name or f"{head.generate_name}*")))
-        return _Pasted(kind, namespace, f"{kind.kind} {name}", body, problem)
+        return _Pasted(kind, namespace, head.name, f"{kind.kind} {name}", body, problem)
 
 
 def _check(what: str, reply: Reply) -> None:
