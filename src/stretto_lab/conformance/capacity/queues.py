@@ -1,4 +1,4 @@
-"""Recorded results of Volcano's plugins proportion and capacity, by ``capacity.queues``."""
+"""Recorded results of Volcano's plugins proportion and capacity, by ``models.volcano``."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.queues import capacities, proportion, states
-from stretto.capacity.queues.accounts import (
+from stretto_lab.models.volcano import capacities, proportion, states
+from stretto_lab.models.volcano.accounts import (
     JobPhase,
     QueueAccount,
     QueuedJob,
@@ -17,9 +17,9 @@ from stretto.capacity.queues.accounts import (
     TaskStatus,
     accounts_by_queue,
 )
-from stretto.capacity.queues.amounts import CPU, MEMORY, PODS, Amounts
-from stretto.capacity.queues.capacities import QueueTreeError
-from stretto.capacity.queues.states import ShareQueue, ShareState
+from stretto_lab.models.volcano.amounts import CPU, MEMORY, PODS, Amounts
+from stretto_lab.models.volcano.capacities import QueueTreeError
+from stretto_lab.models.volcano.states import ShareQueue, ShareState
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

@@ -1,4 +1,4 @@
-"""Recorded scores of Volcano's plugins binpack and usage, by ``capacity.scores``."""
+"""Recorded scores of Volcano's plugins binpack and usage, by ``models.volcano``."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ import msgspec
 from stretto.api.wire import quantity
 from stretto.base.errors import InputError
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.scores.packing import PackingWeights, packing_score
-from stretto.capacity.scores.shadow import (
+from stretto_lab.models.volcano.packing import PackingWeights, packing_score
+from stretto_lab.models.volcano.shadow import (
     MIB,
     MeasuredNode,
     ShadowEstimate,

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from stretto.base.amounts import total_of
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.queues.accounts import QueueAccount
-from stretto.capacity.queues.amounts import (
+from stretto_lab.models.volcano.accounts import QueueAccount
+from stretto_lab.models.volcano.amounts import (
     PODS,
     SLACK,
     Amounts,
@@ -19,7 +19,7 @@ from stretto.capacity.queues.amounts import (
     beyond,
     within,
 )
-from stretto.capacity.queues.states import (
+from stretto_lab.models.volcano.states import (
     ShareQueue,
     ShareState,
     largest_part,

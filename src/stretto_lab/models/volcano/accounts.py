@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto.capacity.queues.amounts import PODS, Amounts, beyond
+from stretto_lab.models.volcano.amounts import PODS, Amounts, beyond
 
 
 class TaskStatus(Enum):

@@ -3,12 +3,11 @@
 import pytest
 
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.queues import capacities, proportion, states
-from stretto.capacity.queues.accounts import QueueAccount
-from stretto.capacity.queues.capacities import QueueTreeError
-from stretto.capacity.queues.states import ShareQueue
-from stretto.capacity.scores.packing import PackingWeights, packing_score
-from stretto.capacity.scores.shadow import (
+from stretto_lab.models.volcano import capacities, proportion, states
+from stretto_lab.models.volcano.accounts import QueueAccount
+from stretto_lab.models.volcano.capacities import QueueTreeError
+from stretto_lab.models.volcano.packing import PackingWeights, packing_score
+from stretto_lab.models.volcano.shadow import (
     MeasuredNode,
     ShadowTask,
     TaskPhase,
@@ -18,6 +17,7 @@ from stretto.capacity.scores.shadow import (
     takes_tasks,
     usage_score,
 )
+from stretto_lab.models.volcano.states import ShareQueue
 
 WHOLE = {"cpu": 10_000.0}
 GREEDY = QueueAccount(request={"cpu": 20_000.0})

@@ -6,8 +6,8 @@ from functools import cmp_to_key
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto.capacity.queues.accounts import QueueAccount
-from stretto.capacity.queues.amounts import (
+from stretto_lab.models.volcano.accounts import QueueAccount
+from stretto_lab.models.volcano.amounts import (
     CPU,
     MEMORY,
     PODS,

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto.capacity.queues.accounts import QueueAccount, merge
-from stretto.capacity.queues.amounts import (
+from stretto_lab.models.volcano.accounts import QueueAccount, merge
+from stretto_lab.models.volcano.amounts import (
     CPU,
     MEMORY,
     PODS,
@@ -19,7 +19,7 @@ from stretto.capacity.queues.amounts import (
     beyond,
     limits,
 )
-from stretto.capacity.queues.states import (
+from stretto_lab.models.volcano.states import (
     ShareQueue,
     ShareState,
     largest_part,
