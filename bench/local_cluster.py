@@ -2,8 +2,8 @@
 
     python bench/local_cluster.py [--nodes N] [--pods N] [--deployments N]
 
-Server, controllers, scheduler, simulated nodes and dashboard run in one process,
-as users start them. Deployments are created one after another by kubectl; the measurement ends when
+Server, controllers, scheduler, simulated nodes and dashboard run in one process, as users start
+them. kubectl creates the Deployments one after another; the measurement ends when
 all of their pods are ready. Recorded are the seconds, the CPU seconds and the peak of the resident
 memory of the process and of the processes that it has started. Results go to
 ``bench/results/local-cluster-COMMIT.json``.

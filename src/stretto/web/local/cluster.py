@@ -26,6 +26,8 @@ from stretto.workloads.cluster import LocalCluster, event_recorders
 _NAME = "local"
 _STEPS = 64
 """Number of scheduler steps between two turns of the network."""
+_KEYS = 64
+"""Number of reconciled keys between two turns of the network."""
 
 
 class _NodeHead(msgspec.Struct):
@@ -103,7 +105,7 @@ class LocalClusterProcess:
     def step(self) -> bool:
         """Run a small step of all parts; return whether more work may be due at once."""
         self._server.tick()
-        moved = self._loop.step() > 0
+        moved = self._loop.step(_KEYS) > 0
         if self.plane is not None:
             for _ in range(_STEPS):
                 if not self.plane.step():

@@ -43,7 +43,8 @@ class Cluster:
 
     def settle(self, seconds: float = 5.0) -> None:
         for _ in range(int(seconds * 2)):
-            self.process.step()
+            while self.process.step():
+                pass
             self.clock.advance(0.5)
 
     def report(self, name: str, **amounts: str) -> None:

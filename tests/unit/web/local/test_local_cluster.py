@@ -50,3 +50,14 @@ def test_a_new_namespace_gets_an_account_and_the_authority(cluster: Cluster) -> 
     maps = cluster.send("GET", "/api/v1/namespaces/shop/configmaps")["items"]
     names = [each["metadata"]["name"] for each in (*accounts, *maps)]
     assert names == ["default", "kube-root-ca.crt"]
+
+
+def test_one_step_leaves_a_part_of_much_work_so_that_requests_are_answered(
+    cluster: Cluster,
+) -> None:
+    for number in range(200):
+        named = {"metadata": {"name": f"d{number}"}}
+        cluster.send("POST", DEPLOYMENTS, deployment(0) | named)
+    assert cluster.process.step()
+    found = cluster.send("GET", DEPLOYMENTS)["items"]
+    assert any("observedGeneration" not in each.get("status", {}) for each in found)
