@@ -69,3 +69,19 @@ def test_a_line_that_is_no_case_is_named(
     (tmp_path / "one.jsonl").write_text(json.dumps(CASE | change))
     with pytest.raises((InputError, UnknownNameError), match=said):
         list(map(family_cases.compare, family_cases.read(tmp_path / "one.jsonl")))
+
+
+def test_an_invalid_preferred_term_ends_the_scheduling_with_an_error() -> None:
+    term = {"weight": 1, "match_expressions": [{"key": "gen", "operator": "Gt", "values": ["x"]}]}
+    unit = {"key": "a/b", "mode": "Divide", "strategy": "Spread", "preferred_terms": [term]}
+    clusters = [{"name": "a"}, {"name": "b", "not_ready": True}]
+    found = FAMILIES["ka_schedule"]({"unit": unit, "clusters": clusters})
+    assert found["filtered_by"] == {"b": "ClusterReady"}
+    assert "exactly one integer for Gt" in found["error"]
+
+
+def test_an_invalid_required_term_rejects_every_cluster() -> None:
+    term = {"match_expressions": [{"key": "gen", "operator": "Gt", "values": ["x"]}]}
+    unit = {"key": "a/b", "mode": "Divide", "strategy": "Spread", "required_terms": [term]}
+    found = FAMILIES["ka_schedule"]({"unit": unit, "clusters": [{"name": "a"}]})
+    assert found["filtered_by"] == {"a": "ClusterAffinity"}

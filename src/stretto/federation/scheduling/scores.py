@@ -10,7 +10,7 @@ import numpy as np
 from stretto.federation.scheduling.filters import matches
 from stretto.federation.scheduling.fleet import ClusterColumn, MemberFleet
 from stretto.federation.scheduling.resources import CPU, EPHEMERAL, GPU, MEMORY, is_scalar
-from stretto.federation.scheduling.workload import FederatedWorkload
+from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload
 from stretto.state.nodes.taints import PREFER_NO_SCHEDULE, untolerated
 
 MOST: Final = 100
@@ -66,12 +66,16 @@ def untolerated_taints(workload: FederatedWorkload, fleet: MemberFleet) -> Clust
 
 
 def preferred_terms(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
-    """Sum of the weights of the preferred terms that match; only labels count."""
+    """Sum of the weights of the preferred terms that match; only labels count.
+
+    Raises:
+        InputError: a requirement of a term with weight is invalid.
+    """
     return fleet.column(
         sum(
             term.weight
             for term in workload.preferred
-            if term.weight and term.match_expressions and matches(term, each)
+            if term.weight and matches(ClusterTerm(term.match_expressions), each)
         )
         for each in fleet.members
     )

@@ -129,7 +129,10 @@ def recommend(given: Fields) -> Fields:
 
 
 def predict(given: Fields) -> Fields:
-    """``ko_predictor``: peaks of every model, and the reclaimable part of the requests."""
+    """``ko_predictor``: peaks of every model, and the reclaimable part of the requests.
+
+    Samples of pods that are not on the node do not count.
+    """
     fields = msgspec.convert(given, PredictorInput)
     models = PeakModels(fields)
     bands = {pod.name: pod.band() for pod in fields.pods}
@@ -137,7 +140,8 @@ def predict(given: Fields) -> Fields:
     for each in fields.rounds:
         for _ in range(each.repeat):
             elapsed += each.dt_s
-            models.observe(START_S + elapsed, each.node, each.pods, bands)
+            use = {name: each.pods[name] for name in bands if name in each.pods}
+            models.observe(START_S + elapsed, each.node, use, bands)
     elapsed += fields.wait_s
     pods = [_pod(each, elapsed) for each in fields.pods]
     allocatable = (fields.raw_allocatable or fields.allocatable).pair()

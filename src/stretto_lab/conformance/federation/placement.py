@@ -10,6 +10,7 @@ from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMo
 from stretto.api.types.pod import Toleration
 from stretto.api.wire import quantity
 from stretto.api.wire.meta import SelectorRequirement
+from stretto.base.errors import InputError
 from stretto.federation.scheduling import kubeadmiral
 from stretto.federation.scheduling.filters import FILTERS
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
@@ -227,11 +228,15 @@ def cluster_plugins(given: Fields) -> Fields:
 
 
 def schedule(given: Fields) -> Fields:
-    """``ka_schedule``: all stages."""
+    """``ka_schedule``: all stages; an invalid preferred term ends the scheduling with an error."""
     fields = msgspec.convert(given, ScheduleInput)
     workload, fleet = fields.unit.workload(), fields.fleet()
     profile = ClusterProfile(fields.filters, fields.scores)
-    found = kubeadmiral.schedule(workload, fleet, profile)
+    try:
+        found = kubeadmiral.schedule(workload, fleet, profile)
+    except InputError as error:
+        rejected = kubeadmiral.rejections(workload, fleet, profile)
+        return ({"filtered_by": rejected} if rejected else {}) | {"error": str(error)}
     shown = {
         "filtered_by": found.filtered_by,
         "scores": found.scores,
