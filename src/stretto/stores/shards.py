@@ -15,6 +15,7 @@ Processes of earlier versions have no record. A candidate creates it once none o
 held.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -30,6 +31,10 @@ from stretto.stores.store import Patch, Record, Reply, Store, WriteOutcome
 SHARDS: Final = "stretto.dev/shards"
 """Annotation of the record: the number of shards."""
 _DECODER: Final = msgspec.json.Decoder(Lease)
+_OWN_ENDING: Final = re.compile(r"-shards$|-[0-9]+-of-[0-9]+$")
+"""Endings of the record and of the leases of shards."""
+_NUMBER: Final = re.compile(r"-[0-9]+$")
+"""Ending of the leases of shards in earlier versions."""
 
 
 class _CountMeta(msgspec.Struct, frozen=True):
@@ -46,6 +51,16 @@ _RECORD: Final = msgspec.json.Decoder(_CountLease)
 def shard_lease(base: str, shard: int, shards: int) -> str:
     """Name of the lease of a shard; a process without shards has the base as its lease."""
     return f"{base}-{shard}-of-{shards}" if shards > 1 else base
+
+
+def shard_ending(name: str, shards: int) -> str:
+    """Ending of a name that makes it the lease of one shard, or the record; empty for a base.
+
+    A base must be the same for every shard. With several shards it cannot end with a number either:
+    the number may be that of the shard.
+    """
+    found = _OWN_ENDING.search(name) or (_NUMBER.search(name) if shards > 1 else None)
+    return found.group() if found is not None else ""
 
 
 class ShardCountGuard:

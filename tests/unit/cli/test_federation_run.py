@@ -47,13 +47,36 @@ def test_a_malformed_matrix_names_its_entry(tmp_path: Path) -> None:
         ((), "stretto-federation"),
         (("--shards", "3", "--shard", "2"), "stretto-federation-2-of-3"),
         (("--controllers", "sync,aggregate"), "stretto-federation-aggregate-sync"),
-        (("--lease", "here/mine-0", "--shards", "2"), "mine-0-of-2"),
+        (("--lease", "here/mine", "--shards", "2"), "mine-0-of-2"),
+        (("--lease", "here/mine-1"), "mine-1"),
     ],
 )
 def test_each_shard_and_each_set_of_controllers_has_its_own_lease(
     words: tuple[str, ...], name: str
 ) -> None:
     assert opts(*words).lease_place()[1] == name
+
+
+def test_every_shard_has_the_base_that_the_option_names() -> None:
+    words = ("--lease", "here/mine", "--shards", "3", "--shard")
+    assert {opts(*words, str(shard)).lease_base() for shard in range(3)} == {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [
+        (("--lease", "here/mine-1", "--shards", "3", "--shard", "0"), "-1"),
+        (("--lease", "here/mine-1", "--shards", "3", "--shard", "1"), "-1"),
+        (("--lease", "here/mine-0-of-2"), "-0-of-2"),
+        (("--lease", "here/mine-shards"), "-shards"),
+    ],
+)
+def test_the_lease_of_one_shard_is_refused_as_that_of_all(
+    words: tuple[str, ...], ending: str
+) -> None:
+    done = CliRunner().invoke(cli, ["federation", "run", *words])
+    assert (done.exit_code, f"does not end with {ending}" in done.stderr) == (2, True)
+    assert "give every shard --lease here/mine: it adds -I-of-N" in done.stderr
 
 
 def test_a_long_list_of_controllers_still_gives_a_name() -> None:

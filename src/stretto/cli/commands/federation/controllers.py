@@ -104,11 +104,16 @@ class ControllerOptions(ProcessOptions):
         """Return the part of the lease's name that all shards have, whatever their number.
 
         Raises:
-            InputError: the lease is not ``NAMESPACE/NAME``.
+            InputError: the lease is not ``NAMESPACE/NAME``, or ends as that of one shard.
         """
+        from stretto.stores.shards import shard_ending
+
         _, name = self.lease_name()
+        if ending := shard_ending(name, self.shards):
+            hint = f"give every shard --lease {self.lease.removesuffix(ending)}: it adds -I-of-N"
+            raise InputError("--lease", self.lease, f"a name that does not end with {ending}", hint)
         if self.lease != LEASE:
-            return name.removesuffix(f"-{self.shard}") if self.shards > 1 else name
+            return name
         share = self.share()
         if share.controllers is not None:
             text = "-".join(sorted(share.controllers))
