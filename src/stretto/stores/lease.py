@@ -13,11 +13,11 @@ clock, here or on another machine, has no effect.
 from collections.abc import Callable
 from enum import Enum
 from math import ceil
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import msgspec
 
-from stretto.api.types.core import Lease
+from stretto.api.types.core import Lease, LeaseSpec
 from stretto.api.wire.kinds import LEASE
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError, NotAllowedError, StrettoError
@@ -83,6 +83,10 @@ class LeaseGuard(Protocol):
         """Return why a candidate must not lead after a renewal; empty if it may."""
         ...
 
+    def clean(self) -> str:
+        """Delete what a leader no longer needs; return what failed, empty on success."""
+        ...
+
 
 class LeaseState(Enum):
     """State of a candidate."""
@@ -93,6 +97,36 @@ class LeaseState(Enum):
 
 
 _DECODER: Final = msgspec.json.Decoder(Lease)
+
+
+class LeaseClaim(NamedTuple):
+    """Claim of the holder of a Lease, as a candidate reads it."""
+
+    #: Holder and duration; the holder of a malformed Lease is ``unknown``.
+    spec: LeaseSpec
+    #: Seconds without a change after which the lease is free.
+    lasts: float
+    #: Why the Lease cannot be read; empty for a well-formed one.
+    problem: str = ""
+
+
+def lease_claim(record: Record, duration: float) -> LeaseClaim:
+    """Read the claim of a Lease.
+
+    A Lease without a duration, and a malformed one, last as long as those of the candidate. So
+    none is held forever, and a live holder with the same duration renews it in time.
+
+    Args:
+        record: the Lease.
+        duration: duration of the candidate's lease in seconds, the minimum.
+    """
+    try:
+        spec = _DECODER.decode(record.body).spec
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        where = f"Lease {record.namespace}/{record.name} is malformed ({error})"
+        problem = f"{where}: it is free after {duration:g} s without a change"
+        return LeaseClaim(LeaseSpec(holder_identity="unknown"), duration, problem)
+    return LeaseClaim(spec, max(duration, float(spec.lease_duration_seconds or 0)))
 
 
 class LeaderElector:
@@ -149,6 +183,8 @@ class LeaderElector:
                 self._note_barred(error)
         if not trouble:
             self._is_welcome, self.barred = True, None
+            if self._guard is not None and self.leads():
+                trouble = self._guard.clean()
         self.trouble = trouble  # other threads read it during the next attempt
         return self.standing(self._clock.monotonic())
 
@@ -161,12 +197,12 @@ class LeaderElector:
         if not self.leads():
             return
         self._valid_until = float("-inf")
-        until = self._clock.monotonic() + self.config.longest_write
+        own, until = self.config.identity, self._clock.monotonic() + self.config.longest_write
         while not is_quiet() and self._clock.monotonic() < until:
             self._clock.sleep(_LOOK)
         try:
             record = self._store.get(LEASE, self.config.namespace, self.config.name)
-            if record is not None and _decoded(record).spec.holder_identity == self.config.identity:
+            if record is not None and self._claim(record).spec.holder_identity == own:
                 self._write(record, {"holderIdentity": None})  # a server refuses an empty one
         except StrettoError as error:
             self.trouble = str(error)
@@ -184,16 +220,15 @@ class LeaderElector:
         """Act on the lease that was read; return the error, empty on success."""
         if record is None:
             return self._settle(self._create(), began)
-        spec = _decoded(record).spec
+        spec, lasts, malformed = self._claim(record)
         self.holder = spec.holder_identity
         if record.version != self._seen[0]:  # the lease may have changed while it was being read
             self._seen = (record.version, self._clock.monotonic())
         if self.holder == self.config.identity:
             return self._settle(self._write(record, self._times()), began)
         self._valid_until = float("-inf")
-        lasts = max(self.config.duration, float(spec.lease_duration_seconds or 0))
         if self.holder and began - self._seen[1] < lasts:
-            return ""
+            return malformed
         taken = {
             "holderIdentity": self.config.identity,
             "leaseDurationSeconds": ceil(self.config.duration),
@@ -201,6 +236,9 @@ class LeaderElector:
             "acquireTime": self._wall(),
         }
         return self._settle(self._write(record, {**taken, **self._times()}), began)
+
+    def _claim(self, record: Record) -> LeaseClaim:
+        return lease_claim(record, self.config.duration)
 
     def _settle(self, reply: Reply, began: float) -> str:
         """Lead from the start time of the request: the wait of the standby starts later."""
@@ -251,11 +289,3 @@ class LeaderElector:
         """The wall-clock time with six decimals, as MicroTime requires."""
         text = timestamp(self._clock.now())
         return text if "." in text else text.replace("Z", ".000000Z")
-
-
-def _decoded(record: Record) -> Lease:
-    try:
-        return _DECODER.decode(record.body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        where = f"Lease {record.namespace}/{record.name}"
-        raise InputError(where, None, f"a lease: {error}", "delete it") from error

@@ -92,12 +92,15 @@ class FleetSite:
             member.resume()
             member.wire.close()
 
-    def daemon(self, *more: str, name: str = "controllers") -> Daemon:
-        """Start a process with controllers; it has the shipped rights only."""
+    def daemon(self, *more: str, name: str = "controllers", lease: str = "") -> Daemon:
+        """Start a process with controllers; it has the shipped rights only.
+
+        The name is that of its log, and of its lease unless ``lease`` is another name.
+        """
         config = self.host.kubeconfig_of(USER)
-        lease = ("--lease", f"{SYSTEM}/{name}")
+        words = ("--lease", f"{SYSTEM}/{lease or name}")
         log = self._log / name
-        made = Daemon(config, log, *QUICK, *lease, *more, verb=FEDERATION)
+        made = Daemon(config, log, *QUICK, *words, *more, verb=FEDERATION)
         self.daemons.append(made)
         return self.stack.enter_context(made)
 

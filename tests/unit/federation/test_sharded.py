@@ -13,6 +13,7 @@ from stretto.api.kinds.federation import (
 )
 from stretto.api.wire.kinds import DEPLOYMENT, LEASE, NAMESPACE, POD, Kind
 from stretto.federation import names
+from stretto.federation.controllers.exchange.former import delete_former_reports
 from stretto.federation.objects.exchange import ShardReport, read_report, report_name, report_notes
 from stretto.federation.settings import FederationSettings
 from stretto.federation.shares import ControllerShare
@@ -277,6 +278,24 @@ def test_another_number_of_shards_keeps_every_object_and_placement() -> None:
         world.fleet.divide(shards)
         world.run(60.0)
         assert [world.replicas(space) for space in SPACES] == before
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_the_reports_of_a_former_number_are_deleted_by_shard_0(shards: int) -> None:
+    world = ShardedWorld(2)
+    world.run(30.0)
+    world.fleet.divide(shards)
+    world.run(30.0)
+    shares = [ControllerShare(shard=each, shards=shards) for each in range(shards)]
+    for share in reversed(shares):
+        assert len(reports(world)) == 2 + (shards if shards > 1 else 0)
+        assert delete_former_reports(world.host, names.SYSTEM_NAMESPACE, share) == ""
+    assert reports(world) == {report_name("all", x, shards) for x in range(shards) if shards > 1}
+
+
+def reports(world: ShardedWorld) -> set[str]:
+    """Names of all reports."""
+    return {each.name for each in world.host.list(LEASE).records}
 
 
 def test_a_shard_that_another_process_takes_over_keeps_its_objects() -> None:

@@ -1,15 +1,19 @@
 """Processes with different numbers of shards never lead at the same time."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.wire.kinds import LEASE
+from stretto.api.wire.kinds import LEASE, Kind
 from stretto.base.clock import ManualClock
+from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.lease import LeaderElector, LeaseConfig
-from stretto.stores.shards import ShardCountGuard, shard_lease
+from stretto.stores.shards import CLEANED_EVERY, SHARDS, ShardCountGuard, shard_lease
+from stretto.stores.store import Deletion, Patch, Replies
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.server import ApiServer, ApiSettings
 
@@ -17,9 +21,9 @@ from stretto.web.api.server import ApiServer, ApiSettings
 class Shards:
     """Processes of one federation, each with a shard and a number of shards."""
 
-    def __init__(self, *places: tuple[int, int]) -> None:
+    def __init__(self, *places: tuple[int, int], store: type[MemoryStore] = MemoryStore) -> None:
         self.clock = ManualClock(100.0)
-        self.store = MemoryStore(self.clock, Rng(1))
+        self.store = store(self.clock, Rng(1))
         self.places = places
         self.all = [self.elector(number) for number in range(len(places))]
 
@@ -138,9 +142,156 @@ def test_an_api_server_accepts_the_record() -> None:
     assert (isinstance(answer, ApiResponse), answer.status) == (True, 201)
 
 
+def names(shards: Shards) -> set[str]:
+    """Names of all Leases."""
+    return {each.name for each in shards.store.list(LEASE).records}
+
+
+RECORD = "stretto-shards"
+OF_TWO, OF_THREE = (
+    {shard_lease("stretto", shard, count) for shard, count in places} for places in (TWO, THREE)
+)
+
+
+def test_the_leases_of_a_former_number_are_deleted_once_the_new_one_leads() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    for each in shards.all[:2]:
+        each.release()
+    shards.run(10, 3, 4)
+    assert names(shards) > OF_TWO
+    shards.run(10, 2, 3, 4)
+    assert names(shards) == {RECORD, *OF_THREE}
+
+
+def test_the_expired_leases_of_dead_processes_are_deleted() -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    shards.run(40, 2, 3, 4)
+    assert names(shards) == {RECORD, *OF_THREE}
+
+
+def test_the_lease_of_a_process_without_shards_is_deleted_and_comes_back() -> None:
+    shards = Shards((0, 1), *TWO)
+    shards.run(10, 0)
+    shards.run(40, 1, 2)
+    assert names(shards) == {RECORD, *OF_TWO}
+    shards.run(40, 0)
+    assert names(shards) == {RECORD, "stretto"}
+
+
+def test_a_held_lease_of_a_former_number_stays_until_it_expires() -> None:
+    shards = Shards(*TWO)
+    shards.run(2)
+    late = LeaderElector(
+        shards.store, LeaseConfig("system", "stretto-4-of-5", "late"), shards.clock
+    )
+    for _ in range(2):
+        shards.run(CLEANED_EVERY, 0, 1)
+        late.tick()
+    assert "stretto-4-of-5" in names(shards)
+    shards.run(2 * CLEANED_EVERY)
+    assert "stretto-4-of-5" not in names(shards)
+
+
+@pytest.mark.parametrize("name", ["other-0-of-3", "stretto-sync-0-of-3", "stretto-0-of-3-x"])
+def test_the_leases_of_other_federations_stay(name: str) -> None:
+    shards = Shards(*TWO)
+    create(shards, name, "{}")
+    shards.run(2 * CLEANED_EVERY)
+    assert name in names(shards)
+
+
+def test_a_lease_that_is_acquired_during_the_deletion_stays() -> None:
+    shards = Shards(*TWO)
+    create(shards, "stretto-0-of-3", "{}")
+    first = shards.store.list(LEASE)
+    spec = {"spec": {"holderIdentity": "another"}}
+    shards.store.patch(LEASE, [Patch("system", "stretto-0-of-3", spec)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards.store, "list", lambda *_: first)
+        shards.run(2)
+    assert "stretto-0-of-3" in names(shards)
+
+
+class Refusing(MemoryStore):
+    """A store that does not permit deletions."""
+
+    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
+        raise NotAllowedError("delete leases", "no right")
+
+
+def test_a_leader_without_the_right_to_delete_leads_and_says_so() -> None:
+    shards = Shards(*TWO, store=Refusing)
+    create(shards, "stretto-0-of-3", "{}")
+    shards.run(2)
+    assert shards.leaders() == list(TWO)
+    assert "leases stretto-… of former numbers of shards stay" in shards.all[0].trouble
+
+
+def create(shards: Shards, name: str, spec: str, notes: str = "{}") -> None:
+    """Create a Lease, which may be malformed."""
+    metadata = f'{{"namespace": "system", "name": "{name}", "annotations": {notes}}}'
+    kind = '"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"'
+    shards.store.create(LEASE, [f'{{{kind}, "metadata": {metadata}, "spec": {spec}}}'.encode()])
+
+
+UNUSUAL = [
+    '{"holderIdentity": 7}',
+    '{"holderIdentity": "gone", "leaseDurationSeconds": "long"}',
+    '{"holderIdentity": "gone"}',
+]
+"""A malformed Lease, another one, and one without a duration and a renewal."""
+
+
+@pytest.mark.parametrize("spec", UNUSUAL)
+@pytest.mark.parametrize("name", ["stretto-1", "stretto-0-of-2"])
+def test_no_lease_is_held_forever(name: str, spec: str) -> None:
+    shards = Shards(*TWO)
+    create(shards, name, spec)
+    shards.run(10)
+    assert (0, 2) not in shards.leaders()
+    shards.run(10)
+    assert shards.leaders() == list(TWO)
+
+
+def test_a_malformed_lease_is_reported_with_the_end_of_the_wait() -> None:
+    shards = Shards(*TWO)
+    create(shards, "stretto-0", UNUSUAL[0])
+    shards.run(2)
+    assert "Lease system/stretto-0 is malformed" in shards.all[1].trouble
+    assert "it is free after 15 s without a change" in shards.all[1].trouble
+
+
+@pytest.mark.parametrize("number", ["", "two", "0", "2>x"])
+def test_a_malformed_record_is_replaced_once_no_other_number_is_held(number: str) -> None:
+    shards = Shards(*TWO, *THREE)
+    shards.run(10, 0, 1)
+    note = {"metadata": {"annotations": {SHARDS: number}}}
+    shards.store.patch(LEASE, [Patch("system", RECORD, note)])
+    shards.run(10, 2, 3, 4)
+    assert shards.leaders() == []
+    shards.run(10, 2, 3, 4)
+    assert shards.leaders() == list(THREE)
+
+
 STEPS = st.lists(
     st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2.0, 9.0, 16.0])), max_size=60
 )
+
+
+@given(STEPS, st.integers(0, 60))
+def test_two_numbers_never_lead_at_the_same_time_with_a_malformed_record(
+    steps: list[tuple[int, float]], when: int
+) -> None:
+    shards = Shards(*TWO, *THREE)
+    for step, (number, pause) in enumerate(steps):
+        if step == when:
+            note = {"metadata": {"annotations": {SHARDS: "?"}}}
+            shards.store.patch(LEASE, [Patch("system", RECORD, note)])
+        shards.all[number].tick()
+        shards.clock.advance(pause)
+        assert len({count for _, count in shards.leaders()}) <= 1
 
 
 @given(STEPS)

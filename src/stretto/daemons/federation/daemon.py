@@ -18,6 +18,7 @@ from stretto.explain.metrics.tally import MetricFamily
 from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.bootstrap import bootstrap
 from stretto.federation.connection.kube import KubeConnector
+from stretto.federation.controllers.exchange.former import delete_former_reports
 from stretto.federation.settings import FederationSettings
 from stretto.federation.shares import WHOLE, ControllerShare
 from stretto.reconcile.loop import ReconcileLoop
@@ -60,6 +61,8 @@ class FederationTerms:
         """
         for made in bootstrap(tools.store, self._settings.namespace):
             self._log.info(f"created {made}")
+        stay = delete_former_reports(tools.store, self._settings.namespace, self._share)
+        self._log.trouble("reports of shards", stay)
         clock = self._clock
         parts = FederationParts(
             self._webhooks,

@@ -10,6 +10,7 @@ import msgspec
 
 from stretto.federation import names
 from stretto.reconcile.cache import StoredObject
+from stretto.stores.shards import shard_lease
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -39,9 +40,14 @@ class ShardReport(msgspec.Struct, frozen=True, omit_defaults=True):
 _DECODER: Final = msgspec.json.Decoder(ShardReport)
 
 
+def report_base(group: str) -> str:
+    """Base of the names of all reports of the processes that run the same controllers."""
+    return f"stretto-shard-{group}"
+
+
 def report_name(group: str, shard: int, shards: int) -> str:
     """Name of the Lease with the report of a shard; other numbers of shards have other Leases."""
-    return f"stretto-shard-{group}-{shard}-of-{shards}"
+    return shard_lease(report_base(group), shard, shards)
 
 
 def report_notes(report: ShardReport) -> dict[str, str]:
