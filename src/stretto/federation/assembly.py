@@ -120,6 +120,9 @@ class Federation:
         #: The host and the members.
         share = parts.share
         self.fleet = ClusterFleet(self.loop.add_store(HOST, host, share.selection), settings)
+        peers = ShardPeers(self.fleet, share, clock)
+        #: Capacity of the clusters, on which the shards agree.
+        self.agreement = CapacityAgreement(FleetSupply(self.fleet, clock, share.owns), peers)
         #: Writes to members in flight.
         self.deliveries = MemberDeliveries(lambda key: self.loop.post(SyncController.name, key))
         #: Events about objects on their way to the host.
@@ -156,10 +159,9 @@ class Federation:
     ) -> Iterator[Reconciler]:
         """All controllers, in the order in which they receive a change."""
         fleet, settings, share = self.fleet, self.fleet.settings, parts.share
-        peers = ShardPeers(fleet, share, clock)
+        supply, peers = self.agreement.supply, self.agreement.peers
         in_flight = self.deliveries.in_flight if share.shards > 1 else lambda _: 0
         parting = ClusterParting(fleet, access, share, in_flight)
-        supply = FleetSupply(fleet, clock, share.owns)
         if share.shards > 1:
             places = supply.promises_count and share.runs(ScheduleController.name)
             promises = supply.promises if places else None
@@ -173,7 +175,7 @@ class Federation:
         yield NamespaceController(fleet)
         reporter = ObjectReporter(fleet, clock, self.events)
         yield AutoscaleController(fleet, reporter)
-        yield ScheduleController(fleet, CapacityAgreement(supply, peers), parts.webhooks, reporter)
+        yield ScheduleController(fleet, self.agreement, parts.webhooks, reporter)
         yield FollowController(fleet, reporter)
         yield OverrideController(fleet, reporter)
         yield ExportController(fleet)

@@ -83,7 +83,8 @@ class FederationSettings:
     report_period: float = 10.0
     #: Seconds without a further report after which the report of a shard is stale.
     report_stale: float = 60.0
-    #: Seconds for which a starting shard places nothing while another shard has never reported.
+    #: Maximum seconds for which a starting shard places nothing while another shard has never
+    #: reported, and for which a decision waits for a status of a cluster that another has read.
     report_wait: float = 30.0
 
     @property

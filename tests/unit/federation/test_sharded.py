@@ -233,6 +233,32 @@ def test_a_decision_waits_for_a_cluster_that_another_shard_has_read() -> None:
     assert any(world.replicas(space) for space in SPACES)
 
 
+def test_a_decision_waits_for_a_limited_time_for_a_status_that_never_arrives() -> None:
+    world = ShardedWorld(2)
+    world.fleet.stop_shard(1)
+    world.deploy(SPACES)
+    for _ in range(5):
+        report(world, 1, clusters_at=1 << 40)
+        world.run(SETTINGS.report_wait / 4)
+    agreement = world.fleet.federations[0].agreement
+    assert any(world.replicas(space) for space in SPACES)
+    assert "another shard has read a later status of a cluster" in agreement.trouble
+    report(world, 1)
+    assert agreement.trouble == ""
+
+
+def test_the_promises_of_a_shard_with_a_later_status_count_after_the_wait() -> None:
+    world = ShardedWorld(2)
+    world.fleet.stop_shard(1)
+    report(world, 1, promised={"alpha": {"cpu": 8000}, "beta": {"cpu": 8000}})
+    world.deploy(SPACES, replicas=1)
+    for _ in range(5):
+        report(world, 1, clusters_at=1 << 40)
+        world.run(SETTINGS.report_wait / 4)
+    placed = world.planned()
+    assert (placed["alpha"], placed["beta"], placed["gamma"] > 0) == (0, 0, True)
+
+
 def test_a_leaving_cluster_loses_the_objects_of_every_shard() -> None:
     world = ShardedWorld()
     world.deploy(SPACES)

@@ -106,7 +106,8 @@ class FederationControllers:
         return families(self._federation, now)
 
     def troubles(self) -> Iterator[tuple[str, str]]:
-        """Members that refuse reads."""
+        """Members that refuse reads, and a status that only other shards have read."""
+        yield "status of clusters", self._federation.agreement.trouble
         for name, member in self._federation.fleet.connected():
             for kind, text in member.refused.items():
                 yield f"list {kind.resource} of {name}", text

@@ -63,7 +63,7 @@ class ScheduleController:
             if not (self._is_own(change) or is_status_only(change)):
                 for key in key_of(self._fleet, change.object):
                     if change.new is None:
-                        self._turns.supply.forget(key)
+                        self._agreement.forget(key)
                     yield key
         elif change.kind.kind == "FederatedCluster":
             self._turns.supply.promises.reported(change)
@@ -97,7 +97,7 @@ class ScheduleController:
         except (ObjectProblemError, StrettoError) as error:
             self._conditions.write_problem(item.federated, error)
             raise
-        if not self._agreement.agrees(item.key):
+        if not self._agreement.agrees(item.key, now):
             return self._agreement.pause
         changed = _with_turn_done(item, turn)
         if changed is not None:

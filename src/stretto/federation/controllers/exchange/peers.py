@@ -63,6 +63,8 @@ class ShardPeers:
         self.exist = share.shards > 1
         #: Seconds until a decision is repeated whose capacity another shard has taken.
         self.pause = _PAUSE * (1 + share.shard)
+        #: Maximum seconds for which a decision waits for what another shard reports.
+        self.wait = fleet.settings.report_wait
         self._counted: dict[str, ShardReport] = {}
 
     # ---------------------------------------------------------------- writes
@@ -153,7 +155,7 @@ class ShardPeers:
 
     def holds(self) -> bool:
         """True while a decision must wait for the first report of another shard."""
-        waits = self._clock.monotonic() < self._began + self._fleet.settings.report_wait
+        waits = self._clock.monotonic() < self._began + self.wait
         return waits and len(self._reports) < len(self._names)
 
     def leave_wait(self, uid: str) -> LeaveWait | None:
