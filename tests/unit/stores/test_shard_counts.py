@@ -182,16 +182,21 @@ def test_the_lease_of_a_process_without_shards_is_deleted_and_comes_back() -> No
 
 def test_a_held_lease_of_a_former_number_stays_until_it_expires() -> None:
     shards = Shards(*TWO)
+    config = LeaseConfig("system", "stretto-4-of-5", "late")
+    shards.run(CLEANED_EVERY - 5)
+    LeaderElector(shards.store, config, shards.clock).tick()
+    shards.run(10)
+    assert config.name in names(shards)
+    shards.run(CLEANED_EVERY)
+    assert config.name not in names(shards)
+
+
+def test_a_released_lease_of_the_present_number_stays() -> None:
+    shards = Shards(*TWO)
     shards.run(2)
-    late = LeaderElector(
-        shards.store, LeaseConfig("system", "stretto-4-of-5", "late"), shards.clock
-    )
-    for _ in range(2):
-        shards.run(CLEANED_EVERY, 0, 1)
-        late.tick()
-    assert "stretto-4-of-5" in names(shards)
-    shards.run(2 * CLEANED_EVERY)
-    assert "stretto-4-of-5" not in names(shards)
+    shards.all[1].release()
+    shards.run(2 * CLEANED_EVERY, 0)
+    assert names(shards) == {RECORD, *OF_TWO}
 
 
 @pytest.mark.parametrize("name", ["other-0-of-3", "stretto-sync-0-of-3", "stretto-0-of-3-x"])
