@@ -47,7 +47,7 @@ def workload(rng: Rng) -> FederatedWorkload:
         rng.randint(1, 150),
         request=rng.choice([REQUEST, {}]),
         current=some(rng, 0.3, 30),
-        starting=some(rng, 0.1, 5),
+        running=some(rng, 0.3, 30) if rng.random() < 0.7 else None,
         limits=limits,
     )
 

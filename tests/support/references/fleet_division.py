@@ -27,6 +27,7 @@ def plain_division(
     supply = [ClusterCapacity(each.name, each.allocatable, free[each.name]) for each in clusters]
     weights = limits.weights or dynamic_weights(supply, workload.request)
     current = {name: whole if n is None else n for name, n in workload.current.items()}
+    running = current if workload.running is None else workload.running
     listed = []
     for each in clusters:
         name, present = each.name, current.get(each.name, 0)
@@ -38,7 +39,7 @@ def plain_division(
         more = fitting(free[name], workload.request)
         fits = [limits.estimated.get(name)]
         if each.allocatable and more is not None:
-            fits.append(max(0, present - workload.starting.get(name, 0)) + more)
+            fits.append(more + running.get(name, 0))
         capacity = min((x for x in fits if x is not None), default=None)
         listed.append(
             DivisionCluster(

@@ -192,4 +192,4 @@ def test_a_gang_that_fits_no_longer_ends_the_promise_of_an_unwritten_decision() 
     supply.promises.planned(item, {"alpha": 9})
     assert rules is not None
     PlacementDecision(profiles, supply, keeps_last=True).decide(item, rules)
-    assert supply.promises.starting(item.key) == {}
+    assert supply.promises.running(item.key) is None

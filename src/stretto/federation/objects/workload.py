@@ -56,7 +56,7 @@ def federated_workload(
         tolerations=rules.tolerations,
         evicted=frozenset(name for name, end in rules.left_until.items() if end > found.wall_time),
         max_clusters=rules.max_clusters,
-        starting=found.starting,
+        running=found.running,
         service=str((metadata.get("labels") or {}).get(names.SERVICE) or metadata["name"]),
         priorities=given({name: each.priority for name, each in preferences.items()}),
         limits=limits_of(rules),

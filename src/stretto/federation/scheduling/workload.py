@@ -115,8 +115,9 @@ class FederatedWorkload:
     priorities: Mapping[str, int] = field(default_factory=dict)
     #: Limits of single clusters.
     limits: ReplicaLimits = field(default_factory=ReplicaLimits)
-    #: Replicas by cluster that the last decision placed and that the clusters do not report yet.
-    starting: Mapping[str, int] = field(default_factory=dict)
+    #: Replicas by cluster whose requests the free amounts of the cluster lack; ``None`` for
+    #: ``current``.
+    running: Mapping[str, int] | None = None
     #: Service in the matrix of CPU generations; a service without a row runs equally on all models.
     service: str = ""
     #: Alternatives in order; the first one that a feasible cluster matches limits the clusters.

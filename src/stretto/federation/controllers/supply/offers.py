@@ -1,7 +1,6 @@
 """Capacity of the clusters of a fleet for a decision about one object."""
 
 from collections.abc import Hashable
-from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.federation.controllers.supply.members import FleetMembers
@@ -15,8 +14,6 @@ from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedu
 from stretto.federation.scheduling.plugins import ClusterProfile
 from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.federation.types import FederatedType
-
-_NOTHING: Final[dict[str, int]] = {}
 
 
 class FleetSupply:
@@ -55,8 +52,8 @@ class FleetSupply:
 
     def circumstances(self, key: Hashable) -> Circumstances:
         """Input of a decision about an object, except the clusters."""
-        starting = self.promises.starting(key) if self.promises_count else _NOTHING
-        return Circumstances(self._clock.now(), self._counts_requests, starting)
+        running = self.promises.running(key) if self.promises_count else None
+        return Circumstances(self._clock.now(), self._counts_requests, running)
 
     def placed(
         self,

@@ -20,13 +20,14 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import request_of
 from stretto.federation.objects.members.pods import (
-    UNSCHEDULABLE,
-    unschedulable_keys,
+    UNBOUND,
+    unbound_keys,
     workload_key,
 )
 from stretto.federation.objects.members.units import DEFAULT_QUEUE, queue_name
 from stretto.federation.planner.supply.capacity import Amounts
-from stretto.reconcile.cache import Change, Name
+from stretto.reconcile.cache import Change, Name, StoredObject
+from stretto.reconcile.pods import unschedulable_for
 
 _LOG: Final = logging.getLogger(__name__)
 _NOTHING: Final[Amounts] = {}
@@ -51,12 +52,18 @@ class _Promised:
     planned: Mapping[str, int]
     #: Replicas by cluster that the last report of the cluster includes.
     seen: dict[str, int] = field(default_factory=dict)
+    #: Replicas of ``seen`` without a node at that time, by cluster that had any.
+    unbound: dict[str, int] = field(default_factory=dict)
     #: Queue of the object.
     queue: str = DEFAULT_QUEUE
 
     def left(self, cluster: str) -> int:
         """Number of replicas that the cluster does not report yet."""
         return max(0, self.planned.get(cluster, 0) - self.seen.get(cluster, 0))
+
+    def bound(self, cluster: str) -> int:
+        """Number of replicas whose requests the last report of the cluster deducts."""
+        return max(0, self.seen.get(cluster, 0) - self.unbound.get(cluster, 0))
 
     def lefts(self) -> dict[str, int]:
         """Number of replicas that each cluster does not report yet."""
@@ -135,7 +142,7 @@ class PromiseLedger:
         for key in self._clusters.get(name, ()):
             entry = self._entries[key]
             before = entry.left(name)
-            entry.seen[name] = self._pods(entry.kind, entry.name, name, entry.planned.get(name, 0))
+            self._look(entry, name, entry.planned.get(name, 0))
             if more := entry.left(name) - before:
                 self._add(entry.request, {name: more})
 
@@ -179,16 +186,14 @@ class PromiseLedger:
         self._ledger()
         return self._queues
 
-    def starting(self, key: Hashable) -> dict[str, int]:
-        """Replicas of an object that are not reported yet or unschedulable, by cluster."""
+    def running(self, key: Hashable) -> dict[str, int] | None:
+        """Replicas of an object that the reports of their clusters deduct, by cluster.
+
+        Pods that a rollout or a smaller placement will still remove count. ``None`` if the object
+        is unknown.
+        """
         entry = self._ledger().get(key)
-        if entry is None:
-            return {}
-        left = entry.lefts()
-        for name, seen in entry.seen.items():
-            if seen and (idle := self._unschedulable(entry.kind, entry.name, name)):
-                left[name] = left.get(name, 0) + idle
-        return left
+        return {name: self._running(entry, name) for name in entry.seen} if entry else None
 
     @property
     def sums(self) -> Mapping[str, Amounts]:
@@ -258,12 +263,15 @@ class PromiseLedger:
         """The promise of a decision; in a new cluster, all present pods count as reported."""
         kind, template = item.type.kind, item.federated.spec["template"]
         place = item.federated.record.namespace, template["metadata"]["name"]
-        seen = dict(before.seen) if before is not None else {}
+        old = before.seen if before is not None else {}
+        seen = {name: count for name, count in old.items() if count or name in replicas}
+        unbound = dict(before.unbound) if before is not None else {}
+        queue = sys.intern(queue_name(item.federated))
+        made = _Promised(kind, place, request_of(template), dict(replicas), seen, unbound, queue)
         for name in replicas:
             if name not in seen:
-                seen[name] = self._pods(kind, place, name, unknown.get(name, 0))
-        queue = sys.intern(queue_name(item.federated))
-        return _Promised(kind, place, request_of(template), dict(replicas), seen, queue)
+                self._look(made, name, unknown.get(name, 0))
+        return made
 
     def _drop(self, key: Hashable) -> None:
         assert self._entries is not None
@@ -309,13 +317,29 @@ class PromiseLedger:
         found = cache.get(*place)
         return int(found.status.get("replicas") or 0) if found is not None else 0
 
-    def _unschedulable(self, kind: Kind, place: Name, cluster: str) -> int:
-        """Number of unschedulable pods of an object in a cluster."""
+    def _look(self, entry: _Promised, cluster: str, unknown: int) -> None:
+        """Record the pods in a cluster; ``unknown`` if they cannot be read."""
+        entry.seen[cluster] = self._pods(entry.kind, entry.name, cluster, unknown)
+        entry.unbound.pop(cluster, None)
+        if count := len(self._unbound(entry, cluster)):
+            entry.unbound[cluster] = count
+
+    def _running(self, entry: _Promised, cluster: str) -> int:
+        """Replicas in a cluster that its report deducts, without those that found no node since."""
+        bound = entry.bound(cluster)
+        unbound = self._unbound(entry, cluster)
+        if all(unschedulable_for(pod, 0.0) is None for pod in unbound):
+            return bound  # pods that are replaced just now have no node for a moment
+        now = self._pods(entry.kind, entry.name, cluster, bound)
+        return max(0, min(bound, now - len(unbound)))
+
+    def _unbound(self, entry: _Promised, cluster: str) -> list[StoredObject]:
+        """Pods of an object in a cluster without a node; empty if they cannot be read."""
         cache = self._fleet.listed(cluster, POD)
         if cache is None:
-            return 0
-        cache.add_index(UNSCHEDULABLE, unschedulable_keys)
-        return sum(1 for _ in cache.indexed(UNSCHEDULABLE, workload_key(kind.kind, *place)))
+            return []
+        cache.add_index(UNBOUND, unbound_keys)
+        return list(cache.indexed(UNBOUND, workload_key(entry.kind.kind, *entry.name)))
 
     def _add(self, request: Amounts, replicas: Mapping[str, int], sign: int = 1) -> None:
         """Add replicas by cluster to the sums, or subtract them."""
@@ -351,7 +375,7 @@ def _placed(item: FederatedItem) -> dict[str, int]:
 
 
 def _clusters(entry: _Promised | None) -> Set[str]:
-    return entry.planned.keys() if entry is not None else frozenset()
+    return entry.seen.keys() if entry is not None else frozenset()
 
 
 def _resources(cluster: Any) -> Any:

@@ -1,7 +1,7 @@
 """Input of a decision besides the object and the clusters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,5 +12,5 @@ class Circumstances:
     wall_time: float
     #: True if scores use the CPU and the memory of a replica.
     counts_requests: bool = True
-    #: Replicas of this object that its clusters do not report yet.
-    starting: Mapping[str, int] = field(default_factory=dict)
+    #: Replicas of this object that the reports of its clusters deduct; ``None`` for its placement.
+    running: Mapping[str, int] | None = None

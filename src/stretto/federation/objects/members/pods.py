@@ -10,15 +10,15 @@ from stretto.federation.objects.paths import field_at
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.pods import unschedulable_for
 
-UNSCHEDULABLE: Final = "unschedulable"
-"""Index of the unschedulable pods of a member, by the key of their workload."""
+UNBOUND: Final = "unbound"
+"""Index of the pods of a member without a node, by the key of their workload."""
 _HASH: Final = "pod-template-hash"
 """Label with the hash at the end of the name of a Deployment's ReplicaSet."""
 
 
-def unschedulable_keys(pod: StoredObject) -> Iterable[str]:
-    """The keys of ``UNSCHEDULABLE``; empty for a pod with a node or without a first attempt."""
-    if pod.record.node or unschedulable_for(pod, 0.0) is None:
+def unbound_keys(pod: StoredObject) -> Iterable[str]:
+    """The keys of ``UNBOUND``; empty for a pod with a node, and for one that is being deleted."""
+    if pod.record.node or pod.is_terminating:
         return ()
     references = pod.metadata.get("ownerReferences") or ()
     owner = next((each for each in references if each.get("controller")), None)

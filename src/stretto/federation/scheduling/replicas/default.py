@@ -91,8 +91,7 @@ def _columns(
         fits = np.minimum(fits, np.maximum(_each(limits.estimated, names, UNBOUNDED), 0))
     more = supply.in_nodes(at, workload.request)
     if more is not None:
-        if present:
-            more += np.maximum(current - _each(workload.starting, names, 0), 0)
+        more += current if workload.running is None else _each(workload.running, names, 0)
         fits = np.minimum(fits, np.where(supply.reports[at], more, UNBOUNDED))
     columns = DivisionColumns(_weights(workload, supply, at, names), least, most, fits, current)
     if limits.weights or limits.minimum:
