@@ -115,3 +115,24 @@ def test_wrong_arguments_are_named_by_their_path(
     file.write_text(json.dumps({"id": "a", "family": family, "input": given, "expect": {}}))
     result = CliRunner().invoke(cli, ["conformance", "--cases", str(file)])
     assert (result.exit_code, said in result.output) == (2, True)
+
+
+def refused(queues: list[dict[str, str]], jobs: list[dict[str, object]]) -> dict[str, Any]:
+    """Result of Volcano's capacity plugin for queues that are not a valid tree."""
+    given = {"total": {"cpu": 9}, "hierarchy": True, "queues": queues, "jobs": jobs}
+    return FAMILIES["vo_capacity"].compute(given)
+
+
+def test_queues_after_one_with_an_unknown_parent_are_not_read() -> None:
+    queues = [{"name": "root"}, {"name": "a"}, {"name": "b", "parent": "x"}, {"name": "c"}]
+    assert refused(queues, [])["queue_order"] == ["a", "b", "root"]
+    assert refused(queues[1:], [])["queue_order"] == ["a"]
+
+
+def test_jobs_before_one_in_a_parent_queue_count_for_the_queue_and_its_ancestors() -> None:
+    tasks = [{"status": "Running", "requests": {"cpu": 2}}]
+    job = {"phase": "Running", "tasks": tasks}
+    queues = [{"name": "root"}, {"name": "a"}, {"name": "b", "parent": "a"}]
+    jobs = [job | {"name": name, "queue": queue} for name, queue in (("k", "a"), ("j", "b"))]
+    found = refused(queues, jobs)["queues"]
+    assert [found[name]["allocated"]["cpu"] for name in ("root", "a", "b")] == [2, 2, 2]

@@ -1,8 +1,8 @@
 """Recorded results of Volcano's plugins proportion and capacity, by ``models.volcano``."""
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from math import inf
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +16,7 @@ from stretto_lab.models.volcano.accounts import (
     QueuedTasks,
     TaskStatus,
     accounts_by_queue,
+    merge,
 )
 from stretto_lab.models.volcano.amounts import CPU, MEMORY, PODS, Amounts
 from stretto_lab.models.volcano.capacities import QueueTreeError
@@ -50,6 +51,8 @@ class RecordedJob(msgspec.Struct, frozen=True):
     phase: JobPhase
     #: Tasks.
     tasks: tuple[RecordedTasks, ...]
+    #: Its name.
+    name: str = ""
     #: Minimum number of its tasks.
     min_member: int = 0
     #: Minimum amounts of the job.
@@ -132,7 +135,7 @@ def proportional(given: Fields) -> Fields:
             preemptive=allowed,
             enqueue=states.admit_jobs(by_name, wanted.starting()),
         ),
-        **_described(states.ordered(found), wanted),
+        **_described(states.ordered(found)),
     }
 
 
@@ -161,23 +164,55 @@ def configured(given: Fields) -> Fields:
         preemptive=reclaims,
         enqueue=states.admit_jobs(by_name, wanted.starting()),
     )
-    return answers | _described(states.ordered(found, states.by_share_deserving), wanted)
+    return answers | _described(states.ordered(found, states.by_share_deserving))
 
 
 def _refused(wanted: QueuesInput) -> Fields:
-    """The queues that Volcano reads without a tree: without a root, only the first one."""
-    specs = wanted.specs()
-    known = specs if any(each.name == capacities.ROOT for each in specs) else specs[:1]
-    found = [ShareState(each, QueueAccount(), {}, each.deserved, 0.0) for each in known]
-    names = sorted(each.name for each in known)
-    probes = [False if each.queue in names else None for each in wanted.probes]
-    starts = [False if each.queue in names else None for each in wanted.enqueue]
-    described = _described(found, wanted)
+    """The queues and jobs that Volcano reads, in order of names, before it finds the error."""
+    specs = {each.name: each for each in sorted(wanted.specs(), key=attrgetter("name"))}
+    known, is_tree = _known(specs)
+    accounts = _accounts_below(wanted, specs) if is_tree else {}
+    found = [
+        ShareState(specs[name], accounts.get(name, QueueAccount()), {}, specs[name].deserved, 0.0)
+        for name in sorted(known)
+    ]
+    probes = [False if each.queue in known else None for each in wanted.probes]
+    starts = [False if each.queue in known else None for each in wanted.enqueue]
     return {
         **_lists(allocatable=probes, preemptive=probes, enqueue=starts),
-        **described,
-        "queue_order": names,
+        **_described(found),
     }
+
+
+def _known(specs: Mapping[str, ShareQueue]) -> tuple[set[str], bool]:
+    """Queues up to the first one with an unknown ancestor; the flag is false if there is one."""
+    known: set[str] = set()
+    for start in specs:
+        name = start
+        while name not in known:
+            known.add(name)
+            if name == capacities.ROOT:
+                break
+            name = specs[name].parent or capacities.ROOT
+            if name not in specs:
+                return known, False
+    return known, True
+
+
+def _accounts_below(
+    wanted: QueuesInput, specs: Mapping[str, ShareQueue]
+) -> dict[str, QueueAccount]:
+    """Accounts of the jobs before the first one whose queue has children, with the ancestors."""
+    parents = {each.parent or capacities.ROOT for each in specs.values()}
+    lines: dict[str, list[QueueAccount]] = {}
+    for job in sorted(wanted.jobs, key=attrgetter("name")):
+        if job.queue in parents:
+            break
+        name = job.queue if job.queue in specs else ""
+        while name:
+            lines.setdefault(name, []).append(job.job().account())
+            name = "" if name == capacities.ROOT else specs[name].parent or capacities.ROOT
+    return {name: merge(accounts) for name, accounts in lines.items()}
 
 
 def _lists(**answers: list[bool | None]) -> Fields:
@@ -185,46 +220,36 @@ def _lists(**answers: list[bool | None]) -> Fields:
     return {name: found for name, found in answers.items() if found}
 
 
-def _described(found: list[ShareState], wanted: QueuesInput) -> Fields:
+def _described(found: list[ShareState]) -> Fields:
     by_name = {each.spec.name: each for each in found}
     return {
         "queue_order": list(by_name),
-        "queues": {name: _queue(each, by_name, wanted.total) for name, each in by_name.items()},
+        "queues": {name: _queue(each) for name, each in by_name.items()},
     }
 
 
-def _queue(
-    state: ShareState, by_name: Mapping[str, ShareState], whole: Mapping[str, int]
-) -> Fields:
+def _queue(state: ShareState) -> Fields:
     account = state.account
     return {
         "allocated": _shown(account.allocated),
         "request": _shown(account.request),
-        "elastic": _shown(account.elastic),
-        "inqueue": _shown(account.inqueue),
-        "deserved": _shown(state.deserved, whole.keys()),
-        "real_capability": _shown(state.capability, whole.keys() - _inherited(state, by_name)),
+        "elastic": _shown(_some(account.elastic)),
+        "inqueue": _shown(_some(account.inqueue)),
+        "deserved": _shown(state.deserved),
+        "real_capability": _shown(state.capability),
         "share": state.share,
     }
 
 
-def _inherited(state: ShareState, by_name: Mapping[str, ShareState]) -> set[str]:
-    """Resources that the parent does not have; recordings omit them unless they are guaranteed."""
-    if len(state.path) < 2:
-        return set()
-    above = by_name[state.path[1]].capability
-    return {name for name, n in above.items() if not n and name not in state.spec.guarantee}
-
-
-def _shown(amounts: Amounts, whole: AbstractSet[str] = frozenset()) -> Fields:
-    """Amounts in the form of recordings: zero only for CPU, memory and resources in ``whole``."""
-    named = {CPU, MEMORY, *(whole & amounts.keys())}
-    found = {
-        name: amounts.get(name, 0.0)
-        for name in (*named, *(name for name in amounts if name not in named))
-        if name in named or amounts[name]
-    }
+def _shown(amounts: Amounts) -> Fields:
+    """Amounts in the form of recordings, which always contain CPU and memory."""
+    found = {CPU: 0.0, MEMORY: 0.0, **amounts}
     return {name: _unlimited(name) if n == inf else n for name, n in found.items()}
+
+
+def _some(amounts: Amounts) -> Amounts:
+    """Amounts without zeros."""
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _unlimited(name: str) -> float | str:

@@ -87,8 +87,9 @@ class QueuedJob(msgspec.Struct, frozen=True):
 
     def account(self) -> "QueueAccount":
         """Sum allocated and requested amounts."""
-        holding = [each for each in self.tasks if each.status in HOLDING]
-        waiting = [each for each in self.tasks if each.status is TaskStatus.PENDING]
+        tasks = [each for each in self.tasks if each.count]
+        holding = [each for each in tasks if each.status in HOLDING]
+        waiting = [each for each in tasks if each.status is TaskStatus.PENDING]
         held = total_of(each.amounts for each in holding)
         has_started = (
             self.phase is JobPhase.RUNNING

@@ -12,11 +12,11 @@ from stretto_lab.models.volcano.amounts import (
     CPU,
     MEMORY,
     PODS,
+    SLACK,
     Amounts,
     AnyAmounts,
     at_least,
     at_most,
-    beyond,
     limits,
 )
 from stretto_lab.models.volcano.states import (
@@ -24,6 +24,7 @@ from stretto_lab.models.volcano.states import (
     ShareState,
     largest_part,
     real_capability,
+    remaining,
 )
 
 ROOT: Final = "root"
@@ -66,27 +67,25 @@ def tree(
     Args:
         queues: all queues; a queue without a parent is a child of the root.
         accounts: accounts of the queues that have jobs.
-        whole: amounts of the cluster; the root limits none of them.
+        whole: amounts of the cluster; a root without a capability limits none of them.
 
     Raises:
         QueueTreeError: there is no root, a parent is unknown, or a parent has jobs.
     """
     specs = {each.name: each for each in queues}
     children = _children(specs, accounts)
-    names = dict.fromkeys((CPU, MEMORY, *whole), inf)
     direct = [specs[name] for name in children[ROOT]]
     paths: dict[str, tuple[str, ...]] = {ROOT: (ROOT,)}
-    most = {ROOT: names}
-    caps: dict[str, Amounts] = {ROOT: dict(names)}
+    top = _top(specs[ROOT].capability, whole)
+    most = {ROOT: top}
+    caps: dict[str, Amounts] = {ROOT: top}
     for parent in _down(children):
         guaranteed = total_of(specs[name].guarantee for name in children[parent])
         for name in children[parent]:
             own = specs[name]
             paths[name] = (name, *paths[parent])
             caps[name] = {**caps[parent], **limits(own.capability)}
-            free = beyond({key: most[parent].get(key, inf) for key in caps[name]}, guaranteed)
-            loaned = {key: amount + own.guarantee.get(key, 0.0) for key, amount in free.items()}
-            most[name] = at_most(caps[name], loaned)
+            most[name] = at_most(remaining(most[parent], guaranteed, own.guarantee), caps[name])
     states = []
     for name, queue in specs.items():
         below = merge(found for leaf, found in accounts.items() if name in paths.get(leaf, ()))
@@ -97,6 +96,13 @@ def tree(
         place = {"path": paths[name], "is_parent": bool(children[name])}
         states.append(msgspec.structs.replace(state, **place))
     return states
+
+
+def _top(capability: AnyAmounts, whole: AnyAmounts) -> Amounts:
+    """Maximum amounts of the root: its capability as it is, or no limits if it has none."""
+    if any(amount >= SLACK for name, amount in capability.items() if name != PODS):
+        return {CPU: 0.0, MEMORY: 0.0, **capability}
+    return dict.fromkeys((CPU, MEMORY, *whole), inf)
 
 
 def _state(

@@ -12,8 +12,10 @@ from stretto_lab.models.volcano.amounts import (
     MEMORY,
     PODS,
     SLACK,
+    UNLIMITED_AT_ZERO,
     Amounts,
     AnyAmounts,
+    at_most,
     beyond,
     limits,
     within,
@@ -81,12 +83,23 @@ def real_capability(queue: ShareQueue, whole: AnyAmounts, guaranteed: AnyAmounts
         whole: amounts of the cluster.
         guaranteed: the sum of all guarantees.
     """
-    bound = limits(queue.capability)
+    return at_most(remaining(whole, guaranteed, queue.guarantee), limits(queue.capability))
+
+
+def remaining(whole: AnyAmounts, guaranteed: AnyAmounts, own: AnyAmounts) -> Amounts:
+    """Amounts that are not guaranteed to others.
+
+    A resource of which nothing remains is absent, unless it is CPU, memory or guaranteed: Volcano
+    does not bound deserved amounts of absent resources, and admits no request for them.
+
+    Args:
+        whole: amounts of the cluster, or of the parent of a queue.
+        guaranteed: the sum of the guarantees of the queue and its siblings.
+        own: guarantee of the queue.
+    """
     free = beyond(whole, guaranteed)
-    return {
-        name: min(free[name] + queue.guarantee.get(name, 0.0), bound.get(name, float("inf")))
-        for name in whole
-    }
+    kept = {name: n for name, n in free.items() if n or name in UNLIMITED_AT_ZERO}
+    return total_of([kept, own])
 
 
 def largest_part(held: AnyAmounts, deserved: AnyAmounts, least: float = 0.0) -> float:

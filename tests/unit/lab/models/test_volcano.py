@@ -52,6 +52,33 @@ def test_a_parent_holds_what_its_children_hold_and_takes_no_task() -> None:
     assert not states.admits(found["a"], [found["root"]], {"cpu": 1})
 
 
+def most_of(name: str, *queues: ShareQueue) -> dict[str, float]:
+    """Maximum amounts of a queue of a tree."""
+    found = {each.spec.name: each for each in capacities.tree(queues, {}, WHOLE)}
+    return found[name].capability
+
+
+def test_the_capability_of_the_root_limits_its_children() -> None:
+    root = ShareQueue("root", capability={"cpu": 4_000.0})
+    assert most_of("a", root, ShareQueue("a")) == {"cpu": 4_000, "memory": 0}
+    assert most_of("a", ROOT, ShareQueue("a"))["cpu"] == float("inf")
+
+
+def test_a_queue_has_no_resource_that_its_parent_lacks() -> None:
+    assert "gpu" not in most_of("a", ROOT, ShareQueue("a", capability={"gpu": 4.0}))
+
+
+def test_a_guarantee_of_a_resource_that_the_parent_lacks_reaches_the_children() -> None:
+    queues = [ROOT, ShareQueue("a", guarantee={"gpu": 2.0}), ShareQueue("b", parent="a")]
+    assert [most_of(name, *queues)["gpu"] for name in ("a", "b")] == [2, 2]
+
+
+def test_nothing_limits_a_deserved_resource_that_others_have_guaranteed_completely() -> None:
+    queues = [ShareQueue("a", deserved={"gpu": 3.0}), ShareQueue("b", guarantee={"gpu": 4.0})]
+    found = capacities.flat(queues, {"a": QueueAccount()}, {"gpu": 4.0})
+    assert ("gpu" in found[0].capability, found[0].deserved["gpu"]) == (False, 3)
+
+
 @pytest.mark.parametrize(
     ("queues", "said"),
     [
