@@ -8,8 +8,8 @@ from stretto.federation.planner.division.demand import (
     DivisionPlan,
 )
 from stretto.federation.planner.division.plan import divide
-from stretto.federation.planner.supply.capacity import ClusterCapacity, fitting
-from stretto.federation.planner.supply.weights import dynamic_weights
+from stretto.federation.planner.supply.capacity import fitting
+from stretto.federation.planner.supply.weights import weighed_request, weights_of
 from stretto.federation.scheduling.fleet import Amounts, MemberCluster
 from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
@@ -24,10 +24,13 @@ def plain_division(
         for each in clusters
     }
     limits, whole = workload.limits, workload.replicas
-    supply = [ClusterCapacity(each.name, each.allocatable, free[each.name]) for each in clusters]
-    weights = limits.weights or dynamic_weights(supply, workload.request)
     current = {name: whole if n is None else n for name, n in workload.current.items()}
     running = current if workload.running is None else workload.running
+    needed, own = weighed_request(workload.request), running if workload.request else {}
+    usable = [(fitting(free[x.name], needed) or 0) + own.get(x.name, 0) for x in clusters]
+    total = [fitting(each.allocatable, needed) or 0 for each in clusters]
+    dynamic = dict(zip(free, weights_of(usable, total), strict=True))
+    weights = limits.weights or dynamic
     listed = []
     for each in clusters:
         name, present = each.name, current.get(each.name, 0)

@@ -50,8 +50,8 @@ def policy(weights: tuple[int, ...]) -> Fields:
 class FullWorld:
     """A Deployment whose pods fill three members."""
 
-    def __init__(self, replicas: int, *weights: int) -> None:
-        shapes = tuple(ClusterShape(name, 1, EACH) for name in MEMBERS)
+    def __init__(self, replicas: int, *weights: int, cpus: tuple[int, ...] = (EACH,) * 3) -> None:
+        shapes = tuple(ClusterShape(name, 1, n) for name, n in zip(MEMBERS, cpus, strict=True))
         objects = (policy(weights), deployment(replicas))
         self.fleet = built(FleetDescription(shapes, objects))
         self.run(30)
@@ -116,3 +116,12 @@ def test_replicas_beyond_the_capacity_are_reported_once_the_update_ends() -> Non
     world.run(60)
     assert world.ready() == [EACH, EACH, EACH]
     assert sum(json.loads(world.waiting() or "{}")["clusters"].values()) == 2
+
+
+@pytest.mark.parametrize("more", [10, 11])
+def test_a_workload_that_fills_some_members_grows_in_the_others(more: int) -> None:
+    world = FullWorld(9, 0, 0, 0, cpus=(3, 3, 5))
+    world.update(replicas=more)
+    world.run(60)
+    assert sum(world.ready()) == more
+    assert world.waiting() is None

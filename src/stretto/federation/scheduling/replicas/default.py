@@ -78,6 +78,7 @@ def _columns(
     limits, whole = workload.limits, workload.replicas
     present = {name: whole if count is None else count for name, count in workload.current.items()}
     current = _each(present, names, 0)
+    own = current if workload.running is None else _each(workload.running, names, 0)
     most = _each(limits.maximum, names, UNBOUNDED)
     if limits.limited:
         most = np.minimum(most, _each(limits.limited, names, UNBOUNDED))
@@ -91,9 +92,10 @@ def _columns(
         fits = np.minimum(fits, np.maximum(_each(limits.estimated, names, UNBOUNDED), 0))
     more = supply.in_nodes(at, workload.request)
     if more is not None:
-        more += current if workload.running is None else _each(workload.running, names, 0)
+        more += own
         fits = np.minimum(fits, np.where(supply.reports[at], more, UNBOUNDED))
-    columns = DivisionColumns(_weights(workload, supply, at, names), least, most, fits, current)
+    weights = _weights(workload, supply, at, names, own)
+    columns = DivisionColumns(weights, least, most, fits, current)
     if limits.weights or limits.minimum:
         columns.check(names)
     return columns
@@ -107,9 +109,17 @@ def _each(values: Mapping[str, int], names: Sequence[str], absent: int) -> Count
 
 
 def _weights(
-    workload: FederatedWorkload, supply: SupplyTable, at: Positions, names: Sequence[str]
+    workload: FederatedWorkload,
+    supply: SupplyTable,
+    at: Positions,
+    names: Sequence[str],
+    own: Counts,
 ) -> Counts:
-    """Weights of the policy, or free capacity without promises; equal weights to pack."""
+    """Weights of the policy, or the capacity that the workload uses or may use; equal to pack.
+
+    Without the capacity that its own pods use, a cluster that the workload fills would have no
+    weight, and would lose its replicas if the other clusters cannot run all of them.
+    """
     if workload.strategy is ReplicasStrategy.BINPACK:
         return np.zeros(len(names), np.int64)
     if workload.limits.weights:
@@ -118,6 +128,8 @@ def _weights(
     free, total = supply.in_free(at, request), supply.in_total(at, request)
     assert free is not None
     assert total is not None
+    if request is workload.request:
+        free = free + own
     return column(weights_of(free.tolist(), total.tolist()))
 
 
