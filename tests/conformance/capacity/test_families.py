@@ -136,3 +136,40 @@ def test_jobs_before_one_in_a_parent_queue_count_for_the_queue_and_its_ancestors
     jobs = [job | {"name": name, "queue": queue} for name, queue in (("k", "a"), ("j", "b"))]
     found = refused(queues, jobs)["queues"]
     assert [found[name]["allocated"]["cpu"] for name in ("root", "a", "b")] == [2, 2, 2]
+
+
+STATIC_NODE = {
+    "pod": {"containers": [{"cpu_milli": 1000}]},
+    "allocatable_cpu_milli": 8000,
+    "original_allocatable_cpu": "abc",
+    "cpu_ratio": "2",
+    "memory_ratio": "2",
+    "cpu_manager": "static",
+}
+"""A pod on an overcommitted node whose CPU before overcommit cannot be read."""
+
+
+@pytest.mark.parametrize(
+    ("change", "result"),
+    [
+        ({}, "Error"),
+        ({"memory_manager": "Static"}, "Unschedulable"),
+        ({"cpu_manager": "none"}, ""),
+        ({"cpu_manager": "none", "node_unknown": True}, "Error"),
+        ({"pod": {"containers": [{}]}, "node_unknown": True}, ""),
+    ],
+)
+def test_pinned_memory_refuses_a_pod_before_unreadable_cpu(
+    change: dict[str, Any], result: str
+) -> None:
+    found = FAMILIES["kc_overcommit_filter"].compute(STATIC_NODE | change)
+    assert found["filter"] == result
+
+
+def test_the_memory_headroom_contains_numa_nodes_that_lend_nothing() -> None:
+    cases = recordings.read(RECORDED / "kc_headroom_mem.jsonl.gz")
+    given = next(each.input for each in cases if each.input["policy"] == "numa_aware")
+    owner = {"pod": "p", "name": "c", "qos": "dedicated_cores", "memory_request": 1, "numas": [0]}
+    change = {"node_enable_reclaim": False, "containers": [owner | {"numa_exclusive": True}]}
+    found = FAMILIES["kc_headroom_mem"].compute(given | change)
+    assert (found["numa"]["0"], len(found["numa"])) == (0, len(given["numas"]))

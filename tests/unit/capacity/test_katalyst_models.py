@@ -169,6 +169,7 @@ def test_too_little_use_recommends_nothing(ages: tuple[float, ...], said: str) -
 def test_memory_is_recommended_in_whole_mebibytes() -> None:
     assert recommended_memory(1.5 * MIB, 0.0) == 2 * MIB
     assert recommended_memory(1.5 * MIB, 0.0, least=2.5 * MIB) == 3 * MIB
+    assert [recommended_memory(each, 0.0) for each in (0.5, 3, 1025)] == [0, 3, 2048]
 
 
 @pytest.mark.parametrize(

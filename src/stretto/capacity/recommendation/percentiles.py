@@ -135,16 +135,18 @@ def recommended_cpu(cores: float, buffer: float) -> int:
 
 
 def recommended_memory(memory: float, buffer: float, least: float = 0.0) -> int:
-    """Bytes to request, rounded up to whole KiB or, from 1 MiB on, MiB.
+    """Bytes to request, rounded up to whole KiB from 1 KiB on, and to whole MiB from 1 MiB on.
+
+    Fractions of a byte do not count.
 
     Args:
         memory: percentile of use.
         buffer: added fraction.
         least: minimum bytes after an out-of-memory kill.
     """
-    wanted = max(memory * (1 + buffer), least)
-    unit = MIB if wanted >= MIB else KIB
-    return math.ceil(wanted / unit) * unit
+    wanted = int(max(memory * (1 + buffer), least))
+    unit = MIB if wanted >= MIB else KIB if wanted >= KIB else 1
+    return -(-wanted // unit) * unit
 
 
 def memory_after_kills(

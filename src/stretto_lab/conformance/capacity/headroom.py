@@ -110,7 +110,7 @@ def utilisation(given: Fields) -> Fields:
     steps = []
     for step in given["steps"]:
         use, quota, period = step["reclaim_cgroup_usage"], step["quota_us"], step["period_us"]
-        limit = quota / period if quota > 0 and period > 0 else None
+        limit = (quota / period if period > 0 else quota) if quota > 0 else None
         supply = reclaimed_supply(step["core_usage"], use, limit)
         milli = utilisation_headroom(supply, use, last, targets)
         steps.append({"supply": round(supply, PLACES), "headroom_milli": milli})
@@ -287,7 +287,8 @@ def _numa_aware(node: MemoryInput) -> tuple[float, dict[int, float]]:
         OversoldLimit(rate, node.reclaim_limit, node.reclaim_numa_limits) if rate > 0 else None,
         CapacityProfile.KATALYST,
     )
-    return sum(shares.values()), shares
+    every = dict.fromkeys(range(len(node.numas)), 0.0)
+    return sum(shares.values()), every | shares
 
 
 def _bytes(amount: float) -> int | str:

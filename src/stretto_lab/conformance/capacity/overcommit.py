@@ -251,22 +251,19 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
             for text in (self.cpu_ratio, self.memory_ratio)
         )
 
-    def node(self) -> OvercommittedNode:
-        """The node.
-
-        Raises:
-            InputError: the CPU before overcommit cannot be read.
-        """
-        original = self.original_allocatable_cpu or f"{self.allocatable_cpu_milli}m"
+    def node(self) -> OvercommittedNode | None:
+        """The node; ``None`` if the CPU before overcommit is necessary and cannot be read."""
         ratio = effective_ratio(self.cpu_ratio, self.realtime_cpu_ratio)
-        pins = self.cpu_manager == STATIC
-        return OvercommittedNode(
-            ratio,
-            effective_ratio(self.memory_ratio, self.realtime_memory_ratio),
-            quantity.milli(original, "original_allocatable_cpu") if pins and ratio > 1 else 0,
-            pins,
-            self.memory_manager.lower() == STATIC,
-        )
+        memory = effective_ratio(self.memory_ratio, self.realtime_memory_ratio)
+        pins, pins_memory = self.cpu_manager == STATIC, self.memory_manager.lower() == STATIC
+        original = 0
+        if pins and ratio > 1 and not (pins_memory and memory > 1):
+            text = self.original_allocatable_cpu or f"{self.allocatable_cpu_milli}m"
+            try:
+                original = quantity.milli(text, "original_allocatable_cpu")
+            except InputError:
+                return None
+        return OvercommittedNode(ratio, memory, original, pins, pins_memory)
 
 
 def node_filter(given: Fields) -> Fields:
@@ -283,11 +280,12 @@ def node_filter(given: Fields) -> Fields:
 
 def _filter(wanted: OvercommitFilterInput, pod: PodCpu, present: list[PodCpu]) -> str:
     """The status of Katalyst's filter, which is an error for an unreadable value."""
-    needs = pod.guaranteed or pod.shared_milli
-    if wanted.node_unknown or (needs and not wanted.is_readable):
+    if not (pod.guaranteed or pod.shared_milli):
+        return ""
+    if wanted.node_unknown or not wanted.is_readable:
         return "Error"
-    try:
-        admitted = admit(wanted.node(), present, pod) is NodeAdmission.ADMITTED
-    except InputError:
-        return "Error" if needs else ""
+    node = wanted.node()
+    if node is None:
+        return "Error"
+    admitted = admit(node, present, pod) is NodeAdmission.ADMITTED
     return "" if admitted else "Unschedulable"
