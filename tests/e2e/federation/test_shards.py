@@ -1,5 +1,6 @@
 """The controllers of a federation as several processes: shards, and one daemon per task."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -81,13 +82,13 @@ def own_spaces(number: int, shards: int) -> list[str]:
     return [space for space in SPACES if share.holds(space, "")]
 
 
-def deploy(site: FleetSite, name: str, spaces: list[str] | tuple[str, ...] = SPACES) -> None:
-    """Create a Deployment of four replicas in each of some namespaces."""
-    container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "10m"}}}
+def deploy(site: FleetSite, name: str, replicas: int = REPLICAS, cpu: str = "10m") -> None:
+    """Create a Deployment in each namespace."""
+    container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": cpu}}}
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    spec = {"replicas": REPLICAS, "selector": {"matchLabels": labels}, "template": template}
-    for space in spaces:
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    for space in SPACES:
         metadata = {"namespace": space, "labels": {names.CLUSTER_POLICY: "halves", **labels}}
         put(site.host, DEPLOYMENT, name, metadata=metadata, spec=spec)
 
@@ -217,6 +218,20 @@ def test_a_shard_that_was_suspended_during_the_change_stands_by(site: FleetSite)
     deploy(site, "resumed")
     site.until(lambda: placed(site, "resumed") == set(SPACES))
     assert leases(site) == {f"{LEASE_BASE}-shards", *of_shards(3)}
+
+
+def test_simultaneous_decisions_of_two_shards_do_not_overfill_a_member(site: FleetSite) -> None:
+    two_shards(site)
+    deploy(site, "large", replicas=1, cpu="15")
+
+    def replicas() -> dict[str, int]:
+        found = Counter(dict.fromkeys(MEMBERS, 0))
+        for each in all_copies(site, "large").values():
+            found.update({member: count for member, (_, count) in each.items()})
+        return dict(found)
+
+    site.until(lambda: sum(replicas().values()) == len(SPACES))
+    assert replicas() == {"east": 4, "west": 4}  # of 64 CPUs each
 
 
 def test_controllers_run_in_processes_of_their_own(site: FleetSite) -> None:
