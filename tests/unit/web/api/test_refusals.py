@@ -225,3 +225,44 @@ def test_both_forms_of_the_address_of_a_pod_are_equal(
     found = send("PATCH", f"{PODS}/a/status", {"status": status}, "merge-patch+json").item["status"]
     assert [each["ip"] for each in found["podIPs"]] == addresses
     assert found["podIP"] == addresses[0]
+
+
+UNTYPED = "failed to create typed patch object"
+TYPE = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+
+
+@pytest.mark.parametrize(("stated", "word"), [({"a": 1}, "object"), ([1], "array"), (5, "number")])
+def test_a_kind_that_is_no_text_is_refused(send: Any, stated: Any, word: str) -> None:
+    refusal = send("POST", MAPS, {"kind": stated, "metadata": {"name": "x"}})
+    expected = f"{TYPE} {word} into Go struct field .kind of type string"
+    assert (refusal.status, expected in refusal.item["message"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("media", "why"),
+    [
+        ("merge-patch", f"{TYPE} object into Go struct field .apiVersion of type string"),
+        ("strategic-merge-patch", "unrecognized type: string"),
+    ],
+)
+def test_a_patch_cannot_make_a_version_that_is_no_text(send: Any, media: str, why: str) -> None:
+    send("POST", MAPS, {"metadata": {"name": "x"}})
+    refusal = send("PATCH", f"{MAPS}/x", {"apiVersion": {"a": 1}}, f"{media}+json")
+    assert (refusal.status, refusal.item["message"].endswith(why)) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"kind": {"a": 1}, "apiVersion": "v1"}, "invalid object type: /v1, Kind="),
+        (
+            {"kind": "ConfigMap", "apiVersion": "v1", "metadata": 5},
+            f"{UNTYPED} (/; /v1, Kind=ConfigMap): .metadata: expected map, got &{{5}}",
+        ),
+    ],
+)
+def test_an_applied_object_without_readable_type_or_metadata_is_refused(
+    send: Any, config: dict[str, Any], message: str
+) -> None:
+    refusal = send("PATCH", f"{MAPS}/x?fieldManager=f", config, "apply-patch+yaml")
+    assert refusal.item["message"] == message

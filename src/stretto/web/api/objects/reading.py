@@ -30,6 +30,7 @@ _ACCEPTED: Final = ", ".join(SERVED)
 _UNKNOWN_FORMAT: Final = (
     "the body of the request was in an unknown format - accepted media types include: "
 )
+_NO_TYPE: Final = "couldn't get version/kind; json parse error: "
 _SHOWN: Final = 30
 _YAML_ERRORS: Final = "yaml: unmarshal errors:"
 YAML_CONVERSION: Final = "error converting YAML to JSON: "
@@ -73,9 +74,11 @@ def parse_body(
     if media in YAML_TYPES:
         value, problems = _yaml(body, most)
         if expected and value is not None and not isinstance(value, dict):
-            raise _no_object("couldn't get version/kind; json parse error: ", value, body)
+            raise _no_object(_NO_TYPE, value, body)
+        if expected:
+            _check_type(value or {}, expected, body)
         return ({} if expected and value is None else value), problems
-    prefix = "couldn't get version/kind; json parse error: "
+    prefix = _NO_TYPE
     if expected:
         prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
     try:
@@ -85,7 +88,25 @@ def parse_body(
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
         raise _no_object(prefix, value, body)
+    if expected:
+        _check_type(value, expected, body)
     return value, json_text.TextProblems(body, repeated) if repeated else []
+
+
+def _check_type(value: Json, expected: str, body: bytes) -> None:
+    """Refuse a body whose kind or version is not a text."""
+    if fault := _type_fault(value):
+        prefix = f"the object provided is unrecognized (must be of type {expected}): "
+        raise bad_request(f"{prefix}{fault}{_excerpt(body)}")
+
+
+def _type_fault(value: Json) -> str:
+    """Return the error of Go's decoder about a kind or version that is no text; empty if none."""
+    for name, stated in value.items():
+        if name in ("kind", "apiVersion") and not isinstance(stated, str | None):
+            target = f"Go struct field .{name} of type string"
+            return f"{_NO_TYPE}json: cannot unmarshal {json_type(stated)} into {target}"
+    return ""
 
 
 def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
@@ -233,6 +254,8 @@ def decoded_object(
     Raises:
         DecodeError: the value is an object of another kind, or does not match its kind.
     """
+    if fault := _type_fault(value):
+        raise DecodeError(fault)
     kind = resource.kind
     stated, version = value.get("kind"), value.get("apiVersion")
     same = (version or kind.api_version) == kind.api_version

@@ -41,10 +41,15 @@ class AppliedConfig:
     problems: list[str]
 
     @property
+    def metadata(self) -> Json:
+        """The metadata if they are a map; decoding by the kind refuses others later."""
+        found = self.item.get("metadata")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def place(self) -> str:
         """Namespace and name for messages, if present."""
-        metadata = self.item.get("metadata") or {}
-        return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        return f"{_text(self.metadata, 'namespace')}/{_text(self.metadata, 'name')}"
 
 
 def read_config(call: Call, kind: Kind) -> AppliedConfig:
@@ -62,13 +67,20 @@ def read_config(call: Call, kind: Kind) -> AppliedConfig:
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
             f"unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
         )
-    stated, version = value.get("kind", ""), value.get("apiVersion", "")
+    stated, version = _text(value, "kind"), _text(value, "apiVersion")
     if (stated, version) != (kind.kind, kind.api_version):
         shown = version if "/" in version else f"/{version}"
         raise bad_request(f"invalid object type: {shown}, Kind={stated}")
-    if (value.get("metadata") or {}).get("managedFields") is not None:
+    config = AppliedConfig(value, kind, problems)
+    if config.metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    return AppliedConfig(value, kind, problems)
+    return config
+
+
+def _text(value: Json, name: str) -> str:
+    """Return a member if it is a text; otherwise the empty text, as kube-apiserver does."""
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
 
 
 def heed_repeated(call: Call, config: AppliedConfig) -> None:

@@ -1,17 +1,19 @@
 """Decoding of patched values by their kind, with the findings of strict decoding."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.edit.apply.walking import struct_value
 from stretto.api.schema.decoding import DecodeError
-from stretto.api.schema.types import StructType
+from stretto.api.schema.types import Form, StructType, ValueType
 from stretto.web.api.call import Call
 from stretto.web.api.objects.reading import strict_warnings
 from stretto.web.api.patching.patches import PatchResult
 from stretto.web.api.patching.unstructured import conversion_fault
 
 Json = dict[str, Any]
+
+_TEXT: Final = ValueType(Form.STRING)
 
 Read = Callable[[Json], tuple[Json, list[str]]]
 """Decodes a value as its kind, with messages of strict decoding; raises ``DecodeError``."""
@@ -23,8 +25,7 @@ def read_result(call: Call, result: PatchResult, struct: StructType, read: Read)
     Raises:
         ApiError: the value does not match its kind, or strict validation refuses it.
     """
-    fault = conversion_fault(result.item, struct_value(struct)) if result.is_strategic else ""
-    if fault:
+    if fault := _conversion_fault(result, struct):
         raise result.refusal(fault)
     try:
         item, unknown = read(result.item)
@@ -36,3 +37,14 @@ def read_result(call: Call, result: PatchResult, struct: StructType, read: Read)
     if call.options.validation == "Warn":
         call.warnings.extend(strict_warnings(problems))
     return item
+
+
+def _conversion_fault(result: PatchResult, struct: StructType) -> str:
+    """Return why the result of a strategic merge does not match its kind; empty if it does.
+
+    The merge never changes the kind and the version, but both have to be texts.
+    """
+    if result.change is None:
+        return ""
+    types = (conversion_fault(result.change.get(name), _TEXT) for name in ("kind", "apiVersion"))
+    return next(filter(None, types), "") or conversion_fault(result.item, struct_value(struct))

@@ -29,7 +29,7 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
     config = read_config(call, resource.kind)
     old = state.storage.served(resource, route.namespace, route.name)
     if old is None:
-        uid = (config.item.get("metadata") or {}).get("uid")
+        uid = config.metadata.get("uid")
         if uid:
             why = (
                 f"uid mismatch: the provided object specified uid {uid}, and no existing object "
