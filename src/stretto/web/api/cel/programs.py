@@ -1,6 +1,7 @@
 """CEL programs: compiled once, evaluated on JSON values, with the functions of Kubernetes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -73,9 +74,19 @@ def compiled(text: str, environment: Environment) -> Program:
     Raises:
         CelError: the expression has problems, which the message shows.
     """
-    checked = check(_parsed(text, environment), environment)
-    problems = checked.problems or tuple(literal_problems(checked))
-    return _program(text, checked, problems)
+    with _limited_depth():
+        checked = check(_parsed(text, environment), environment)
+        problems = checked.problems or tuple(literal_problems(checked))
+        return _program(text, checked, problems)
+
+
+@contextmanager
+def _limited_depth() -> Iterator[None]:
+    """State that an expression is too deep for the stack that the caller has left."""
+    try:
+        yield
+    except RecursionError as error:
+        raise CelError("ERROR: <input>:-1:0: max recursion depth exceeded") from error
 
 
 def _parsed(text: str, environment: Environment) -> Tree:
@@ -125,8 +136,9 @@ def problem_of(text: str, environment: Environment, wants: str = "") -> str:
 
 @lru_cache(maxsize=1024)
 def _known(text: str, environment: Environment) -> Program:
-    resolved = resolve(_parsed(text, environment), environment)
-    return _program(text, resolved, resolved.problems)
+    with _limited_depth():
+        resolved = resolve(_parsed(text, environment), environment)
+        return _program(text, resolved, resolved.problems)
 
 
 def evaluate(

@@ -72,10 +72,30 @@ def test_zeros_before_a_number_do_not_count() -> None:
     assert evaluate(f"int('-{'0' * 5000}7') == -7", RULES, {}) is True
 
 
-@pytest.mark.parametrize("text", ["(" * 40 + "true" + ")" * 40, "'a'" + " + 'a'" * 40, "[" * 40])
+@pytest.mark.parametrize("text", ["(" * 250 + "1" + ")" * 250, "dyn(" * 250 + "1" + ")" * 250])
 def test_an_expression_of_too_many_levels_names_the_limit(text: str) -> None:
-    with pytest.raises(CelError, match="<input>:-1:0: expression recursion limit"):
+    with pytest.raises(CelError, match=r"<input>:-1:0: expression recursion limit exceeded: 250$"):
         compiled(text, RULES)
+
+
+@pytest.mark.parametrize(
+    "text", ["'a'" + " + 'a'" * 251, "self" + ".a" * 251, "[1].map(x, " * 90 + "x" + ")" * 90]
+)
+def test_an_expression_whose_tree_is_too_deep_names_the_limit(text: str) -> None:
+    with pytest.raises(CelError, match=r"<input>:-1:0: max recursion depth exceeded$"):
+        compiled(text, RULES)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 249 + "1" + ")" * 249, "1" + " + 0" * 250, "dyn(" * 249 + "1" + ")" * 249]
+)
+def test_an_expression_of_as_many_levels_as_in_kubernetes_has_a_value(text: str) -> None:
+    assert evaluate(text, RULES, {}) == 1
+
+
+def test_copies_by_macros_do_not_grow_without_limit() -> None:
+    with pytest.raises(CelError, match=r"<input>:-1:0: expression node limit exceeded: 50000$"):
+        compiled("self" + ".optMap(x, x)" * 60, RULES)
 
 
 def test_conditions_between_and_are_no_levels() -> None:

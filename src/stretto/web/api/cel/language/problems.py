@@ -30,6 +30,8 @@ def display(source: str, problems: Iterable[Problem]) -> str:
 
 
 def _shown(source: str, starts: list[int], problem: Problem) -> str:
+    if not source:
+        return f"ERROR: <input>:1:0: {problem.text}"  # an empty expression has no column
     row = bisect_right(starts, problem.offset)
     column = problem.offset - starts[row - 1]
     line = source[starts[row - 1] :].partition("\n")[0].replace("\t", " ")
