@@ -291,6 +291,18 @@ def test_only_the_generation_of_a_deployment_counts_reports() -> None:
     assert rules_of(case(*generations, "StatefulSet/web")) == set()
 
 
+def test_the_generation_of_a_deployment_that_waits_counts_reports_if_the_recorded_one_waits() -> (
+    None
+):
+    waits = {"pending": [["kubeadmiral.io/global-scheduler"]], "synced": False}
+    shown = {"observedGeneration": 3}, {"observedGeneration": 4}
+    source = {"Deployment/web": shown[0]}, {"Deployment/web": shown[1]}
+    assert rules_of(whole(waits, waits, source=source)) == {"reported-generation"}
+    assert "reported-generation" not in rules_of(whole(waits, PLACED, source=source))
+    unsynced = {**PLACED, "synced": False}
+    assert rules_of(whole(unsynced, unsynced, source=source)) == set()
+
+
 def test_random_suffixes_have_the_recorded_names() -> None:
     want = {"federated": {}, "members": {"a": {"EndpointSlice/web-<rand:1>": {}}}, "source": {}}
     got = {"federated": {}, "members": {"a": {"EndpointSlice/web-x7k2p": {}}}, "source": {}}

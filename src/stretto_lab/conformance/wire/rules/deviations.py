@@ -119,11 +119,18 @@ def _profile_appears(item: Difference) -> bool:
 
 
 def _reported_generation(item: Difference) -> bool:
-    """True for the generation of a Deployment, which counts reports of placements."""
+    """True for the generation of a Deployment, which counts reports of placements.
+
+    An object that waits keeps the generation of its last synced state, so both must wait for the
+    same controllers.
+    """
     is_shown = item.part == "source" and item.name.startswith("Deployment/")
     if not is_shown or not item.agrees_without("observedGeneration"):
         return False
-    return all(each.get("synced") and not each.get("pending") for each in item.federated())
+    want, got = item.federated()
+    if want.get("pending"):
+        return bool(want == got)
+    return all(each.get("synced") and not each.get("pending") for each in (want, got))
 
 
 def _held_autoscaler(item: Difference) -> bool:
