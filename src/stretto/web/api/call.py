@@ -88,7 +88,7 @@ def write_options(
     causes = []
     dry = request.query.get("dryRun") or () if dry_run is None else dry_run
     if dry and set(dry) != {"All"}:
-        causes.append(_unsupported("dryRun", f"[{_listed(dry)}]", ["All"]))
+        causes.append(_unsupported("dryRun", f"[{','.join(map(quoted, dry))}]", ["All"]))
     is_deletion = kind.kind == "DeleteOptions"
     validation = "" if is_deletion else request.parameter("fieldValidation")
     if validation and validation not in _VALIDATIONS:

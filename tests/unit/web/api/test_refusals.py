@@ -9,6 +9,7 @@ from stretto.api.wire.durations import duration_problem
 PODS = "/api/v1/namespaces/default/pods"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
 MAPS = "/api/v1/namespaces/default/configmaps"
+SERVICES = "/api/v1/namespaces/default/services"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -266,3 +267,40 @@ def test_an_applied_object_without_readable_type_or_metadata_is_refused(
 ) -> None:
     refusal = send("PATCH", f"{MAPS}/x?fieldManager=f", config, "apply-patch+yaml")
     assert refusal.item["message"] == message
+
+
+def node_port(name: str, port: int) -> dict[str, Any]:
+    """A Service with a node port."""
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": port}]
+    return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports}}
+
+
+def test_a_node_port_is_within_its_range(send: Any) -> None:
+    found = send("POST", SERVICES, node_port("a", 100))
+    assert causes(found) == ["spec.ports[1].nodePort"]
+    assert found.message.endswith("The range of valid ports is 30000-32767")
+
+
+def test_a_node_port_belongs_to_one_service(send: Any) -> None:
+    assert send("POST", SERVICES, node_port("a", 30_100)).status == 201
+    assert send("POST", SERVICES, node_port("b", 30_100)).message.endswith("already allocated")
+    assert send("PUT", f"{SERVICES}/a", node_port("a", 30_100)).status == 200
+
+
+@pytest.mark.parametrize("option", ["resourceVersion=1", "uid=other"])
+def test_the_query_of_a_deletion_states_preconditions(send: Any, option: str) -> None:
+    send("POST", MAPS, {"metadata": {"name": "a"}})
+    found = send("DELETE", f"{MAPS}/a?{option}")
+    assert (found.status, found.item["reason"]) == (409, "Conflict")
+
+
+def test_values_of_dry_run_are_quoted_as_a_list(send: Any) -> None:
+    found = send("POST", f"{MAPS}?dryRun=All&dryRun=None", {"metadata": {"name": "a"}})
+    assert 'Unsupported value: ["All","None"]' in found.message
+
+
+def test_a_limited_priority_level_states_its_response(send: Any) -> None:
+    spec = {"type": "Limited", "limited": {"limitResponse": {"queuing": {}}}}
+    levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
+    found = send("POST", levels, {"metadata": {"name": "a"}, "spec": spec})
+    assert found.message.endswith("spec.limited.limitResponse.type: Required value")

@@ -47,6 +47,18 @@ def test_a_role_binding_gives_the_rights_of_its_role(server: ApiServer) -> None:
     assert send(server, "ada", "GET", PODS)[0] == 200
 
 
+def test_a_refusal_names_the_missing_roles_of_the_user(server: ApiServer) -> None:
+    for name, kind in (("a", "Role"), ("b", "ClusterRole")):
+        ref = {"kind": kind, "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+        binding = {"metadata": {"name": name}, "roleRef": ref}
+        subjects = [{"kind": "User", "name": "ada"}]
+        send(server, "admin", "POST", f"{RBAC}/rolebindings", {**binding, "subjects": subjects})
+    assert send(server, "ada", "GET", PODS)[1]["message"].endswith(
+        'in the namespace "default": RBAC: [role.rbac.authorization.k8s.io "r" not found, '
+        'clusterrole.rbac.authorization.k8s.io "r" not found]'
+    )
+
+
 def test_every_user_may_read_discovery(server: ApiServer) -> None:
     assert send(server, "ada", "GET", "/apis")[0] == 200
 

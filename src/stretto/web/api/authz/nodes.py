@@ -64,7 +64,11 @@ def user_access(
 ) -> AccessAnswer:
     """Return whether a user has a right, by roles or as a node."""
     found = access_of(storage, user, wanted)
-    return found if found.allowed else node_access(storage, user, wanted, fields)
+    if found.allowed:
+        return found
+    answered = node_access(storage, user, wanted, fields)
+    reasons = filter(None, (answered.reason, found.reason))
+    return answered if answered.allowed else _no("\n".join(reasons))
 
 
 def _no(reason: str) -> AccessAnswer:

@@ -22,6 +22,7 @@ def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> N
     request.notes.authorize(found.reason, allowed=found.allowed)
     if not found.allowed:
         text = f'forbidden: User "{user.name}" cannot {verb} path "{request.path}"'
+        text += f": {found.reason}" if found.reason else ""
         raise DeniedError(403, "Forbidden", text, {})
 
 

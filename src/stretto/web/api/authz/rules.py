@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import MASTERS, User
-from stretto.web.api.storage import ObjectStorage
+from stretto.web.api.storage import ObjectStorage, StoredItem
 
 Json = dict[str, Any]
 
@@ -57,22 +57,44 @@ class AccessAnswer:
 
 
 def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> AccessAnswer:
-    """Return whether a user has a right, with the reason."""
+    """Return whether a user has a right, with the reason.
+
+    The reason of a refusal names the roles that bindings of the user refer to and that do not
+    exist.
+    """
     if MASTERS in user.groups:
         return AccessAnswer(True)
     for rule, reason in user_rules(storage, user, wanted.namespace):
         if allows(rule, wanted):
             return AccessAnswer(True, reason)
-    return AccessAnswer(False)
+    return AccessAnswer(False, _missing_roles(storage, user, wanted.namespace))
 
 
 def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[tuple[Json, str]]:
     """Yield the rules of a user in a namespace, each with the reason that names its binding."""
+    for binding, word in _bindings(storage, namespace):
+        yield from _bound(storage, user, binding, word)
+
+
+def _bindings(storage: ObjectStorage, namespace: str) -> Iterator[tuple[Json, str]]:
+    """Yield the bindings that count in a namespace, each with its kind."""
     for binding in storage.views_of(CLUSTER_ROLE_BINDING):
-        yield from _bound(storage, user, binding, "ClusterRoleBinding")
+        yield binding, "ClusterRoleBinding"
     if namespace:
         for binding in storage.views_of(ROLE_BINDING, namespace):
-            yield from _bound(storage, user, binding, "RoleBinding")
+            yield binding, "RoleBinding"
+
+
+def _missing_roles(storage: ObjectStorage, user: User, namespace: str) -> str:
+    """Return which roles of a user's bindings do not exist; empty for none."""
+    found: dict[str, None] = {}
+    for binding, _ in _bindings(storage, namespace):
+        space, ref = binding["metadata"].get("namespace", ""), binding.get("roleRef") or {}
+        if _subject(binding, user) and _role(storage, ref, space) is None:
+            word = str(ref.get("kind")).lower()
+            found[f'{word}.{GROUP} "{ref.get("name")}" not found'] = None
+    text = ", ".join(found)
+    return f"RBAC: {f'[{text}]' if len(found) > 1 else text}" if found else ""
 
 
 def _bound(
@@ -80,10 +102,7 @@ def _bound(
 ) -> Iterator[tuple[Json, str]]:
     metadata, ref = binding["metadata"], binding.get("roleRef") or {}
     namespace = metadata.get("namespace", "")
-    subject = next(
-        (each for each in binding.get("subjects") or () if _is_subject(each, user, namespace)),
-        None,
-    )
+    subject = _subject(binding, user)
     if subject is None:
         return
     name = f"{metadata['name']}/{namespace}" if namespace else metadata["name"]
@@ -95,12 +114,24 @@ def _bound(
         yield rule, reason
 
 
+def _subject(binding: Json, user: User) -> Json | None:
+    """Return the subject of a binding that a user is; ``None`` for none."""
+    namespace = binding["metadata"].get("namespace", "")
+    found = (each for each in binding.get("subjects") or () if _is_subject(each, user, namespace))
+    return next(found, None)
+
+
 def role_rules(storage: ObjectStorage, ref: Json, namespace: str) -> list[Json]:
     """The rules of a role; empty if the role does not exist."""
+    found = _role(storage, ref, namespace)
+    return [] if found is None else list(found.item.get("rules") or ())
+
+
+def _role(storage: ObjectStorage, ref: Json, namespace: str) -> StoredItem | None:
+    """Return the role that a binding in a namespace refers to; ``None`` if it does not exist."""
     is_cluster = ref.get("kind") == "ClusterRole"
     kind, space = (CLUSTER_ROLE, "") if is_cluster else (ROLE, namespace)
-    found = storage.find(kind, space, str(ref.get("name")))
-    return [] if found is None else list(found.item.get("rules") or ())
+    return storage.find(kind, space, str(ref.get("name")))
 
 
 def _is_subject(subject: Json, user: User, namespace: str) -> bool:

@@ -40,8 +40,7 @@ def allocate(state: ApiState, item: Json, old: Json | None, *, dry_run: bool) ->
         errors = _address(state, spec, before, dry_run=dry_run)
         if errors:
             return errors
-    _node_ports(state, spec, before if kind in _NODE_PORTS else None)
-    return []
+    return _node_ports(state, spec, before) if kind in _NODE_PORTS else []
 
 
 def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Errors:
@@ -83,17 +82,29 @@ def _free_address(state: ApiState) -> str:
     return f"{_PREFIX}{state.rng.choice(numbers)}" if numbers else ""
 
 
-def _node_ports(state: ApiState, spec: Json, before: Json | None) -> None:
-    if before is None:
-        return
+def _node_ports(state: ApiState, spec: Json, before: Json) -> Errors:
+    """Assign node ports; return an error about a stated one that is not available."""
     known = {_key(each): each.get("nodePort") for each in before.get("ports") or ()}
-    if spec.get("allocateLoadBalancerNodePorts") is False:
-        return
     used = {port.get("nodePort") for each in _specs(state) for port in each.get("ports") or ()}
-    for port in spec.get("ports") or ():
-        if not port.get("nodePort"):
+    own = set(known.values())
+    for index, port in enumerate(spec.get("ports") or ()):
+        stated = port.get("nodePort")
+        problem = "" if not stated or stated in own else _port_problem(stated, used)
+        if problem:
+            return [invalid(f"spec.ports[{index}].nodePort", stated, problem)]
+        if not stated and spec.get("allocateLoadBalancerNodePorts") is not False:
             port["nodePort"] = known.get(_key(port)) or _free_port(state, used)
-        used.add(port["nodePort"])
+        own.add(port.get("nodePort"))
+        used.add(port.get("nodePort"))
+    return []
+
+
+def _port_problem(port: int, used: set[Any]) -> str:
+    """Return why a Service cannot have a node port; empty if it can."""
+    if port not in _PORTS:
+        bounds = f"{_PORTS.start}-{_PORTS.stop - 1}"
+        return f"provided port is not in the valid range. The range of valid ports is {bounds}"
+    return "provided port is already allocated" if port in used else ""
 
 
 def _free_port(state: ApiState, used: set[Any]) -> int:

@@ -38,8 +38,10 @@ def read_options(call: Call) -> DeleteOptions:
             options.grace_period_seconds = seconds
         options.propagation_policy = request.parameter("propagationPolicy") or None
         options.orphan_dependents = request.flag("orphanDependents")
-    stated = options.dry_run or [] if request.body else None
-    call.options = write_options(request, "delete", stated)
+        stated = {name: request.parameter(name) for name in ("uid", "resourceVersion")}
+        options.preconditions = {name: each for name, each in stated.items() if each} or None
+    dry_run = options.dry_run or [] if request.body else None
+    call.options = write_options(request, "delete", dry_run)
     _check(options)
     return options
 

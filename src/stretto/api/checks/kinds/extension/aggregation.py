@@ -234,6 +234,8 @@ def _limited(limited: Json) -> Errors:
             found.append(required(f"{where}.queuing", detail))
         else:
             found += _queuing(queuing, f"{where}.queuing")
+    elif not kind:
+        found.append(required(f"{where}.type"))
     else:
         found.append(unsupported(f"{where}.type", kind, ("Queue", "Reject")))
     return found
