@@ -46,7 +46,6 @@ EXTRAS: Final = {
     "uvicorn": "web",
     "cryptography": "web",
     "jinja2": "web",
-    "cel_expr_python": "web",
     "re2": "web",
     "jsonpath": "web",
     "cronsim": "web",

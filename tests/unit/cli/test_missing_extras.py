@@ -46,7 +46,7 @@ def test_a_command_for_a_cluster_names_the_extra_kube(manifest: Path) -> None:
         assert "needs the extra kube: pip install 'stretto[kube]'" in output
 
 
-@pytest.mark.parametrize("package", ["cel_expr_python", "cronsim", "jinja2", "starlette"])
+@pytest.mark.parametrize("package", ["cronsim", "jinja2", "starlette"])
 def test_a_local_cluster_names_the_extra_web(package: str) -> None:
     [(code, output)] = run_without([package], ["up", "--nodes", "1"])
     assert code == 2

@@ -30,6 +30,8 @@ MEMBERS = [held("alpha", phase="Running", ready=2), held("beta", phase="Failed",
     [
         (StatusRule("x", cel="members.exists(m, m.status.phase == 'Failed')"), True),
         (StatusRule("x", cel="members.map(m, m.cluster)"), ["alpha", "beta"]),
+        (StatusRule("x", cel="members.filter(m, m.status.phase.matches('^F'))[0].cluster"), "beta"),
+        (StatusRule("x", cel="[members[0].?absent, optional.of(duration('90s'))]"), [None, "90s"]),
         (StatusRule("x", json_path="$.status.ready"), 5),
         (StatusRule("x", json_path="$.status.ready", combine=StatusCombination.MAX), 3),
         (
@@ -49,6 +51,7 @@ def test_a_rule_computes_a_field(rule: StatusRule, value: object) -> None:
         StatusRule("x"),
         StatusRule("x", cel="members.map("),
         StatusRule("x", cel="members[0].absent.field"),
+        StatusRule("x", cel="quantity('1')"),
         StatusRule("x", json_path="$.["),
         StatusRule("x", json_path="$.status.phase"),
     ],

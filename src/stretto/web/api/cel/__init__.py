@@ -1,1 +1,1 @@
-"""CEL expressions on JSON values."""
+"""Expressions in CEL that objects of the API contain: their variables, types and checks."""

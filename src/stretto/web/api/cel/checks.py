@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
+from stretto.cel.language.environment import Environment
+from stretto.cel.language.types import DYN, CelType, Sort
+from stretto.cel.programs import CelError, compiled, problem_of, stated
 from stretto.web.api.cel.definitions import definition_errors
 from stretto.web.api.cel.devices import device_errors
-from stretto.web.api.cel.language.environment import Environment
-from stretto.web.api.cel.language.types import DYN, CelType, Sort
-from stretto.web.api.cel.programs import CelError, compiled, problem_of, stated
 from stretto.web.api.cel.variables import ANY_OBJECT, WrittenType, write_environment
 
 Json = dict[str, Any]

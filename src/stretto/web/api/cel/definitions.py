@@ -10,10 +10,10 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
 from stretto.api.schema.structural import EMBEDDED
-from stretto.web.api.cel.estimates.estimating import estimate
-from stretto.web.api.cel.estimates.ranges import MOST
-from stretto.web.api.cel.language.types import BOOL, STRING
-from stretto.web.api.cel.programs import CelError, Program, compiled, stated
+from stretto.cel.estimates.estimating import estimate
+from stretto.cel.estimates.ranges import MOST
+from stretto.cel.language.types import BOOL, STRING
+from stretto.cel.programs import CelError, Program, compiled, stated
 from stretto.web.api.cel.schemas import SchemaType, SchemaTypes, escaped
 
 Json = dict[str, Any]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import FieldError, invalid
-from stretto.web.api.cel.language.environment import Environment
-from stretto.web.api.cel.language.types import ANY, BOOL, STRING, map_of, parsed_type, struct
-from stretto.web.api.cel.programs import CelError, compiled, stated
+from stretto.cel.language.environment import Environment
+from stretto.cel.language.types import ANY, BOOL, STRING, map_of, parsed_type, struct
+from stretto.cel.programs import CelError, compiled, stated
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stretto.web.api.cel.running.values import TYPE_MEMBER
+from stretto.cel.running.values import TYPE_MEMBER
 
 Json = dict[str, Any]
 

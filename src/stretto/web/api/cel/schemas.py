@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING
-from stretto.web.api.cel.estimates.operands import Path
-from stretto.web.api.cel.functions.conversions import parsed_duration, parsed_time
-from stretto.web.api.cel.language.environment import Environment
-from stretto.web.api.cel.language.types import (
+from stretto.cel.estimates.operands import Path
+from stretto.cel.functions.conversions import parsed_duration, parsed_time
+from stretto.cel.language.environment import Environment
+from stretto.cel.language.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -28,7 +28,7 @@ from stretto.web.api.cel.language.types import (
     optional_of,
     struct,
 )
-from stretto.web.api.cel.running.values import EvaluationError, KeyedList
+from stretto.cel.running.values import EvaluationError, KeyedList
 
 Json = dict[str, Any]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from stretto.web.api.cel.functions.rights import AUTHORIZER, RESOURCE_CHECK
-from stretto.web.api.cel.language.environment import Environment
-from stretto.web.api.cel.language.types import DYN, CelType, parsed_type, struct
+from stretto.cel.functions.rights import AUTHORIZER, RESOURCE_CHECK
+from stretto.cel.language.environment import Environment
+from stretto.cel.language.types import DYN, CelType, parsed_type, struct
 
 _VARIABLES: Final = "kubernetes.variables"
 """Type of the variable that contains the variables of a policy."""

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from stretto.api.schema.types import Form, StructType, ValueType
 from stretto.api.wire.kinds import Kind
-from stretto.web.api.cel.checks import PolicyExpressions
-from stretto.web.api.cel.language.types import (
+from stretto.cel.language.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -24,7 +23,8 @@ from stretto.web.api.cel.language.types import (
     map_of,
     struct,
 )
-from stretto.web.api.cel.programs import problem_of
+from stretto.cel.programs import problem_of
+from stretto.web.api.cel.checks import PolicyExpressions
 from stretto.web.api.cel.schemas import escaped
 from stretto.web.api.cel.variables import WrittenType
 

@@ -7,8 +7,8 @@ from stretto.api.edit.apply.merge import merge
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.edit.json_patch import FailedTestError, OperationError, operated
 from stretto.api.schema.types import StructType
+from stretto.cel.programs import CelError
 from stretto.web.api.cel.literals import LiteralError, configuration_of, operations_of
-from stretto.web.api.cel.programs import CelError
 from stretto.web.api.configured.expressions import WriteExpressions
 
 Json = dict[str, Any]

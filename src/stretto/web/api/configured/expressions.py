@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
+from stretto.cel.functions.rights import RESOURCE_CHECK, RightsValue, access_by
+from stretto.cel.programs import CelError, evaluate
+from stretto.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.rules import AccessRequest, access_of
-from stretto.web.api.cel.functions.rights import RESOURCE_CHECK, RightsValue, access_by
-from stretto.web.api.cel.programs import CelError, evaluate
-from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.web.api.cel.variables import WRITE
 from stretto.web.api.configured.attributes import WriteAttributes
 from stretto.web.api.configured.conversion import in_version

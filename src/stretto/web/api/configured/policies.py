@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from stretto.cel.programs import CelError
 from stretto.web.api import failures
-from stretto.web.api.cel.programs import CelError
 from stretto.web.api.configured.annotations import PolicyAnnotations, validation_failed
 from stretto.web.api.configured.attributes import WriteAttributes, attributes_of
 from stretto.web.api.configured.bound import (

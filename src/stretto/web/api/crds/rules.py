@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid, shown
 from stretto.api.wire.values import is_equal
-from stretto.web.api.cel.programs import CelError, evaluate
-from stretto.web.api.cel.running.budget import OBJECT_LIMIT, Budget
-from stretto.web.api.cel.running.values import CelOptional
+from stretto.cel.programs import CelError, evaluate
+from stretto.cel.running.budget import OBJECT_LIMIT, Budget
+from stretto.cel.running.values import CelOptional
 from stretto.web.api.cel.schemas import rule_value
 from stretto.web.api.cel.variables import RULES
 from stretto.web.api.crds.ratcheting import FormerValues

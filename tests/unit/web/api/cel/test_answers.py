@@ -8,13 +8,13 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from stretto.web.api.cel.estimates.estimating import estimate
-from stretto.web.api.cel.functions.table import IMPLEMENTATIONS
-from stretto.web.api.cel.language.environment import Environment
-from stretto.web.api.cel.language.signatures import declared_functions
-from stretto.web.api.cel.language.types import parsed_type
-from stretto.web.api.cel.programs import CelError, compiled, stated
-from stretto.web.api.cel.running.planning import OPERATORS
+from stretto.cel.estimates.estimating import estimate
+from stretto.cel.functions.table import IMPLEMENTATIONS
+from stretto.cel.language.environment import Environment
+from stretto.cel.language.signatures import declared_functions
+from stretto.cel.language.types import parsed_type
+from stretto.cel.programs import CelError, compiled, stated
+from stretto.cel.running.planning import OPERATORS
 from stretto.web.api.cel.schemas import SchemaTypes
 from stretto.web.api.crds.rules import check_rules
 

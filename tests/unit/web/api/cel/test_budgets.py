@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from stretto.api.checks.fields.errors import FieldError
-from stretto.web.api.cel.programs import CelError, evaluate
-from stretto.web.api.cel.running.budget import Budget
+from stretto.cel.programs import CelError, evaluate
+from stretto.cel.running.budget import Budget
 from stretto.web.api.cel.variables import RULES
 from stretto.web.api.crds.rules import check_rules
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.web.api.cel.programs import CelError, compiled, evaluate
+from stretto.cel.programs import CelError, compiled, evaluate
 from stretto.web.api.cel.variables import RULES
 
 

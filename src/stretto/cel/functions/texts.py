@@ -1,0 +1,155 @@
+"""Functions of texts, and of patterns in RE2 syntax."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stretto.api.checks.fields.patterns import PatternError, pattern_of
+from stretto.cel.functions.templates import formatted
+from stretto.cel.running.budget import limited
+from stretto.cel.running.values import EvaluationError
+
+_QUOTED: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+def compiled_pattern(text: str) -> Any:
+    """The compiled pattern of a text.
+
+    Raises:
+        EvaluationError: the text is no pattern.
+    """
+    try:
+        return pattern_of(text)
+    except PatternError as error:
+        raise EvaluationError(str(error)) from error
+
+
+def matches(text: str, pattern: str) -> bool:
+    """True if a part of a text matches a pattern."""
+    return compiled_pattern(pattern).search(text) is not None
+
+
+def find(text: str, pattern: str) -> str:
+    """The first part of a text that matches a pattern; empty without."""
+    found = compiled_pattern(pattern).search(text)
+    return str(found[0]) if found else ""
+
+
+def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    """The parts of a text that match a pattern; at most a number of them, if not negative."""
+    found = [str(each[0]) for each in compiled_pattern(pattern).finditer(text)]
+    return found if most < 0 else found[:most]
+
+
+def _checked(index: int, text: str, *, most: int | None = None) -> int:
+    if not 0 <= index <= (len(text) if most is None else most):
+        raise EvaluationError(f"index out of range: {index}")
+    return index
+
+
+def char_at(text: str, index: int) -> str:
+    """The character at an index; empty at the end."""
+    return text[_checked(index, text) :][:1]
+
+
+def index_in(text: str, part: str, start: int = 0) -> int:
+    """The index of the first occurrence of a part at or after a start; -1 without."""
+    if not part:
+        return start
+    if start < 0:
+        raise EvaluationError(f"index out of range: {start}")
+    return text.find(part, start)
+
+
+def last_index_in(text: str, part: str, start: int | None = None) -> int:
+    """The index of the last occurrence of a part at or before a start; -1 without."""
+    if not part:
+        return len(text) if start is None else start
+    if start is None:
+        return text.rfind(part)
+    if start < 0:
+        raise EvaluationError(f"index out of range: {start}")
+    return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
+
+
+def substring(text: str, start: int, end: int | None = None) -> str:
+    """The characters between two indices."""
+    if end is not None and start > end:
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
+    last = len(text) if end is None else end
+    return text[_checked(start, text) : _checked(last, text)]
+
+
+def replaced(text: str, old: str, new: str, most: int = -1) -> str:
+    """A text with other parts; at most a number of them, if not negative."""
+    limited(len(text) + text.count(old) * len(new))
+    return text.replace(old, new, most)
+
+
+def split(text: str, separator: str, most: int = -1) -> list[str]:
+    """The parts of a text between separators; at most a number of them, if not negative."""
+    if most == 0:
+        return []
+    if separator:
+        return text.split(separator, most - 1 if most > 0 else -1)
+    if most < 0 or len(text) <= most:
+        return list(text)
+    return [*text[: most - 1], text[most - 1 :]]
+
+
+def _cased(text: str, *, upper: bool) -> str:
+    return "".join((c.upper() if upper else c.lower()) if c.isascii() else c for c in text)
+
+
+def joined(items: Any, separator: str = "") -> str:
+    """The texts of a list in one text."""
+    for each in items:
+        if not isinstance(each, str):
+            raise EvaluationError(f"join: invalid input: {each}")
+    limited(sum(map(len, items)) + len(separator) * len(items))
+    return separator.join(items)
+
+
+def quoted(text: str) -> str:
+    """A text as a literal."""
+    return f'"{"".join(_QUOTED.get(each, each) for each in text)}"'
+
+
+def escaped_key(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+TEXTS: Final[Mapping[str, Any]] = {
+    "charAt": char_at,
+    "contains": lambda text, part: part in text,
+    "endsWith": lambda text, part: text.endswith(part),
+    "find": find,
+    "findAll": find_all,
+    "format": formatted,
+    "join": joined,
+    "jsonpatch.escapeKey": escaped_key,
+    "lowerAscii": lambda text: _cased(text, upper=False),
+    "matches": matches,
+    "replace": replaced,
+    "split": split,
+    "startsWith": lambda text, part: text.startswith(part),
+    "strings.quote": quoted,
+    "substring": substring,
+    "trim": lambda text: text.strip(_SPACE),
+    "upperAscii": lambda text: _cased(text, upper=True),
+}
+"""Functions of texts by name."""
