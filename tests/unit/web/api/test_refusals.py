@@ -287,6 +287,17 @@ def test_a_node_port_belongs_to_one_service(send: Any) -> None:
     assert send("PUT", f"{SERVICES}/a", node_port("a", 30_100)).status == 200
 
 
+@pytest.mark.parametrize("stated", [0, 1])
+def test_the_protocols_of_a_new_port_have_one_node_port(send: Any, stated: int) -> None:
+    ports: list[dict[str, Any]] = [
+        {"name": each, "port": 53, "protocol": each.upper()} for each in ("tcp", "udp")
+    ]
+    ports[stated]["nodePort"] = 30_200
+    service = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": ports}}
+    made = send("POST", SERVICES, service).item["spec"]["ports"]
+    assert [each["nodePort"] for each in made] == [30_200, 30_200]
+
+
 @pytest.mark.parametrize("option", ["resourceVersion=1", "uid=other"])
 def test_the_query_of_a_deletion_states_preconditions(send: Any, option: str) -> None:
     send("POST", MAPS, {"metadata": {"name": "a"}})

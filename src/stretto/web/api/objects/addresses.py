@@ -83,17 +83,26 @@ def _free_address(state: ApiState) -> str:
 
 
 def _node_ports(state: ApiState, spec: Json, before: Json) -> Errors:
-    """Assign node ports; return an error about a stated one that is not available."""
+    """Assign node ports; return an error about a stated one that is not available.
+
+    In a new Service, the protocols of one port have one node port.
+    """
     known = {_key(each): each.get("nodePort") for each in before.get("ports") or ()}
     used = {port.get("nodePort") for each in _specs(state) for port in each.get("ports") or ()}
     own = set(known.values())
+    shared: dict[Any, Any] = {}
+    for each in () if before else reversed(spec.get("ports") or ()):
+        shared |= {each.get("port"): each["nodePort"]} if each.get("nodePort") else {}
     for index, port in enumerate(spec.get("ports") or ()):
         stated = port.get("nodePort")
         problem = "" if not stated or stated in own else _port_problem(stated, used)
         if problem:
             return [invalid(f"spec.ports[{index}].nodePort", stated, problem)]
         if not stated and spec.get("allocateLoadBalancerNodePorts") is not False:
-            port["nodePort"] = known.get(_key(port)) or _free_port(state, used)
+            found = known.get(_key(port)) or shared.get(port.get("port"))
+            port["nodePort"] = found or _free_port(state, used)
+            if not before:
+                shared[port.get("port")] = port["nodePort"]
         own.add(port.get("nodePort"))
         used.add(port.get("nodePort"))
     return []
