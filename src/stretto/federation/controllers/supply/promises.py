@@ -327,7 +327,7 @@ class PromiseLedger:
     def _running(self, entry: _Promised, cluster: str) -> int:
         """Replicas in a cluster that its report deducts, without those that found no node since."""
         bound = entry.bound(cluster)
-        unbound = self._unbound(entry, cluster)
+        unbound = self._unbound(entry, cluster) if bound else []
         if all(unschedulable_for(pod, 0.0) is None for pod in unbound):
             return bound  # pods that are replaced just now have no node for a moment
         now = self._pods(entry.kind, entry.name, cluster, bound)
