@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from stretto.cel.language.nodes import Node
 
-_MOST_NODES: Final = 50_000
+_MOST_NODES: Final = 20_000
 """Maximum nodes of an expression. ``optMap`` copies its receiver, so chains of it grow fast."""
 
 
