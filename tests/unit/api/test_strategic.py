@@ -124,6 +124,10 @@ def test_null_removes_a_member_at_every_depth() -> None:
         ({"$setElementOrder/containers": "a"}, r"expected a \[\]interface"),
         ({"$setElementOrder/containers": ["a"]}, "value for key 0 is not a map"),
         ({"containers": [{"name": "a"}], "$setElementOrder/containers": []}, "The order in patch"),
+        (
+            {"containers": [{"image": "x"}], "$setElementOrder/containers": [{"name": "a"}]},
+            "does not contain declared merge key: name",
+        ),
     ],
 )
 def test_a_patch_that_cannot_be_merged_is_refused(patch: dict[str, Any], text: str) -> None:

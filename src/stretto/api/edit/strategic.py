@@ -196,6 +196,11 @@ def _check_item(item: Any, key: str, old: list[Any], new: list[Any]) -> None:
         raise StrategicPatchError(f"list element types are not identical: {go_value([old, new])}")
     if item.get(_PATCH) == "merge":
         raise StrategicPatchError("merging lists cannot yet be specified in the patch")
+    _check_key(item, key)
+
+
+def _check_key(item: Json, key: str) -> None:
+    """Refuse an item of a keyed list without its merge key."""
     if key not in item:
         text = f"map: {go_value(item)} does not contain declared merge key: {key}"
         raise StrategicPatchError(text)
@@ -215,6 +220,9 @@ def _check_marks(order: Any, known: FieldType | None) -> None:
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:
     """Refuse a patch whose items are not in its own demanded order."""
     wanted = _first_places(_mark(each, key) for each in order)
+    for each in new if key else ():
+        if isinstance(each, dict) and _PATCH not in each:
+            _check_key(each, key)
     stated = [
         _mark(each, key)
         for each in new
