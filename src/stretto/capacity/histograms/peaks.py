@@ -48,8 +48,9 @@ class PeakConfig(msgspec.Struct, frozen=True):
     safety_margin_percent: int = 10
 
     def with_margin(self, amounts: Pair) -> Pair:
-        """Add the margin to amounts and truncate them."""
-        cpu, memory = (int(each * (100 + self.safety_margin_percent) / 100) for each in amounts)
+        """Add the margin to amounts and truncate them; the ratio is computed first."""
+        ratio = (100 + self.safety_margin_percent) / 100
+        cpu, memory = (int(each * ratio) for each in amounts)
         return cpu, memory
 
 

@@ -13,6 +13,9 @@ CPU: Final = 0
 MEMORY: Final = 1
 """Column of memory, in bytes."""
 
+MOST_CPUS: Final = 4096
+"""Largest end of a range of CPUs, as in Koordinator."""
+
 
 class NodeReservation(msgspec.Struct, frozen=True):
     """The reservation in an annotation of the node."""
@@ -38,13 +41,22 @@ def listed(cpus: str) -> frozenset[int]:
     """Parse a list of CPUs such as ``0-3,8``; a descending range is empty.
 
     Raises:
-        ValueError: a part is neither a number nor a range.
+        ValueError: a part is neither a number nor a range, or a range is too long.
     """
     found: set[int] = set()
-    for part in filter(None, cpus.split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
+    for part in cpus.split(",") if cpus else ():
+        bounds = [_number(each) for each in part.split("-")]
+        if len(bounds) > 2 or (len(bounds) == 2 and bounds[1] > MOST_CPUS):
+            raise ValueError(part)
+        found.update(range(bounds[0], bounds[-1] + 1))
     return frozenset(found)
+
+
+def _number(text: str) -> int:
+    """Parse a CPU as in Go: digits after an optional sign, without spaces."""
+    if not (text.isascii() and text.removeprefix("+").isdecimal()):
+        raise ValueError(text)
+    return int(text)
 
 
 def reserved(

@@ -8,6 +8,7 @@ import numpy as np
 from stretto.capacity.model import classes, demand
 from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
 from stretto.capacity.model.reserved import NodeReservation, reserved
+from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.reclaim import batch as batches
 from stretto.capacity.reclaim import held as holdings
 from stretto.capacity.reclaim import mid as mids
@@ -266,11 +267,8 @@ def _zones(node: NodeInput, supply: NodeSupply, strategy: BatchStrategy) -> Fiel
 
 def _normalized(cpu: int, node: NodeInput) -> int:
     """Milli-CPU of a node whose cores are normalized to more than one; other ratios are ignored."""
-    try:
-        ratio = float(node.cpu_normalization_ratio)
-    except ValueError:
-        return cpu
-    return -(-int(cpu * 1000 * ratio) // 1000) if ratio > 1 else cpu
+    ratio = read_ratio(node.cpu_normalization_ratio.replace(" ", "x"))
+    return -(-int(cpu * 1000 * ratio) // 1000) if ratio is not None and ratio > 1 else cpu
 
 
 def _app_band(app: MeasuredUse) -> Band:
