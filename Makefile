@@ -18,6 +18,8 @@ STEPS ?= 400
 JOBS ?= 2
 # kube-tools: which programs; all where empty
 PROGRAMS ?=
+# fuzz: how many seconds each of its two parts takes
+FUZZ_S ?= 600
 # bench: where the figures go
 BENCH_OUT ?= out/bench-engine.json
 
@@ -162,6 +164,12 @@ kube-suite: $(DEV) kernels kube-tools ## Run Kubernetes' own tests against stret
 test-browser: $(DEV) ## Open the dashboard in a real Chromium (installs Playwright, and Debian's Chromium as root)
 	@scripts/browser_tools.sh $(VENV) requirements-browser.lock
 	@MARKS=browser $(FAMILY) browser 240 tests/browser
+
+.PHONY: fuzz
+fuzz: $(DEV) kernels kube-tools ## Fuzz the decoders and the routes of the API server: make fuzz FUZZ_S=3600
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock
+	@$(PY) bench/fuzz_decoders.py --seconds $(FUZZ_S) --findings out/fuzz
+	@$(PY) bench/fuzz_api.py --seconds $(FUZZ_S)
 
 .PHONY: chaos
 chaos: $(RUN) ## Run the fault simulator: make chaos SEEDS=200 STEPS=400

@@ -37,3 +37,4 @@ resolve() {
 resolve requirements.lock --extra all --extra build
 resolve requirements-dev.lock --extra all --extra build --extra dev --constraints requirements.lock
 resolve requirements-browser.lock --extra browser --constraints requirements-dev.lock
+resolve requirements-fuzz.lock --extra fuzz --constraints requirements-dev.lock

@@ -361,6 +361,7 @@ LOCKS = {
     "requirements.lock": (*RUN, "build"),
     "requirements-dev.lock": (*RUN, "build", "docs", "dev"),
     "requirements-browser.lock": ("browser",),
+    "requirements-fuzz.lock": ("fuzz",),
 }
 """Each lock file, and the extras that it holds."""
 
