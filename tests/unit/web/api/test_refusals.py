@@ -315,3 +315,14 @@ def test_a_limited_priority_level_states_its_response(send: Any) -> None:
     levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
     found = send("POST", levels, {"metadata": {"name": "a"}, "spec": spec})
     assert found.message.endswith("spec.limited.limitResponse.type: Required value")
+
+
+@pytest.mark.parametrize("member", ["containers", "initContainers"])
+@pytest.mark.parametrize(("policy", "status"), [("Sometimes", 422), ("Always", 201)])
+def test_the_restart_policy_of_a_container_is_known(
+    send: Any, member: str, policy: str, status: int
+) -> None:
+    container = {"name": "x", "image": "i", "restartPolicy": policy}
+    pod = a_pod()
+    pod["spec"][member] = [container]
+    assert send("POST", PODS, pod).status == status

@@ -20,6 +20,7 @@ from stretto.api.checks.kinds.resources import check_claims, check_resources
 from stretto.api.checks.kinds.values import PROTOCOLS, Json, one_of, port_number
 
 _PULLS: Final = ("Always", "IfNotPresent", "Never")
+_RESTARTS: Final = ("Always", "Never", "OnFailure")
 _NAME_LIMIT: Final = 63
 _PORT_NAME_LIMIT: Final = 15
 _MESSAGE_POLICY: Final = choice("File", "FallbackToLogsOnError")
@@ -103,6 +104,7 @@ def check_containers(
         where = f"{path}[{index}]"
         yield from check_container(container, where, frame)
         yield from _once(container, where, names)
+        yield from _restart(container, where)
         if container.get("lifecycle"):
             yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
         yield from check_probes(container, where, grace)
@@ -118,6 +120,7 @@ def check_init_containers(
         where = f"{path}[{index}]"
         yield from check_container(container, where, frame)
         yield from _once(container, where, names)
+        yield from _restart(container, where)
         if container.get("restartPolicy") == "Always":
             if container.get("lifecycle"):
                 yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
@@ -127,6 +130,13 @@ def check_init_containers(
             if container.get(name) is not None:
                 detail = "may not be set for init containers without restartPolicy=Always"
                 yield forbidden(f"{where}.{name}", detail)
+
+
+def _restart(container: Json, where: str) -> Iterator[Any]:
+    """Check the restart policy of one container; it is optional."""
+    policy = container.get("restartPolicy")
+    if policy is not None:
+        yield from one_of(policy, f"{where}.restartPolicy", _RESTARTS)
 
 
 def _once(container: Json, where: str, names: set[str]) -> Iterator[Any]:
