@@ -34,9 +34,6 @@ FAILING: Final = {
     r"priority and fairness should ensure": (
         "FlowSchemas and priority levels are objects only; requests are not classified"
     ),
-    r"continue listing from the last key": (
-        "later pages of a list expire with the number of changes, not after five minutes"
-    ),
     r"kubectl explain works for CR with the same resource name": (
         "kubectl does not find a short name that is newer than its cache of discovery; upstream "
         "marks the test as flaky"
