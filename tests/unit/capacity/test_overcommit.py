@@ -4,7 +4,7 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.capacity.overcommit.admission import NodeAdmission, OvercommittedNode, PodCpu, admit
-from stretto.capacity.overcommit.configured import effective_ratio
+from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
     LoadTargets,
@@ -124,3 +124,8 @@ def test_old_metrics_turn_off_what_is_not_configured() -> None:
 def test_an_invalid_pool_is_refused_with_its_path(change: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         pool_of(POOL | change)
+
+
+@pytest.mark.parametrize("text", ["1_0", " 2", "2 ", "x", "nan", "inf", "", None])
+def test_a_ratio_that_is_not_a_plain_number_is_unreadable(text: str | None) -> None:
+    assert read_ratio(text) is None

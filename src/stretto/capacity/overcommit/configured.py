@@ -7,12 +7,17 @@ from math import isfinite
 
 
 def read_ratio(text: str | None) -> float | None:
-    """Parse a ratio of an annotation; ``None`` if it is absent or not a finite number."""
+    """Parse a ratio of an annotation; ``None`` if it is absent or not a finite number.
+
+    Spaces and underscores, which ``float`` accepts, are refused as in Katalyst.
+    """
+    if not text or "_" in text or text != text.strip():
+        return None
     try:
-        ratio = float(text) if text else None
+        ratio = float(text)
     except ValueError:
         return None
-    return ratio if ratio is not None and isfinite(ratio) else None
+    return ratio if isfinite(ratio) else None
 
 
 def effective_ratio(static: str | None, measured: str | None) -> float:

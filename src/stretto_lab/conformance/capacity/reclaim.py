@@ -267,7 +267,7 @@ def _zones(node: NodeInput, supply: NodeSupply, strategy: BatchStrategy) -> Fiel
 
 def _normalized(cpu: int, node: NodeInput) -> int:
     """Milli-CPU of a node whose cores are normalized to more than one; other ratios are ignored."""
-    ratio = read_ratio(node.cpu_normalization_ratio.replace(" ", "x"))
+    ratio = read_ratio(node.cpu_normalization_ratio)
     return -(-int(cpu * 1000 * ratio) // 1000) if ratio is not None and ratio > 1 else cpu
 
 
