@@ -69,6 +69,14 @@ def test_devices_are_children_of_their_numa_node(tmp_path: Path) -> None:
     assert zones[0].siblings[0].attributes[0].value == "nvlink"
 
 
+def test_a_virtual_network_device_has_an_unknown_speed(tmp_path: Path) -> None:
+    write_machine(tmp_path, INTEL)
+    write_files(tmp_path, {"sys/class/net/eth0/speed": "-1", "sys/class/net/eth0/device/x": ""})
+    (tree, *_) = zone_tree(read_processors(tmp_path), [], read_network(tmp_path))
+    devices = [each for numa in tree.children for each in numa.children if each.type == "NIC"]
+    assert ("speed_mbps", "unknown") in [(each.name, each.value) for each in devices[0].attributes]
+
+
 @pytest.mark.parametrize(
     ("text", "numbers"), [("0-2,5", (0, 1, 2, 5)), ("", ()), ("x,3-,4", (4,)), ("7", (7,))]
 )

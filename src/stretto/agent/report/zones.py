@@ -100,7 +100,7 @@ def _gpu(gpu: GpuFacts) -> TopologyZone:
 
 def _device(device: NetworkDevice) -> TopologyZone:
     attributes = [
-        ZoneAttribute("speed_mbps", str(device.speed_mbps)),
+        ZoneAttribute("speed_mbps", str(device.speed_mbps or "unknown")),
         ZoneAttribute("up", str(device.is_up).lower()),
     ]
     if device.virtual_functions:
