@@ -57,7 +57,13 @@ def generate(folder: Path, kubeconfig: Path, seed: int, seconds: int) -> tuple[i
     authority, hooks = folder / "authority.pem", folder / "fuzz_hooks.py"
     authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
     hooks.write_text(HOOKS)
-    words = [sys.executable, "-m", "schemathesis.cli", "run", f"{cluster['server']}/openapi/v2"]
+    words = [
+        str(Path(sys.executable).absolute()),
+        "-m",
+        "schemathesis.cli",
+        "run",
+        f"{cluster['server']}/openapi/v2",
+    ]
     words += ["--header", f"Authorization: Bearer {user['token']}", "--tls-verify", str(authority)]
     words += ["--checks", "not_a_server_error", "--phases", "coverage,fuzzing", "--no-color"]
     words += ["--max-time", str(seconds), "--request-timeout", "20", "--seed", str(seed)]
@@ -71,7 +77,9 @@ def generate(folder: Path, kubeconfig: Path, seed: int, seconds: int) -> tuple[i
     ]
     path = os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "fuzz_hooks", "PYTHONPATH": path}
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=environment, cwd=folder
+    )
     if not SENT.search(done.stdout):
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
     (cases,) = SENT.findall(done.stdout)
