@@ -30,6 +30,7 @@ class FleetLaws:
         self._world = world
         self._truth = FleetTruth(world)
         self._silent: set[str] = set()
+        self._left: set[tuple[str, str]] = set()
         #: Checks by law.
         self.checked: Counter[str] = Counter()
 
@@ -119,10 +120,26 @@ class FleetLaws:
         states = {
             each["cluster"]: each["status"] for each in federated.status.get("clusters") or ()
         }
-        for name in placements.placement(federated.spec) & set(self._world.clusters):
+        placed = placements.placement(federated.spec)
+        for name in self._world.clusters:
+            is_there = self._truth.deployment(name, work.name) is not None
+            if is_there or name not in placed:
+                self._note_leaving(name, work, is_there=is_there)
+                continue
             self.checked[PRESENT] += 1
-            if states.get(name) == "OK" and self._truth.deployment(name, work.name) is None:
+            if states.get(name) == "OK" and (work.name, name) not in self._left:
                 yield f"{work.name}: it is gone from {name}, where it is placed"
+
+    def _note_leaving(self, cluster: str, work: DrawnWorkload, *, is_there: bool) -> None:
+        """Note that a workload has left a cluster, or is there again.
+
+        Controllers that are killed after a deletion do not report it. Until the workload is created
+        there again, the status then still says OK.
+        """
+        if is_there:
+            self._left.discard((work.name, cluster))
+        else:
+            self._left.add((work.name, cluster))
 
     def _rest(self, work: DrawnWorkload) -> Iterator[str]:
         """Check that every replica runs the last template, in the clusters of the placement."""
