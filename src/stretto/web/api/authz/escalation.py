@@ -41,7 +41,7 @@ def no_escalation(state: ApiState, admission: AdmittedWrite) -> None:
     wanted = AccessRequest(verb, GROUP, plural, "", namespace, name)
     if access_of(state.storage, call.user, wanted).allowed:
         return
-    held = [rule for rule, _ in user_rules(state.storage, call.user, namespace)]
+    held = list(user_rules(state.storage, call.user, namespace))
     missing = [rule for rule in rules if not all(_is_held(each, held) for each in _parts(rule))]
     if missing:
         text = "\n".join(map(_text, missing))

@@ -72,7 +72,7 @@ def _rules(state: ApiState, call: Call, item: Json) -> Json:
     item["spec"] = {}
     resources: list[Json] = []
     paths: list[Json] = []
-    rules = [rule for rule, _ in user_rules(state.storage, call.user, namespace)]
+    rules = list(user_rules(state.storage, call.user, namespace))
     if MASTERS in call.user.groups and not rules:
         rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
     for rule in rules:

@@ -64,16 +64,62 @@ def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> Acce
     """
     if MASTERS in user.groups:
         return AccessAnswer(True)
-    for rule, reason in user_rules(storage, user, wanted.namespace):
-        if allows(rule, wanted):
-            return AccessAnswer(True, reason)
-    return AccessAnswer(False, _missing_roles(storage, user, wanted.namespace))
+    missing: dict[str, None] = {}
+    for bound in _bound_roles(storage, user, wanted.namespace):
+        if bound.role is None:
+            missing[bound.stated] = None
+        elif any(allows(rule, wanted) for rule in _rules(bound.role)):
+            return AccessAnswer(True, bound.reason)
+    text = ", ".join(f"{each} not found" for each in missing)
+    if len(missing) > 1:
+        text = f"[{text}]"
+    return AccessAnswer(False, f"RBAC: {text}" if missing else "")
 
 
-def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[tuple[Json, str]]:
-    """Yield the rules of a user in a namespace, each with the reason that names its binding."""
+def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[Json]:
+    """Yield the rules of a user in a namespace."""
+    for bound in _bound_roles(storage, user, namespace):
+        yield from _rules(bound.role)
+
+
+@dataclass(frozen=True)
+class _BoundRole:
+    """A role that a binding gives to a user."""
+
+    #: The binding.
+    binding: Json
+    #: Kind of the binding.
+    word: str
+    #: The subject of the binding that the user is.
+    subject: Json
+    #: The role; ``None`` if it does not exist.
+    role: StoredItem | None
+
+    @property
+    def stated(self) -> str:
+        """Kind and name of the role in refusals."""
+        ref = self.binding.get("roleRef") or {}
+        return f'{str(ref.get("kind")).lower()}.{GROUP} "{ref.get("name")}"'
+
+    @property
+    def reason(self) -> str:
+        """Why the role gives a right."""
+        metadata, ref = self.binding["metadata"], self.binding.get("roleRef") or {}
+        namespace = metadata.get("namespace", "")
+        name = f"{metadata['name']}/{namespace}" if namespace else metadata["name"]
+        return (
+            f'RBAC: allowed by {self.word} "{name}" of {ref.get("kind")} "{ref.get("name")}" to '
+            f"{_subject_text(self.subject, namespace)}"
+        )
+
+
+def _bound_roles(storage: ObjectStorage, user: User, namespace: str) -> Iterator[_BoundRole]:
+    """Yield the roles of a user in a namespace, those that do not exist too."""
     for binding, word in _bindings(storage, namespace):
-        yield from _bound(storage, user, binding, word)
+        subject = _subject(binding, user)
+        if subject is not None:
+            space, ref = binding["metadata"].get("namespace", ""), binding.get("roleRef") or {}
+            yield _BoundRole(binding, word, subject, _role(storage, ref, space))
 
 
 def _bindings(storage: ObjectStorage, namespace: str) -> Iterator[tuple[Json, str]]:
@@ -85,35 +131,6 @@ def _bindings(storage: ObjectStorage, namespace: str) -> Iterator[tuple[Json, st
             yield binding, "RoleBinding"
 
 
-def _missing_roles(storage: ObjectStorage, user: User, namespace: str) -> str:
-    """Return which roles of a user's bindings do not exist; empty for none."""
-    found: dict[str, None] = {}
-    for binding, _ in _bindings(storage, namespace):
-        space, ref = binding["metadata"].get("namespace", ""), binding.get("roleRef") or {}
-        if _subject(binding, user) and _role(storage, ref, space) is None:
-            word = str(ref.get("kind")).lower()
-            found[f'{word}.{GROUP} "{ref.get("name")}" not found'] = None
-    text = ", ".join(found)
-    return f"RBAC: {f'[{text}]' if len(found) > 1 else text}" if found else ""
-
-
-def _bound(
-    storage: ObjectStorage, user: User, binding: Json, word: str
-) -> Iterator[tuple[Json, str]]:
-    metadata, ref = binding["metadata"], binding.get("roleRef") or {}
-    namespace = metadata.get("namespace", "")
-    subject = _subject(binding, user)
-    if subject is None:
-        return
-    name = f"{metadata['name']}/{namespace}" if namespace else metadata["name"]
-    reason = (
-        f'RBAC: allowed by {word} "{name}" of {ref.get("kind")} "{ref.get("name")}" to '
-        f"{_subject_text(subject, namespace)}"
-    )
-    for rule in role_rules(storage, ref, namespace):
-        yield rule, reason
-
-
 def _subject(binding: Json, user: User) -> Json | None:
     """Return the subject of a binding that a user is; ``None`` for none."""
     namespace = binding["metadata"].get("namespace", "")
@@ -123,8 +140,11 @@ def _subject(binding: Json, user: User) -> Json | None:
 
 def role_rules(storage: ObjectStorage, ref: Json, namespace: str) -> list[Json]:
     """The rules of a role; empty if the role does not exist."""
-    found = _role(storage, ref, namespace)
-    return [] if found is None else list(found.item.get("rules") or ())
+    return _rules(_role(storage, ref, namespace))
+
+
+def _rules(role: StoredItem | None) -> list[Json]:
+    return [] if role is None else list(role.item.get("rules") or ())
 
 
 def _role(storage: ObjectStorage, ref: Json, namespace: str) -> StoredItem | None:
