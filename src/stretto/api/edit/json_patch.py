@@ -13,7 +13,7 @@ import msgspec
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.wire.limits import MAX_DEPTH
 from stretto.api.wire.selectors import integer
-from stretto.api.wire.values import copied, levels
+from stretto.api.wire.values import copied, is_alike, levels
 
 Json = dict[str, Any]
 
@@ -164,7 +164,7 @@ def _placed(document: Json, operation: Json, value: Any, verb: str) -> None:
 def _test(document: Json, operation: Json) -> None:
     path = str(operation.get("path", ""))
     if not path:
-        if not _are_equal(document, operation.get("value")):
+        if not is_alike(document, operation.get("value")):
             raise FailedTestError(f"testing value {path} failed: test failed")
         return
     owner, key = _owner(document, path)
@@ -174,17 +174,8 @@ def _test(document: Json, operation: Json) -> None:
         found = _value(owner, key)
     except OperationError as error:
         raise OperationError(f"error in test for path: '{path}': {error}") from error
-    if not _are_equal(found, operation.get("value")):
+    if not is_alike(found, operation.get("value")):
         raise FailedTestError(f"testing value {path} failed: test failed")
-
-
-def _are_equal(one: Any, two: Any) -> bool:
-    """Return whether JSON values are equal; unlike in Python, no boolean equals a number."""
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(_are_equal(one[key], two[key]) for key in one)
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(_are_equal, one, two))
-    return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
 
 
 _VERBS: Final[Mapping[str, Callable[[Json, Json], None]]] = {

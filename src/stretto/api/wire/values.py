@@ -21,6 +21,15 @@ def is_equal(one: Any, two: Any) -> bool:
     return bool(one == two) and identity(one) == identity(two)
 
 
+def is_alike(one: Any, two: Any) -> bool:
+    """Return whether two values are equal as numbers are: 1 and 1.0 are, but true is not 1."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(is_alike(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(is_alike, one, two))
+    return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
+
+
 def copied(value: Any) -> Any:
     """Return a copy of a value of limited depth, several times faster than ``copy.deepcopy``."""
     if isinstance(value, dict):

@@ -16,7 +16,7 @@ from stretto.api.edit.apply.walking import (
     member_type,
 )
 from stretto.api.schema.types import ANY, Form, ValueType
-from stretto.api.wire.values import NESTED
+from stretto.api.wire.values import NESTED, is_alike
 
 
 @dataclass
@@ -83,7 +83,7 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
     kind = atom(kind, old if new is None else new)
     shapes = {type(each) for each in (old, new) if isinstance(each, dict | list) and each}
     if is_leaf(kind) or len(shapes) != 1:
-        return _differs(old, new)
+        return not is_alike(old, new)
     if dict in shapes:
         before = old if isinstance(old, dict) else {}
         after = new if isinstance(new, dict) else {}
@@ -99,22 +99,13 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
     return False
 
 
-def _differs(old: Any, new: Any) -> bool:
-    """Return whether two leaves differ; unlike in Python, ``true`` is not 1."""
-    if old != new or isinstance(old, bool) is not isinstance(new, bool):
-        return True
-    if isinstance(old, dict):
-        return any(_differs(each, new[name]) for name, each in old.items())
-    return isinstance(old, list) and any(map(_differs, old, new))
-
-
 def _compare_items(
     element: str, groups: tuple[list[Any], list[Any]], kind: ValueType, nodes: _Nodes
 ) -> None:
     """Compare the items of one path element; repeated items have one owner as a whole."""
     old, new = groups
     if len(old) > 1 and len(new) > 1:
-        if _differs(old, new):
+        if not is_alike(old, new):
             nodes[1][element] = {}
         return
     if len(old) > 1:
