@@ -1,7 +1,6 @@
 """Writes of the server's own components, without HTTP."""
 
 import copy
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -69,8 +68,7 @@ class ApiClient:
         namespace = (item.get("metadata") or {}).get("namespace", "")
         if kind.namespaced and not namespace:
             namespace = "default"
-        options = WriteOptions(dry_run=dry_run, manager=self._manager)
-        call = replace(self.call(resource, "create", namespace, ""), options=options)
+        call = self.call(resource, "create", namespace, "", dry_run=dry_run)
 
         def write(call: Call) -> Json:
             read, _ = read_object(copy.deepcopy(item), [], resource, "Ignore")
@@ -96,11 +94,19 @@ class ApiClient:
         purpose = f"delete {kind.resource} {namespace} {name} {found.record.uid}"
         self.writes.run(purpose, call, lambda call: remove(self.state, call, found, options))
 
-    def call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
+    def call(
+        self,
+        resource: ServedResource,
+        verb: str,
+        namespace: str,
+        name: str,
+        *,
+        dry_run: bool = False,
+    ) -> Call:
         """Return a request of the component about an object."""
         kind = resource.kind
         route = Route(kind.group, kind.version, kind.plural, namespace, name)
-        options = WriteOptions(manager=self._manager)
+        options = WriteOptions(dry_run=dry_run, manager=self._manager)
         return Call(ApiRequest("", ""), route, resource, verb, self._user, options)
 
     def _resource(self, kind: Kind) -> ServedResource | None:

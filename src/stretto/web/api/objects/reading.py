@@ -63,21 +63,31 @@ def parse_body(
         most: maximum number of values; ``None``: that of the kind.
     """
     json_text.check_size(body)
-    media, most = (
-        media_type(content_type),
-        json_text.most_values(expected) if most is None else most,
-    )
+    media = media_type(content_type)
+    most = json_text.most_values(expected) if most is None else most
     if media == PROTOBUF:
         return _protobuf(body, expected), []
-    if media not in ("application/json", *YAML_TYPES):
-        raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT + _ACCEPTED)
     if media in YAML_TYPES:
-        value, problems = _yaml(body, most)
-        if expected and value is not None and not isinstance(value, dict):
-            raise _no_object(_NO_TYPE, value, body)
-        if expected:
-            _check_type(value or {}, expected, body)
-        return ({} if expected and value is None else value), problems
+        value, problems = _yaml_object(body, expected, most)
+    elif media == "application/json":
+        value, problems = _json_object(body, expected, most)
+    else:
+        raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT + _ACCEPTED)
+    if expected:
+        _check_type(value, expected, body)
+    return value, problems
+
+
+def _yaml_object(body: bytes, expected: str, most: int) -> tuple[Any, list[str]]:
+    """Parse YAML; an empty document is an empty object of the expected kind."""
+    value, problems = _yaml(body, most)
+    if expected and value is not None and not isinstance(value, dict):
+        raise _no_object(_NO_TYPE, value, body)
+    return ({} if expected and value is None else value), problems
+
+
+def _json_object(body: bytes, expected: str, most: int) -> tuple[Json, list[str]]:
+    """Parse JSON with an object."""
     prefix = _NO_TYPE
     if expected:
         prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
@@ -88,8 +98,6 @@ def parse_body(
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
         raise _no_object(prefix, value, body)
-    if expected:
-        _check_type(value, expected, body)
     return value, json_text.TextProblems(body, repeated) if repeated else []
 
 
