@@ -17,12 +17,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import yaml
-from kubectl_lists import kubectl
+from local_server import local_server
 from record import commit, machine, store
 
 HOOKS = """
@@ -37,17 +36,6 @@ SENT = re.compile(r"(\d+) generated")
 REFUSED = re.compile(r"^\[5\d\d\].*\n\n +`(.*)`$", re.MULTILINE)
 QUOTED = re.compile(r'"[^"]*"')
 FAULT = "Traceback (most recent call last)"
-
-
-def serve(folder: Path) -> tuple[subprocess.Popen[bytes], Path, Path]:
-    """Start ``stretto up``: the process, its kubeconfig and its log."""
-    kubeconfig, log = folder / "config", folder / "log"
-    command = [str(Path(sys.executable).parent / "stretto"), "up", "--kubeconfig", kubeconfig]
-    with log.open("wb") as target:
-        process = subprocess.Popen(command, stdout=target, stderr=target, cwd=folder)
-    while kubectl(kubeconfig, "get", "--raw", "/readyz").returncode:
-        time.sleep(0.1)
-    return process, kubeconfig, log
 
 
 def generate(folder: Path, kubeconfig: Path, seed: int, seconds: int) -> tuple[int, list[str]]:
@@ -93,11 +81,10 @@ def _message(status: str) -> str:
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Send requests until the time is over."""
-    process, kubeconfig, log = serve(folder)
-    cases, messages = generate(folder, kubeconfig, options.seed, options.seconds)
-    is_alive = process.poll() is None
-    process.terminate()
-    process.wait()
+    log = folder / "log"
+    with local_server(folder, log=log) as server:
+        cases, messages = generate(folder, server.kubeconfig, options.seed, options.seconds)
+        is_alive = server.process.poll() is None
     text = log.read_text(errors="replace")
     if FAULT in text:
         print(text[text.index(FAULT) :][:5000])

@@ -22,32 +22,49 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import atheris
 from record import commit, machine, store
 
 with atheris.instrument_imports(include=["stretto"], enable_loader_override=False):
+    from hostile_requests import (
+        ADMISSION,
+        APPLY,
+        DEFINITIONS,
+        DEPLOYMENTS,
+        JSON,
+        MAPS,
+        MERGE,
+        OPERATIONS,
+        PODS,
+        REGISTRATION,
+        STRATEGIC,
+        WIDGETS,
+        YAML,
+        config,
+        definition,
+        deployment,
+        named,
+        operations,
+        pod_of,
+        sent,
+        widget,
+    )
+
     from stretto.base.clock import ManualClock
     from stretto.base.rng import Rng
     from stretto.stores.embedded.memory import MemoryStore
-    from stretto.web.api.encoding import JSON, PROTOBUF, YAML, dumped
+    from stretto.web.api.encoding import PROTOBUF, dumped
     from stretto.web.api.message import ApiRequest
     from stretto.web.api.server import ApiServer, ApiSettings
 
-CORE = "/api/v1/namespaces/default"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 ROUNDS = 500
 """Requests to one server; then a new one with the same objects follows."""
 LONGEST = 4096
 """Bytes of the longest input."""
 EXECUTED = re.compile(r"number_of_executed_units:\s*(\d+)")
-
-Json = dict[str, Any]
 
 
 class Target(NamedTuple):
@@ -71,84 +88,48 @@ class Target(NamedTuple):
         return ApiRequest(self.method, self.path, {"content-type": self.varied}, data)
 
 
-def named(kind: str, version: str = "v1", /, **fields: Any) -> Json:
-    """An object with the name ``x``."""
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, **fields}
-
-
-CONTAINERS = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]
-POD = named("Pod", spec={"containers": CONTAINERS})
-DEPLOYMENT = named(
-    "Deployment",
-    "apps/v1",
-    spec={
-        "replicas": 2,
-        "selector": {"matchLabels": {"app": "x"}},
-        "template": {"metadata": {"labels": {"app": "x"}}, "spec": POD["spec"]},
-    },
-)
-RULE = {"rule": "self.size <= 3", "message": "too large"}
-SCHEMA = {
+LIMITED = {
     "type": "object",
-    "properties": {
-        "spec": {
-            "type": "object",
-            "properties": {"size": {"type": "integer", "default": 1}},
-            "x-kubernetes-validations": [RULE],
-        }
-    },
+    "properties": {"size": {"type": "integer", "default": 1}},
+    "x-kubernetes-validations": [{"rule": "self.size <= 3", "message": "too large"}],
 }
-VERSION = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
-DEFINITION = {
-    **named("CustomResourceDefinition", "apiextensions.k8s.io/v1"),
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [VERSION],
-    },
-}
-WIDGET = named("Widget", "example.com/v1", spec={"size": 2})
+"""Schema of the spec of a widget, with a default and a rule."""
 MATCHES = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["secrets"]}
 POLICY = named(
     "ValidatingAdmissionPolicy",
-    "admissionregistration.k8s.io/v1",
+    ADMISSION,
     spec={
         "matchConstraints": {"resourceRules": [MATCHES]},
         "validations": [{"expression": "object.metadata.name.startsWith('a')"}],
     },
 )
 OBJECTS = (
-    (f"{CORE}/configmaps", named("ConfigMap", data={"a": "b"})),
-    (f"{CORE}/pods", POD),
-    (DEPLOYMENTS, DEPLOYMENT),
-    (DEFINITIONS, DEFINITION),
-    (WIDGETS, WIDGET),
-    (POLICIES, POLICY),
+    (MAPS, config(data={"a": "b"})),
+    (PODS, pod_of(resources={"requests": {"cpu": "100m"}})),
+    (DEPLOYMENTS, deployment(replicas=2)),
+    (DEFINITIONS, definition(LIMITED)),
+    (WIDGETS, widget({"size": 2})),
+    (f"{REGISTRATION}/validatingadmissionpolicies", POLICY),
 )
-OPERATIONS = [{"op": "replace", "path": "/metadata/labels", "value": {"a": "b"}}]
 
 
 def targets() -> list[Target]:
     """All requests, in the order by which the first byte of an input selects one."""
     found = []
     for path, item in OBJECTS:
-        medias = (JSON, YAML) if path == WIDGETS else (JSON, YAML, PROTOBUF)
-        for media in medias:
-            found.append(Target("POST", path, media, dumped(item, media)))
-            found.append(Target("PUT", f"{path}/{item['metadata']['name']}", media, found[-1][3]))
-        for kind in ("merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"):
-            body = json.dumps(item).encode()
-            name = f"{path}/{item['metadata']['name']}"
-            query = "?fieldManager=fuzz" * kind.startswith("apply")
-            found.append(Target("PATCH", name + query, f"application/{kind}", body))
-        body = json.dumps(OPERATIONS).encode()
-        found.append(Target("PATCH", name, "application/json-patch+json", body))
+        name = f"{path}/{item['metadata']['name']}"
+        body = json.dumps(item).encode()
+        for media in (JSON, YAML) if path == WIDGETS else (JSON, YAML, PROTOBUF):
+            example = dumped(item, media)
+            found += [Target("POST", path, media, example), Target("PUT", name, media, example)]
+        found.append(Target("PATCH", f"{name}?fieldManager=fuzz", APPLY, body))
+        found += [Target("PATCH", name, media, body) for media in (MERGE, STRATEGIC)]
+        steps = json.dumps(operations(1, path="/metadata/labels", value={"a": "b"})).encode()
+        found.append(Target("PATCH", name, OPERATIONS, steps))
     lists = {"labelSelector=": b"app in (a,b),!c", "fieldSelector=": b"metadata.name=x"}
     lists |= {"continue=": b"e30", "limit=": b"1", "resourceVersion=": b"1", "watch=": b"0"}
-    found += [Target("GET", f"{CORE}/pods", name, value) for name, value in lists.items()]
-    found.append(Target("DELETE", f"{CORE}/pods", JSON, b'{"propagationPolicy":"Orphan"}'))
+    found += [Target("GET", PODS, name, value) for name, value in lists.items()]
+    found.append(Target("DELETE", PODS, JSON, b'{"propagationPolicy":"Orphan"}'))
     found += [Target(method, "/", "", b"api/v1/nodes?limit=1") for method in ("GET", "POST")]
     return found
 
@@ -158,7 +139,7 @@ def new_server() -> ApiServer:
     clock = ManualClock(1_790_000_000.0)
     server = ApiServer(MemoryStore(clock, Rng(0)), ApiSettings(clock, Rng(1)))
     for path, item in OBJECTS:
-        server.handle(ApiRequest("POST", path, {"content-type": JSON}, json.dumps(item).encode()))
+        server.handle(sent("POST", path, item))
     return server
 
 

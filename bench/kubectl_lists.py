@@ -10,17 +10,13 @@ answers. Results go to ``bench/results/kubectl-lists-COMMIT.json``.
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from local_server import kubectl, local_server
 from record import commit, machine, store
 
 from stretto.api.wire.kinds import POD
@@ -28,37 +24,11 @@ from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.tools import path_of
 
 BATCH = 500
 """Pods that are created together."""
-
-
-def kubectl(kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run kubectl."""
-    command = [path_of("kubectl"), "--kubeconfig", kubeconfig, *words]
-    environment = {**os.environ, "HOME": str(kubeconfig.parent)}
-    return subprocess.run(command, capture_output=True, check=False, env=environment)
-
-
-@contextmanager
-def local_server(folder: Path) -> Iterator[tuple[Path, float]]:
-    """``stretto up``: its kubeconfig, and the seconds until it is ready."""
-    kubeconfig = folder / "config"
-    words = ["up", "--nodes", "0", "--controllers", "external", "--scheduler", "external"]
-    command = [str(Path(sys.executable).parent / "stretto"), *words, "--kubeconfig", kubeconfig]
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while not kubeconfig.exists():
-            time.sleep(0.01)
-        written = time.perf_counter() - start
-        while kubectl(kubeconfig, "get", "--raw", "/readyz").returncode:
-            written = time.perf_counter() - start
-        yield kubeconfig, written
-    finally:
-        process.terminate()
-        process.wait()
+BARE = ("--nodes", "0", "--controllers", "external", "--scheduler", "external")
+"""Options of a server without nodes, controllers and scheduler."""
 
 
 def pod(number: int) -> bytes:
@@ -94,10 +64,10 @@ def measured(pods: int, rounds: int) -> dict[str, Any]:
     """The seconds of both servers."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        local_server(Path(folder)) as (ours, ready),
+        local_server(Path(folder), *BARE) as server,
         ControlPlane() as plane,
     ):
-        servers = {"stretto_up": ours, "kube_apiserver": plane.kubeconfig}
+        servers = {"stretto_up": server.kubeconfig, "kube_apiserver": plane.kubeconfig}
         for each in servers.values():
             fill(each, pods)
             listed(each, pods)
@@ -107,7 +77,7 @@ def measured(pods: int, rounds: int) -> dict[str, Any]:
                 times[name].append(listed(each, pods))
     medians = {name: round(statistics.median(each), 3) for name, each in times.items()}
     ratio = round(medians["stretto_up"] / medians["kube_apiserver"], 2)
-    return {"seconds": medians, "ratio": ratio, "ready_s": round(ready, 2)}
+    return {"seconds": medians, "ratio": ratio, "ready_s": round(server.ready_s, 2)}
 
 
 def main() -> None:

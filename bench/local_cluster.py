@@ -11,30 +11,17 @@ memory of the process and of the processes that it has started. Results go to
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import psutil
-from kubectl_lists import kubectl
+from local_server import kubectl, local_server
 from record import commit, machine, store
 
 POLL_S = 2.0
 """Seconds between two readings."""
-
-
-def start(folder: Path, nodes: int) -> tuple[subprocess.Popen[bytes], Path]:
-    """Start ``stretto up``: the process and its kubeconfig."""
-    kubeconfig = folder / "config"
-    words = ["up", "--nodes", str(nodes), "--kubeconfig", kubeconfig]
-    command = [str(Path(sys.executable).parent / "stretto"), *words]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while kubectl(kubeconfig, "get", "--raw", "/readyz").returncode:
-        time.sleep(0.1)
-    return process, kubeconfig
 
 
 def ready_pods(kubeconfig: Path) -> int:
@@ -54,21 +41,19 @@ def use(pid: int) -> tuple[float, int]:
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Create the Deployments and wait until all pods are ready."""
-    process, kubeconfig = start(folder, options.nodes)
-    idle_cpu, idle_bytes = use(process.pid)
-    begin, peak = time.perf_counter(), idle_bytes
-    try:
+    with local_server(folder, "--nodes", str(options.nodes)) as server:
+        pid = server.process.pid
+        idle_cpu, idle_bytes = use(pid)
+        begin, peak = time.perf_counter(), idle_bytes
         for number in range(options.deployments):
             replicas = f"--replicas={options.pods // options.deployments}"
-            kubectl(kubeconfig, "create", "deployment", f"d{number}", "--image=nginx", replicas)
-        while (ready := ready_pods(kubeconfig)) < options.pods:
+            words = ("create", "deployment", f"d{number}", "--image=nginx", replicas)
+            kubectl(server.kubeconfig, *words)
+        while (ready := ready_pods(server.kubeconfig)) < options.pods:
             time.sleep(POLL_S)
-            peak = max(peak, use(process.pid)[1])
+            peak = max(peak, use(pid)[1])
         elapsed = time.perf_counter() - begin
-        spent, held = use(process.pid)
-    finally:
-        process.terminate()
-        process.wait()
+        spent, held = use(pid)
     return {
         "nodes": options.nodes,
         "pods": ready,
