@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.base.clock import timestamp
 from stretto.base.errors import InputError
-from stretto.capacity.load.thresholds import (
+from stretto.control.controllers.hot_nodes import node_loads
+from stretto.framework.profile.capacity.hot_nodes import HotNodeRules, read_hot_nodes
+from stretto.framework.profile.profile import load_profile
+from stretto.stores.store import Patch
+from stretto.testing import Harness, make_node, make_pod
+from stretto_lab.models.koordinator.load.thresholds import (
     LoadClass,
     LoadedMember,
     LoadLimits,
@@ -18,11 +23,6 @@ from stretto.capacity.load.thresholds import (
     bounds,
     classify,
 )
-from stretto.control.controllers.hot_nodes import node_loads
-from stretto.framework.profile.capacity.hot_nodes import HotNodeRules, read_hot_nodes
-from stretto.framework.profile.profile import load_profile
-from stretto.stores.store import Patch
-from stretto.testing import Harness, make_node, make_pod
 
 RULES = {
     "everySeconds": 60,

@@ -1,4 +1,1 @@
-"""Load: placement and rebalancing by measured use.
-
-This folder contains estimates, filters, scores and the selection of pods to move, but no evictions.
-"""
+"""Load: expected use of pods, and rounds in which a node is overloaded."""

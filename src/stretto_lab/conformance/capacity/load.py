@@ -6,8 +6,10 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.capacity.load import estimate as estimates
-from stretto.capacity.load import rules as load_rules
-from stretto.capacity.load.rules import (
+from stretto.capacity.model.classes import Band
+from stretto_lab.conformance.capacity.pods import PodInput
+from stretto_lab.models.koordinator.load import rules as load_rules
+from stretto_lab.models.koordinator.load.rules import (
     DEFAULT_THRESHOLDS,
     DEFAULT_WEIGHTS,
     Expired,
@@ -16,15 +18,13 @@ from stretto.capacity.load.rules import (
     LoadRules,
     Thresholds,
 )
-from stretto.capacity.load.usage import (
+from stretto_lab.models.koordinator.load.usage import (
     REPORT_INTERVAL,
     AssignedPod,
     NodeReport,
     Percentile,
     ReportedUse,
 )
-from stretto.capacity.model.classes import Band
-from stretto_lab.conformance.capacity.pods import PodInput
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

@@ -6,12 +6,23 @@ import msgspec
 
 from stretto.base.amounts import total_of
 from stretto.capacity.load.anomalies import AnomalyRule
-from stretto.capacity.load.rebalance import LoadMove, MovablePod, Rebalancer, RebalanceRules
-from stretto.capacity.load.thresholds import FULL, LoadClass, LoadedMember, LoadLimits, Percents
 from stretto.capacity.model import classes
 from stretto.capacity.model.classes import Band
 from stretto.capacity.model.demand import ContainerDemand
 from stretto_lab.conformance.capacity.pods import kube_qos
+from stretto_lab.models.koordinator.load.rebalance import (
+    LoadMove,
+    MovablePod,
+    Rebalancer,
+    RebalanceRules,
+)
+from stretto_lab.models.koordinator.load.thresholds import (
+    FULL,
+    LoadClass,
+    LoadedMember,
+    LoadLimits,
+    Percents,
+)
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Final
 
 from stretto.base.errors import InputError
-from stretto.capacity.load import usage as usages
-from stretto.capacity.load.usage import LATEST, AssignedPod, NodeReport, Percentile
 from stretto.capacity.model.demand import Amounts
+from stretto_lab.models.koordinator.load import usage as usages
+from stretto_lab.models.koordinator.load.usage import LATEST, AssignedPod, NodeReport, Percentile
 
 DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Percent of a node above which no pod is placed."""

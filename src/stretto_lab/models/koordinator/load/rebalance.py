@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stretto.capacity.load.anomalies import AnomalyDetector, AnomalyRule
-from stretto.capacity.load.thresholds import (
+from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
+from stretto.capacity.model.demand import Amounts
+from stretto_lab.models.koordinator.load.thresholds import (
     LoadBounds,
     LoadClass,
     LoadedMember,
@@ -17,8 +19,6 @@ from stretto.capacity.load.thresholds import (
     bounds,
     classify,
 )
-from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
-from stretto.capacity.model.demand import Amounts
 
 PODS: Final = "pods"
 """Name of the resource that counts pods."""
