@@ -43,9 +43,9 @@ def _struct_of(text: bytes) -> StructType:
     return StructType("", fields, inner.others, inner.is_open)
 
 
-def mentions(schema: Json, extension: str) -> bool:
-    """Return whether a schema may contain an extension: objects of others need no walk for it."""
-    return extension.encode() in msgspec.json.encode(schema)
+def mentions(schema: Json, word: str) -> bool:
+    """Return whether a schema may contain a word: objects of others need no walk for it."""
+    return word.encode() in msgspec.json.encode(schema)
 
 
 def _own_fields() -> dict[str, FieldType]:

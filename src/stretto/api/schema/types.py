@@ -112,6 +112,11 @@ class ValueType:
         return self.find()
 
     @cached_property
+    def sorted_keys(self) -> tuple[str, ...]:
+        """The keys of a keyed list by their names: path elements have them in this order."""
+        return tuple(sorted(self.keys))
+
+    @cached_property
     def taken(self) -> type | None:
         """The Python type of JSON values that are accepted unchanged; ``None`` if there is none."""
         return {Form.STRING: str, Form.BOOL: bool}.get(self.form)

@@ -6,6 +6,9 @@ import msgspec
 
 NESTED: Final = frozenset({dict, list})
 """Types of values with members. A call for each other value would take as long as a walk itself."""
+PLAIN: Final = frozenset({str, int, float, bool})
+"""Types of values without members, except null."""
+_IDENTITY: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def identity(value: Any) -> bytes:
@@ -13,7 +16,7 @@ def identity(value: Any) -> bytes:
 
     A search for a value among many takes time by their number; a search for its text does not.
     """
-    return msgspec.json.encode(value, order="deterministic")
+    return _IDENTITY(value)
 
 
 def is_equal(one: Any, two: Any) -> bool:
@@ -28,6 +31,11 @@ def is_alike(one: Any, two: Any) -> bool:
     if isinstance(one, list) and isinstance(two, list):
         return len(one) == len(two) and all(map(is_alike, one, two))
     return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
+
+
+def has_nulls(value: Any) -> bool:
+    """Return whether a value may contain nulls; false for values whose text has no such word."""
+    return b"null" in msgspec.json.encode(value)
 
 
 def copied(value: Any) -> Any:

@@ -5,8 +5,9 @@ valid.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec import structs
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid, required
 from stretto.api.checks.fields.metadata import check_metadata
@@ -96,7 +97,7 @@ def _errors(item: Json, prefix: str) -> Iterator[FieldError]:
         named = {"name": "fakename", **metadata}
         namespaced = bool(metadata.get("namespace"))
         for error in check_metadata(named, path_segment, namespaced=namespaced):
-            yield replace(error, field=f"{prefix}{error.field}")
+            yield structs.replace(error, field=f"{prefix}{error.field}")
 
 
 def _version_problems(version: str) -> list[str]:

@@ -36,22 +36,22 @@ def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
     """Add the errors of a value."""
     if value is None and schema.get("nullable"):
         return
-    if type(value) is not _TYPES.get(schema.get("type") or ""):
+    kind = type(value)
+    if kind is not _TYPES.get(schema.get("type") or ""):
         wrong = _wrong_type(value, schema, path)
         if wrong is not None:
             found.append(wrong)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if kind in _NUMBERS:
                 found += _number(value, schema, path)
             return
-    if isinstance(value, str):
-        if not _FREE_TEXT.isdisjoint(schema):
-            found += _text(value, schema, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        found += _number(value, schema, path)
-    elif isinstance(value, list):
-        _list(value, schema, path, found)
-    elif isinstance(value, dict):
+    if kind is dict:
         _object(value, schema, path, found)
+    elif kind is list:
+        _list(value, schema, path, found)
+    elif kind in _NUMBERS:
+        found += _number(value, schema, path)
+    elif kind is str and not _FREE_TEXT.isdisjoint(schema):
+        _text(value, schema, path, found)
     if "enum" in schema and value not in schema["enum"]:
         allowed = [each if isinstance(each, str) else shown(each) for each in schema["enum"]]
         found.append(unsupported(path or _SOME, value, allowed))
@@ -61,10 +61,25 @@ def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
 
 _TYPES: Final[dict[str, type]] = {"string": str, "boolean": bool, "array": list, "object": dict}
 """Types of Python that have no other value than those of a type of schemas."""
+_NUMBERS: Final = frozenset({int, float})
+"""Types of numbers in JSON."""
 _FREE_TEXT: Final = frozenset({"maxLength", "minLength", "pattern", "format"})
 """Members of schemas that limit texts."""
 _COMBINED: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
 """Members of schemas that contain schemas of the same value."""
+_NUMBER_LIMITS: Final = frozenset({"format", "maximum", "minimum", "multipleOf"})
+"""Members of schemas that limit numbers."""
+_LIMITS: Final = _FREE_TEXT | _COMBINED | _NUMBER_LIMITS | {"enum"}
+_SCALARS: Final = {str: "string", bool: "boolean", int: "integer"}
+"""Types of schemas whose values have a type of Python."""
+
+
+def _is_free(value: Any, schema: Json) -> bool:
+    """Return whether a scalar has the type of its schema, which has no limits."""
+    word = _SCALARS.get(type(value))
+    if word is None or schema.get("type") != word or not _LIMITS.isdisjoint(schema):
+        return False
+    return word != "integer" or value in _INT64
 
 
 def _wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
@@ -87,8 +102,7 @@ def _is_of(value: Any, word: str) -> bool:
         return _word(value) == "integer" or (isinstance(value, float) and _is_whole(value))
     if word == "number":
         return isinstance(value, int | float) and not isinstance(value, bool)
-    kinds: dict[str, type] = {"string": str, "boolean": bool, "array": list, "object": dict}
-    return isinstance(value, kinds[word]) if word in kinds else True
+    return isinstance(value, _TYPES[word]) if word in _TYPES else True
 
 
 def _word(value: Any) -> str:
@@ -98,10 +112,11 @@ def _word(value: Any) -> str:
         return "boolean"
     if isinstance(value, int):
         return "integer" if value in _INT64 else "number"
-    words: dict[type, str] = {float: "number", str: "string", list: "array", dict: "object"}
-    return words[type(value)]
+    return _WORDS[type(value)]
 
 
+_WORDS: Final[dict[type, str]] = {float: "number", str: "string", list: "array", dict: "object"}
+"""Types of schemas by the types of other values."""
 _FORMAT_WORDS: Final = {"integer": "int64", "number": "float64"}
 """Formats of numbers as represented in JSON."""
 _EXACT: Final = 2**53 - 1
@@ -112,18 +127,20 @@ def _is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) <= _EXACT
 
 
-def _text(value: str, schema: Json, path: str) -> Iterator[FieldError]:
+def _text(value: str, schema: Json, path: str, found: Errors) -> None:
     if "maxLength" in schema and len(value) > schema["maxLength"]:
-        yield too_long(path, schema["maxLength"])
+        found.append(too_long(path, schema["maxLength"]))
     elif "minLength" in schema and len(value) < schema["minLength"]:
         least = schema["minLength"]
-        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
+        text = f"{path} in body should be at least {least} chars long"
+        found.append(invalid(path, value, text))
     elif "pattern" in schema and not matches(schema["pattern"], value):
-        yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
+        text = f"{path} in body should match '{schema['pattern']}'"
+        found.append(invalid(path, value, text))
     holds = FORMATS.get(schema.get("format") or "")
     if holds is not None and not holds(value):
         text = f'{path} in body must be of type {schema["format"]}: "{value}"'
-        yield type_invalid(path, value, text)
+        found.append(type_invalid(path, value, text))
 
 
 def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
@@ -135,6 +152,8 @@ def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     if schema.get("type") == "integer" and not schema.get("format") and not whole:
         text = f"Checked value must be of type integer (default format) in {path}"
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
+    if _NUMBER_LIMITS.isdisjoint(schema):
+        return
     for name, word in (("maximum", "less than"), ("minimum", "greater than")):
         if name not in schema:
             continue
@@ -157,7 +176,8 @@ def _list(value: list[Any], schema: Json, path: str, found: Errors) -> None:
     items = schema.get("items")
     if isinstance(items, dict):
         for index, each in enumerate(value):
-            _check(each, items, f"{path}[{index}]", found)
+            if not _is_free(each, items):
+                _check(each, items, f"{path}[{index}]", found)
     if "maxItems" in schema and len(value) > schema["maxItems"]:
         found.append(_too_many(path, len(value), schema["maxItems"]))
     if "minItems" in schema and len(value) < schema["minItems"]:
@@ -194,10 +214,13 @@ def _object(value: Json, schema: Json, path: str, found: Errors) -> None:
         if name not in value:
             found.append(required(f"{prefix}{name}"))
     extra = schema.get("additionalProperties")
-    names = value if isinstance(extra, dict) else properties.keys() & value.keys()
-    for name in sorted(names):
-        inner = properties.get(name) or extra
-        if isinstance(inner, dict) and (path or name != "metadata" or name not in properties):
+    limited = [
+        (name, inner)
+        for name, each in value.items()
+        if isinstance(inner := properties.get(name) or extra, dict) and not _is_free(each, inner)
+    ]
+    for name, inner in sorted(limited):  # names are unique
+        if path or name != "metadata" or name not in properties:
             _check(value[name], inner, f"{prefix}{name}", found)
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
         found.append(_too_many(path, len(value), schema["maxProperties"]))

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 
-@dataclass(frozen=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """One refused field."""
 
     #: Reason of the cause: ``FieldValueInvalid`` and the like.
@@ -59,6 +57,8 @@ def _escaped(code: int) -> str:
 
 def quoted(text: str) -> str:
     """Quote a text with double quotes and the escapes of Go."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     found = []
     for each in text:
         if each in _SHORT:

@@ -31,9 +31,10 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
             where = f"{path}.{word}[{name}]"
             if name not in _STANDARD:
                 yield from _resource_name(name, where)
-            if nano(amount, where) < 0:
+            billionths = nano(amount, where)
+            if billionths < 0:
                 yield invalid(where, amount, AT_LEAST_ZERO)
-            elif "/" in name and nano(amount, where) % _WHOLE:
+            elif "/" in name and billionths % _WHOLE:
                 yield invalid(where, amount, "must be an integer")
     for name, amount in sorted(requests.items()):
         where = f"{path}.requests"

@@ -1,5 +1,6 @@
 """The field set of a typed value, and the differences between two values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from stretto.api.edit.apply.walking import (
     member_type,
 )
 from stretto.api.schema.types import ANY, Form, ValueType
-from stretto.api.wire.values import NESTED, is_alike
+from stretto.api.wire.values import NESTED, PLAIN, is_alike
 
 
 @dataclass
@@ -55,6 +56,9 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
             node[element] = {fieldset.SELF: {}, **below} if below else {}
         return False
     for name, each in sorted(value.items()):
+        if type(each) in PLAIN:  # it has its own owner, whatever its type
+            node[fieldset.field(name)] = {}
+            continue
         below = {}
         member = _own(each, member_type(kind, name) or ANY, below)
         empty = each is None or each == {}
@@ -88,19 +92,26 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
         before = old if isinstance(old, dict) else {}
         after = new if isinstance(new, dict) else {}
         for name in before.keys() | after.keys():
-            pair = before.get(name, MISSING), after.get(name, MISSING)
-            _descend(fieldset.field(name), pair, member_type(kind, name) or ANY, nodes)
+            one, two = before.get(name, MISSING), after.get(name, MISSING)
+            if one is two:
+                continue
+            if type(one) in PLAIN and type(two) in PLAIN:
+                if not is_alike(one, two):
+                    nodes[1][fieldset.field(name)] = {}
+                continue
+            inner = member_type(kind, name) or ANY
+            _descend(fieldset.field(name), (one, two), inner, nodes)
     else:
         before = grouped(kind, old) if isinstance(old, list) else {}
         after = grouped(kind, new) if isinstance(new, list) else {}
+        item = kind.item or ANY
         for element in before.keys() | after.keys():
-            groups = before.get(element, []), after.get(element, [])
-            _compare_items(element, groups, kind.item or ANY, nodes)
+            _compare_items(element, (before.get(element, ()), after.get(element, ())), item, nodes)
     return False
 
 
 def _compare_items(
-    element: str, groups: tuple[list[Any], list[Any]], kind: ValueType, nodes: _Nodes
+    element: str, groups: tuple[Sequence[Any], Sequence[Any]], kind: ValueType, nodes: _Nodes
 ) -> None:
     """Compare the items of one path element; repeated items have one owner as a whole."""
     old, new = groups
@@ -110,10 +121,10 @@ def _compare_items(
         return
     if len(old) > 1:
         nodes[2][element] = {}
-        old = []
+        old = ()
     elif len(new) > 1:
         nodes[0][element] = {}
-        new = []
+        new = ()
     if old or new:
         pair = old[0] if old else MISSING, new[0] if new else MISSING
         _descend(element, pair, kind, nodes)
@@ -127,9 +138,10 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
     if new is MISSING:
         nodes[2][element] = _all_of(old, kind)
         return
+    if old is new:
+        return
     below: _Nodes = ({}, {}, {})
-    modified = _compare(old, new, kind, below)
-    if modified:
+    if _compare(old, new, kind, below):
         nodes[1][element] = {}
     for node, inner in zip(nodes, below, strict=True):
         if inner:
@@ -148,11 +160,11 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
         found.update((fieldset.field(name), {}) for name in value)
     elif isinstance(value, dict):
         for name, each in value.items():
-            node = fieldset.field(name)
             is_nested = type(each) in NESTED
-            found[node] = _all_of(each, member_type(kind, name) or ANY) if is_nested else {}
+            inner = _all_of(each, member_type(kind, name) or ANY) if is_nested else {}
+            found[f"f:{name}"] = inner
     else:
-        inner = kind.item or ANY
+        item = kind.item or ANY
         for element, group in grouped(kind, value).items():
-            found[element] = {} if len(group) > 1 else _all_of(group[0], inner)
+            found[element] = {} if len(group) > 1 else _all_of(group[0], item)
     return found

@@ -13,6 +13,7 @@ import msgspec
 FieldSet = dict[str, Any]
 """The tree; an empty dictionary is the empty set at the root, and a member below the root."""
 
+_ENCODE: Final = msgspec.json.Encoder().encode
 SELF: Final = "."
 """Key that makes a node with children a member of the set."""
 
@@ -24,7 +25,9 @@ def is_member(node: Mapping[str, Any]) -> bool:
 
 def children(node: Mapping[str, Any]) -> dict[str, Any]:
     """The nodes below a node."""
-    return {key: each for key, each in node.items() if key != SELF}
+    found = dict(node)
+    found.pop(SELF, None)
+    return found
 
 
 def _node(member: bool, below: dict[str, Any]) -> FieldSet | None:
@@ -155,10 +158,10 @@ def field(name: str) -> str:
 
 
 def keyed(keys: Mapping[str, Any]) -> str:
-    """The path element of an item of a keyed list."""
-    return f"k:{msgspec.json.encode(dict(sorted(keys.items()))).decode()}"
+    """The path element of an item of a keyed list; its keys are in the order of their names."""
+    return "k:" + _ENCODE(keys).decode()
 
 
 def valued(value: Any) -> str:
     """The path element of an item of a set."""
-    return f"v:{msgspec.json.encode(value).decode()}"
+    return "v:" + _ENCODE(value).decode()

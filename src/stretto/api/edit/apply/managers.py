@@ -163,7 +163,8 @@ def _check_elements(fields: Any) -> None:
     for key, below in fields.items():
         if key != SELF and key[:2] not in _ELEMENTS:
             raise ApplyError(f"invalid path element {key!r} in fieldsV1")
-        _check_elements(below)
+        if below or not isinstance(below, dict):
+            _check_elements(below)
 
 
 def encode_managers(managers: Managers) -> list[Json]:

@@ -59,14 +59,12 @@ def item_element(kind: ValueType, item: Any, index: int) -> str:
         raise ApplyError(
             f"element {index}: associative list with keys may not have non-map elements"
         )
-    keys = {}
-    for key in kind.keys:
-        value = item.get(key)
-        if value is None:
-            value = kind.key_defaults.get(key)
-        if value is not None:
-            keys[key] = value
-    return keyed(keys)
+    found = {key: item.get(key) for key in kind.sorted_keys}
+    if None in found.values():
+        stated = {key: each for key, each in found.items() if each is not None}
+        known = {**kind.key_defaults, **stated}
+        found = {key: known[key] for key in found if known.get(key) is not None}
+    return keyed(found)
 
 
 def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -108,7 +106,8 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
             inner = member_type(kind, name)
             if inner is None:
                 raise ApplyError(f"{path_text(path)}.{name}: field not declared in schema")
-            check_typed(each, inner, (*path, field(name)))
+            if type(each) is not inner.taken:
+                check_typed(each, inner, (*path, field(name)))
     elif kind.form is Form.LIST:
         _check_list(value, kind, path)
     else:

@@ -9,6 +9,7 @@ from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
+from stretto.api.wire.values import has_nulls
 from stretto.web.api.crds.ratcheting import FormerValues
 from stretto.web.api.crds.rules import check_rules
 from stretto.web.api.resources import ServedResource
@@ -47,10 +48,11 @@ def read_custom(
             raise DecodeError("metadata is no object")
         metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
     item, unknown = prune(value, schema, top=True)
-    item = item if keeps_nulls else drop_nulls(item, schema)
+    item = item if keeps_nulls or not has_nulls(item) else drop_nulls(item, schema)
     embedded = read_embedded(item, schema) if resource.version["has_embedded"] else ()
     item["metadata"] = metadata
-    set_schema_defaults(item, schema)
+    if resource.version["has_defaults"]:
+        set_schema_defaults(item, schema)
     return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown), *embedded]
 
 
@@ -91,7 +93,8 @@ def _with_defaults(item: Json, resource: ServedResource) -> Json:
     version = str(item.get("apiVersion", "")).rpartition("/")[2]
     schema = schemas.get(version, resource.version["schema"])
     found = _pruned(item, schema)
-    set_schema_defaults(found, schema)
+    if resource.version["has_defaults"]:
+        set_schema_defaults(found, schema)
     return {**found, "metadata": item["metadata"]}
 
 

@@ -6,13 +6,31 @@ list; an item of another list has no former value, so it is checked even if it i
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import reduce
+from typing import Any, Final, NamedTuple
 
 from stretto.api.wire.values import identity, is_equal
 
 Json = dict[str, Any]
 
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+_Steps = list[tuple[str, str]]
+"""The indices and names of a path."""
+
+
+class _Place(NamedTuple):
+    """A place in the new and in the former object."""
+
+    #: The new value.
+    value: Any
+    #: The former value; ``None`` without one.
+    before: Any
+    #: The schema of both.
+    schema: Json
+    #: Whether the value, or one that contains it, is unchanged.
+    is_unchanged: bool = False
 
 
 class FormerValues:
@@ -22,20 +40,32 @@ class FormerValues:
         # by identity; each list and value is kept, so that its identity stays unique
         self._lists: dict[int, tuple[Any, dict[bytes, Any]]] = {}
         self._equal: dict[tuple[int, int], tuple[Any, Any, bool]] = {}
+        # place of the last path without its last step: errors of one value are adjacent
+        self._outer: tuple[_Steps, _Place] | None = None
 
     def is_unchanged(self, path: str, item: Json, old: Json, schema: Json) -> bool:
-        """Return whether the value at a path, or a value that contains it, has not changed."""
-        value, before, node = item, old, schema
-        for index, name in _STEP.findall(path):
-            if index:
-                value, before, node = self._item(value, before, node, int(index))
-            else:
-                value, before, node = _member(value, before, node, name)
-            if before is None:
-                return False
-            if self._are_equal(value, before):
-                return True
-        return False
+        """Return whether the value at a path, or a value that contains it, has not changed.
+
+        All paths are of one object.
+        """
+        steps: _Steps = _STEP.findall(path)
+        if not steps:
+            return False
+        outer = steps[:-1]
+        if self._outer is None or self._outer[0] != outer:
+            self._outer = outer, reduce(self._below, outer, _Place(item, old, schema))
+        return self._below(self._outer[1], steps[-1]).is_unchanged
+
+    def _below(self, place: _Place, step: tuple[str, str]) -> _Place:
+        if place.is_unchanged or place.before is None:
+            return place
+        index, name = step
+        if index:
+            value, before, schema = self._item(*place[:3], int(index))
+        else:
+            value, before, schema = _member(*place[:3], name)
+        unchanged = before is not None and self._are_equal(value, before)
+        return _Place(value, before, schema, unchanged)
 
     def partner(self, schema: Json, item: Any, old: Any) -> Any:
         """The former item of a keyed list; ``None`` for other lists and new items."""

@@ -81,6 +81,7 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
             "schema": schema,
             "has_embedded": mentions(schema, EMBEDDED),
             "has_rules": mentions(schema, RULES),
+            "has_defaults": mentions(schemas, '"default"'),
             "schemas": schemas,
             "list_kind": names.get("listKind") or f"{kind.kind}List",
             "scale": subresources.get("scale"),

@@ -37,7 +37,10 @@ def _struct(value: Any, kind: ValueType) -> str:
     if not isinstance(value, dict):
         return f"cannot restore struct from: {reflected_kind(value)}"
     for name, field in kind.struct.fields.items():
-        fault = conversion_fault(value.get(name), field.type)
+        each = value.get(name)
+        if each is None or type(each) is field.type.taken:
+            continue
+        fault = conversion_fault(each, field.type)
         if fault:
             return fault
     return ""

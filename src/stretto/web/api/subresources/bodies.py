@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stretto.web.api.call import Call
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.naming import named
 from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.patching.configurations import read_config
@@ -46,5 +47,6 @@ def requested_change(state: ApiState, call: Call) -> ObjectChange:
         return lambda _: (item, False)
     media = patch_type(call)
     if media == APPLY_PATCH:
-        return lambda old: (applied(state, call, read_config(call, call.resource.kind), old), True)
+        kind = call.resource.kind
+        return lambda old: (applied(state, call, read_config(call, kind), shape(call, old)), True)
     return lambda old: (changed_item(call, old, media), False)

@@ -39,18 +39,22 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
         if route.subresource:
             raise failures.not_found(resource.group, resource.resource, route.name)
         return _create(state, call, config)
-    item = applied(state, call, config, old.item)
-    return answer(state, call, change_object(state, call, served(call, old), item))
+    before = served(call, old)
+    live = shape(call, old.item) if before is old else before.item
+    item = applied(state, call, config, live)
+    return answer(state, call, change_object(state, call, before, item))
 
 
-def applied(state: ApiState, call: Call, config: AppliedConfig, old: Json) -> Json:
-    """Return a stored object with an applied configuration, with its new managers.
+def applied(state: ApiState, call: Call, config: AppliedConfig, live: Json) -> Json:
+    """Return an object with an applied configuration, with its new managers.
+
+    The object has the served version, and the fields that Go encodes.
 
     Raises:
         ApiError: the configuration does not match the schema, or conflicts with other managers.
     """
     frame = write_frame(state, call, "Apply")
-    item, managers = merged(call, config, (blank(call), shape(call, old)), frame)
+    item, managers = merged(call, config, (blank(call), live), frame)
     return _read(call, config, item, managers)
 
 

@@ -18,11 +18,15 @@ _MAP_TYPES: Final = ("atomic", "granular")
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _MAP_TYPE: Final = "x-kubernetes-map-type"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"
+_WORDS: Final = frozenset({_LIST_TYPE, _MAP_TYPE, _LIST_KEYS})
+"""Members of schemas of lists and maps."""
 _KEY: Final = "this property is in x-kubernetes-list-map-keys, so it"
 
 
 def check_collections(schema: Json, path: str) -> Errors:
     """Check the types of the list or the map of a schema."""
+    if _WORDS.isdisjoint(schema):
+        return []
     kind, keys = schema.get(_LIST_TYPE), schema.get(_LIST_KEYS)
     found = _of_type(schema, path, _MAP_TYPE, "object")
     if schema.get(_MAP_TYPE) not in (None, *_MAP_TYPES):

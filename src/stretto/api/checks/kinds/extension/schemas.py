@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.errors import (
     Errors,
@@ -107,7 +109,7 @@ def _default(schema: Json, path: str) -> Errors:
     _, unknown = prune(default, schema, top=bool(schema.get(EMBEDDED)))
     found = [invalid(path, default, "must not have unknown fields")] if unknown else []
     return found + [
-        replace(each, field=path) if each.field == "<nil>" else moved(each, path)
+        structs.replace(each, field=path) if each.field == "<nil>" else moved(each, path)
         for each in check_value(default, schema)
     ]
 
@@ -152,7 +154,7 @@ def _below(
     schema: Json, path: str, frame: _SchemaPlace
 ) -> Iterator[tuple[Json, str, _SchemaPlace]]:
     """Yield the sub-schemas of a schema with their paths and places."""
-    inner = replace(frame, is_root=False)
+    inner = _inside(frame)
     extra, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(extra, dict):
         place = "inside additionalProperties applying to object metadata"
@@ -173,8 +175,13 @@ def _below(
         yield each, f"{path}.items[{index}]", inner
 
 
+def _inside(frame: _SchemaPlace) -> _SchemaPlace:
+    """Return the place of a schema within another one."""
+    return replace(frame, is_root=False) if frame.is_root else frame
+
+
 def _of_property(schema: Json, name: str, frame: _SchemaPlace) -> _SchemaPlace:
-    inner = replace(frame, is_root=False)
+    inner = _inside(frame)
     if name not in _OWN or not (frame.is_root or schema.get(EMBEDDED)):
         return inner
     if frame.is_root:

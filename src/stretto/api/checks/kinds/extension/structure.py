@@ -20,6 +20,8 @@ _UNSUPPORTED: Final = (
     ("additionalItems", "additionalItems"), ("definitions", "definitions"),
 )  # fmt: skip
 """Members that no structural schema has, with their names in messages."""
+_VALIDATIONS: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "pattern"})
+"""Members of schemas that contain junctors or a regular expression."""
 _EMPTY: Final = "must be empty to be structural"
 _FALSE: Final = "must be false to be structural"
 _UNDEFINED: Final = "must be undefined to be structural"
@@ -159,6 +161,8 @@ def _validations(schema: Json, path: str, *, skips_any: bool = False) -> Iterato
         path: its path.
         skips_any: True if its ``anyOf`` is the one of a number or a text.
     """
+    if _VALIDATIONS.isdisjoint(schema):
+        return
     junctors = schema.get("allOf") or []
     if not skips_any and schema.get("anyOf") != _EITHER:
         for index, each in enumerate(schema.get("anyOf") or ()):
