@@ -22,6 +22,8 @@ MOST_BYTES: Final = 10_000
 """Maximum bytes of an expression."""
 _MOST_SHOWN: Final = 2_000
 """Maximum characters of a problem: a compiler reports up to 100 errors, each with its line."""
+_RECENT: Final = 16
+"""Recent expressions that are kept: a definition often repeats one of at most 10,000 bytes."""
 
 
 class CelError(Exception):
@@ -68,8 +70,9 @@ class Program:
             raise CelError(f"internal error: {error}") from error
 
 
+@lru_cache(maxsize=_RECENT)
 def compiled(text: str, environment: Environment) -> Program:
-    """Compile an expression.
+    """Compile an expression; recent ones are kept, because limits count an equal one once.
 
     Raises:
         CelError: the expression has problems, which the message shows.
@@ -95,9 +98,14 @@ def _parsed(text: str, environment: Environment) -> Tree:
         problem = f"expression size exceeds limit: size: {size}, limit {MOST_BYTES}"
         raise CelError(f"ERROR: <input>:-1:0: {problem}")
     try:
-        return parse(text, has_bindings=environment.has_bindings)
+        return _tree(text, has_bindings=environment.has_bindings)
     except ExpressionSyntaxError as error:
         raise CelError(_shortened(str(error))) from error
+
+
+@lru_cache(maxsize=_RECENT)
+def _tree(text: str, *, has_bindings: bool) -> Tree:
+    return parse(text, has_bindings=has_bindings)
 
 
 def _program(text: str, checked: Checked, problems: Sequence[Problem]) -> Program:
