@@ -20,6 +20,7 @@ from stretto.web.api.webhooks.reviews import (
     ReviewMemory,
 )
 from stretto.web.hosts import LOOPBACK_HOSTS, host_of
+from stretto.web.wakeups import Wakeup, WakeupGroup
 
 MAX_BODY: Final = 3 << 20
 """Maximum bytes of a request body, as in kube-apiserver."""
@@ -78,6 +79,7 @@ class _Api:
         self._settled = settled
         self._review = review
         self._loopback = loopback
+        self._wakeups: WakeupGroup | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -126,19 +128,15 @@ class _Api:
         If the stream waits for webhooks, their answers are stored in the memory of its request.
         """
         loop = asyncio.get_running_loop()
-        news = asyncio.Event()
-
-        def wake() -> None:
-            loop.call_soon_threadsafe(news.set)
-
+        until = loop.time() + stream.timeout if stream.timeout else float("inf")
+        news = Wakeup(self._wakeups_of(loop), _IDLE_SECONDS, until)
         left = asyncio.ensure_future(_departure(receive))
         left.add_done_callback(lambda _: news.set())
-        until = loop.time() + stream.timeout if stream.timeout else float("inf")
         try:
             await send(_start(stream.status, _listed(stream, None)))
             while not left.done():
                 news.clear()
-                stream.call_once(wake)  # before the poll, so that no later change is missed
+                stream.call_once(news.wake)  # before the poll, so that no later change is missed
                 try:
                     chunks = stream.poll()
                 except PendingReviewsError as pending:
@@ -149,16 +147,21 @@ class _Api:
                 if chunks:
                     await self._settled()
                     await send(_part(b"".join(chunks), more=True))
-                    await asyncio.sleep(0)  # let other requests run
-                    continue
-                wait = min(_IDLE_SECONDS, until - loop.time())
-                timer = loop.call_later(wait, news.set)
+                    if news.is_set or stream.is_due():
+                        await asyncio.sleep(0)  # let other requests run
+                        continue
                 await news.wait()
-                timer.cancel()
             await send(_part(b"", more=False))
         finally:
             left.cancel()
+            news.close()
             stream.close()
+
+    def _wakeups_of(self, loop: asyncio.AbstractEventLoop) -> WakeupGroup:
+        """Return the group of wake-ups of the event loop that runs the application."""
+        if self._wakeups is None or self._wakeups.loop is not loop:
+            self._wakeups = WakeupGroup(loop)
+        return self._wakeups
 
     async def _review_for(
         self, memory: ReviewMemory, calls: Sequence[ReviewCall], left: asyncio.Future[None]

@@ -85,6 +85,10 @@ class ApiResponse:
     headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class ApiStream:
     """A response that continues: the events of a watch.
@@ -107,6 +111,8 @@ class ApiStream:
     timeout: float = 0.0
     #: Further headers.
     headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    #: Returns whether more chunks may be available at once after a poll with chunks.
+    is_due: Callable[[], bool] = _always
 
 
 Answer = ApiResponse | ApiStream

@@ -122,3 +122,39 @@ def test_a_watch_of_a_namespace_yields_nothing_about_others() -> None:
     stream = opened(site, "kube-public")
     site.send("POST", MAPS, config_map("a"))
     assert stream.poll() == []
+
+
+def due_after_polls(polls: int) -> bool:
+    """Whether a watch of three new objects has more events after some polls."""
+    site = Site()
+    stream = opened(site, "default")
+    for name in ("a", "b", "c"):
+        site.send("POST", MAPS, config_map(name))
+    for _ in range(polls):
+        stream.poll()
+    return stream.is_due()
+
+
+def test_a_poll_of_all_changes_leaves_none_due() -> None:
+    assert not due_after_polls(1)
+
+
+@pytest.mark.parametrize(("polls", "due"), [(1, True), (2, False)])
+def test_changes_beyond_a_batch_are_due(
+    monkeypatch: pytest.MonkeyPatch, polls: int, due: bool
+) -> None:
+    monkeypatch.setattr("stretto.web.api.streams.events._BATCH", 2)
+    assert due_after_polls(polls) == due
+
+
+def test_changes_after_the_initial_objects_are_due(site: Site) -> None:
+    stream = site.server.handle(ApiRequest("GET", f"{MAPS}?watch=1"))
+    assert isinstance(stream, ApiStream)
+    stream.poll()
+    assert stream.is_due()
+
+
+def test_the_end_of_a_stream_is_due() -> None:
+    stream = opened(Site(), "default")
+    stream.close()
+    assert stream.is_due()

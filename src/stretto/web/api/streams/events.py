@@ -45,6 +45,7 @@ class EventStream:
         self._plan = plan
         self._started = False
         self._ended = False
+        self._is_due = True
         self._wake: Callable[[], None] | None = None
         self._batch: list[_StreamChange] = []
         self._converts = call.resource.conversion is not None
@@ -63,9 +64,13 @@ class EventStream:
         self._wake = wake
         self._state.storage.signals.call_once(self._kind, wake)
 
+    def is_due(self) -> bool:
+        """Return whether more events may be available at once after the last poll."""
+        return self._is_due
+
     def close(self) -> None:
         """Stop watching."""
-        self._ended = True
+        self._ended = self._is_due = True
         self._watch.close()
         if self._wake is not None:
             self._state.storage.signals.forget(self._kind, self._wake)
@@ -78,6 +83,7 @@ class EventStream:
         """
         if self._ended:
             return None
+        self._is_due = not self._started
         is_served = self._is_served()
         try:
             if self._batches is not None and self._started:
@@ -91,9 +97,11 @@ class EventStream:
         except ApiError as error:
             return [self._failure(error)]
         self._batch = []
-        if not is_served and not chunks:
-            self.close()
-            return None
+        if not is_served:
+            self._is_due = True
+            if not chunks:
+                self.close()
+                return None
         return chunks + self._progress()
 
     def _shared_batches(self) -> BatchViews | None:
@@ -106,10 +114,9 @@ class EventStream:
 
     def _shared_lines(self, batches: BatchViews) -> list[bytes]:
         """Return the next changes as events, encoded once for all watches with the same changes."""
-        changes = self._watch.poll(_BATCH)
+        changes = self._changes()
         if not changes:
             return []
-        self._version = changes[-1].record.version
         if changes[0].record.version <= self._plan.after:
             return self._lines(self._shown(changes))
         lines = batches.get(changes, lambda: b"".join(self._lines(self._shown(changes))))
@@ -129,6 +136,8 @@ class EventStream:
         """Return whether the resource is still served, by the same definition."""
         known = self._resource
         found = self._state.resources.find(known.group, known.kind.version, known.resource)
+        if found is known:
+            return True
         return found is not None and found.generation == known.generation
 
     def _failure(self, error: ApiError) -> bytes:
@@ -147,10 +156,15 @@ class EventStream:
             found = self._initial()
             if found:
                 return found
+        return self._shown(self._changes())
+
+    def _changes(self) -> Sequence[WatchEvent]:
+        """Return the next changes; further ones are due if these fill a batch."""
         changes = self._watch.poll(_BATCH)
         if changes:
             self._version = changes[-1].record.version
-        return self._shown(changes)
+        self._is_due |= len(changes) == _BATCH
+        return changes
 
     def _initial(self) -> list[_StreamChange]:
         """Return the initial objects of the stream."""

@@ -30,6 +30,7 @@ def watch(state: ApiState, call: Call) -> ApiStream:
         stream.close,
         selection.timeout,
         {**NO_CACHE, **warning_headers(call.warnings)},
+        stream.is_due,
     )
 
 
