@@ -19,6 +19,8 @@ _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
 _ORDER: Final = "$setElementOrder/"
 _DELETE: Final = "$deleteFromPrimitiveList/"
+_Mark = str | bytes
+"""Identity of an item of a list: a text itself, or the JSON of another value."""
 
 
 class StrategicPatchError(Exception):
@@ -141,10 +143,11 @@ def _keyed_list(old: list[Any], new: list[Any], known: FieldType, order: Any) ->
     merged = _MergedItems(old, key)
     for each in new:
         _check_item(each, key, old, new)
+        mark = _mark(each, key)
         if each.get(_PATCH) == "delete":
-            merged.remove(each)
+            merged.remove(mark)
         else:
-            merged.put(each, _object(merged.find(each), each, inner))
+            merged.put(mark, _object(merged.find(mark), each, inner))
     if not isinstance(order, list):
         order = [each for each in new if each.get(_PATCH) != "delete"]
     return _ordered(merged.items, order, known, old)
@@ -154,9 +157,8 @@ class _MergedItems:
     """Items of a keyed list during a merge, found by their marks."""
 
     def __init__(self, items: list[Any], key: str) -> None:
-        self._key = key
         self._items: dict[int, Any] = dict(enumerate(items))
-        self._places: dict[bytes, list[int]] = {}
+        self._places: dict[_Mark, list[int]] = {}
         for place, each in self._items.items():
             self._places.setdefault(_mark(each, key), []).append(place)
         self._next = len(items)
@@ -166,22 +168,22 @@ class _MergedItems:
         """The items in their order."""
         return list(self._items.values())
 
-    def find(self, item: Json) -> Any:
-        """The first item with the mark of an item; an empty object if there is none."""
-        places = self._places.get(_mark(item, self._key))
+    def find(self, mark: _Mark) -> Any:
+        """The first item with a mark; an empty object if there is none."""
+        places = self._places.get(mark)
         return self._items[places[0]] if places else {}
 
-    def put(self, item: Json, made: Json) -> None:
-        """Replace the first item with the mark of an item, or add one."""
-        places = self._places.setdefault(_mark(item, self._key), [])
+    def put(self, mark: _Mark, made: Json) -> None:
+        """Replace the first item with a mark, or add one."""
+        places = self._places.setdefault(mark, [])
         if not places:
             places.append(self._next)
             self._next += 1
         self._items[places[0]] = made
 
-    def remove(self, item: Json) -> None:
-        """Remove all items with the mark of an item."""
-        for place in self._places.pop(_mark(item, self._key), ()):
+    def remove(self, mark: _Mark) -> None:
+        """Remove all items with a mark."""
+        for place in self._places.pop(mark, ()):
             del self._items[place]
 
 
@@ -267,23 +269,24 @@ def _ordered(
     return result
 
 
-def _first_places(marks: Iterable[bytes]) -> dict[bytes, int]:
+def _first_places(marks: Iterable[_Mark]) -> dict[_Mark, int]:
     """Return the first place of each mark."""
-    found: dict[bytes, int] = {}
+    found: dict[_Mark, int] = {}
     for place, mark in enumerate(marks):
         found.setdefault(mark, place)
     return found
 
 
-def _precedes(one: bytes, two: bytes, places: dict[bytes, int]) -> bool:
+def _precedes(one: _Mark, two: _Mark, places: dict[_Mark, int]) -> bool:
     return one in places and two in places and places[one] < places[two]
 
 
-def _mark(item: Any, key: str) -> bytes:
+def _mark(item: Any, key: str) -> _Mark:
     """Return the identity of an item: its merge key, or the item itself if the list has none."""
-    if not key:
-        return identity(item)
-    return identity(item.get(key) if isinstance(item, dict) else None)
+    found = item
+    if key:
+        found = item.get(key) if isinstance(item, dict) else None
+    return found if type(found) is str else identity(found)
 
 
 def _clean(value: Any) -> Any:

@@ -65,11 +65,10 @@ def _struct(
         known = fields.get(name)
         if known is None:
             found.unknown.append(f"{path}{name}".replace(_KEY, ""))
+        elif type(member) is known.type.taken and (member or known.is_pointer):
+            result[name] = member
         elif member is not None:
-            if type(member) is known.type.taken:
-                decoded = member
-            else:
-                decoded = _value(member, known.type, f"{path}{name}", (struct, found))
+            decoded = _value(member, known.type, f"{path}{name}", (struct, found))
             if known.is_pointer or not _is_empty(decoded, known):
                 result[name] = decoded
             elif not known.omits_empty:
@@ -99,7 +98,8 @@ def zero(known: FieldType) -> Any:
     if known.is_pointer:
         return None
     if known.type.form is Form.STRUCT:
-        return _struct({}, known.type.struct, "", Decoding())
+        inner = known.type.struct
+        return _struct({}, inner, "", Decoding()) if inner.emitted else {}
     return _ZEROS.get(known.type.form)
 
 

@@ -1,7 +1,7 @@
 """Regular expressions in the syntax of Go, which is that of RE2, with the errors of its parser."""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 _WORDS: Final = (
@@ -38,16 +38,24 @@ def pattern_of(text: str) -> Any:
 
     if _ANY_BYTE.match(text):
         raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(text, options)
+        return re2.compile(text, _options())
     except re2.error as error:
         stated = error.args[0] if error.args else ""
         shown = stated.decode(errors="replace") if isinstance(stated, bytes) else str(stated)
         raise PatternError(f"error parsing regexp: {_go_text(shown, text)}") from error
     except UnicodeEncodeError as error:
         raise PatternError("error parsing regexp: invalid UTF-8") from error
+
+
+@cache
+def _options() -> Any:
+    """Return the options of all expressions: errors are raised, not written."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    return options
 
 
 def matches(pattern: str, text: str) -> bool:

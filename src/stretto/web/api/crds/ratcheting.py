@@ -6,7 +6,6 @@ list; an item of another list has no former value, so it is checked even if it i
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, Final, NamedTuple
 
 from stretto.api.wire.values import identity, is_equal
@@ -16,8 +15,8 @@ Json = dict[str, Any]
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
-_Steps = list[tuple[str, str]]
-"""The indices and names of a path."""
+_Step = tuple[str, str]
+"""Index or name in a path; the other one is empty."""
 
 
 class _Place(NamedTuple):
@@ -40,23 +39,25 @@ class FormerValues:
         # by identity; each list and value is kept, so that its identity stays unique
         self._lists: dict[int, tuple[Any, dict[bytes, Any]]] = {}
         self._equal: dict[tuple[int, int], tuple[Any, Any, bool]] = {}
-        # place of the last path without its last step: errors of one value are adjacent
-        self._outer: tuple[_Steps, _Place] | None = None
+        # steps of the last path with their places: the errors of one value follow each other
+        self._trail: list[tuple[_Step, _Place]] = []
 
     def is_unchanged(self, path: str, item: Json, old: Json, schema: Json) -> bool:
         """Return whether the value at a path, or a value that contains it, has not changed.
 
         All paths are of one object.
         """
-        steps: _Steps = _STEP.findall(path)
-        if not steps:
-            return False
-        outer = steps[:-1]
-        if self._outer is None or self._outer[0] != outer:
-            self._outer = outer, reduce(self._below, outer, _Place(item, old, schema))
-        return self._below(self._outer[1], steps[-1]).is_unchanged
+        place = _Place(item, old, schema)
+        for depth, step in enumerate(_STEP.findall(path)):
+            if depth < len(self._trail) and self._trail[depth][0] == step:
+                place = self._trail[depth][1]
+                continue
+            del self._trail[depth:]
+            place = self._below(place, step)
+            self._trail.append((step, place))
+        return place.is_unchanged
 
-    def _below(self, place: _Place, step: tuple[str, str]) -> _Place:
+    def _below(self, place: _Place, step: _Step) -> _Place:
         if place.is_unchanged or place.before is None:
             return place
         index, name = step

@@ -80,7 +80,7 @@ def _repeated(items: list[Json], key: str, path: str) -> Iterator[str]:
 
 def _container(container: Json, path: str) -> Iterator[str]:
     resources = container.get("resources") or {}
-    for name in _BYTES:
+    for name in _BYTES if resources else ():
         for word in ("limits", "requests"):
             yield from _fractions(resources.get(word), f"{path}.resources.{word}", (name,))
     seen: set[str] = set()
