@@ -130,7 +130,9 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
     if form is Form.LIST:
         if not isinstance(value, list) or kind.item is None:
             raise _mismatch(value, kind, path, place)
-        item = kind.item
+        item, taken = kind.item, kind.item.taken
+        if taken is not None and all(type(each) is taken for each in value):
+            return list(value)
         return [
             _zero_item(item) if each is None else _value(each, item, f"{path}[{index}]", place)
             for index, each in enumerate(value)

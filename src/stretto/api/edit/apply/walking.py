@@ -118,6 +118,7 @@ def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
     if not isinstance(value, list):
         raise ApplyError(f"{path_text(path)}: expected list, got &{{{go_value(value)}}}")
     seen: set[str] = set()
+    inner = kind.item or ANY
     for index, each in enumerate(value):
         if kind.merge is Merge.ATOMIC:
             element = f"i:{index}"
@@ -130,7 +131,8 @@ def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
                 text = f"duplicate entries for key {path_text((element,))}"
                 raise ApplyError(f"{path_text(path)}: {text}")
             seen.add(element)
-        check_typed(each, kind.item or ANY, (*path, element))
+        if type(each) is not inner.taken:
+            check_typed(each, inner, (*path, element))
 
 
 _NUMERIC: Final = frozenset((Form.INT32, Form.INT64, Form.DOUBLE))
