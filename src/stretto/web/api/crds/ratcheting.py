@@ -19,7 +19,7 @@ _Step = tuple[str, str]
 """Index or name in a path; the other one is empty."""
 
 
-class _Place(NamedTuple):
+class _FormerPlace(NamedTuple):
     """A place in the new and in the former object."""
 
     #: The new value.
@@ -40,14 +40,14 @@ class FormerValues:
         self._lists: dict[int, tuple[Any, dict[bytes, Any]]] = {}
         self._equal: dict[tuple[int, int], tuple[Any, Any, bool]] = {}
         # steps of the last path with their places: the errors of one value follow each other
-        self._trail: list[tuple[_Step, _Place]] = []
+        self._trail: list[tuple[_Step, _FormerPlace]] = []
 
     def is_unchanged(self, path: str, item: Json, old: Json, schema: Json) -> bool:
         """Return whether the value at a path, or a value that contains it, has not changed.
 
         All paths are of one object.
         """
-        place = _Place(item, old, schema)
+        place = _FormerPlace(item, old, schema)
         for depth, step in enumerate(_STEP.findall(path)):
             if depth < len(self._trail) and self._trail[depth][0] == step:
                 place = self._trail[depth][1]
@@ -57,7 +57,7 @@ class FormerValues:
             self._trail.append((step, place))
         return place.is_unchanged
 
-    def _below(self, place: _Place, step: _Step) -> _Place:
+    def _below(self, place: _FormerPlace, step: _Step) -> _FormerPlace:
         if place.is_unchanged or place.before is None:
             return place
         index, name = step
@@ -66,7 +66,7 @@ class FormerValues:
         else:
             value, before, schema = _member(*place[:3], name)
         unchanged = before is not None and self._are_equal(value, before)
-        return _Place(value, before, schema, unchanged)
+        return _FormerPlace(value, before, schema, unchanged)
 
     def partner(self, schema: Json, item: Any, old: Any) -> Any:
         """The former item of a keyed list; ``None`` for other lists and new items."""
