@@ -1,9 +1,16 @@
 """Headroom of CPU and memory, and what of it is published."""
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
-from stretto.capacity.headroom.memory import GIB, HeadroomLimits, MemorySystem, memory_headroom
+from stretto.capacity.headroom.memory import (
+    GIB,
+    HeadroomLimits,
+    MemoryBuffer,
+    MemorySystem,
+    memory_headroom,
+)
 from stretto.capacity.headroom.numa_memory import NumaReserve, OversoldLimit, numa_memory_headroom
 from stretto.capacity.headroom.published import publish
 from stretto.capacity.headroom.readings import (
@@ -21,7 +28,7 @@ from stretto.capacity.model.profiles import CapacityProfile
 
 FULL = NumaMemory(free=0.0, inactive_file=0.0, total=16.0 * GIB)
 EMPTY = NumaMemory(free=8.0 * GIB, inactive_file=0.0, total=16.0 * GIB)
-SYSTEM = MemorySystem(32.0 * GIB, 8.0 * GIB, 8.0 * GIB, 10.0, 4.0)
+SYSTEM = MemorySystem(32.0 * GIB, 8.0 * GIB, 8.0 * GIB, 10.0, 128, 32.0 * GIB)
 LIMITS = HeadroomLimits(32.0 * GIB)
 OWNED = MemoryContainer("a/a", CoreLevel.SHARED, rss=10.0 * GIB, numas=(0,))
 RESERVE = NumaReserve(0.0, 0.0, 0.0, 0.0)
@@ -85,6 +92,44 @@ def test_a_failed_binding_counts_as_unbound_except_for_katalyst() -> None:
     assert numa_memory_headroom([pod], [EMPTY], RESERVE, limit) == {0: 4.0 * GIB}
     with pytest.raises(HeadroomError, match="NUMA node -1"):
         numa_memory_headroom([pod], [EMPTY], RESERVE, limit, CapacityProfile.KATALYST)
+
+
+def test_reclaimed_memory_is_loaned_where_it_is_and_an_unknown_place_is_an_error() -> None:
+    pod = MemoryContainer("a/a", CoreLevel.RECLAIMED, numas=(0, 1), numa_memory={0: GIB, 1: GIB})
+    loan = memory_headroom([pod], [FULL, EMPTY], SYSTEM, LIMITS, None)
+    assert loan.freeable == {0: GIB, 1: 9.0 * GIB}
+    with pytest.raises(HeadroomError, match="memory on NUMA node 2 for container a/a"):
+        memory_headroom([replace(pod, numas=(2,))], [FULL, EMPTY], SYSTEM, LIMITS, None)
+
+
+def test_an_exclusive_container_on_an_unknown_numa_node_is_an_error() -> None:
+    owner = MemoryContainer("a/a", CoreLevel.DEDICATED, numas=(4,), is_exclusive=True)
+    limits = HeadroomLimits(32.0 * GIB, lends=False)
+    with pytest.raises(HeadroomError, match="a/a is on NUMA node 4, which the machine does not"):
+        memory_headroom([owner], [EMPTY], SYSTEM, limits, None)
+
+
+def test_a_machine_without_memory_has_no_buffer() -> None:
+    with pytest.raises(HeadroomError, match="the machine reports no memory"):
+        memory_headroom([], [EMPTY], replace(SYSTEM, capacity=0.0), LIMITS, MemoryBuffer())
+
+
+def test_a_binding_to_an_unknown_numa_node_has_no_limit() -> None:
+    pod = MemoryContainer("a/a", CoreLevel.RECLAIMED, bound_to=1)
+    limit = OversoldLimit(1.0, 4.0 * GIB, (0.0,))
+    with pytest.raises(HeadroomError, match="no limit of the cgroup of NUMA node 1"):
+        numa_memory_headroom([pod], [EMPTY], RESERVE, limit)
+
+
+def test_memory_that_is_measured_as_zero_is_not_the_request() -> None:
+    pod = MemoryContainer("a/a", CoreLevel.SHARED, request=4.0 * GIB)
+    reserve = replace(RESERVE, request_ratio=1.0)
+    other = MemoryContainer("b/b", CoreLevel.SHARED, request=4.0 * GIB, usage=4.0 * GIB)
+    found = [
+        numa_memory_headroom([each, other], [EMPTY], reserve)[0]
+        for each in (pod, replace(pod, usage=0.0))
+    ]
+    assert found == [8.0 * GIB, 0.0]
 
 
 @pytest.mark.parametrize("profile", [CapacityProfile.STRETTO, CapacityProfile.KATALYST])

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from stretto.base.amounts import add_amounts
 from stretto.capacity.headroom.readings import (
     CoreLevel,
+    HeadroomError,
     MemoryContainer,
     NumaMemory,
     available_numas,
@@ -53,8 +53,21 @@ class MemorySystem(msgspec.Struct, frozen=True):
     used: float
     #: The kernel's ``watermark_scale_factor``.
     watermark_scale: float
-    #: Cores per GiB.
-    cores_per_gib: float
+    #: Number of cores.
+    cores: int
+    #: Memory that the cores are divided by.
+    capacity: float
+
+    @property
+    def cores_per_gib(self) -> float:
+        """Cores per GiB of memory.
+
+        Raises:
+            HeadroomError: the machine has no memory.
+        """
+        if self.capacity <= 0:
+            raise HeadroomError("the machine reports no memory")
+        return self.cores * GIB / self.capacity
 
 
 class HeadroomLimits(msgspec.Struct, frozen=True):
@@ -97,9 +110,9 @@ class MemoryLoan(msgspec.Struct, frozen=True):
         """
         weights: Mapping[int, float] = self.freeable
         whole = sum(weights.values())
-        if whole <= 0 and profile is CapacityProfile.KATALYST:
+        if whole == 0 and profile is CapacityProfile.KATALYST:
             return dict.fromkeys(weights, nan)
-        if whole <= 0:
+        if whole <= 0 and profile is not CapacityProfile.KATALYST:
             weights = {number: numas[number].total for number in weights}
             whole = sum(weights.values())
         return {number: self.total * each / whole for number, each in weights.items()}
@@ -124,7 +137,8 @@ def memory_headroom(
         buffer: memory beyond the estimates; ``None`` for none.
 
     Raises:
-        HeadroomError: a container has no NUMA nodes, although they are needed.
+        HeadroomError: a container has no NUMA nodes, although they are needed; it has one that the
+            machine does not have; or its memory on one is unknown.
     """
     available = available_numas(containers, len(numas), limits.lends_exclusive)
     owned = [each for each in containers if each.level is not CoreLevel.RECLAIMED]
@@ -135,8 +149,18 @@ def memory_headroom(
     freeable = {number: numas[number].freeable(limits.cache_ratio) for number in available}
     for each in containers:
         if each.level is CoreLevel.RECLAIMED:
-            add_amounts(freeable, each.numa_memory.items())
+            for number in each.numas:
+                freeable[number] = freeable.get(number, 0.0) + _memory_on(each, number)
     return MemoryLoan(min(max(loaned, 0.0), limits.bound), freeable)
+
+
+def _memory_on(container: MemoryContainer, number: int) -> float:
+    """Memory of a container on a NUMA node."""
+    found = container.numa_memory.get(number)
+    if found is None:
+        where = f"NUMA node {number} for container {container.name}"
+        raise HeadroomError(f"there is no reading of the memory on {where}")
+    return found
 
 
 def memory_estimate(container: MemoryContainer, numas: Sequence[NumaMemory], lends: bool) -> float:
@@ -145,13 +169,25 @@ def memory_estimate(container: MemoryContainer, numas: Sequence[NumaMemory], len
     An exclusive container whose NUMA nodes are not reclaimed needs all of their memory; it counts
     for the main container of its pod.
     """
-    if lends and not container.is_starting:
-        is_system = container.level is CoreLevel.SYSTEM
-        return (container.rss if is_system else USE_MARGIN * container.used) or UNKNOWN_BYTES
-    if not container.owns_numas:
-        return container.request or UNKNOWN_BYTES
-    if container.is_sidecar:
-        return 0.0
+    reclaimed = lends and not container.is_starting
+    if container.owns_numas and not reclaimed:
+        return 0.0 if container.is_sidecar else _whole_numas(container, numas)
+    if not reclaimed:
+        found = container.request
+    elif container.level is CoreLevel.SYSTEM:
+        found = container.rss
+    else:
+        readings = (container.rss, container.cache, container.shmem)
+        found = USE_MARGIN * sum(max(each, 0.0) for each in readings)
+    return found if found > 0 else UNKNOWN_BYTES
+
+
+def _whole_numas(container: MemoryContainer, numas: Sequence[NumaMemory]) -> float:
+    """Physical memory of the NUMA nodes of a container."""
+    for number in container.numas:
+        if not 0 <= number < len(numas):
+            where = f"NUMA node {number}, which the machine does not have"
+            raise HeadroomError(f"container {container.name} is on {where}")
     return sum(numas[number].total for number in container.numas)
 
 
@@ -181,6 +217,6 @@ def buffered_memory(
     loaned = max(system.free * buffer.free_ratio - watermark - planned, 0.0)
     is_between = buffer.least_cores_per_gib < system.cores_per_gib < buffer.most_cores_per_gib
     if is_between and cache_ratio > 0 and system.used > 0:
-        cached = system.total * (1 - system.used / system.total) - system.free
+        cached = system.total - system.used - system.free
         loaned = max(loaned, cached * cache_ratio)
     return loaned + buffer.static

@@ -18,9 +18,6 @@ from stretto.capacity.headroom.readings import (
 )
 from stretto.capacity.model.profiles import CapacityProfile
 
-UNBOUND = -1
-"""NUMA node number of a failed binding."""
-
 
 class NumaReserve(msgspec.Struct, frozen=True):
     """Memory that is kept free."""
@@ -74,7 +71,8 @@ def numa_memory_headroom(
         profile: ``KATALYST`` refuses a failed binding if there are bounds by cgroups.
 
     Raises:
-        HeadroomError: a container has no NUMA nodes, although they are needed, or a binding failed.
+        HeadroomError: a container has no NUMA nodes, although they are needed; a binding failed; or
+            it names a NUMA node that the machine does not have.
     """
     available = available_numas(containers, len(numas), reserve.lends_exclusive)
     reclaimed = [each for each in containers if each.level is CoreLevel.RECLAIMED]
@@ -84,14 +82,15 @@ def numa_memory_headroom(
     whole = sum(freeable.values())
     loaned = _loaned(whole, [numas[number] for number in available], len(numas), reserve)
     size = sum(numas[number].total for number in available)
-    loaned = max(loaned - (size - whole) * _kept(others, placed, reserve.request_ratio), 0.0)
-    stretch = placed.request / placed.usage if placed.usage else 1.0
+    kept = max(size - whole, 0.0) * _kept(others, placed, reserve.request_ratio)
+    loaned = max(loaned - kept, 0.0)
+    stretch = placed.request / placed.usage if placed.usage > 0 else 1.0
     shares = {
-        number: each * loaned / whole * stretch if whole else 0.0
+        number: each * loaned / whole * stretch if whole > 0 else 0.0
         for number, each in freeable.items()
     }
     for each in reclaimed:
-        for number in each.numas:
+        for number in each.numas if each.request > 0 else ():
             shares[number] = shares.get(number, 0.0) + each.request / len(each.numas)
     if oversold is None:
         return shares
@@ -104,10 +103,9 @@ def _demand(containers: Iterable[MemoryContainer]) -> _Demand:
 
     Without a reading, use equals the request.
     """
-    found = [each for each in containers if each.request]
-    return _Demand(
-        sum(each.request for each in found), sum(each.usage or each.request for each in found)
-    )
+    found = [each for each in containers if each.request > 0]
+    used = (each.request if each.usage is None else each.usage for each in found)
+    return _Demand(sum(each.request for each in found), sum(used))
 
 
 def _loaned(
@@ -116,13 +114,13 @@ def _loaned(
     """Freeable memory minus the watermark and the share of the reserve."""
     size = sum(each.total for each in available)
     watermark = size * reserve.watermark_scale / SCALE
-    return whole - watermark - reserve.reserved * len(available) / count
+    return whole - watermark - reserve.reserved * len(available) / max(count, 1)
 
 
 def _kept(others: _Demand, placed: _Demand, request_ratio: float) -> float:
     """Share of the memory in use that other containers may still claim."""
     used = others.usage + placed.usage
-    if not used:
+    if used <= 0:
         return 0.0
     unused = min(others.request - others.usage, others.request * request_ratio)
     return max(unused / used, 0.0)
@@ -130,17 +128,24 @@ def _kept(others: _Demand, placed: _Demand, request_ratio: float) -> float:
 
 def _bound_numas(reclaimed: Sequence[MemoryContainer], profile: CapacityProfile) -> set[int]:
     """NUMA nodes to which reclaimed pods are bound."""
-    bound = {each.bound_to for each in reclaimed if each.bound_to is not None}
-    if UNBOUND in bound and profile is CapacityProfile.KATALYST:
-        name = next(each.name for each in reclaimed if each.bound_to == UNBOUND)
-        raise HeadroomError(f"container {name} is bound to NUMA node {UNBOUND}")
-    return bound - {UNBOUND}
+    bound = set[int]()
+    for each in reclaimed:
+        if each.bound_to is None:
+            continue
+        if each.bound_to >= 0:
+            bound.add(each.bound_to)
+        elif profile is CapacityProfile.KATALYST:
+            raise HeadroomError(f"container {each.name} is bound to NUMA node {each.bound_to}")
+    return bound
 
 
 def _within(
     shares: dict[int, float], available: Sequence[int], bound: set[int], oversold: OversoldLimit
 ) -> dict[int, float]:
     """Limit shares to the limits of the cgroups."""
+    for number in bound:
+        if number >= len(oversold.bound):
+            raise HeadroomError(f"there is no limit of the cgroup of NUMA node {number}")
     unbound = [number for number in available if number not in bound]
     limits = dict.fromkeys(unbound, oversold.shared / len(unbound) if unbound else 0.0)
     limits |= {number: oversold.bound[number] for number in bound}

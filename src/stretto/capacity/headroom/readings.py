@@ -7,7 +7,7 @@ import msgspec
 
 
 class HeadroomError(ValueError):
-    """Error: a headroom cannot be computed from these readings; the message names the container."""
+    """Error: a headroom cannot be computed from these readings; the message names the cause."""
 
 
 class CoreLevel(Enum):
@@ -39,23 +39,23 @@ class NumaMemory(msgspec.Struct, frozen=True):
 
 
 class MemoryContainer(msgspec.Struct, frozen=True):
-    """Memory of a container, in bytes; 0 if it was not measured."""
+    """Memory of a container, in bytes."""
 
     #: Pod and container, for messages.
     name: str
     #: QoS level.
     level: CoreLevel
-    #: Requested memory.
+    #: Requested memory; 0 without a request.
     request: float = 0.0
-    #: Anonymous memory.
+    #: Anonymous memory; 0 if it was not measured.
     rss: float = 0.0
-    #: Page cache.
+    #: Page cache; 0 if it was not measured.
     cache: float = 0.0
-    #: Shared memory.
+    #: Shared memory; 0 if it was not measured.
     shmem: float = 0.0
-    #: Memory in use.
-    usage: float = 0.0
-    #: NUMA nodes that it may use.
+    #: Memory in use; ``None`` if it was not measured.
+    usage: float | None = None
+    #: NUMA nodes that it may use, each once.
     numas: tuple[int, ...] = ()
     #: Memory in use per NUMA node.
     numa_memory: dict[int, float] = {}

@@ -9,7 +9,6 @@ import msgspec
 from stretto.api.wire import quantity
 from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
 from stretto.capacity.headroom.memory import (
-    GIB,
     HeadroomLimits,
     MemoryBuffer,
     MemorySystem,
@@ -151,7 +150,7 @@ class RecordedContainer(msgspec.Struct, frozen=True):
     #: Shared bytes.
     shmem: float = 0.0
     #: Bytes in use.
-    usage: float = 0.0
+    usage: float | None = None
     #: NUMA nodes.
     numas: tuple[int, ...] = ()
     #: Bytes per NUMA node.
@@ -175,7 +174,7 @@ class RecordedContainer(msgspec.Struct, frozen=True):
             cache=self.cache,
             shmem=self.shmem,
             usage=self.usage,
-            numas=self.numas,
+            numas=tuple(sorted(set(self.numas))),
             numa_memory=self.numa_memory,
             bound_to=self.numa_bind_result,
             is_exclusive=self.numa_exclusive,
@@ -258,7 +257,8 @@ def _canonical(node: MemoryInput) -> tuple[float, dict[int, float]]:
             node.system_free,
             node.system_used,
             node.watermark_scale_factor,
-            node.cores * GIB / node.memory_capacity,
+            node.cores,
+            node.memory_capacity,
         ),
         HeadroomLimits(
             node.upper_bound,
@@ -273,7 +273,7 @@ def _canonical(node: MemoryInput) -> tuple[float, dict[int, float]]:
 
 
 def _numa_aware(node: MemoryInput) -> tuple[float, dict[int, float]]:
-    rate = node.max_oversold_rate
+    rate, limits = node.max_oversold_rate, node.reclaim_numa_limits[: len(node.numas)]
     shares = numa_memory_headroom(
         [each.reading() for each in node.containers],
         node.numas,
@@ -284,11 +284,10 @@ def _numa_aware(node: MemoryInput) -> tuple[float, dict[int, float]]:
             node.cache_ratio,
             node.node_enable_reclaim,
         ),
-        OversoldLimit(rate, node.reclaim_limit, node.reclaim_numa_limits) if rate > 0 else None,
+        OversoldLimit(rate, node.reclaim_limit, limits) if rate > 0 else None,
         CapacityProfile.KATALYST,
     )
-    every = dict.fromkeys(range(len(node.numas)), 0.0)
-    return sum(shares.values()), every | shares
+    return sum(shares.values()), {each: shares.get(each, 0.0) for each in range(len(node.numas))}
 
 
 def _bytes(amount: float) -> int | str:
