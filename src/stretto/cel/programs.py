@@ -34,7 +34,7 @@ class InstantiationError(CelError):
     """A constant part of an expression fails."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """A compiled expression."""
 

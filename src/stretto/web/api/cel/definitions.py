@@ -75,6 +75,7 @@ class _VersionRules:
         self._types = SchemaTypes()
         self._total = 0
         self._costs: list[tuple[int, str]] = []
+        self._estimates: dict[tuple[Program, SchemaType], int] = {}
 
     def errors(self, schema: Json, path: str) -> Iterator[FieldError]:
         """Yield the errors of all rules, and of their total cost."""
@@ -119,7 +120,7 @@ class _VersionRules:
             yield from _former(rule, path, place, uses_old=False)
             return
         count = kind.cardinality if place.count is None else place.count
-        cost = min(_cost(program, kind) * count, MOST)
+        cost = min(self._cost(program, kind) * count, MOST)
         yield from self._expense(cost, f"{path}.rule", "estimated rule cost")
         if rule.get("messageExpression"):
             yield from self._message(rule, path, environment, kind)
@@ -139,7 +140,15 @@ class _VersionRules:
             yield invalid(where, _shown(rule), detail)
             return
         name = "estimated messageExpression cost"
-        yield from self._expense(_cost(program, kind), where, name)
+        yield from self._expense(self._cost(program, kind), where, name)
+
+    def _cost(self, program: Program, kind: SchemaType) -> int:
+        """Return the estimated cost of a program, once for each type of values."""
+        found = self._estimates.get((program, kind))
+        if found is None:
+            found = estimate(program.checked, kind.limit)
+            self._estimates[program, kind] = found
+        return found
 
     def _expense(self, cost: int, path: str, name: str) -> Errors:
         """Count a cost, and return the error if it exceeds the limit of one expression."""
@@ -150,10 +159,6 @@ class _VersionRules:
         if self._is_old or cost <= _EXPRESSION_LIMIT:
             return []
         return [forbidden(path, _excess(name, cost, _EXPRESSION_LIMIT))]
-
-
-def _cost(program: Program, kind: SchemaType) -> int:
-    return estimate(program.checked, kind.limit)
 
 
 def _excess(name: str, cost: int, limit: int) -> str:

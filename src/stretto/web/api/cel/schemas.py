@@ -7,6 +7,7 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING
@@ -79,7 +80,7 @@ def _names(name: str) -> tuple[str, ...]:
 # ---------------------------------------------------------------- types
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SchemaType:
     """The type of a schema, and the limits of its values."""
 
@@ -119,16 +120,21 @@ class SchemaTypes:
 
     def __init__(self) -> None:
         self._objects: dict[str, Mapping[str, CelType]] = {}
+        self._environments: dict[tuple[CelType, bool], Environment] = {}
 
     def environment(self, kind: CelType, *, has_optional_old: bool = False) -> Environment:
-        """Return the environment of rules.
+        """Return the environment of rules; equal types share it, and so their equal rules.
 
         Args:
             kind: type of the rules' value.
             has_optional_old: whether the former value may be absent.
         """
-        old = optional_of(kind) if has_optional_old else kind
-        return Environment({"self": kind, "oldSelf": old}, self._objects)
+        found = self._environments.get((kind, has_optional_old))
+        if found is None:
+            old = optional_of(kind) if has_optional_old else kind
+            found = Environment({"self": kind, "oldSelf": old}, self._objects)
+            self._environments[kind, has_optional_old] = found
+        return found
 
     def of(self, schema: Json, name: str, *, is_root: bool = False) -> SchemaType | None:
         """Return the type of a schema; ``None`` if expressions cannot read its values.
@@ -139,7 +145,7 @@ class SchemaTypes:
             is_root: whether the value is a whole object, with metadata.
         """
         if schema.get(INT_OR_STRING):
-            return SchemaType(DYN, 1, _characters(schema, _ANY_TEXT))
+            return _scalar(DYN, 1, _characters(schema, _ANY_TEXT))
         if is_root:
             extra = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
             schema = {**schema, "properties": {**(schema.get("properties") or {}), **extra}}
@@ -152,7 +158,7 @@ class SchemaTypes:
             return self._map(schema, name) if is_map else self._object(schema, name)
         if kind == "string":
             return _text_type(schema)
-        return SchemaType(*_SCALARS[kind]) if kind in _SCALARS else None
+        return _scalar(*_SCALARS[kind]) if kind in _SCALARS else None
 
     def _inner(self, schema: Json, name: str) -> SchemaType | None:
         return self.of(schema, name, is_root=bool(schema.get(EMBEDDED)))
@@ -202,15 +208,21 @@ def _characters(schema: Json, default: int) -> int:
     return default if stated is None else max(int(stated), 0) * _BYTES_PER_CHARACTER
 
 
+@lru_cache(maxsize=256)
+def _scalar(kind: CelType, least: int, most: int = 0) -> SchemaType:
+    """Return the type of scalars; equal rules for values of one type have the same costs."""
+    return SchemaType(kind, least, most)
+
+
 def _text_type(schema: Json) -> SchemaType:
     stated = schema.get("format") or ""
     if stated == "byte":
-        return SchemaType(BYTES, 2, _stated(schema, "maxLength", _ANY_TEXT))
+        return _scalar(BYTES, 2, _stated(schema, "maxLength", _ANY_TEXT))
     if stated in _FORMATS:
-        return SchemaType(*_FORMATS[stated])
+        return _scalar(*_FORMATS[stated])
     texts = [each for each in schema.get("enum") or () if isinstance(each, str)]
     longest = max((len(each.encode()) for each in texts), default=0)
-    return SchemaType(STRING, 2, _characters(schema, longest if schema.get("enum") else _ANY_TEXT))
+    return _scalar(STRING, 2, _characters(schema, longest if schema.get("enum") else _ANY_TEXT))
 
 
 # ---------------------------------------------------------------- values

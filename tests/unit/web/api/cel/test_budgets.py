@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from stretto.api.checks.fields.errors import FieldError
+from stretto.cel.language.types import STRING
 from stretto.cel.programs import CelError, evaluate
 from stretto.cel.running.budget import Budget
+from stretto.web.api.cel.schemas import SchemaTypes
 from stretto.web.api.cel.variables import RULES
 from stretto.web.api.crds.rules import check_rules
 
@@ -34,6 +36,21 @@ def test_the_rule_is_accepted_if_the_list_is_limited(send: Any) -> None:
     field = {**TEXTS, "maxItems": 5, "items": {"type": "string", "maxLength": 5}}
     body = definition("self.l.all(x, self.l.all(y, x == y || x != y))", field)
     assert send("POST", DEFINITIONS, body).status == 201
+
+
+def test_equal_rules_of_texts_with_other_limits_have_costs_of_their_own(send: Any) -> None:
+    rules = [{"rule": "self.contains(self)"}]
+    text = {"type": "string", "x-kubernetes-validations": rules}
+    field = {"type": "object", "properties": {"a": {**text, "maxLength": 9}, "b": text}}
+    reply = send("POST", DEFINITIONS, definition("true", field))
+    assert "properties[b].x-kubernetes-validations[0].rule: Forbidden: estimated" in reply.message
+    assert "properties[a]" not in reply.message
+
+
+def test_equal_rules_of_one_type_are_compiled_once() -> None:
+    types = SchemaTypes()
+    assert types.environment(STRING) is types.environment(STRING)
+    assert types.environment(STRING) is not types.environment(STRING, has_optional_old=True)
 
 
 def test_an_evaluation_over_its_limit_ends() -> None:
