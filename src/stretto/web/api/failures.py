@@ -157,6 +157,12 @@ def no_method() -> ApiError:
     return ApiError(405, "MethodNotAllowed", text, {})
 
 
+def not_supported(group: str, resource: str, verb: str) -> ApiError:
+    """405 about a verb of a custom kind."""
+    text = f'{verb} is not supported on resources of kind "{qualified(group, resource)}"'
+    return ApiError(405, "MethodNotAllowed", text, details_of(group, resource))
+
+
 def not_while_ending(group: str, resource: str, verb: str) -> ApiError:
     """405 about the objects of a definition that is being deleted."""
     text = f"{verb} not allowed while custom resource definition is terminating"

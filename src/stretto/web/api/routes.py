@@ -54,11 +54,11 @@ def parse_route(path: str) -> Route | None:
 
 
 def verb_of(method: str, route: Route, *, watches: bool) -> str:
-    """Return the verb of a request, as in RBAC rules."""
+    """Return the verb of a request, as in RBAC rules; empty for another method."""
     if method in ("GET", "HEAD"):
         if route.watches or (watches and not route.name):
             return "watch"
         return "get" if route.name else "list"
     if method == "DELETE":
         return "delete" if route.name else "deletecollection"
-    return _VERBS.get(method, method.lower())
+    return _VERBS.get(method, "")

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 _GROUP: Final = "apidiscovery.k8s.io"
 _KIND: Final = "APIGroupDiscoveryList"
-_VERSIONS: Final = ("v2", "v2beta1")
+_VERSION: Final = "v2"
 
 
 def aggregated(request: ApiRequest, resources: ResourceTable, *, core: bool) -> ApiResponse | None:
@@ -22,19 +22,19 @@ def aggregated(request: ApiRequest, resources: ResourceTable, *, core: bool) -> 
     for each in ranges(request.header("accept")):
         params = each.params
         wanted = params.get("g") == _GROUP and params.get("as") == _KIND
-        if wanted and params.get("v") in _VERSIONS and each.media.startswith("application/"):
-            return _answer(request, resources, each.media, params["v"], core=core)
+        if wanted and params.get("v") == _VERSION and each.media.startswith("application/"):
+            return _answer(request, resources, each.media, core=core)
         if not params.get("as"):
             return None
     return None
 
 
 def _answer(
-    request: ApiRequest, resources: ResourceTable, media: str, version: str, *, core: bool
+    request: ApiRequest, resources: ResourceTable, media: str, *, core: bool
 ) -> ApiResponse:
     document = {
         "kind": _KIND,
-        "apiVersion": f"{_GROUP}/{version}",
+        "apiVersion": f"{_GROUP}/{_VERSION}",
         "metadata": {},
         "items": [_core(resources)] if core else _named(resources),
     }
@@ -44,7 +44,7 @@ def _answer(
         return ApiResponse(304, b"", "", headers)
     accepted = Accepted("application/yaml" if "yaml" in media else "application/json")
     body = encoded(document, accepted).body
-    content = f"{accepted.media};g={_GROUP};v={version};as={_KIND}"
+    content = f"{accepted.media};g={_GROUP};v={_VERSION};as={_KIND}"
     return ApiResponse(200, body, content, headers)
 
 

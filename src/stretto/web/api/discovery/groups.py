@@ -120,6 +120,7 @@ _OLDER: Final = frozenset(
     {
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
     }
 )
 """Kinds that kube-apiserver stores in v1beta1, so that an older server can read them."""

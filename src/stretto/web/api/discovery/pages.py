@@ -26,7 +26,6 @@ Json = dict[str, Any]
 
 _ADDRESS: Final = "127.0.0.1:443"
 """Address of a server without HTTP."""
-_READS: Final = ("GET", "HEAD")
 
 
 def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
@@ -53,6 +52,8 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if path in OPERATION:
         return OPERATION[path](state)
     if path in _ISSUER:
+        if request.method != "GET":
+            raise failures.no_method()
         return _issuer(state, path)
     if word == "openapi":
         return openapi(state, request, parts[1:])
@@ -93,13 +94,12 @@ def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRes
         if found is not None:
             return found
     document = _document(state, request, parts)
+    custom = {each.group for each in resources.custom()}
     if document is None:
-        custom = {each.group for each in resources.custom()}
         known = parts[0] == "api" or (parts[1] in groups(resources) and parts[1] not in custom)
         raise failures.no_route() if known and len(parts) > 1 else no_page()
-    if request.method not in _READS and len(parts) > 1:
-        raise failures.no_method()
-    if request.method == "HEAD" and len(parts) > 1:
+    is_built_in = parts[0] == "api" or (len(parts) == 3 and parts[1] not in custom)
+    if is_built_in and request.method != "GET":
         raise failures.no_method()
     return encoded(document, negotiate(request.header("accept"), (), (JSON, YAML)))
 

@@ -9,7 +9,8 @@ from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
 
-_ALWAYS: Final = ("metadata.name", "metadata.namespace")
+_NAME: Final = "metadata.name"
+_NAMESPACE: Final = "metadata.namespace"
 _POD: Final = (
     "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
     "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs",
@@ -37,7 +38,6 @@ FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "ReplicationController"): ("status.replicas",),
     ("batch", "Job"): ("status.successful",),
     ("certificates.k8s.io", "CertificateSigningRequest"): ("spec.signerName",),
-    ("networking.k8s.io", "IPAddress"): ("spec.parentRef.name",),
     ("resource.k8s.io", "ResourceSlice"): ("spec.driver", "spec.nodeName"),
 }
 """Fields by kind, besides name and namespace."""
@@ -120,7 +120,9 @@ def _unescaped(value: str) -> str:
 
 
 def _check(field: str, resource: ServedResource) -> None:
-    if field in _ALWAYS or field in FIELDS.get(resource.key, ()):
+    if field == _NAME or field in FIELDS.get(resource.key, ()):
+        return
+    if field == _NAMESPACE and resource.key not in _WITHOUT_NAMESPACE:
         return
     if resource.definition is not None:
         if field in resource.version.get("selectable", ()):
@@ -128,14 +130,20 @@ def _check(field: str, resource: ServedResource) -> None:
         raise bad_request(f"field label not supported: {field}")
     if resource.key == ("batch", "Job"):
         raise bad_request(f'field label "{field}" not supported for Job')
-    if resource.key in FIELDS or resource.group in _CONVERTED:
+    if resource.key == _SLICE:
+        version = f"{resource.kind.api_version}, Kind={resource.kind.kind}"
+        raise bad_request(f"field label not supported for {version}: {field}")
+    if resource.key in FIELDS:
         raise bad_request(f"field label not supported: {field}")
     known = 'only "metadata.name", "metadata.namespace"'
     raise bad_request(f'"{field}" is not a known field selector: {known}')
 
 
-_CONVERTED: Final[frozenset[str]] = frozenset()
-"""Groups whose kinds all use the messages of kinds with their own fields."""
+_SLICE: Final = ("resource.k8s.io", "ResourceSlice")
+_WITHOUT_NAMESPACE: Final = frozenset(
+    {("", "Node"), ("", "Namespace"), ("certificates.k8s.io", "CertificateSigningRequest"), _SLICE}
+)
+"""Cluster kinds with fields of their own, which do not support the namespace."""
 
 
 class FieldFilter:

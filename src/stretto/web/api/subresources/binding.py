@@ -6,7 +6,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import BINDING, POD
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, bad_request, internal, no_method
+from stretto.web.api.failures import ApiError, bad_request, internal
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -28,8 +28,6 @@ SUCCESS: Final[Json] = {
 
 def binding(state: ApiState, call: Call) -> ApiResponse:
     """Bind a pod."""
-    if call.verb != "create":
-        raise no_method()
     wanted = read_typed(call, BINDING, struct("core/v1.Binding"))
     metadata = wanted.get("metadata") or {}
     name = call.route.name or metadata.get("name", "")

@@ -8,7 +8,7 @@ import msgspec
 from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
-from stretto.web.api.failures import bad_request, no_method
+from stretto.web.api.failures import bad_request
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -23,8 +23,6 @@ _KIND: Final = Kind("policy", "v1", "Eviction", "evictions")
 
 def eviction(state: ApiState, call: Call) -> ApiResponse:
     """Evict a pod."""
-    if call.verb != "create":
-        raise no_method()
     accepted = accept(call, ())
     wanted = read_typed(call, _KIND, struct("policy/v1.Eviction"))
     name = (wanted.get("metadata") or {}).get("name", "")

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from stretto.web.api.call import Call
-from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import check_version, restore
 from stretto.web.api.objects.ownership import own
@@ -21,8 +20,6 @@ _RESIZED: Final = ("resources", "resizePolicy")
 
 def finalize(state: ApiState, call: Call) -> ApiResponse:
     """Change the finalizers of a namespace; without finalizers it is removed."""
-    if call.verb != "update":
-        raise no_method()
     item = object_body(call)
     found = state.storage.get(call.resource, "", call.route.name)
     check_version(call, item, found, needs=False)
@@ -46,8 +43,6 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
 
 def approval(state: ApiState, call: Call) -> ApiResponse:
     """Change the conditions of a CertificateSigningRequest."""
-    if call.verb not in ("get", "update", "patch"):
-        raise no_method()
     if call.verb == "get":
         return answer(state, call, state.storage.get(call.resource, "", call.route.name).item)
     change = requested_change(state, call)
@@ -70,8 +65,6 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
 
     The manager owns every field in which the request differs, including unchanged ones.
     """
-    if call.verb not in ("get", "update", "patch"):
-        raise no_method()
     space, name = call.route.namespace, call.route.name
     if call.verb == "get":
         return answer(state, call, state.storage.get(call.resource, space, name).item)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stretto.web.api.call import Call
-from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import check_version, restore, served, shape
 from stretto.web.api.objects.ownership import own
@@ -29,8 +28,6 @@ _KEPT: Final = {("apps", "Deployment"): ("labels",), ("", "Pod"): ("ownerReferen
 def status(state: ApiState, call: Call) -> ApiResponse:
     """Read or change the status of an object."""
     resource, route = call.resource, call.route
-    if call.verb not in ("get", "update", "patch"):
-        raise no_method()
     if resource.key in _WITHOUT_TABLE:
         accept(call, ("PartialObjectMetadata",))
     if call.verb == "get":

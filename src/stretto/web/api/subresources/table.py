@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from stretto.web.api.call import Call, write_options
-from stretto.web.api.failures import no_route, not_found
 from stretto.web.api.message import Answer
 from stretto.web.api.resources import WRITES
 from stretto.web.api.state import ApiState
@@ -39,16 +38,11 @@ def subresource(state: ApiState, call: Call) -> Answer:
     """Answer a call of a subresource.
 
     Raises:
-        ApiError: the subresource is not served.
+        ApiError: the request fails.
     """
     name = call.route.subresource
     if call.verb in WRITES:
         call.options = write_options(call.request, call.verb)
     if call.resource.key == ("", "Binding") and not name:
         return binding(state, call)
-    handler = SUBRESOURCES.get(name)
-    if handler is None or call.resource.subresource(name) is None:
-        if call.resource.definition is not None:
-            raise not_found(call.resource.group, call.resource.resource, call.route.name)
-        raise no_route()
-    return handler(state, call)
+    return SUBRESOURCES[name](state, call)

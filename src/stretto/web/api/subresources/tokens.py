@@ -7,7 +7,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.authn.accounts import ISSUER, TokenSubject
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, bad_request, no_method
+from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
 from stretto.web.api.objects.ownership import owned_elsewhere
@@ -28,8 +28,6 @@ _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 def token(state: ApiState, call: Call) -> ApiResponse:
     """Issue a token."""
-    if call.verb != "create":
-        raise no_method()
     item = read_typed(call, _KIND, struct(_STRUCT))
     stated = (item.get("metadata") or {}).get("name", "")
     if stated not in ("", call.route.name):

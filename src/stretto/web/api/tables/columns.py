@@ -49,6 +49,8 @@ class TableFormat:
     columns: tuple[TableColumn, ...]
     #: Returns the cells of an object, with its name.
     cells: Cells
+    #: True if only name and creation are shown; the rows of an empty list are then absent.
+    is_plain: bool = False
 
 
 NAME: Final = TableColumn("Name", "string", "name", 0, "Name of the object within its namespace.")
@@ -115,6 +117,10 @@ _CELLS: Final[Mapping[tuple[str, str], Cells]] = {
 }
 
 
+_PLAIN: Final = "Created At:date"
+"""Columns of kinds without their own columns."""
+
+
 def columns_of(resource: ServedResource) -> TableFormat:
     """Return the table format of a resource."""
     if resource.definition is not None:
@@ -125,14 +131,14 @@ def columns_of(resource: ServedResource) -> TableFormat:
 @cache
 def format_of(key: tuple[str, str]) -> TableFormat:
     """Return the table format of a kind of Kubernetes."""
-    layout = LAYOUTS.get(key, "Created At:date")
+    layout = LAYOUTS.get(key, _PLAIN)
     columns = tuple(_column(text.strip()) for text in layout.split(","))
-    name = NAME if key != ("autoscaling", "Scale") else replace(NAME, format="")
     cells = _CELLS.get(key, cluster.created)
-    return TableFormat(
-        (name, *columns) if columns[0].name != "Last Seen" else columns,
-        _named(cells, _NAMES.get(key, _name)) if columns[0].name != "Last Seen" else cells,
-    )
+    if columns[0].name == "Last Seen":
+        return TableFormat(columns, cells)
+    name = NAME if key != ("autoscaling", "Scale") else replace(NAME, format="")
+    shown = _named(cells, _NAMES.get(key, _name))
+    return TableFormat((name, *columns), shown, is_plain=layout == _PLAIN)
 
 
 def _column(text: str) -> TableColumn:

@@ -40,12 +40,13 @@ def table_in(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
+    rows = [row_of(state, form, item, include, accepted) for item in items]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{accepted.version}",
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in form.columns],
-        "rows": [row_of(state, form, item, include, accepted) for item in items],
+        "rows": None if form.is_plain and not rows else rows,
     }
 
 

@@ -25,7 +25,8 @@ def computed(state: ApiState, call: Call, objects: ComputedObjects) -> ApiRespon
     if call.verb == "get":
         found = objects.get(route.namespace, route.name)
         if found is None:
-            raise not_found(call.resource.group, call.resource.resource, route.name)
+            word = call.resource.facts.singular
+            raise not_found(call.resource.group, word, route.name)
         return answer(state, call, _item(call, found))
     selection = selection_of(call)
     items = [_item(call, each) for each in objects.list(route.namespace)]

@@ -26,11 +26,11 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
     """Delete an object, or mark it until its finalizers and its grace period have ended."""
     options = read_options(call)
     route, resource = call.route, call.resource
-    found = state.storage.get(resource, route.namespace, route.name)
     if resource.key == ("batch", "Job") and not (
         options.propagation_policy or options.orphan_dependents is not None
     ):
         call.warnings.append(_KEEP_CHILDREN)
+    found = state.storage.get(resource, route.namespace, route.name)
     shape(call, found.item)  # the converter is called before the object is deleted
     last, gone = remove(state, call, found, options)
     if not gone:

@@ -54,7 +54,7 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     spec, name = item.get("spec") or {}, item["metadata"].get("name", "")
     names, group = spec.get("names") or {}, spec.get("group", "")
     found: Errors = []
-    if old is None and name != f"{names.get('plural', '')}.{group}":
+    if old is None and name and name != f"{names.get('plural', '')}.{group}":
         detail = 'must be spec.names.plural+"."+spec.group'
         found.append(invalid("metadata.name", name, detail))
     found += _group(group)

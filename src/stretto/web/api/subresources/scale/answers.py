@@ -3,7 +3,6 @@
 from typing import Any
 
 from stretto.web.api.call import Call
-from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import served
 from stretto.web.api.state import ApiState
@@ -19,8 +18,6 @@ Json = dict[str, Any]
 
 def scale(state: ApiState, call: Call) -> ApiResponse:
     """Read or change the number of replicas."""
-    if call.verb not in ("get", "update", "patch"):
-        raise no_method()
     route = call.route
     if call.verb == "get":
         found = served(call, state.storage.get(call.resource, route.namespace, route.name))
