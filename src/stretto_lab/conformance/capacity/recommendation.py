@@ -126,6 +126,7 @@ def recommend(given: Fields) -> Fields:
             values[task.key] = history.percentile(PERCENTILE, now)
         except UseError as error:
             shown[task.key] = {"error": str(error)}
+            values.pop(task.key, None)  # of an earlier task of this container and resource
     found: Fields = {"percentiles": shown}
     failed = {
         f"{task.key}/{number}": run.error
