@@ -1,13 +1,11 @@
 """Koordinator's models in rare states."""
 
 import numpy as np
-import pytest
 
 from stretto.capacity.histograms.peaks import PeakConfig
 from stretto.capacity.load import estimate
 from stretto.capacity.model import demand
 from stretto.capacity.model.classes import Band
-from stretto.capacity.model.reserved import NodeReservation
 from stretto.capacity.reclaim.batch import percent_of
 
 GPU = "nvidia.com/gpu"
@@ -29,12 +27,3 @@ def test_a_limit_of_zero_stays_unlimited_with_overhead() -> None:
 def test_a_percentage_is_a_ratio_of_floats_as_in_koordinator() -> None:
     assert percent_of(np.array([[96_000, 100]]), (29, 29)).tolist() == [[27_839, 28]]
     assert PeakConfig(safety_margin_percent=15).with_margin((100, 1_000)) == (114, 1_150)
-
-
-@pytest.mark.parametrize("cpus", ["0-", "0,", "0,,1", " 1", "0-1-2", "1_0", "0-4097"])
-def test_an_unreadable_list_of_cpus_reserves_nothing(cpus: str) -> None:
-    assert NodeReservation(500, 7, cpus).amounts() == (0, 0)
-
-
-def test_a_list_of_cpus_replaces_the_reserved_amount() -> None:
-    assert NodeReservation(500, 7, "0-3,2-5,+9,3-1").amounts() == (7_000, 7)

@@ -1,9 +1,8 @@
-"""Overcommit: measured and effective ratios, amplified amounts, admission."""
+"""Overcommit: measured and effective ratios and amplified amounts."""
 
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.capacity.overcommit.admission import NodeAdmission, OvercommittedNode, PodCpu, admit
 from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
@@ -20,7 +19,6 @@ from stretto.framework.profile.capacity.overcommit import (
 from stretto.state.rows.promises import amplified
 
 CPU = LoadTargets(node_load=0.6, pod_load=0.4)
-PINNED = OvercommittedNode(2.0, 1.0, 16_000, pins_cpu=True, pins_memory=False)
 
 
 @pytest.mark.parametrize(
@@ -69,27 +67,6 @@ def test_an_unreadable_ratio_turns_overcommit_off(text: str) -> None:
 
 def test_exclusive_cores_are_not_amplified() -> None:
     assert amplified(16_000, 4_000, 1.5) == 22_000
-
-
-@pytest.mark.parametrize(
-    ("present", "pod", "found"),
-    [
-        ([PodCpu(4, 0, 4_000)], PodCpu(4, 0, 4_000), NodeAdmission.ADMITTED),
-        ([PodCpu(8, 0, 8_000)], PodCpu(8, 0, 8_001), NodeAdmission.ADMITTED),
-        ([PodCpu(8, 0, 8_000)], PodCpu(9, 0, 9_000), NodeAdmission.TOO_LITTLE_CPU),
-        ([PodCpu(0, 24_000, 24_000)], PodCpu(0, 8_001, 8_001), NodeAdmission.TOO_LITTLE_CPU),
-        ([PodCpu(0, 99_000, 99_000)], PodCpu(0, 0, 0), NodeAdmission.ADMITTED),
-    ],
-)
-def test_an_exclusive_core_takes_its_ratio_out_of_the_overcommitted_part(
-    present: list[PodCpu], pod: PodCpu, found: NodeAdmission
-) -> None:
-    assert admit(PINNED, present, pod) is found
-
-
-def test_a_node_that_pins_memory_admits_no_pod_if_it_overcommits_memory() -> None:
-    node = OvercommittedNode(1.0, 1.5, 16_000, pins_cpu=False, pins_memory=True)
-    assert admit(node, [], PodCpu(0, 1, 1)) is NodeAdmission.PINNED_MEMORY
 
 
 def pool_of(form: object) -> OvercommitPool:

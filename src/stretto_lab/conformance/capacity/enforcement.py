@@ -5,16 +5,7 @@ from typing import Any
 
 import msgspec
 
-from stretto.agent.enforcement import cpusets, eviction, suppression
-from stretto.agent.enforcement.cpusets import (
-    BindPolicy,
-    Cpu,
-    CpuHolding,
-    CpuRequest,
-    CpuState,
-    Exclusive,
-    Order,
-)
+from stretto.agent.enforcement import eviction, suppression
 from stretto.agent.enforcement.eviction import (
     ByteUnit,
     EvictablePod,
@@ -27,7 +18,17 @@ from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Processo
 from stretto.base.errors import InputError
 from stretto.capacity.model import classes
 from stretto.capacity.model.classes import KubeQos
-from stretto.capacity.model.reserved import NodeReservation, listed, reserved
+from stretto_lab.models.koordinator import cpusets
+from stretto_lab.models.koordinator.cpusets import (
+    BindPolicy,
+    Cpu,
+    CpuHolding,
+    CpuRequest,
+    CpuState,
+    Exclusive,
+    Order,
+)
+from stretto_lab.models.koordinator.reserved import NodeReservation, listed, reserved
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

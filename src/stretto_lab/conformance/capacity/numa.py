@@ -1,4 +1,4 @@
-"""Recorded results of Katalyst's NodeResourceTopology, computed by ``capacity.numa``."""
+"""Recorded results of Katalyst's NodeResourceTopology, computed by the models of Katalyst."""
 
 from math import isnan
 from typing import Any, Final
@@ -7,11 +7,11 @@ import msgspec
 
 from stretto.capacity.headroom.readings import CoreLevel
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.numa import fit, scoring
-from stretto.capacity.numa.fit import Alignment
-from stretto.capacity.numa.pods import AlignmentPolicy, NumaContainer, NumaPod
-from stretto.capacity.numa.scoring import NumaScoring, NumaStrategy, UndefinedScoreError
-from stretto.capacity.numa.zones import AlignedMachine, NumaZone, TopologyPolicy
+from stretto_lab.models.katalyst.numa import fit, scoring
+from stretto_lab.models.katalyst.numa.fit import Alignment
+from stretto_lab.models.katalyst.numa.pods import AlignmentPolicy, NumaContainer, NumaPod
+from stretto_lab.models.katalyst.numa.scoring import NumaScoring, NumaStrategy, UndefinedScoreError
+from stretto_lab.models.katalyst.numa.zones import AlignedMachine, NumaZone, TopologyPolicy
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

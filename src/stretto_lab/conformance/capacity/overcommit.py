@@ -7,14 +7,6 @@ import msgspec
 
 from stretto.api.wire import quantity
 from stretto.base.errors import InputError
-from stretto.capacity.overcommit.admission import (
-    ContainerCpu,
-    NodeAdmission,
-    OvercommittedNode,
-    PodCpu,
-    admit,
-    pod_cpu,
-)
 from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
@@ -26,6 +18,14 @@ from stretto.capacity.overcommit.measured import (
     reported_ratio,
 )
 from stretto.state.rows.promises import amplified
+from stretto_lab.models.katalyst.admission import (
+    ContainerCpu,
+    NodeAdmission,
+    OvercommittedNode,
+    PodCpu,
+    admit,
+    pod_cpu,
+)
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

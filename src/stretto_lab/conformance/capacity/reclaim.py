@@ -7,7 +7,6 @@ import numpy as np
 
 from stretto.capacity.model import classes, demand
 from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
-from stretto.capacity.model.reserved import NodeReservation, reserved
 from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.reclaim import batch as batches
 from stretto.capacity.reclaim import held as holdings
@@ -15,7 +14,8 @@ from stretto.capacity.reclaim import mid as mids
 from stretto.capacity.reclaim.batch import BatchPolicy, BatchStrategy, NodeSupply
 from stretto.capacity.reclaim.held import Amounts, PodTable, Unmeasured
 from stretto.capacity.reclaim.mid import MidStrategy, MidSupply
-from stretto.capacity.reclaim.zones import ZonePod, zone_batch
+from stretto_lab.models.koordinator.reserved import NodeReservation, reserved
+from stretto_lab.models.koordinator.zones import ZonePod, zone_batch
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

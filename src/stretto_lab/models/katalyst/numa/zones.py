@@ -8,7 +8,7 @@ import msgspec
 
 from stretto.capacity.headroom.readings import CoreLevel
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, names
+from stretto_lab.models.katalyst.numa.pods import AlignmentPolicy, NumaPod, names
 
 
 class TopologyPolicy(Enum):

@@ -5,8 +5,8 @@ from enum import Enum
 from itertools import chain, combinations
 
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, is_extended, positive
-from stretto.capacity.numa.zones import (
+from stretto_lab.models.katalyst.numa.pods import AlignmentPolicy, NumaPod, is_extended, positive
+from stretto_lab.models.katalyst.numa.zones import (
     AlignedMachine,
     FreeZones,
     TopologyPolicy,

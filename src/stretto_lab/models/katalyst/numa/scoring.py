@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.numa.pods import CPU, WHOLE, AlignmentPolicy, NumaPod, positive
-from stretto.capacity.numa.zones import (
+from stretto_lab.models.katalyst.numa.pods import CPU, WHOLE, AlignmentPolicy, NumaPod, positive
+from stretto_lab.models.katalyst.numa.zones import (
     AlignedMachine,
     FreeZones,
     TopologyPolicy,

@@ -1,0 +1,1 @@
+"""NUMA alignment after Katalyst's plugin NodeResourceTopology: filter and score of nodes."""
