@@ -1,13 +1,22 @@
 """The laws of overcommit, over random pools, situations and claims."""
 
-from hypothesis import given
+import json
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stretto.api.wire.kinds import NODE_OVERCOMMIT_CONFIG
 from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
-from stretto.capacity.headroom.readings import CoreLevel
-from stretto.capacity.overcommit.shrinking import PromisedPod, ShrinkStep, shrink
-from stretto.framework.profile.capacity.overcommit import NodeScenario, OvercommitPool, ScenarioRow
+from stretto.framework.profile.capacity.overcommit import (
+    POOL_LABEL,
+    NodeScenario,
+    OvercommitPool,
+    ScenarioRow,
+)
+from stretto.framework.profile.profile import load_profile
 from stretto.state.rows.promises import amplified
+from stretto.stores.store import Deletion
+from stretto.testing import Harness, make_node, make_pod
 
 RATIOS = st.floats(1.0, 10.0)
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory"]), RATIOS)
@@ -33,17 +42,20 @@ POOLS = st.builds(
     memory_environments=st.sampled_from([(), ("test",)]),
 )
 MEASURED = st.none() | AMOUNTS
-PODS = st.lists(
-    st.builds(
-        PromisedPod,
-        name=st.text("abc", min_size=1, max_size=3),
-        level=st.sampled_from(CoreLevel),
-        request=st.integers(0, 50),
-        usage=st.integers(0, 80),
-    ),
-    max_size=8,
-    unique_by=lambda pod: pod.name,
-)
+STEPS = st.tuples(st.sampled_from([1.0, 1.5, 2.0, 3.0]), st.integers(0, 6))
+
+
+def overcommitted_node() -> Harness:
+    """Return one node of two cores whose ratio the test sets, up to 3."""
+    pools = {"online": {"caps": {"cpu": 3}, "measured": False}}
+    profile = load_profile({"profiles": [{"stretto": {"overcommit": {"pools": pools}}}]})
+    node = make_node("n", cpu="2", labels={POOL_LABEL: "online"})
+    return Harness([node], profile=profile, config={"tier": "numpy"})
+
+
+def ratio_of_the_node(name: str, ratio: float) -> bytes:
+    spec = {"nodeOvercommitSelectorVal": "online", "resourceOvercommitRatio": {"cpu": str(ratio)}}
+    return json.dumps({"metadata": {"name": name}, "spec": spec}).encode()
 
 
 @given(POOLS, SCENARIOS, MEASURED)
@@ -94,26 +106,16 @@ def test_lower_use_never_lowers_headroom(
     assert cpu_headroom(64, calm) >= cpu_headroom(64, busy)
 
 
-@given(st.integers(0, 200), st.integers(0, 100), PODS)
-def test_shrinking_evicts_no_production_pod_for_best_effort(
-    capacity: int, real: int, pods: list[PromisedPod]
-) -> None:
-    plan = shrink(capacity, real, pods)
-    owned = {pod.name for pod in pods if pod.level is not CoreLevel.RECLAIMED}
-    use = sum(pod.usage for pod in pods if pod.name in owned)
-    if use <= real:
-        assert not owned & set(plan.evicted)
-    assert not owned & set(plan.throttled)
-
-
-@given(st.integers(0, 200), st.integers(0, 100), PODS)
-def test_a_promise_that_is_not_used_is_never_revoked(
-    capacity: int, real: int, pods: list[PromisedPod]
-) -> None:
-    plan = shrink(capacity, real, pods)
-    if sum(pod.usage for pod in pods) <= real:
-        assert plan.step in (ShrinkStep.NONE, ShrinkStep.CLOSED)
-        assert (plan.throttled, plan.evicted) == ((), ())
-    within = {pod.name for pod in pods if pod.usage <= pod.request}
-    reclaimed = {pod.name for pod in pods if pod.level is CoreLevel.RECLAIMED}
-    assert not (within - reclaimed) & set(plan.evicted)
+@settings(max_examples=25, deadline=None)
+@given(st.lists(STEPS, min_size=1, max_size=8))
+def test_a_smaller_ratio_stops_new_pods_and_moves_none(steps: list[tuple[float, int]]) -> None:
+    at, kept = overcommitted_node(), set[str]()
+    for number, (ratio, pods) in enumerate(steps):
+        at.create(NODE_OVERCOMMIT_CONFIG, ratio_of_the_node(f"c{number}", ratio))
+        at.submit(*[make_pod(f"p{number}-{i}", cpu="500m") for i in range(pods)])
+        at.settle()
+        bound = {name for name, node in at.placements().items() if node}
+        assert kept <= bound
+        assert bound == kept or 500 * len(bound) <= int(2_000 * ratio)
+        kept = bound
+        at.store.delete(NODE_OVERCOMMIT_CONFIG, [Deletion("", f"c{number}")])

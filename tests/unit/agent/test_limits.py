@@ -221,3 +221,20 @@ def test_no_plan_limits_or_evicts_a_pod_that_is_not_reclaimed(
     assert set(plan.evicted) <= {pod.uid for pod in reclaimed}
     if used < 85 * 128 * GIB // 100:
         assert not plan.evicted
+
+
+@given(
+    used=st.integers(0, 128 * GIB),
+    pods=st.lists(st.tuples(st.integers(0, 64 * GIB), st.integers(0, 2)), min_size=1, max_size=4),
+)
+def test_every_reclaimed_pod_is_throttled_before_one_is_evicted(
+    used: int, pods: list[tuple[int, int]]
+) -> None:
+    reclaimed = tuple(LimitedPod(str(i), f"be/{i}", *pod) for i, pod in enumerate(pods))
+    state = LimitState((), 128 * GIB, (0.0, 0.0, 0.0), used, reclaimed, "be")
+    plan = plan_limits(state, LimitRules())
+    if plan.evicted and any(pod.memory for pod in reclaimed):
+        assert all(each.value != "max" for each in plan.changes)
+        assert {each.cgroup for each in plan.changes} == {pod.cgroup for pod in reclaimed}
+    priorities = [reclaimed[int(uid)].priority for uid in plan.evicted]
+    assert priorities == sorted(priorities)
