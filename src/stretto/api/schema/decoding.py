@@ -69,10 +69,8 @@ def _struct(
             result[name] = member
         elif member is not None:
             decoded = _value(member, known.type, f"{path}{name}", (struct, found))
-            if known.is_pointer or not _is_empty(decoded, known):
+            if known.shows_empty or not _is_empty(decoded, known):
                 result[name] = decoded
-            elif not known.omits_empty:
-                result[name] = None if known.type.form is Form.LIST else decoded
     for each in struct.emitted:
         if each.name not in result:
             result[each.name] = zero(each)
@@ -84,6 +82,33 @@ def _is_empty(value: Any, known: FieldType) -> bool:
     if known.type.form is Form.STRUCT:
         return known.omits_zero and is_zero(value)
     return not value and (value != {} or known.type.form is not Form.ANY)
+
+
+def drop_empty(item: dict[str, Any], kind: StructType) -> None:
+    """Replace the empty lists and maps of a decoded object by absent ones.
+
+    Go distinguishes both, but the protobuf form of a stored object does not. A decoded object keeps
+    the empty lists that Go encodes or that defaults read, until their owners are set.
+    """
+    for known in kind.keeping:
+        if known.name in item and not item[known.name]:
+            if known.omits_empty:
+                del item[known.name]
+            else:
+                item[known.name] = None
+    for known in kind.above_keeping:
+        value = item.get(known.name)
+        if value:
+            _drop_below(value, known.type)
+
+
+def _drop_below(value: Any, kind: ValueType) -> None:
+    if kind.form is Form.STRUCT:
+        drop_empty(value, kind.struct)
+    elif kind.item is not None:
+        for each in value.values() if kind.form is Form.MAP else value:
+            if each:
+                _drop_below(each, kind.item)
 
 
 def is_zero(value: Any) -> bool:

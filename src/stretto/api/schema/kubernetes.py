@@ -119,11 +119,11 @@ def kind_versions() -> Mapping[tuple[str, str, str], str]:
 @cache
 def struct(name: str) -> StructType:
     """Return a struct by its name, such as ``core/v1.Container``."""
-    fields = {each[0]: _field(each) for each in _data().types[name]}
+    fields = {each[0]: _field(each, name) for each in _data().types[name]}
     return StructType(name, fields, is_atomic=name in _ATOMIC)
 
 
-def _field(line: list[Any]) -> FieldType:
+def _field(line: list[Any], owner: str = "") -> FieldType:
     name, expression, flags, *rest = line
     facts: Json = rest[0] if rest else {}
     return FieldType(
@@ -138,6 +138,7 @@ def _field(line: list[Any]) -> FieldType:
         "r" in flags,
         tuple(facts.get("enum", ())),
         tuple(int(each) for each in facts["proto"].split(".")) if "proto" in facts else (),
+        (owner, name) in _READ_EMPTY,
     )
 
 
@@ -174,6 +175,8 @@ def _list(expression: str, facts: Json) -> ValueType:
 
 
 _SCHEMA: Final = "apiextensions/v1.JSONSchemaProps"
+_READ_EMPTY: Final = frozenset({("autoscaling/v2.HPAScalingRules", "policies")})
+"""Lists whose defaults apply if they are absent, not if they are empty."""
 _ATOMIC: Final = frozenset(
     {
         "admissionregistration/v1.MatchResources",

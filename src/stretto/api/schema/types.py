@@ -74,6 +74,16 @@ class StructType:
         return tuple(each for each in self.fields.values() if each.is_emitted)
 
     @cached_property
+    def keeping(self) -> tuple["FieldType", ...]:
+        """Lists and maps that a decoded object keeps although they are empty."""
+        return tuple(each for each in self.fields.values() if each.keeps_empty)
+
+    @cached_property
+    def above_keeping(self) -> tuple["FieldType", ...]:
+        """Fields with such lists and maps anywhere below."""
+        return tuple(each for each in self.fields.values() if _is_above_keeping(each.type, ()))
+
+    @cached_property
     def defaulted(self) -> tuple["FieldType", ...]:
         """Fields with a default."""
         return tuple(
@@ -160,6 +170,19 @@ class FieldType:
     enum: tuple[str, ...] = ()
     #: Field numbers in protobuf messages, through embedded messages; empty for none.
     numbers: tuple[int, ...] = ()
+    #: True if the default of the struct depends on whether the list is empty or absent.
+    is_read_empty: bool = False
+
+    @cached_property
+    def shows_empty(self) -> bool:
+        """Return whether a decoded object contains the empty value of the field."""
+        return self.is_pointer or self.is_read_empty or not self.omits_empty
+
+    @cached_property
+    def keeps_empty(self) -> bool:
+        """Return whether a decoded object contains the empty list or map of the field."""
+        is_collection = self.type.form in (Form.LIST, Form.MAP)
+        return is_collection and self.shows_empty and not self.is_pointer
 
     @cached_property
     def is_emitted(self) -> bool:
@@ -170,6 +193,19 @@ class FieldType:
             return not self.omits_empty
         is_struct = self.type.form in _STRUCTS
         return is_struct or not self.omits_empty
+
+
+def _is_above_keeping(kind: ValueType, above: tuple[str, ...]) -> bool:
+    """Return whether a type contains a struct with lists that are kept although empty."""
+    if kind.form is not Form.STRUCT:
+        return kind.item is not None and _is_above_keeping(kind.item, above)
+    struct = kind.struct
+    if struct.name in above:
+        return False
+    below = (*above, struct.name)
+    return bool(struct.keeping) or any(
+        _is_above_keeping(each.type, below) for each in struct.fields.values()
+    )
 
 
 _STRUCTS: Final = frozenset(

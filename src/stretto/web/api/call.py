@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.wire.durations import duration_problem
@@ -54,6 +54,8 @@ class Call:
     options: WriteOptions = WriteOptions()
     #: Warnings for the client.
     warnings: list[str] = field(default_factory=list)
+    #: The written object before it is decoded; ``None`` before it is read.
+    sent: Any = None
 
     @property
     def manager(self) -> str:

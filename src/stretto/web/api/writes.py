@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.admission.defaulting.walk import set_defaults
-from stretto.api.checks.fields.errors import Errors
+from stretto.api.checks.fields.errors import Errors, shown_empty
 from stretto.api.checks.kinds.metadata import check_metadata_update, check_new_metadata
 from stretto.web.api import failures
 from stretto.web.api.call import Call
@@ -168,7 +168,8 @@ def is_held(item: Json) -> bool:
 def refuse(call: Call, item: Json, errors: Errors) -> None:
     """Raise a failure if there are refused fields; its message contains the object's own kind."""
     if errors:
-        causes = [(each.reason, each.message, each.field) for each in errors]
+        shown = shown_empty(call.sent, errors)
+        causes = [(each.reason, each.message, each.field) for each in shown]
         kind = call.resource.kind
         kind = msgspec.structs.replace(kind, kind=item.get("kind", kind.kind))
         raise failures.invalid(kind, item["metadata"].get("name", ""), causes)

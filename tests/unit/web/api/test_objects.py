@@ -142,3 +142,10 @@ def test_an_event_ends_an_hour_after_its_last_change() -> None:
     server.tick()
     names = [each["metadata"]["name"] for each in send(server, "GET", events)[1]["items"]]
     assert names == ["repeated"]
+
+
+def test_the_creator_of_an_empty_list_that_go_encodes_owns_it(server: ApiServer) -> None:
+    role = {"metadata": {"name": "none"}, "rules": []}
+    _, item = send(server, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+    assert item["rules"] is None
+    assert item["metadata"]["managedFields"][0]["fieldsV1"] == {"f:rules": {}}

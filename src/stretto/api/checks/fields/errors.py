@@ -138,3 +138,39 @@ def immutable(field: str, value: Any) -> FieldError:
 
 def _after(detail: str) -> str:
     return f": {detail}" if detail else ""
+
+
+_ABSENT: Final = re.compile(r"(Invalid|Unsupported) value: null(?=:|$)")
+_STEP: Final = re.compile(r"[^.\[\]]+")
+
+_QUOTED: Final = {"spec": "spec.rules"}
+"""Quoted fields that differ from the refused one: an Ingress without rules quotes its rules."""
+
+
+def shown_empty(sent: Any, errors: Iterable[FieldError]) -> Errors:
+    """Return errors that quote empty lists and maps as they are in the object that was sent.
+
+    A decoded object does not contain most of them, so the rules quote ``null``, as Go quotes absent
+    ones.
+    """
+    return [_shown_empty(sent, each) for each in errors]
+
+
+def _shown_empty(sent: Any, error: FieldError) -> FieldError:
+    if not _ABSENT.match(error.message):
+        return error
+    value = _member(sent, _QUOTED.get(error.field, error.field))
+    if value not in ([], {}):
+        return error
+    message = _ABSENT.sub(rf"\1 value: {shown(value)}", error.message)
+    return FieldError(error.reason, message, error.field)
+
+
+def _member(value: Any, path: str) -> Any:
+    """Return the value at a path such as ``spec.rules[0].labels``; ``None`` without one."""
+    for step in _STEP.findall(path):
+        if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value

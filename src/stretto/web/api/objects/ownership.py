@@ -16,7 +16,7 @@ from stretto.api.edit.apply.managers import (
     managers_of,
 )
 from stretto.api.edit.apply.walking import ApplyError
-from stretto.api.schema.decoding import Decoding, decode
+from stretto.api.schema.decoding import Decoding, decode, drop_empty
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
@@ -40,7 +40,17 @@ _STATUS_RESETS: Final[dict[tuple[str, str], dict[str, Any]]] = {
 
 
 def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
-    """Set the managers of an object's fields after an update."""
+    """Set the managers of an object's fields after an update; then drop empty lists."""
+    _own(state, call, old, item)
+    settle(call, item)
+
+
+def settle(call: Call, item: Json) -> None:
+    """Drop the empty lists of an object whose managers are set."""
+    drop_empty(item, call.resource.struct)
+
+
+def _own(state: ApiState, call: Call, old: Json, item: Json) -> None:
     metadata, subresource = item["metadata"], call.route.subresource
     if _is_untracked(call.resource, item):
         metadata.pop("managedFields", None)
@@ -88,7 +98,7 @@ def _is_untracked(resource: ServedResource, item: Json) -> bool:
 
 
 def own_new(state: ApiState, call: Call, item: Json) -> None:
-    """Set the managers of the fields of a new object."""
+    """Set the managers of the fields of a new object; then drop empty lists."""
     resource, metadata = call.resource, item["metadata"]
     if resource.definition is not None:
         own(state, call, blank(call), item)
@@ -103,6 +113,7 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
         key = ManagerKey(call.manager, "Update", resource.kind.api_version, call.route.subresource)
         entry = ManagerEntry(key, fields, state.now)
         metadata["managedFields"] = encode_managers({key.identity: entry})
+    settle(call, item)
 
 
 def _creator_fields(item: Json, resource: ServedResource) -> Json:

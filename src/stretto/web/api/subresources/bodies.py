@@ -27,6 +27,7 @@ def object_body(call: Call) -> Json:
     value, repeated = parse_body(
         request.body, request.header("content-type"), call.resource.kind.kind
     )
+    call.sent = value
     item, warnings = read_object(value, repeated, call.resource, call.options.validation)
     call.warnings += warnings
     return default_object(call, named(call, item))

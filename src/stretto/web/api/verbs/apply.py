@@ -8,7 +8,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import served, shape
 from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.ownership import blank, write_frame
+from stretto.web.api.objects.ownership import blank, settle, write_frame
 from stretto.web.api.objects.reading import read_object
 from stretto.web.api.patching.configurations import (
     AppliedConfig,
@@ -67,6 +67,7 @@ def _create(state: ApiState, call: Call, config: AppliedConfig) -> ApiResponse:
 
 def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -> Json:
     """Return a merged object as decoded by its kind, with its name, defaults and managers."""
+    call.sent = merged
     item, warnings = read_object(
         merged, [], call.resource, call.options.validation, is_applied=True
     )
@@ -77,4 +78,6 @@ def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -
     entries = encode_managers(managers)
     if entries:
         metadata["managedFields"] = entries
-    return default_object(call, item)
+    default_object(call, item)
+    settle(call, item)
+    return item

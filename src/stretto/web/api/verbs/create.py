@@ -16,6 +16,7 @@ def create(state: ApiState, call: Call) -> ApiResponse:
     value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
     if resource.definition is not None:
         check_kind_stated(request.body, value, resource.kind.kind)
+    call.sent = value
     item, warnings = read_object(value, repeated, resource, call.options.validation)
     call.warnings += warnings
     place(call, item)

@@ -42,6 +42,7 @@ def changed_item(call: Call, old: Json, media: str) -> Json:
     result = patched(shape(call, old), body, media, resource.struct, kind)
     if resource.definition is not None:
         result = replace(result, struct=None)
+    call.sent = result.item
     read = partial(decoded_object, resource=resource)
     item = read_result(call, result, resource.struct, read)
     return default_object(call, named(call, item))

@@ -48,7 +48,7 @@ def check_storage_class(item: Json, old: Json | None) -> Errors:
 def _topologies(terms: list[Json]) -> Errors:
     """Check the topologies in which volumes of a class may be."""
     found: Errors = []
-    seen: list[dict[str, frozenset[str]]] = []
+    seen: list[dict[str, frozenset[str]]] = [{} for _ in terms]  # as in kube-apiserver
     for index, term in enumerate(terms):
         where = f"allowedTopologies[{index}].matchLabelExpressions"
         chosen: dict[str, frozenset[str]] = {}
@@ -58,7 +58,7 @@ def _topologies(terms: list[Json]) -> Errors:
             if key in chosen:
                 found.append(duplicate(f"{where}[{place}].key", key))
             chosen[key] = frozenset(each.get("values") or ())
-        found += [duplicate(where, "") for other in seen if other == chosen][:1]
+        found += [duplicate(where, "") for other in seen if other == chosen]
         seen.append(chosen)
     return found
 

@@ -103,10 +103,10 @@ def _versions(versions: list[Json]) -> Errors:
         found += _joined(where, each, dns_1035(each))
         found += _deprecation(versions[index], f"{path}[{index}].deprecationWarning")
     if len(set(names)) < len(names):
-        shown = [_internal(each) for each in versions]
+        shown = [_internal(each) for each in versions] or None
         found.append(invalid(path, shown, "must contain unique version names"))
     if storage != 1:
-        shown = [_internal(each) for each in versions]
+        shown = [_internal(each) for each in versions] or None
         detail = "must have exactly one version marked as storage version"
         found.append(invalid(path, shown, detail))
     for index, each in enumerate(versions):

@@ -18,6 +18,7 @@ from stretto.api.checks.fields.errors import (
 from stretto.api.checks.fields.schedules import schedule_problem
 from stretto.api.checks.fields.texts import dns_label, domain_path
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
+from stretto.api.checks.kinds.workloads.success import check_success
 from stretto.api.checks.kinds.workloads.templates import (
     check_match,
     check_template,
@@ -150,6 +151,8 @@ def check_job_spec(spec: Json, path: str) -> Errors:
     inner = (spec.get("template") or {}).get("spec") or {}
     if spec.get("podFailurePolicy") is not None:
         found += _failure_policy(spec, inner, f"{path}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        found += check_success(spec, f"{path}.successPolicy")
     replacement = spec.get("podReplacementPolicy")
     if replacement is not None:
         found += _replacement(spec, replacement, f"{path}.podReplacementPolicy")
