@@ -5,9 +5,8 @@ The estimates are those of ``library/cost.go`` in kube-apiserver, of ``ext/lists
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.cel.estimates.operands import Operand
 from stretto.cel.estimates.ranges import MOST, NONE, ONE, Range, fixed
@@ -24,8 +23,7 @@ _FORMAT: Final = parsed_type("kubernetes.NamedFormat")
 _URL: Final = parsed_type("kubernetes.URL")
 
 
-@dataclass(frozen=True)
-class CallEstimate:
+class CallEstimate(NamedTuple):
     """The cost of a call and the size of its result."""
 
     #: The cost without that of the arguments.

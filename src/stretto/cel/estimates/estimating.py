@@ -30,6 +30,8 @@ _VALUES: Final = "@values"
 _KEYS: Final = "@keys"
 _INDICES: Final = "@indices"
 _CHOICE: Final = "_?_:_"
+_CONDITIONAL: Final = ("_&&_", "_||_", _CHOICE)
+"""Operators that do not evaluate all of their arguments; their forms contain the costs of these."""
 _ADDED: Final = ("add_string", "add_bytes", "add_list")
 
 
@@ -148,6 +150,10 @@ class _Coster:
         costs = [self.cost(each) for each in node.arguments]
         operands = [self._operand(each) for each in node.arguments]
         name = self._checked.functions.get(node.id, node.function)
+        has_all = name in _CONDITIONAL
+        inner = NONE
+        for each in costs:
+            inner = inner.plus(each)
         total, target = NONE, None
         if node.target is not None and node.id not in self._checked.functions:
             total = self.cost(node.target)
@@ -155,7 +161,7 @@ class _Coster:
         range_, size = Range(MOST, 0), None
         for form in self._checked.forms[node.id]:
             found = self._form_cost(node, (name, form.id), target, operands, costs)
-            range_ = range_.union(found.cost)
+            range_ = range_.union(found.cost if has_all else found.cost.plus(inner))
             if found.size is not None:
                 size = found.size if size is None else size.union(found.size)
             if form.id in ("index_list", "index_map"):
@@ -182,18 +188,13 @@ class _Coster:
         costs: Sequence[Range],
     ) -> CallEstimate:
         found = estimated_call(*names, target, operands)
-        if found is None:
-            if names[0] == _CHOICE:
-                self._join_entries(node, node.arguments[1], node.arguments[2])
-            elif names[1] in _ADDED:
-                self._join_entries(node, *node.arguments)
-            found = standard_call(names[1], target, operands, costs)
-        if names[0] in ("_&&_", "_||_", _CHOICE):
+        if found is not None:
             return found
-        total = found.cost
-        for each in costs:
-            total = total.plus(each)
-        return CallEstimate(total, found.size)
+        if names[0] == _CHOICE:
+            self._join_entries(node, node.arguments[1], node.arguments[2])
+        elif names[1] in _ADDED:
+            self._join_entries(node, *node.arguments)
+        return standard_call(names[1], target, operands, costs)
 
     def _join_entries(self, node: Node, one: Node, two: Node) -> None:
         first, second = self._entry_sizes(one), self._entry_sizes(two)

@@ -1,7 +1,8 @@
 """Operands of calls, as estimates see them, and the limits of their sizes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stretto.cel.estimates.ranges import UNKNOWN, Range
 from stretto.cel.language.nodes import ConstantNode, Node
@@ -31,8 +32,7 @@ class Entries:
         return Entries(self.is_list, self.key.union(other.key), self.value.union(other.value))
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """A receiver or an argument."""
 
     #: The node; ``None`` for the items of a list.
@@ -78,7 +78,7 @@ class Operand:
         return self.kind.sort in (Sort.OPAQUE, Sort.STRUCT)
 
 
-def limited(limit: Limit, path: Sequence[str]) -> Range | None:
+def limited(limit: Limit, path: Path) -> Range | None:
     """Return the size of the value at a path; ``None`` without a limit."""
-    most = limit(tuple(path)) if path else None
+    most = limit(path) if path else None
     return None if most is None else Range(0, most)

@@ -1,15 +1,13 @@
 """Ranges of costs and sizes: unsigned numbers of 64 bits, whose operations do not overflow."""
 
-from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 MOST: Final = (1 << 64) - 1
 """The greatest number."""
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """A range of costs or of sizes."""
 
     #: Least number.

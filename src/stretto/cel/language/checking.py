@@ -5,7 +5,7 @@ The rules and the texts of problems are those of ``checker/checker.go`` in cel-g
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.cel.language.environment import Environment
@@ -24,7 +24,7 @@ from stretto.cel.language.nodes import (
     qualified_name,
 )
 from stretto.cel.language.problems import Problem
-from stretto.cel.language.signatures import FunctionForm
+from stretto.cel.language.signatures import FunctionForm, declared_functions
 from stretto.cel.language.types import (
     BOOL,
     DYN,
@@ -35,6 +35,7 @@ from stretto.cel.language.types import (
     Sort,
     Substitutions,
     instantiated,
+    is_closed,
     is_dynamic,
     list_of,
     map_of,
@@ -73,6 +74,18 @@ class Checked:
         return self.types[self.tree.root.id]
 
 
+@dataclass(frozen=True)
+class _Match:
+    """The forms of a function that fit some arguments."""
+
+    #: The forms.
+    forms: tuple[FunctionForm, ...]
+    #: Type of the result; ``None`` if no form fits.
+    result: CelType | None
+    #: Number of the new parameters of the tried forms.
+    parameters: int
+
+
 def check(tree: Tree, environment: Environment) -> Checked:
     """Check an expression."""
     return _Checker(tree, environment).checked()
@@ -91,7 +104,7 @@ class _Checker:
         self._functions: dict[int, str] = {}
         self._problems: list[Problem] = []
         self._known = Substitutions()
-        self._numbers = count()
+        self._numbers = 0
 
     def checked(self) -> Checked:
         self._check(self._tree.root)
@@ -118,7 +131,8 @@ class _Checker:
         return self._known.accepts(((one, two),))
 
     def _new_parameter(self) -> CelType:
-        return CelType(Sort.PARAMETER, f"_var{next(self._numbers)}")
+        self._numbers += 1
+        return _parameter(self._numbers - 1)
 
     # ------------------------------------------------------------ names and fields
 
@@ -211,37 +225,29 @@ class _Checker:
     ) -> CelType:
         """Return the type of a call, after the forms that its arguments fit."""
         parts = node.arguments if target is None else (target, *node.arguments)
-        kinds = [self._types[each.id] for each in parts]
+        kinds = tuple(self._types[each.id] for each in parts)
         if name in _LOGIC:
             return self._logic(node, forms)
-        matched: list[FunctionForm] = []
-        result: CelType | None = None
-        for form in forms:
-            if form.is_member is (target is None) or len(form.arguments) != len(kinds):
-                continue
-            found = self._fitted(form, kinds)
-            if found is not None:
-                matched.append(form)
-                is_new = result is not None and result not in (DYN, found)
-                result = DYN if is_new else result or found
-        if result is None:
+        is_member = target is not None
+        found = self._matched(name, kinds, is_member=is_member)
+        if found.result is None:
             shown = [str(self._known.resolved(each, final=True)) for each in kinds]
-            receiver = f"{shown.pop(0)}." if target is not None else ""
+            receiver = f"{shown.pop(0)}." if is_member else ""
             text = f"found no matching overload for '{name}' applied to"
             return self._problem(node.id, f"{text} '{receiver}({', '.join(shown)})'")
-        self._forms[node.id] = tuple(matched)
-        return result
+        self._forms[node.id] = found.forms
+        return found.result
 
-    def _fitted(self, form: FunctionForm, kinds: Sequence[CelType]) -> CelType | None:
-        """Return the result of a form for arguments of some types; ``None`` if they do not fit."""
-        wanted, result = form.arguments, form.result
-        if form.parameters:
-            names = {each: self._new_parameter() for each in sorted(form.parameters)}
-            wanted = tuple(instantiated(each, names) for each in wanted)
-            result = instantiated(result, names)
-        if not self._known.accepts(list(zip(kinds, wanted, strict=True))):
-            return None
-        return self._known.resolved(result)
+    def _matched(self, name: str, kinds: tuple[CelType, ...], *, is_member: bool) -> "_Match":
+        """Return the forms of a function that fit arguments of some types."""
+        if all(map(is_closed, kinds)):
+            found = _closed_match(name, kinds, is_member=is_member)
+            if found.result is None or is_closed(found.result):
+                self._numbers += found.parameters
+                return found
+        found = _match(name, kinds, self._known, self._numbers, is_member=is_member)
+        self._numbers += found.parameters
+        return found
 
     def _logic(self, node: CallNode, forms: Sequence[FunctionForm]) -> CelType:
         result = BOOL
@@ -340,6 +346,45 @@ class _Checker:
         kind = self._check(node)
         if not self._accepts(wanted, kind):
             self._mismatch(node.id, wanted, kind)
+
+
+def _parameter(number: int) -> CelType:
+    return CelType(Sort.PARAMETER, f"_var{number}")
+
+
+@lru_cache(maxsize=1024)
+def _closed_match(name: str, kinds: tuple[CelType, ...], *, is_member: bool) -> _Match:
+    """Return the forms that fit arguments whose types have no parameters; then all calls agree."""
+    return _match(name, kinds, Substitutions(), 0, is_member=is_member)
+
+
+def _match(
+    name: str, kinds: Sequence[CelType], known: Substitutions, first: int, *, is_member: bool
+) -> _Match:
+    """Return the forms that fit arguments of some types.
+
+    Args:
+        name: name of the function.
+        kinds: types of the arguments, that of the receiver first.
+        known: types of the parameters; those of fitting forms are added.
+        first: number of the first new parameter.
+        is_member: whether the function has a receiver.
+    """
+    matched: list[FunctionForm] = []
+    result: CelType | None = None
+    number = first
+    for form in declared_functions()[name]:
+        if form.is_member is not is_member or len(form.arguments) != len(kinds):
+            continue
+        names = {each: _parameter(at) for at, each in enumerate(sorted(form.parameters), number)}
+        number += len(names)
+        wanted = [instantiated(each, names) for each in form.arguments]
+        if known.accepts(zip(kinds, wanted, strict=True)):
+            found = known.resolved(instantiated(form.result, names))
+            matched.append(form)
+            is_new = result is not None and result not in (DYN, found)
+            result = DYN if is_new else result or found
+    return _Match(tuple(matched), result, number - first)
 
 
 _CHECKS: Final[Mapping[type, Any]] = {

@@ -5,7 +5,7 @@ expression is not limited by the interpreter's stack.
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 from stretto.cel.language.constants import LiteralValueError, literal_value
@@ -26,7 +26,16 @@ from stretto.cel.language.nodes import (
 from stretto.cel.language.places import Places, TooLargeError
 from stretto.cel.language.problems import display
 from stretto.cel.language.reading import STARTS, StoppedReadingError, TokenReader
-from stretto.cel.language.tokens import Token, TokenKind
+from stretto.cel.language.tokens import (
+    ARITHMETIC,
+    ENDS,
+    LONE,
+    RELATIONS,
+    WHOLE_ENDS,
+    Operators,
+    Token,
+    TokenKind,
+)
 
 _MOST_CHARACTERS: Final = 100_000
 _MOST_DEPTH: Final = 250
@@ -38,26 +47,6 @@ _RESERVED: Final = frozenset(
     )
 )
 """Names that no variable and no function has; fields may have them."""
-_RELATIONS: Final = dict.fromkeys(
-    (
-        TokenKind.LESS,
-        TokenKind.AT_MOST,
-        TokenKind.AT_LEAST,
-        TokenKind.GREATER,
-        TokenKind.EQUAL,
-        TokenKind.DIFFERENT,
-        TokenKind.IN,
-    ),
-    1,
-)
-_ARITHMETIC: Final = {
-    TokenKind.PLUS: 1,
-    TokenKind.MINUS: 1,
-    TokenKind.TIMES: 2,
-    TokenKind.DIVIDE: 2,
-    TokenKind.MODULO: 2,
-}
-"""Operators with their precedence."""
 _NAMES: Final = frozenset((TokenKind.NAME, TokenKind.QUOTED_NAME))
 _NUMBERS: Final = frozenset((TokenKind.INT, TokenKind.FLOAT))
 """Numbers that may have a sign."""
@@ -69,6 +58,16 @@ _Part = Generator[Any, Node, Node]
 
 class ExpressionSyntaxError(Exception):
     """The text is no expression; the message shows the places."""
+
+    def __init__(self, message: str, nodes: int = 0) -> None:
+        """State a problem.
+
+        Args:
+            message: the problem.
+            nodes: number of the nodes that were parsed.
+        """
+        super().__init__(message)
+        self.nodes = nodes
 
 
 def parse(source: str, *, has_bindings: bool = False) -> Tree:
@@ -90,7 +89,8 @@ def parse(source: str, *, has_bindings: bool = False) -> Tree:
     heads: list[str] = []
     try:
         root = _TreeParser(reader, places, has_bindings=has_bindings).root()
-        _check_depth(root)
+        if len(places.offsets) > _MOST_DEPTH:
+            _check_depth(root)
     except TooLargeError as error:
         heads = [_unplaced(str(error))]
     except RecursionError:
@@ -98,9 +98,8 @@ def parse(source: str, *, has_bindings: bool = False) -> Tree:
     except StoppedReadingError:
         pass  # the reader has the problem
     if reader.problems or heads or root is None:
-        raise ExpressionSyntaxError(
-            "\n".join([*heads, display(source, reader.problems)]).rstrip("\n")
-        )
+        text = "\n".join([*heads, display(source, reader.problems)]).rstrip("\n")
+        raise ExpressionSyntaxError(text, len(places.offsets))
     return Tree(source, root, places.offsets)
 
 
@@ -110,11 +109,12 @@ def _unplaced(text: str) -> str:
 
 def _check_depth(root: Node) -> None:
     """Refuse a tree that is too deep for its checks and for its evaluation."""
-    level = [root]
-    for _ in range(_MOST_DEPTH + 1):
+    level, depth = [root], 0
+    while level:
+        if depth > _MOST_DEPTH:
+            raise TooLargeError("max recursion depth exceeded")
         level = [each for node in level for each in children(node)]
-    if level:
-        raise TooLargeError("max recursion depth exceeded")
+        depth += 1
 
 
 def _finished(part: _Part) -> Node:
@@ -172,7 +172,7 @@ class _TreeParser:
 
     def _expression(self) -> _Part:
         self._enter("expression")
-        node = yield self._any()
+        node = self._lone(WHOLE_ENDS) or (yield self._any())
         if self._reader.kind is TokenKind.QUESTION:
             place = self._reader.take()
             with self._reader.inside(TokenKind.COLON):
@@ -196,6 +196,21 @@ class _TreeParser:
             terms.append((yield inner()))
         return self._balanced(name, terms, operators)
 
+    def _lone(self, follow: frozenset[TokenKind]) -> Node | None:
+        """Return an operand of one token without the parsers of its levels.
+
+        Args:
+            follow: tokens that follow a whole operand.
+        """
+        token = self._reader.token
+        if token.kind not in LONE or self._reader.peek(1) not in follow:
+            return None
+        if token.kind is not TokenKind.NAME:
+            return self._literal()
+        if token.text in _RESERVED:
+            return None
+        return NameNode(self._number(self._reader.take()), token.text)
+
     def _balanced(self, name: str, terms: Sequence[Node], operators: Sequence[Token]) -> Node:
         """Return the tree of a chain of equal operators; its depth is logarithmic."""
         if not operators:
@@ -206,30 +221,27 @@ class _TreeParser:
         return self._call(operators[middle], name, None, left, right)
 
     def _relation(self) -> _Part:
-        return self._chain("relation", _RELATIONS, self._sum, 1)
+        return self._chain(RELATIONS, self._sum, 1)
 
     def _sum(self) -> _Part:
-        return self._chain("calculation", _ARITHMETIC, self._unary, 1)
+        return self._chain(ARITHMETIC, self._unary, 1)
 
-    def _chain(
-        self, rule: str, levels: Mapping[TokenKind, int], inner: Callable[[], _Part], least: int
-    ) -> _Part:
+    def _chain(self, operators: Operators, inner: Callable[[], _Part], least: int) -> _Part:
         """Parse operators that associate to the left.
 
         Args:
-            rule: name of the rule.
-            levels: precedence of the operators.
+            operators: the operators.
             inner: parser of the operands.
             least: least precedence of the operators that belong to the part.
         """
-        self._enter(rule)
-        node = yield inner()
-        while (level := levels.get(self._reader.kind, 0)) >= least:
+        self._enter(operators.rule)
+        node = self._lone(operators.follow) or (yield inner())
+        while (level := operators.levels.get(self._reader.kind, 0)) >= least:
             place = self._reader.take()
-            right = yield self._chain(rule, levels, inner, level + 1)
+            right = self._lone(ENDS) or (yield self._chain(operators, inner, level + 1))
             name = "@in" if place.kind is TokenKind.IN else f"_{place.text}_"
             node = self._call(place, name, None, node, right)
-        self._depths[rule] -= 1
+        self._depths[operators.rule] -= 1
         return node
 
     def _unary(self) -> _Part:

@@ -1,9 +1,10 @@
 """Tokens of expressions: the lexical rules of ``parser/gen/CEL.g4`` in cel-go."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.cel.language.problems import Problem
 
@@ -49,8 +50,7 @@ class TokenKind(StrEnum):
     END = "<EOF>"
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A token of an expression."""
 
     #: Kind of the token.
@@ -61,6 +61,71 @@ class Token:
     offset: int
 
 
+ENDS: Final = frozenset(
+    (
+        TokenKind.AND,
+        TokenKind.OR,
+        TokenKind.QUESTION,
+        TokenKind.COLON,
+        TokenKind.COMMA,
+        TokenKind.CLOSE_BRACKET,
+        TokenKind.CLOSE_BRACE,
+        TokenKind.CLOSE_PARENTHESIS,
+        TokenKind.END,
+    )
+)
+"""Tokens that end a condition."""
+WHOLE_ENDS: Final = ENDS - {TokenKind.AND, TokenKind.OR}
+"""Tokens that end a whole expression, or the condition of a choice."""
+LONE: Final = frozenset(
+    (
+        TokenKind.TRUE,
+        TokenKind.FALSE,
+        TokenKind.NULL,
+        TokenKind.FLOAT,
+        TokenKind.INT,
+        TokenKind.UINT,
+        TokenKind.STRING,
+        TokenKind.BYTES,
+        TokenKind.NAME,
+    )
+)
+"""Tokens that are an operand of their own."""
+
+
+@dataclass(frozen=True)
+class Operators:
+    """Operators that associate to the left."""
+
+    #: Name of the rule of the grammar.
+    rule: str
+    #: Precedence of the operators.
+    levels: Mapping[TokenKind, int]
+    #: Tokens that follow a whole operand.
+    follow: frozenset[TokenKind]
+
+
+_COMPARING: Final = dict.fromkeys(
+    (
+        TokenKind.LESS,
+        TokenKind.AT_MOST,
+        TokenKind.AT_LEAST,
+        TokenKind.GREATER,
+        TokenKind.EQUAL,
+        TokenKind.DIFFERENT,
+        TokenKind.IN,
+    ),
+    1,
+)
+_CALCULATING: Final = {
+    TokenKind.PLUS: 1,
+    TokenKind.MINUS: 1,
+    TokenKind.TIMES: 2,
+    TokenKind.DIVIDE: 2,
+    TokenKind.MODULO: 2,
+}
+RELATIONS: Final = Operators("relation", _COMPARING, ENDS.union(_COMPARING))
+ARITHMETIC: Final = Operators("calculation", _CALCULATING, ENDS.union(_COMPARING, _CALCULATING))
 _PLAIN: Final = {each.value[1:-1]: each for each in TokenKind if each.value.startswith("'")}
 """Kinds of operators and of reserved words by their text."""
 _ESCAPE: Final = (

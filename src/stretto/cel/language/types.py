@@ -30,9 +30,9 @@ class Sort(Enum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CelType:
-    """A type."""
+    """A type. Most comparisons are of a type with itself, so they begin with the identity."""
 
     #: Sort of the type.
     sort: Sort
@@ -40,6 +40,21 @@ class CelType:
     name: str
     #: Types of the items, of keys and values, or of the optional value.
     parameters: tuple["CelType", ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """True for types with the same sort, name and parameters."""
+        if self is other:
+            return True
+        return (
+            isinstance(other, CelType)
+            and self.name == other.name
+            and self.sort is other.sort
+            and self.parameters == other.parameters
+        )
+
+    def __hash__(self) -> int:
+        """The hash of the name and of the parameters; a name rarely has several sorts."""
+        return hash((self.name, self.parameters))
 
     def __str__(self) -> str:
         """The notation of Go."""
@@ -69,6 +84,7 @@ _BASICS: Final = {
     for each in (DYN, NULL, BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION)
 }
 _OPAQUE: Final = ("optional_type", "net.IP", "net.CIDR")
+_DYNAMIC: Final = frozenset(each.name for each in (DYN, ANY, ERROR))
 _SIZED: Final = frozenset((BOOL, INT, UINT, DOUBLE, TIMESTAMP, DURATION))
 
 
@@ -124,7 +140,7 @@ def split_types(text: str) -> list[str]:
 
 def is_dynamic(kind: CelType) -> bool:
     """True for ``dyn``, for ``any`` and for the type of a faulty expression."""
-    return kind in (DYN, ANY, ERROR)
+    return kind.sort is Sort.BASIC and kind.name in _DYNAMIC
 
 
 def is_scalar(kind: CelType) -> bool:
@@ -167,13 +183,18 @@ class Substitutions:
 
     def __init__(self) -> None:
         self._known: dict[str, CelType] = {}
+        self._before: list[tuple[str, CelType | None]] = []
 
     def accepts(self, pairs: Iterable[tuple[CelType, CelType]]) -> bool:
         """Return whether all pairs of types agree; only then parameters get types."""
-        before = self._known.copy() if self._known else {}
+        self._before.clear()
         if all(self._agree(one, two) for one, two in pairs):
             return True
-        self._known = before
+        for name, kind in reversed(self._before):
+            if kind is None:
+                del self._known[name]
+            else:
+                self._known[name] = kind
         return False
 
     def resolved(self, kind: CelType, *, final: bool = False) -> CelType:
@@ -220,7 +241,7 @@ class Substitutions:
         if known is None:
             if not self._is_outside(parameter, kind):
                 return False, False
-            self._known[parameter.name] = kind
+            self._set(parameter.name, kind)
             return True, False
         if kind == known:
             return True, True
@@ -228,8 +249,13 @@ class Substitutions:
             return False, True
         wider = most_general(kind, known)
         if self._is_outside(parameter, wider):
-            self._known[parameter.name] = wider
+            self._set(parameter.name, wider)
         return True, True
+
+    def _set(self, name: str, kind: CelType) -> None:
+        """Give a parameter a type, and note its former one in case that another pair differs."""
+        self._before.append((name, self._known.get(name)))
+        self._known[name] = kind
 
     def _is_outside(self, parameter: CelType, kind: CelType) -> bool:
         """True if a type does not contain a parameter."""
@@ -249,6 +275,11 @@ def instantiated(kind: CelType, names: Mapping[str, CelType]) -> CelType:
         return kind
     inner = tuple(instantiated(each, names) for each in kind.parameters)
     return CelType(kind.sort, kind.name, inner)
+
+
+def is_closed(kind: CelType) -> bool:
+    """True for a type without parameters."""
+    return kind.sort is not Sort.PARAMETER and all(map(is_closed, kind.parameters))
 
 
 def parameters_in(kind: CelType) -> frozenset[str]:
