@@ -30,6 +30,10 @@ class CelError(Exception):
     """An expression does not compile, or its evaluation fails."""
 
 
+class TooManyNodesError(Exception):
+    """The expressions of one object have too many nodes together; the value is the limit."""
+
+
 class InstantiationError(CelError):
     """A constant part of an expression fails."""
 
@@ -70,24 +74,80 @@ class Program:
             raise CelError(f"internal error: {error}") from error
 
 
-@lru_cache(maxsize=_RECENT)
-def compiled(text: str, environment: Environment) -> Program:
-    """Compile an expression; recent ones are kept, because limits count an equal one once.
+class Compiler:
+    """Compiler of the expressions of one object, which have a limit together."""
 
-    Raises:
-        CelError: the expression has problems, which the message shows.
-    """
-    with _limited_depth():
-        checked = check(_parsed(text, environment), environment)
+    def __init__(self, most_nodes: int | None = None) -> None:
+        """Begin with an object.
+
+        Args:
+            most_nodes: maximum nodes of all expressions; an equal one counts once in each
+                environment. ``None`` without a limit.
+        """
+        self._most = most_nodes
+        self._nodes = 0
+        self._programs: dict[tuple[str, Environment], Program] = {}
+
+    def compiled(self, text: str, environment: Environment) -> Program:
+        """Return a compiled expression; an equal one of the same environment is compiled once.
+
+        Raises:
+            CelError: the expression has problems, which the message shows.
+            TooManyNodesError: the expressions of the object have too many nodes together.
+        """
+        found = self._programs.get((text, environment))
+        if found is None:
+            with _stated_problems():
+                found = self._new(text, self._tree(text, environment), environment)
+            self._programs[text, environment] = found
+        return found
+
+    def _tree(self, text: str, environment: Environment) -> Tree:
+        """Parse an expression, and count its nodes, also those of a faulty one."""
+        try:
+            tree = _parsed(text, environment)
+        except ExpressionSyntaxError as error:
+            self._count(error.nodes)
+            raise
+        self._count(len(tree.offsets))
+        return tree
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._most is not None and self._nodes > self._most:
+            raise TooManyNodesError(self._most)
+
+    @staticmethod
+    def _new(text: str, tree: Tree, environment: Environment) -> Program:
+        checked = check(tree, environment)
         problems = checked.problems or tuple(literal_problems(checked))
         return _program(text, checked, problems)
 
+    def problem_of(self, text: str, environment: Environment, wants: str = "") -> str:
+        """Return why an expression cannot be used; empty if it can.
+
+        Args:
+            text: the expression.
+            environment: the variables that it may read.
+            wants: the required type of its value in the notation of CEL; empty for any.
+
+        Raises:
+            TooManyNodesError: the expressions of the object have too many nodes together.
+        """
+        try:
+            kind = str(self.compiled(text, environment).kind)
+        except CelError as error:
+            return stated(error)
+        return "" if wants in ("", kind) else f"must evaluate to {wants} but got {kind}"
+
 
 @contextmanager
-def _limited_depth() -> Iterator[None]:
-    """State that an expression is too deep for the stack that the caller has left."""
+def _stated_problems() -> Iterator[None]:
+    """State problems of syntax, and that an expression is too deep for the rest of the stack."""
     try:
         yield
+    except ExpressionSyntaxError as error:
+        raise CelError(_shortened(str(error))) from error
     except RecursionError as error:
         raise CelError("ERROR: <input>:-1:0: max recursion depth exceeded") from error
 
@@ -97,10 +157,7 @@ def _parsed(text: str, environment: Environment) -> Tree:
     if size > MOST_BYTES:
         problem = f"expression size exceeds limit: size: {size}, limit {MOST_BYTES}"
         raise CelError(f"ERROR: <input>:-1:0: {problem}")
-    try:
-        return _tree(text, has_bindings=environment.has_bindings)
-    except ExpressionSyntaxError as error:
-        raise CelError(_shortened(str(error))) from error
+    return _tree(text, has_bindings=environment.has_bindings)
 
 
 @lru_cache(maxsize=_RECENT)
@@ -127,24 +184,9 @@ def _shortened(problem: str) -> str:
     return problem if len(problem) <= _MOST_SHOWN else f"{problem[:_MOST_SHOWN]} …"
 
 
-def problem_of(text: str, environment: Environment, wants: str = "") -> str:
-    """Return why an expression cannot be used; empty if it can.
-
-    Args:
-        text: the expression.
-        environment: the variables that it may read.
-        wants: the required type of its value in the notation of CEL; empty for any.
-    """
-    try:
-        kind = str(compiled(text, environment).kind)
-    except CelError as error:
-        return stated(error)
-    return "" if wants in ("", kind) else f"must evaluate to {wants} but got {kind}"
-
-
 @lru_cache(maxsize=1024)
 def _known(text: str, environment: Environment) -> Program:
-    with _limited_depth():
+    with _stated_problems():
         resolved = resolve(_parsed(text, environment), environment)
         return _program(text, resolved, resolved.problems)
 

@@ -1,12 +1,13 @@
 """Compilation checks of the expressions in policies, webhooks and definitions."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.cel.language.environment import Environment
 from stretto.cel.language.types import DYN, CelType, Sort
-from stretto.cel.programs import CelError, compiled, problem_of, stated
+from stretto.cel.programs import CelError, Compiler, TooManyNodesError, stated
 from stretto.web.api.cel.definitions import definition_errors
 from stretto.web.api.cel.devices import device_errors
 from stretto.web.api.cel.variables import ANY_OBJECT, WrittenType, write_environment
@@ -17,6 +18,8 @@ _MUTATIONS: Final = {"applyConfiguration": "Object", "jsonPatch": "list(JSONPatc
 """Members of mutations that contain an expression, and the type of its value."""
 _MOST_CHARACTERS: Final = 30_000
 """Maximum total characters of an object's distinct expressions; large definitions have 15,000."""
+_MOST_NODES: Final = 5_000
+"""Maximum total nodes of an object's expressions. Large definitions have 2,900."""
 _MOST_ERROR_TEXT: Final = 10_000
 """Characters of errors after which compilation stops; invalid expressions take longest."""
 _EXPRESSIONS: Final = ("expression", "messageExpression", "rule", "valueExpression")
@@ -30,16 +33,22 @@ def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Err
         return []
     texts = set(_texts(item))
     if sum(map(len, texts)) > _MOST_CHARACTERS:
-        problem = f"its expressions must have at most {_MOST_CHARACTERS} characters together"
-        return [invalid("spec", f"{len(texts)} expressions", problem)]
+        return _too_large(f"{len(texts)} expressions", _MOST_CHARACTERS, "characters")
     found: list[FieldError] = []
     length = 0
-    for each in check(item, old):
-        found.append(each)
-        length += len(each.message)
-        if length > _MOST_ERROR_TEXT:
-            break
+    try:
+        for each in check(item, old, Compiler(_MOST_NODES)):
+            found.append(each)
+            length += len(each.message)
+            if length > _MOST_ERROR_TEXT:
+                break
+    except TooManyNodesError:
+        found += _too_large(f"{len(texts)} expressions", _MOST_NODES, "nodes")
     return found
+
+
+def _too_large(shown: str, most: int, what: str) -> Errors:
+    return [invalid("spec", shown, f"its expressions must have at most {most} {what} together")]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -59,23 +68,46 @@ def _content(item: Json) -> Any:
     return item.get("spec"), item.get("webhooks")
 
 
-def _expression(text: str, path: str, environment: Environment, wants: str = "") -> Errors:
-    problem = problem_of(text, environment, wants) if text.strip() else ""
-    return [invalid(path, text, problem)] if problem else []
+@dataclass(frozen=True)
+class _ExpressionCheck:
+    """Check of the expressions of one environment."""
 
+    #: Compiler of the object's expressions.
+    compiler: Compiler
+    #: The variables that the expressions may read.
+    environment: Environment
 
-def _conditions(conditions: Any, path: str, environment: Environment) -> Iterator[FieldError]:
-    for index, each in enumerate(conditions or ()):
-        where = f"{path}[{index}].expression"
-        yield from _expression(each.get("expression", ""), where, environment, "bool")
+    def errors(self, text: str, path: str, wants: str = "") -> Errors:
+        """Return the error of an expression; other checks refuse an empty one."""
+        problem = self._problem(text, wants)
+        return [invalid(path, text, problem)] if problem else []
+
+    def conditions(self, conditions: Any, path: str) -> Iterator[FieldError]:
+        """Yield the errors of match conditions."""
+        for index, each in enumerate(conditions or ()):
+            yield from self.errors(
+                each.get("expression", ""), f"{path}[{index}].expression", "bool"
+            )
+
+    def annotation(self, text: str, path: str) -> Errors:
+        """Return the error of the value of an audit annotation."""
+        problem = self._problem(text, "string")
+        if problem == "must evaluate to string but got null":
+            return []
+        shown = problem.replace("to string but", "to one of [string null_type] but")
+        return [invalid(path, text, shown)] if problem else []
+
+    def _problem(self, text: str, wants: str) -> str:
+        return self.compiler.problem_of(text, self.environment, wants) if text.strip() else ""
 
 
 class PolicyExpressions:
     """The conditions and the variables of a policy."""
 
-    def __init__(self, item: Json, subject: WrittenType = ANY_OBJECT) -> None:
+    def __init__(self, item: Json, compiler: Compiler, subject: WrittenType = ANY_OBJECT) -> None:
         """Read a policy about objects of any kind, or of one kind."""
         self._subject = subject
+        self._compiler = compiler
         self._spec: Json = item.get("spec") or {}
         self._has_params = bool(self._spec.get("paramKind"))
         self._variables: dict[str, CelType] = {}
@@ -93,12 +125,12 @@ class PolicyExpressions:
     def errors(self) -> Iterator[FieldError]:
         """Yield the errors of match conditions and of variables, which read earlier ones."""
         plain = write_environment(subject=self._subject, has_params=self._has_params)
-        conditions = self._spec.get("matchConditions")
-        yield from _conditions(conditions, "spec.matchConditions", plain)
+        check = _ExpressionCheck(self._compiler, plain)
+        yield from check.conditions(self._spec.get("matchConditions"), "spec.matchConditions")
         for index, each in enumerate(self._spec.get("variables") or ()):
             text, kind = each.get("expression", ""), DYN
             try:
-                kind = _field_kind(compiled(text, self.environment()).kind)
+                kind = _field_kind(self._compiler.compiled(text, self.environment()).kind)
             except CelError as error:
                 if text.strip():
                     yield invalid(f"spec.variables[{index}].expression", text, stated(error))
@@ -114,55 +146,47 @@ def _field_kind(kind: CelType) -> CelType:
     return DYN
 
 
-def _mutating_policy(item: Json, _: Json | None) -> Iterator[FieldError]:
+def _mutating_policy(item: Json, _: Json | None, compiler: Compiler) -> Iterator[FieldError]:
     """Check a MutatingAdmissionPolicy."""
-    policy = PolicyExpressions(item)
+    policy = PolicyExpressions(item, compiler)
     yield from policy.errors()
-    environment = policy.environment(has_mutations=True)
+    check = _ExpressionCheck(compiler, policy.environment(has_mutations=True))
     for index, each in enumerate((item.get("spec") or {}).get("mutations") or ()):
         for member, wants in _MUTATIONS.items():
             text = (each.get(member) or {}).get("expression") or ""
-            where = f"spec.mutations[{index}].{member}.expression"
-            yield from _expression(text, where, environment, wants)
+            yield from check.errors(text, f"spec.mutations[{index}].{member}.expression", wants)
 
 
-def _validating_policy(item: Json, _: Json | None) -> Iterator[FieldError]:
+def _validating_policy(item: Json, _: Json | None, compiler: Compiler) -> Iterator[FieldError]:
     """Check a ValidatingAdmissionPolicy."""
-    spec, policy = item.get("spec") or {}, PolicyExpressions(item)
+    spec, policy = item.get("spec") or {}, PolicyExpressions(item, compiler)
     yield from policy.errors()
-    environment, bare = policy.environment(), policy.environment(has_rights=False)
+    check = _ExpressionCheck(compiler, policy.environment())
+    bare = _ExpressionCheck(compiler, policy.environment(has_rights=False))
     for index, each in enumerate(spec.get("validations") or ()):
         where = f"spec.validations[{index}]"
-        yield from _expression(
-            each.get("expression", ""), f"{where}.expression", environment, "bool"
-        )
+        yield from check.errors(each.get("expression", ""), f"{where}.expression", "bool")
         text = each.get("messageExpression", "")
-        yield from _expression(text, f"{where}.messageExpression", bare, "string")
+        yield from bare.errors(text, f"{where}.messageExpression", "string")
     for index, each in enumerate(spec.get("auditAnnotations") or ()):
         where = f"spec.auditAnnotations[{index}].valueExpression"
-        yield from _annotation(each.get("valueExpression", ""), where, environment)
+        yield from check.annotation(each.get("valueExpression", ""), where)
 
 
-def _annotation(text: str, path: str, environment: Environment) -> Errors:
-    problem = problem_of(text, environment, "string") if text.strip() else ""
-    if problem == "must evaluate to string but got null":
-        return []
-    shown = problem.replace("to string but", "to one of [string null_type] but")
-    return [invalid(path, text, shown)] if problem else []
-
-
-def _webhooks(item: Json, _: Json | None) -> Iterator[FieldError]:
+def _webhooks(item: Json, _: Json | None, compiler: Compiler) -> Iterator[FieldError]:
+    check = _ExpressionCheck(compiler, write_environment())
     for index, hook in enumerate(item.get("webhooks") or ()):
-        path = f"webhooks[{index}].matchConditions"
-        yield from _conditions(hook.get("matchConditions"), path, write_environment())
+        yield from check.conditions(
+            hook.get("matchConditions"), f"webhooks[{index}].matchConditions"
+        )
 
 
-def _devices(item: Json, _: Json | None) -> Iterator[FieldError]:
-    return device_errors(item)
+def _devices(item: Json, _: Json | None, compiler: Compiler) -> Iterator[FieldError]:
+    return device_errors(item, compiler)
 
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
-_Check = Callable[[Json, Json | None], Iterator[FieldError]]
+_Check = Callable[[Json, Json | None, Compiler], Iterator[FieldError]]
 _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (_ADMISSION, "MutatingAdmissionPolicy"): _mutating_policy,
     (_ADMISSION, "ValidatingAdmissionPolicy"): _validating_policy,

@@ -13,7 +13,7 @@ from stretto.api.schema.structural import EMBEDDED
 from stretto.cel.estimates.estimating import estimate
 from stretto.cel.estimates.ranges import MOST
 from stretto.cel.language.types import BOOL, STRING
-from stretto.cel.programs import CelError, Program, compiled, stated
+from stretto.cel.programs import CelError, Compiler, Program, stated
 from stretto.web.api.cel.schemas import SchemaType, SchemaTypes, escaped
 
 Json = dict[str, Any]
@@ -48,14 +48,15 @@ class _RulePlace:
     old_at: str
 
 
-def definition_errors(item: Json, old: Json | None) -> Iterator[FieldError]:
+def definition_errors(item: Json, old: Json | None, compiler: Compiler) -> Iterator[FieldError]:
     """Yield the errors of the rules in a definition; old schemas may have expensive rules."""
     before = {each["name"]: each.get("schema") for each in _versions(old or {})}
     for path, name, version in version_parts(_versions(item)):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if name == "schema" and schema:
             is_old = before.get(version["name"], {}) == version.get("schema")
-            yield from _VersionRules(is_old=is_old).errors(schema, f"{path}.openAPIV3Schema")
+            rules = _VersionRules(compiler, is_old=is_old)
+            yield from rules.errors(schema, f"{path}.openAPIV3Schema")
 
 
 def _versions(item: Json) -> list[Json]:
@@ -65,12 +66,14 @@ def _versions(item: Json) -> list[Json]:
 class _VersionRules:
     """The rules of the schema of one version."""
 
-    def __init__(self, *, is_old: bool) -> None:
+    def __init__(self, compiler: Compiler, *, is_old: bool) -> None:
         """Check the rules of a version.
 
         Args:
+            compiler: compiler of the definition's expressions.
             is_old: whether the schema is unchanged; then single rules may exceed their limit.
         """
+        self._compiler = compiler
         self._is_old = is_old
         self._types = SchemaTypes()
         self._total = 0
@@ -109,7 +112,7 @@ class _VersionRules:
         optional = bool(rule.get("optionalOldSelf"))
         environment = self._types.environment(kind.kind, has_optional_old=optional)
         try:
-            program = compiled(text, environment)
+            program = self._compiler.compiled(text, environment)
         except CelError as error:
             yield invalid(f"{path}.rule", _shown(rule), stated(error))
             yield from _former(rule, path, place, uses_old=False)
@@ -131,7 +134,7 @@ class _VersionRules:
     ) -> Iterator[FieldError]:
         where = f"{path}.messageExpression"
         try:
-            program = compiled(rule["messageExpression"], environment)
+            program = self._compiler.compiled(rule["messageExpression"], environment)
         except CelError as error:
             yield invalid(where, _shown(rule), f"messageExpression {stated(error)}")
             return

@@ -9,7 +9,7 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import FieldError, invalid
 from stretto.cel.language.environment import Environment
 from stretto.cel.language.types import ANY, BOOL, STRING, map_of, parsed_type, struct
-from stretto.cel.programs import CelError, compiled, stated
+from stretto.cel.programs import CelError, Compiler, stated
 
 Json = dict[str, Any]
 
@@ -28,33 +28,33 @@ _ENVIRONMENT: Final = Environment(
 )
 
 
-def device_errors(item: Json) -> Iterator[FieldError]:
+def device_errors(item: Json, compiler: Compiler) -> Iterator[FieldError]:
     """Yield the errors of expressions in a DeviceClass, a ResourceClaim or a claim template."""
     spec, path = item.get("spec") or {}, "spec"
-    yield from _selectors(spec, path)
+    yield from _selectors(spec, path, compiler)
     if isinstance(spec.get("spec"), dict):
         spec, path = spec["spec"], "spec.spec"
     for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
         where = f"{path}.devices.requests[{index}]"
-        yield from _selectors(request.get("exactly") or {}, f"{where}.exactly")
+        yield from _selectors(request.get("exactly") or {}, f"{where}.exactly", compiler)
         for place, each in enumerate(request.get("firstAvailable") or ()):
-            yield from _selectors(each, f"{where}.firstAvailable[{place}]")
+            yield from _selectors(each, f"{where}.firstAvailable[{place}]", compiler)
 
 
-def _selectors(owner: Json, path: str) -> Iterator[FieldError]:
+def _selectors(owner: Json, path: str, compiler: Compiler) -> Iterator[FieldError]:
     for index, each in enumerate(owner.get("selectors") or ()):
         if each.get("cel") is None:
             continue
         text = each["cel"].get("expression", "")
-        problem = _problem(text)
+        problem = _problem(text, compiler)
         if problem:
             yield invalid(f"{path}.selectors[{index}].cel.expression", text, problem)
 
 
-def _problem(text: str) -> str:
+def _problem(text: str, compiler: Compiler) -> str:
     """Return why an expression cannot be used; empty if it can."""
     try:
-        kind = compiled(text, _ENVIRONMENT).kind
+        kind = compiler.compiled(text, _ENVIRONMENT).kind
     except CelError as error:
         return stated(error)
     if kind in (BOOL, ANY):

@@ -23,7 +23,7 @@ from stretto.cel.language.types import (
     map_of,
     struct,
 )
-from stretto.cel.programs import problem_of
+from stretto.cel.programs import Compiler
 from stretto.web.api.cel.checks import PolicyExpressions
 from stretto.web.api.cel.schemas import escaped
 from stretto.web.api.cel.variables import WrittenType
@@ -56,21 +56,22 @@ class MatchedKind:
 
 def type_warnings(policy: Json, kinds: Iterable[MatchedKind]) -> list[Json]:
     """Return the warnings about the validations of a policy, as its status contains them."""
-    checked = [(each.kind, _environment(policy, each)) for each in kinds]
+    compiler = Compiler()
+    checked = [(each.kind, _environment(policy, each, compiler)) for each in kinds]
     found: list[Json] = []
     for place, text in _expressions(policy):
         problems = [
             f"{_shown(kind)}: {problem}\n"
             for kind, environment in checked
-            if (problem := problem_of(text, environment))
+            if (problem := compiler.problem_of(text, environment))
         ]
         if problems:
             found.append({"fieldRef": place, "warning": "\n".join(problems)})
     return found
 
 
-def _environment(policy: Json, matched: MatchedKind) -> Any:
-    expressions = PolicyExpressions(policy, _Types().subject(matched))
+def _environment(policy: Json, matched: MatchedKind, compiler: Compiler) -> Any:
+    expressions = PolicyExpressions(policy, compiler, _Types().subject(matched))
     for _ in expressions.errors():
         pass  # collects the types of the variables; their errors refuse the policy
     return expressions.environment()

@@ -13,7 +13,7 @@ from stretto.cel.functions.table import IMPLEMENTATIONS
 from stretto.cel.language.environment import Environment
 from stretto.cel.language.signatures import declared_functions
 from stretto.cel.language.types import parsed_type
-from stretto.cel.programs import CelError, compiled, stated
+from stretto.cel.programs import CelError, Compiler, stated
 from stretto.cel.running.planning import OPERATORS
 from stretto.web.api.cel.schemas import SchemaTypes
 from stretto.web.api.crds.rules import check_rules
@@ -49,7 +49,7 @@ HEAD, *RULES = lines("rules.jsonl")
 def compilation(text: str) -> dict[str, Any]:
     """Return the type and the estimated cost of an expression, or its problems."""
     try:
-        program = compiled(text, ENVIRONMENT)
+        program = Compiler().compiled(text, ENVIRONMENT)
     except CelError as error:
         return {"issues": str(error)}
     return {"type": str(program.kind), "est": estimate(program.checked, lambda _: None)}
@@ -58,7 +58,7 @@ def compilation(text: str) -> dict[str, Any]:
 def evaluation(text: str) -> dict[str, Any]:
     """Return the value or the error of an expression."""
     try:
-        return {"value": compiled(text, ENVIRONMENT).evaluate(VALUES)}
+        return {"value": Compiler().compiled(text, ENVIRONMENT).evaluate(VALUES)}
     except CelError as error:
         return {"error": str(error)}
 
@@ -69,7 +69,7 @@ def rule_compilation(text: str) -> dict[str, Any]:
     kind = types.of(HEAD["schema"], "selfType")
     assert kind is not None
     try:
-        program = compiled(text, types.environment(kind.kind))
+        program = Compiler().compiled(text, types.environment(kind.kind))
     except CelError as error:
         return {"problem": stated(error)}
     return {"cost": estimate(program.checked, kind.limit)}

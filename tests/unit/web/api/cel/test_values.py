@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.cel.programs import CelError, compiled, evaluate
+from stretto.cel.programs import CelError, Compiler, evaluate
 from stretto.web.api.cel.variables import RULES
 
 
@@ -48,7 +48,7 @@ def test_functions_have_the_results_of_kubernetes(text: str) -> None:
     ],
 )
 def test_wrong_arguments_are_errors(text: str) -> None:
-    program = compiled(text, RULES)
+    program = Compiler().compiled(text, RULES)
     with pytest.raises(CelError):
         program.evaluate({})
 
@@ -65,7 +65,7 @@ def test_wrong_arguments_are_errors(text: str) -> None:
 )
 def test_constants_beyond_64_bits_and_keys_of_other_types_do_not_compile(text: str) -> None:
     with pytest.raises(CelError):
-        compiled(text, RULES)
+        Compiler().compiled(text, RULES)
 
 
 def test_zeros_before_a_number_do_not_count() -> None:
@@ -75,7 +75,7 @@ def test_zeros_before_a_number_do_not_count() -> None:
 @pytest.mark.parametrize("text", ["(" * 250 + "1" + ")" * 250, "dyn(" * 250 + "1" + ")" * 250])
 def test_an_expression_of_too_many_levels_names_the_limit(text: str) -> None:
     with pytest.raises(CelError, match=r"<input>:-1:0: expression recursion limit exceeded: 250$"):
-        compiled(text, RULES)
+        Compiler().compiled(text, RULES)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_an_expression_of_too_many_levels_names_the_limit(text: str) -> None:
 )
 def test_an_expression_whose_tree_is_too_deep_names_the_limit(text: str) -> None:
     with pytest.raises(CelError, match=r"<input>:-1:0: max recursion depth exceeded$"):
-        compiled(text, RULES)
+        Compiler().compiled(text, RULES)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_expression_of_as_many_levels_as_in_kubernetes_has_a_value(text: str)
 
 def test_copies_by_macros_do_not_grow_without_limit() -> None:
     with pytest.raises(CelError, match=r"<input>:-1:0: expression node limit exceeded: 20000$"):
-        compiled("self" + ".optMap(x, x)" * 60, RULES)
+        Compiler().compiled("self" + ".optMap(x, x)" * 60, RULES)
 
 
 def test_conditions_between_and_are_no_levels() -> None:
