@@ -20,7 +20,7 @@ from stretto.cel.language.nodes import (
     SelectNode,
     StructNode,
 )
-from stretto.cel.language.signatures import FunctionForm
+from stretto.cel.language.signatures import FunctionForm, declared_functions
 from stretto.cel.language.types import DYN, CelType, Sort
 from stretto.cel.running.budget import (
     LIST_COST,
@@ -182,8 +182,15 @@ def folded(node: Node) -> tuple[Any, ...]:
         return (map_from((key[0], each[0]) for key, each in pairs),) if all(map(all, pairs)) else ()
     if isinstance(node, CallNode) and node.function in CONVERSIONS and len(node.arguments) == 1:
         inner = folded(node.arguments[0])
-        return (CONVERSIONS[node.function](inner[0]),) if inner else ()
+        return (_converted(node.function, inner[0]),) if inner else ()
     return ()
+
+
+def _converted(name: str, value: Any) -> Any:
+    """Return a converted constant of a type that the checker does not know, such as ``dyn(1)``."""
+    if not any(_fits(form.arguments[0], value) for form in declared_functions()[name]):
+        raise EvaluationError("no such overload")
+    return CONVERSIONS[name](value)
 
 
 def _is_attribute(node: Node | None) -> bool:
