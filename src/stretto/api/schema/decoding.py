@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stretto.api.schema.golang import go_type, json_type, struct_type
 from stretto.api.schema.quantities import canonical
-from stretto.api.schema.types import FieldType, Form, StructType, ValueType
+from stretto.api.schema.types import EMBEDDED, FieldType, Form, StructType, ValueType
 from stretto.api.wire.quantity import format_milli, milli
 from stretto.base.errors import InputError
 
@@ -64,11 +64,11 @@ def _struct(
     for name, member in value.items():
         known = fields.get(name)
         if known is None:
-            found.unknown.append(f"{path}{name}".replace(_KEY, ""))
+            found.unknown.append(_EMBEDDED.sub("", f"{path}{name}").replace(_KEY, ""))
         elif type(member) is known.type.taken and (member or known.is_pointer):
             result[name] = member
         elif member is not None:
-            decoded = _value(member, known.type, f"{path}{name}", (struct, found))
+            decoded = _value(member, known.type, f"{path}{known.step}", (struct, found))
             if known.shows_empty or not _is_empty(decoded, known):
                 result[name] = decoded
     for each in struct.emitted:
@@ -141,6 +141,8 @@ _ZEROS: Final = {
 
 _KEY: Final = "\x1f"
 """Separator around a key of a map in a path; errors about types omit the key."""
+_EMBEDDED: Final = re.compile(f"{EMBEDDED}.*?{EMBEDDED}")
+"""Names of embedded structs in a path; only errors about types contain them."""
 _ELEMENTS: Final = re.compile(rf"\[\d+\]|{_KEY}.*?{_KEY}")
 """Parts of a path that are not fields: indexes and keys of maps."""
 _Place = tuple[StructType, Decoding]
@@ -182,7 +184,7 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
 def _zero_item(item: ValueType) -> Any:
     if item.form is Form.STRUCT:
         return _struct({}, item.struct, "", Decoding())
-    return _ZEROS.get(item.form)
+    return "" if item.form is Form.BYTES else _ZEROS.get(item.form)
 
 
 def _string(value: Any, kind: ValueType, path: str, place: _Place) -> str:
@@ -228,12 +230,16 @@ def _first_bad(text: str) -> int:
     return found.start() if found else max(0, len(text) - len(text) % 4)
 
 
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+"""Layout of times with microseconds, in the notation of Go."""
+
+
 def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
     text = _string(value, kind, path, place)
     match = _TIME.fullmatch(text)
     micro = kind.form is Form.MICRO_TIME
     if match is None:
-        layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+        layout = _MICRO_LAYOUT if micro else "2006-01-02T15:04:05Z07:00"
         quoted = text.replace('"', '\\"')
         start = _TIME.match(text)
         if start is not None:
@@ -242,9 +248,14 @@ def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
         raise DecodeError(
             f'parsing time "{quoted}" as "{layout}": cannot parse "{quoted}" as "2006"'
         )
-    if not micro:
-        return f"{match[1]}Z" if match[3] == "Z" else text
-    return f"{match[1]}.{(match[2] or '.')[1:7]:<06}Z" if match[3] == "Z" else text
+    if micro and len(match[2] or "") != len(".000000"):
+        rest = f"{match[2] or ''}{match[3]}"
+        raise DecodeError(
+            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as ".000000"'
+        )
+    if match[3] != "Z":
+        return text
+    return text if micro else f"{match[1]}Z"
 
 
 def _quantity(value: Any, _kind: ValueType, path: str, _place: _Place) -> str:
@@ -265,9 +276,9 @@ def _amount(value: Any, kind: ValueType, path: str, place: _Place) -> str:
 
 
 def _int_or_string(value: Any, kind: ValueType, path: str, place: _Place) -> int | str:
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _mismatch(value, kind, path, place)
-    if isinstance(value, int) and value not in _INT32:
+    if isinstance(value, float) or (isinstance(value, int) and value not in _INT32):
         number = ValueType(Form.INT32)
         raise _mismatch(value, number, path, place, f"number {value}")
     return value
@@ -292,7 +303,7 @@ _SCALARS: Final[dict[Form, _Scalar]] = {
 
 def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str = "") -> DecodeError:
     """Return the message about a value of the wrong type."""
-    plain = _ELEMENTS.sub("", path)
+    plain = _ELEMENTS.sub("", path).replace(EMBEDDED, "")
     return DecodeError(
         f"json: cannot unmarshal {what or json_type(value)} into Go struct field "
         f"{place[0].go_name}.{plain} of type {go_type(kind)}"

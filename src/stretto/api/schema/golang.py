@@ -18,6 +18,7 @@ _PRINTED: Final[dict[type, str]] = {dict: "map[string]interface {}", list: "[]in
 """Maps the Python type of a JSON value to the Go type, if it differs from the kind."""
 _TYPES: Final[dict[Form, str]] = {
     Form.DOUBLE: "float64",
+    Form.QUANTITY: "resource.Quantity",
     Form.BYTES: "[]uint8",
     Form.TIME: "string",
     Form.MICRO_TIME: "string",

@@ -126,6 +126,9 @@ def struct(name: str) -> StructType:
 def _field(line: list[Any], owner: str = "") -> FieldType:
     name, expression, flags, *rest = line
     facts: Json = rest[0] if rest else {}
+    if (owner, name) in _GO_TYPES:
+        facts = {**facts, "go": _GO_TYPES[owner, name]}
+    numbers = tuple(int(each) for each in facts["proto"].split(".")) if "proto" in facts else ()
     return FieldType(
         name,
         _type(expression, facts),
@@ -137,9 +140,15 @@ def _field(line: list[Any], owner: str = "") -> FieldType:
         facts.get("key", ""),
         "r" in flags,
         tuple(facts.get("enum", ())),
-        tuple(int(each) for each in facts["proto"].split(".")) if "proto" in facts else (),
+        numbers,
         (owner, name) in _READ_EMPTY,
+        _embedded(owner, len(numbers) - 1),
     )
+
+
+def _embedded(owner: str, depth: int) -> str:
+    """Return the names of the structs that contain a field at a depth below another struct."""
+    return "".join(f"{each}." for each in _EMBEDDED.get(owner, ())[:depth]) if depth > 0 else ""
 
 
 def _type(expression: str, facts: Json) -> ValueType:
@@ -148,7 +157,8 @@ def _type(expression: str, facts: Json) -> ValueType:
     if expression.startswith("{}"):
         merge = Merge.ATOMIC if facts.get("map") == "atomic" else Merge.GRANULAR
         item = _type(expression[2:], {})
-        return ValueType(Form.MAP, item, merge=merge, go_type=facts.get("go", ""))
+        go_type = _LISTED if item.form is Form.QUANTITY else ""
+        return ValueType(Form.MAP, item, merge=merge, go_type=facts.get("go", go_type))
     if expression.startswith("."):
         name = expression[1:]
         atomic = facts.get("map", "atomic" if name in _ATOMIC else "") == "atomic"
@@ -164,7 +174,8 @@ def _list(expression: str, facts: Json) -> ValueType:
     merge = Merge(facts.get("list", "atomic"))
     keys = tuple(facts.get("keys", ()))
     defaults = {}
-    item = _type(expression, {})
+    go_type = facts.get("go", "").removeprefix("[]")
+    item = _type(expression, {"go": go_type} if go_type and not expression.startswith(".") else {})
     if keys and item.form is Form.STRUCT:
         named = {each[0]: each for each in _data().types[expression[1:]]}
         for key in keys:
@@ -175,6 +186,40 @@ def _list(expression: str, facts: Json) -> ValueType:
 
 
 _SCHEMA: Final = "apiextensions/v1.JSONSchemaProps"
+_LISTED: Final = "v1.ResourceList"
+"""Go type of amounts by resource."""
+_NAMED: Final = "map[v1.QualifiedName]"
+_GO_TYPES: Final = {
+    ("resource/v1.CapacityRequirements", "requests"): f"{_NAMED}resource.Quantity",
+    ("resource/v1.Device", "attributes"): f"{_NAMED}v1.DeviceAttribute",
+    ("resource/v1.Device", "capacity"): f"{_NAMED}v1.DeviceCapacity",
+    ("resource/v1.Device", "nodeAllocatableResourceMappings"): (
+        "map[v1.ResourceName]v1.NodeAllocatableResourceMapping"
+    ),
+}
+"""Go types of maps whose keys are not plain strings, by struct and field."""
+_NAMED_OBJECT: Final = ("LocalObjectReference",)
+_DEVICE: Final = ("DeviceConfiguration",)
+_EMBEDDED: Final = {
+    "admissionregistration/v1.NamedRuleWithOperations": ("RuleWithOperations", "Rule"),
+    "admissionregistration/v1.RuleWithOperations": ("Rule",),
+    "core/v1.ConfigMapEnvSource": _NAMED_OBJECT,
+    "core/v1.ConfigMapKeySelector": _NAMED_OBJECT,
+    "core/v1.ConfigMapProjection": _NAMED_OBJECT,
+    "core/v1.ConfigMapVolumeSource": _NAMED_OBJECT,
+    "core/v1.EphemeralContainer": ("EphemeralContainerCommon",),
+    "core/v1.PersistentVolumeSpec": ("PersistentVolumeSource",),
+    "core/v1.Probe": ("ProbeHandler",),
+    "core/v1.SecretEnvSource": _NAMED_OBJECT,
+    "core/v1.SecretKeySelector": _NAMED_OBJECT,
+    "core/v1.SecretProjection": _NAMED_OBJECT,
+    "core/v1.Volume": ("VolumeSource",),
+    "networking/v1.IngressRule": ("IngressRuleValue",),
+    "resource/v1.DeviceAllocationConfiguration": _DEVICE,
+    "resource/v1.DeviceClaimConfiguration": _DEVICE,
+    "resource/v1.DeviceClassConfiguration": _DEVICE,
+}
+"""Structs that Go embeds in other ones, from outside to inside."""
 _READ_EMPTY: Final = frozenset({("autoscaling/v2.HPAScalingRules", "policies")})
 """Lists whose defaults apply if they are absent, not if they are empty."""
 _ATOMIC: Final = frozenset(

@@ -32,6 +32,10 @@ class Form(Enum):
     ANY = "any"
 
 
+EMBEDDED: Final = "\x1e"
+"""Separator around the names of embedded structs in a path."""
+
+
 class Merge(Enum):
     """Merge strategy of a list or a map under server-side apply."""
 
@@ -172,6 +176,13 @@ class FieldType:
     numbers: tuple[int, ...] = ()
     #: True if the default of the struct depends on whether the list is empty or absent.
     is_read_empty: bool = False
+    #: Names of the embedded structs through which Go finds the field, each with a dot at its end.
+    embedded: str = ""
+
+    @cached_property
+    def step(self) -> str:
+        """The name in paths, after the names of embedded structs between separators."""
+        return f"{EMBEDDED}{self.embedded}{EMBEDDED}{self.name}" if self.embedded else self.name
 
     @cached_property
     def shows_empty(self) -> bool:

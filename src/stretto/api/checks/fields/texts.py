@@ -96,9 +96,9 @@ def dns_label(text: str) -> list[str]:
     return [*found, "must not contain dots" if _SUBDOMAIN.fullmatch(text) else LABEL_TEXT]
 
 
-def dns_subdomain(text: str) -> list[str]:
-    """Return the problems of an RFC 1123 subdomain."""
-    found = _length(text, _SUBDOMAIN_LIMIT)
+def dns_subdomain(text: str, unit: str = "characters") -> list[str]:
+    """Return the problems of an RFC 1123 subdomain; the message counts characters or bytes."""
+    found = _length(text, _SUBDOMAIN_LIMIT, unit)
     return found if _SUBDOMAIN.fullmatch(text) else [*found, SUBDOMAIN_TEXT]
 
 
@@ -198,7 +198,7 @@ def path_segment(text: str) -> list[str]:
 
 def label_value(text: str) -> list[str]:
     """Return the problems of the value of a label."""
-    found = _length(text, _LABEL_LIMIT)
+    found = _length(text, _LABEL_LIMIT, "bytes")
     if text and not _QUALIFIED.fullmatch(text):
         found.append(LABEL_VALUE_TEXT)
     return found
@@ -219,7 +219,7 @@ def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
         if not prefix:
             found.append("prefix part must be non-empty")
         else:
-            found += [f"prefix part {each}" for each in dns_subdomain(prefix)]
+            found += [f"prefix part {each}" for each in dns_subdomain(prefix, "bytes")]
     if not name:
         found.append("name part must be non-empty")
     elif len(name) > _LABEL_LIMIT:
@@ -229,8 +229,8 @@ def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
     return found
 
 
-def _length(text: str, limit: int) -> list[str]:
-    return [f"must be no more than {limit} bytes"] if len(text) > limit else []
+def _length(text: str, limit: int, unit: str = "characters") -> list[str]:
+    return [f"must be no more than {limit} {unit}"] if len(text) > limit else []
 
 
 def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
