@@ -157,3 +157,22 @@ def test_an_unknown_suffix_is_named(text: str) -> None:
     unit = text.lstrip("0123456789 ")
     with pytest.raises(InputError, match=f"{unit} is not a suffix, use k, M, G, Ki, Mi or Gi"):
         quantity.amount("memory", text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("1000m", "1"),
+        ("-1500m", "-1500m"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Ki", "512"),
+        ("1.0001Ki", "1024102400u"),
+        ("1500e6", "1500e6"),
+        ("10E39", "10e39"),
+        ("0.5e0", "500e-3"),
+        ("0Ki", "0"),
+        ("16Ei", "9223372036854775807"),
+    ],
+)
+def test_a_text_becomes_canonical_in_its_own_notation(text: str, canonical: str) -> None:
+    assert quantity.canonical(text) == canonical

@@ -1,9 +1,12 @@
 """Overcommit: measured and effective ratios and amplified amounts."""
 
+import math
+
 import pytest
 
 from stretto.base.errors import InputError
 from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
+from stretto.capacity.overcommit.floats import parse_float
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
     LoadTargets,
@@ -59,10 +62,17 @@ def test_the_smaller_ratio_applies_and_never_one_below_one(
     assert effective_ratio(static, measured) == ratio
 
 
-@pytest.mark.parametrize("text", ["x", "nan", "inf", ""])
-def test_an_unreadable_ratio_turns_overcommit_off(text: str) -> None:
-    assert effective_ratio(text, None) == 1.0
-    assert text == "" or effective_ratio("2", text) == 1.0
+@pytest.mark.parametrize(
+    ("static", "measured"),
+    [("x", None), ("nan", None), ("inf", None), ("", None), ("2", "x"), ("2", "")],
+)
+def test_an_unreadable_ratio_turns_overcommit_off(static: str, measured: str | None) -> None:
+    assert effective_ratio(static, measured) == 1.0
+
+
+@pytest.mark.parametrize("measured", ["nan", "inf"])
+def test_a_measured_ratio_without_a_bound_leaves_the_configured_one(measured: str) -> None:
+    assert effective_ratio("2", measured) == 2.0
 
 
 def test_exclusive_cores_are_not_amplified() -> None:
@@ -103,6 +113,34 @@ def test_an_invalid_pool_is_refused_with_its_path(change: dict[str, object], sai
         pool_of(POOL | change)
 
 
-@pytest.mark.parametrize("text", ["1_0", " 2", "2 ", "x", "nan", "inf", "", None])
-def test_a_ratio_that_is_not_a_plain_number_is_unreadable(text: str | None) -> None:
+@pytest.mark.parametrize("text", [" 2", "2 ", "1__0", "x", "nan", "inf", "1e400", "", None])
+def test_a_ratio_that_is_not_a_finite_number_of_go_is_unreadable(text: str | None) -> None:
     assert read_ratio(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.5", 1.5), ("+.5", 0.5), ("5.", 5.0), ("1E5", 1e5), ("1_0", 10.0), ("1e-400", 0.0)],
+)
+def test_decimal_numbers_are_read(text: str, number: float) -> None:
+    assert parse_float(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0x1p1", 2.0), ("-0X1.8P0", -1.5), ("0x_1_0p1", 32.0), ("0x.8p1", 1.0)]
+)
+def test_hexadecimal_numbers_are_read(text: str, number: float) -> None:
+    assert parse_float(text) == number
+
+
+def test_infinity_and_nan_are_read_in_any_case() -> None:
+    assert [parse_float(text) for text in ("Inf", "-INFINITY")] == [math.inf, -math.inf]
+    assert math.isnan(parse_float("NaN") or 0.0)
+
+
+OTHERS = ["", ".", " 1", "1\n", "1_", "1__0", "1_.5", "1e", "0x1", "0x1p9999", "1e400", "+nan"]
+
+
+@pytest.mark.parametrize("text", [*OTHERS, "\u0661"])
+def test_other_texts_are_not_numbers(text: str) -> None:
+    assert parse_float(text) is None

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.schema.golang import go_type, json_type, struct_type
-from stretto.api.schema.quantities import canonical
 from stretto.api.schema.types import EMBEDDED, FieldType, Form, StructType, ValueType
-from stretto.api.wire.quantity import format_milli, milli
+from stretto.api.wire.quantity import canonical, format_milli, milli
 from stretto.base.errors import InputError
 
 _OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*")

@@ -8,6 +8,7 @@ only a few hundred different texts.
 
 import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -40,6 +41,7 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_PRINTED: Final = ("", "k", "M", "G", "T", "P", "E")
 _MILLI_PRINTED: Final = ("m", *_DECIMAL_PRINTED)
+_NANO_PRINTED: Final = ("n", "u", *_MILLI_PRINTED)
 _BINARY_PRINTED: Final = ("", *_BINARY)
 
 _LONGEST: Final = 128
@@ -48,8 +50,26 @@ _LONGEST: Final = 128
 _STEEPEST: Final = 400
 """Maximum exponent: with at most 128 digits, larger exponents give the same result."""
 
+_NANO: Final = 9
+"""Decimal places of a quantity."""
+_EXPONENT_PRINTED: Final = tuple(
+    f"e{power}" if power else "" for power in range(-_NANO, _STEEPEST + _LONGEST, 3)
+)
+_POWER: Final = re.compile(r"[eE][+-]?[0-9]+$")
+
 _REMEMBERED: Final = 1 << 16
 """Number of cached texts per scale, least recently used removed first: about 10 MB when full."""
+
+
+class Notation(Enum):
+    """The family of suffixes of a quantity, which calculations keep."""
+
+    #: ``500m``, ``2k``.
+    DECIMAL = "DecimalSI"
+    #: ``1Gi``.
+    BINARY = "BinarySI"
+    #: ``1e3``.
+    EXPONENT = "DecimalExponent"
 
 
 class MalformedFieldError(InputError, ValueError):
@@ -89,7 +109,7 @@ def thousandths(quantity: Quantity, where: str) -> int:
 def nano(quantity: Quantity, where: str) -> int:
     """Return the exact billionths in ``quantity``, Kubernetes' finest unit; may exceed 64 bits."""
     try:
-        return _scaled(_text(quantity), 9)
+        return _scaled(_text(quantity), _NANO)
     except ValueError as error:
         raise InputError(where, quantity, str(error)) from None
 
@@ -135,6 +155,37 @@ def format_bytes(count: int) -> str:
     if -1024 < count < 1024:
         return format_value(count)
     return _printed(count, 1024, _BINARY_PRINTED)
+
+
+def notation_of(text: str) -> Notation:
+    """Return the notation of a quantity."""
+    if text.endswith("i"):
+        return Notation.BINARY
+    return Notation.EXPONENT if _POWER.search(text) else Notation.DECIMAL
+
+
+def format_nano(count: int, notation: Notation) -> str:
+    """Format an amount in billionths in canonical form.
+
+    The suffix is the greatest of the notation that leaves a whole number. A binary amount below
+    1,024 or with a fraction is decimal.
+    """
+    units, rest = divmod(count, 10**_NANO)
+    if notation is Notation.BINARY and not rest:
+        return format_bytes(units)
+    exponent = notation is Notation.EXPONENT
+    return _printed(count, 1000, _EXPONENT_PRINTED if exponent else _NANO_PRINTED)
+
+
+@lru_cache(maxsize=1 << 14)
+def canonical(text: str, where: str = "quantity") -> str:
+    """Return the canonical text of a quantity, as kube-apiserver returns it: ``1000m`` is ``1``.
+
+    Raises:
+        InputError: the text is not a quantity.
+    """
+    bare = text.strip()
+    return format_nano(nano(bare, where), notation_of(bare))
 
 
 def format_amount(resource: str, count: int) -> str:

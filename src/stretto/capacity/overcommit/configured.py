@@ -5,30 +5,25 @@
 
 from math import isfinite
 
+from stretto.capacity.overcommit.floats import parse_float
+
 
 def read_ratio(text: str | None) -> float | None:
-    """Parse a ratio of an annotation; ``None`` if it is absent or not a finite number.
-
-    Spaces and underscores, which ``float`` accepts, are refused as in Katalyst.
-    """
-    if not text or "_" in text or text != text.strip():
-        return None
-    try:
-        ratio = float(text)
-    except ValueError:
-        return None
-    return ratio if isfinite(ratio) else None
+    """Parse a ratio of an annotation; ``None`` if it is absent or not a finite number."""
+    ratio = parse_float(text or "")
+    return ratio if ratio is not None and isfinite(ratio) else None
 
 
 def effective_ratio(static: str | None, measured: str | None) -> float:
     """Ratio of a node: the smaller of the configured and the measured one, at least 1.
 
-    Without a readable configured ratio a node is not overcommitted. A measured ratio that cannot be
-    read also disables overcommit, because the load of the node is then unknown.
+    Without a finite ratio a node is not overcommitted. A measured ratio that cannot be read also
+    disables overcommit, because the load of the node is then unknown.
     """
-    configured = read_ratio(static)
-    if configured is None:
+    ratio = parse_float(static or "")
+    if ratio is None:
         return 1.0
-    if measured:
-        configured = min(configured, read_ratio(measured) or 0.0)
-    return max(configured, 1.0)
+    if measured is not None:
+        known = parse_float(measured) or 0.0
+        ratio = min(ratio, known)
+    return max(ratio, 1.0) if isfinite(ratio) else 1.0

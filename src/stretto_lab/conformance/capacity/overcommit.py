@@ -1,13 +1,16 @@
 """Recorded results of Katalyst's overcommit, computed by the models of ``capacity.overcommit``."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from stretto.api.wire import quantity
+from stretto.api.wire.quantity import Notation
 from stretto.base.errors import InputError
 from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
+from stretto.capacity.overcommit.floats import parse_float
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
     LoadTargets,
@@ -34,6 +37,12 @@ STATIC: Final = "static"
 """The CPU manager with exclusive cores; the memory manager is spelled with a capital."""
 PLACES: Final = 9
 """Decimal places of recorded ratios."""
+NANO: Final = 10**9
+"""Billionths in a unit."""
+UNITS: Final = {"cpu": NANO // 1000, "memory": NANO}
+"""Billionths in the unit that Katalyst multiplies: milli-CPU and bytes."""
+INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+"""Integers of Go in 64 bits."""
 
 
 class MeasuredContainer(msgspec.Struct, frozen=True):
@@ -142,44 +151,62 @@ def node_values(given: Fields) -> Fields:
     """``kc_overcommit_node``: the annotations of an overcommitted node."""
     node = msgspec.convert(given, OvercommitNodeInput)
     had = node.node_annotations
-    found: Fields = {key: text for key, text in had.items() if key.startswith("original_")}
+    found: Fields = {key: had[key] for key in had if not key.startswith("overcommit_")}
     for resource in ("cpu", "memory"):
-        static = node.config_ratio.get(resource) or "1"
-        measured = (had if node.cnr is None else node.cnr).get(f"realtime_{resource}_ratio")
-        if measured:
-            found[f"realtime_{resource}_ratio"] = measured
+        static = node.config_ratio.get(resource, "1")
+        key = f"realtime_{resource}_ratio"
+        found.pop(key, None)
+        measured = (had if node.cnr is None else node.cnr).get(key)
+        if measured is not None:
+            found[key] = measured
         effective = effective_ratio(static, measured)
         found |= {f"{resource}_ratio": static, f"effective_{resource}": effective}
-        guaranteed = _guaranteed_milli(node.cnr or {}) if resource == "cpu" else 0
-        found |= _amplified(had, resource, guaranteed, effective)
+        guaranteed = _guaranteed_cores(node.cnr or {}) if resource == "cpu" else 0
+        found |= _overcommitted(had, resource, guaranteed, effective)
     return found
 
 
-def _guaranteed_milli(cnr: Mapping[str, str]) -> int:
-    """Exclusive milli-CPU; 0 for an unreadable number."""
+def _guaranteed_cores(cnr: Mapping[str, str]) -> int:
+    """Exclusive cores; 0 for an unreadable number."""
     text = cnr.get("guaranteed_cpus", "")
-    return 1000 * int(text) if cnr.get("cpu_manager") == STATIC and text.isdigit() else 0
+    known = cnr.get("cpu_manager") == STATIC and INTEGER.fullmatch(text)
+    return int(text) if known else 0
 
 
-def _amplified(had: Mapping[str, str], resource: str, guaranteed: int, effective: float) -> Fields:
+def _overcommitted(
+    had: Mapping[str, str], resource: str, guaranteed: int, effective: float
+) -> Fields:
     """Allocatable amount and capacity after overcommit; empty if one of them is unreadable."""
     try:
-        shown = {}
-        for field in ("allocatable", "capacity"):
-            text = had.get(f"original_{field}_{resource}", "")
-            amount = quantity.amount(resource, text, field)
-            more = amplified(amount, guaranteed, effective)
-            shown[f"overcommit_{field}_{resource}"] = _printed(resource, more, text)
+        return {
+            f"overcommit_{field}_{resource}": _amplified(
+                had.get(f"original_{field}_{resource}", ""), guaranteed, effective, UNITS[resource]
+            )
+            for field in ("allocatable", "capacity")
+        }
     except InputError:
         return {}
-    return shown
 
 
-def _printed(resource: str, amount: int, like: str) -> str:
-    """An amount in the notation of the original text."""
-    if resource == "cpu":
-        return quantity.format_milli(amount)
-    return quantity.format_bytes(amount) if "i" in like else quantity.format_value(amount)
+def _amplified(text: str, guaranteed: int, effective: float, unit: int) -> str:
+    """An amount after overcommit, in the notation of the original; zero is decimal.
+
+    Args:
+        text: original amount.
+        guaranteed: its part in exclusive use, in whole units.
+        effective: the ratio.
+        unit: billionths in the unit to which Katalyst rounds an amount, away from zero.
+    """
+    original, notation = quantity.nano(text, "original"), quantity.notation_of(text)
+    exclusive = guaranteed * NANO
+    shared = original - exclusive
+    if effective > 1 and shared:
+        rounded = -(-shared // unit) if shared > 0 else shared // unit
+        fixed = exclusive // unit
+        shared = (amplified(rounded + fixed, fixed, effective) - fixed) * unit
+    if not original or not shared or (abs(original) < NANO and notation is Notation.BINARY):
+        notation = Notation.DECIMAL
+    return quantity.format_nano(shared + exclusive, notation)
 
 
 class FilterContainer(msgspec.Struct, frozen=True):
@@ -247,7 +274,7 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
     def is_readable(self) -> bool:
         """True if Katalyst's filter could read the configured ratios."""
         return all(
-            text is None or read_ratio(text) is not None
+            text is None or parse_float(text) is not None
             for text in (self.cpu_ratio, self.memory_ratio)
         )
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stretto.api.schema.quantities import canonical
+from stretto.api.wire.quantity import canonical
 
 _TEXT: Final = re.compile(r"(-?)([0-9]*)\.?([0-9]*)([A-Za-z][A-Za-z0-9+-]*)?")
 _BINARY: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
