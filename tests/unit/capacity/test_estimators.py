@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.base.clock import timestamp
 from stretto.base.errors import InputError
-from stretto.capacity.reclaim.estimators import HeadroomReading, OwnerPod, Pair, estimator
+from stretto.capacity.reclaim.estimators import estimator
+from stretto.capacity.reclaim.reading import HeadroomReading, OwnerPod, Pair
 from stretto.capacity.reclaim.reservation import PodUseNow, ReservationRules, next_reservation
 from stretto.framework.profile.capacity.reclaim import (
     Estimator,
@@ -37,7 +38,7 @@ def rules(kind: Estimator) -> ReclaimRules:
 
 @pytest.mark.parametrize("kind", Estimator)
 def test_a_pod_that_is_not_measured_lends_none_of_its_request(kind: Estimator) -> None:
-    cpu, _ = estimator(rules(kind)).estimate(reading(None))
+    cpu = estimator(rules(kind)).estimate(reading(None)).cpu
     assert kind is Estimator.UTILISATION or cpu <= NODE[0] - 8000
 
 

@@ -21,7 +21,7 @@ from stretto.api.wire.meta import Condition
 from stretto.api.wire.quantity import format_milli, format_value, value
 from stretto.api.wire.resources import ResourceList
 from stretto.base.clock import timestamp
-from stretto.capacity.reclaim.estimators import HeadroomEstimator, HeadroomReading, OwnerPod
+from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
 from stretto.state.classes.annotations import RECLAIMED_CORES
 from stretto.state.rows.promises import EXCLUSIVE_LEVELS
 
@@ -95,7 +95,7 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
         ),
         tuple(_group(level, use, pods) for level in sorted({each.level for each in pods.values()})),
     )
-    cpu, memory = estimator.estimate(node.reading(at_s))
+    cpu, memory = estimator.estimate(node.reading(at_s))[:2]
     loaned: ResourceList = {
         "cpu": format_milli(_down(cpu, CPU_STEP)),
         "memory": format_value(_down(memory, MEMORY_STEP)),

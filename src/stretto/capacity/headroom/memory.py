@@ -169,7 +169,7 @@ def memory_estimate(container: MemoryContainer, numas: Sequence[NumaMemory], len
     An exclusive container whose NUMA nodes are not reclaimed needs all of their memory; it counts
     for the main container of its pod.
     """
-    reclaimed = lends and not container.is_starting
+    reclaimed = lends and not container.keeps_request
     if container.owns_numas and not reclaimed:
         return 0.0 if container.is_sidecar else _whole_numas(container, numas)
     if not reclaimed:

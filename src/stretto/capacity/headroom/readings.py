@@ -63,8 +63,8 @@ class MemoryContainer(msgspec.Struct, frozen=True):
     bound_to: int | None = None
     #: True if no other container may use its NUMA nodes.
     is_exclusive: bool = False
-    #: True if the container starts, so that its use is not representative.
-    is_starting: bool = False
+    #: True if its request counts instead of its use, as for a container that starts.
+    keeps_request: bool = False
     #: True for a container next to the main container of the pod.
     is_sidecar: bool = False
 
@@ -97,7 +97,7 @@ def available_numas(
         for each in containers:
             if each.level is CoreLevel.RECLAIMED:
                 continue
-            if not each.numas and not each.is_starting:
+            if not each.numas and not each.keeps_request:
                 raise HeadroomError(f"container {each.name} has no NUMA nodes")
             if each.owns_numas:
                 taken.update(each.numas)

@@ -1,11 +1,12 @@
 """Estimators of the headroom of one node, with one interface from readings to amounts.
 
 Each estimator stores the history that it needs. A node agent has one estimator, which the profile
-selects, and publishes its estimate. Studies use the same estimators with traces.
+selects, and publishes its estimate. Studies use the same estimators with traces. CPU and memory may
+come from different estimators.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -16,54 +17,27 @@ from stretto.capacity.histograms.peaks import smallest as more_careful
 from stretto.capacity.model.classes import Band
 from stretto.capacity.reclaim.batch import BatchStrategy, NodeSupply, batch
 from stretto.capacity.reclaim.held import PodTable, held
+from stretto.capacity.reclaim.memory import (
+    CanonicalMemory,
+    FreeMemory,
+    NumaAwareMemory,
+    free_memory,
+)
 from stretto.capacity.reclaim.mid import MidStrategy, MidSupply, mid
+from stretto.capacity.reclaim.reading import (
+    HeadroomEstimate,
+    HeadroomEstimator,
+    HeadroomReading,
+    OwnerPod,
+    Pair,
+)
 from stretto.capacity.reclaim.reservation import PodUseNow, ReservationRules, next_reservation
-from stretto.framework.profile.capacity.reclaim import Estimator, ReclaimRules
+from stretto.framework.profile.capacity.reclaim import Estimator, MemoryEstimator, ReclaimRules
 
 MILLI: Final = 1000
 """Milli-CPU per core."""
 LEAST_USE: Final = 1
 """Milli-CPU of an idle measured pod: Katalyst treats a use of 0 as no measurement."""
-Pair = tuple[int, int]
-"""Milli-CPU and bytes."""
-
-
-class OwnerPod(NamedTuple):
-    """A pod whose unused requests may be reclaimed."""
-
-    #: Uid of the pod.
-    uid: str
-    #: Requested amounts.
-    request: Pair
-    #: Used amounts; ``None`` without a measurement.
-    use: Pair | None
-    #: Seconds since it was created.
-    age_s: float
-    #: True if the cores of the pod are exclusive and never reclaimed.
-    exclusive: bool = False
-
-
-class HeadroomReading(NamedTuple):
-    """State of a node at one time."""
-
-    #: Amounts of the node.
-    capacity: Pair
-    #: Used amounts of the whole node.
-    used: Pair
-    #: Used amounts of reclaimed pods.
-    reclaimed: Pair
-    #: Shared, dedicated and system pods.
-    pods: tuple[OwnerPod, ...]
-    #: Monotonic time in seconds.
-    at_s: float
-
-
-class HeadroomEstimator(Protocol):
-    """Estimates the headroom of a node."""
-
-    def estimate(self, reading: HeadroomReading) -> Pair:
-        """Milli-CPU and bytes that reclaimed pods may request, at least 0."""
-        ...
 
 
 class CanonicalEstimator:
@@ -73,7 +47,7 @@ class CanonicalEstimator:
         """Estimate by rules."""
         self._rules = rules
 
-    def estimate(self, reading: HeadroomReading) -> Pair:
+    def estimate(self, reading: HeadroomReading) -> HeadroomEstimate:
         """See ``HeadroomEstimator``."""
         owners = [
             CpuContainer(
@@ -84,7 +58,7 @@ class CanonicalEstimator:
             for pod in reading.pods
         ]
         cores = cpu_headroom(reading.capacity[0] / MILLI, owners, self._rules.reserved_cores)
-        return int(cores * MILLI), _free_memory(reading, self._rules.memory_share)
+        return HeadroomEstimate(int(cores * MILLI), free_memory(reading, self._rules.memory_share))
 
 
 class UtilisationEstimator:
@@ -95,14 +69,14 @@ class UtilisationEstimator:
         self._rules = rules
         self._last = 0.0
 
-    def estimate(self, reading: HeadroomReading) -> Pair:
+    def estimate(self, reading: HeadroomReading) -> HeadroomEstimate:
         """See ``HeadroomEstimator``."""
         owned = max(reading.used[0] - reading.reclaimed[0], 0) / MILLI
         supply = max(reading.capacity[0] / MILLI - owned - self._rules.reserved_cores, 0.0)
         targets = UtilisationTargets(self._rules.target)
         cpu = utilisation_headroom(supply, reading.reclaimed[0] / MILLI, self._last, targets)
         self._last = cpu / MILLI
-        return cpu, _free_memory(reading, self._rules.memory_share)
+        return HeadroomEstimate(cpu, free_memory(reading, self._rules.memory_share))
 
 
 class BatchEstimator:
@@ -113,10 +87,10 @@ class BatchEstimator:
         self._strategy = BatchStrategy((rules.cpu_percent, rules.memory_percent))
         self._reserved = int(rules.reserved_cores * MILLI)
 
-    def estimate(self, reading: HeadroomReading) -> Pair:
+    def estimate(self, reading: HeadroomReading) -> HeadroomEstimate:
         """See ``HeadroomEstimator``."""
         found = batch(_supply(reading, self._reserved), held(_table(reading), 1), self._strategy)
-        return int(found[0, 0]), int(found[0, 1])
+        return HeadroomEstimate(int(found[0, 0]), int(found[0, 1]))
 
 
 class MidEstimator:
@@ -127,7 +101,7 @@ class MidEstimator:
         self._models = PeakModels(PeakConfig())
         self._reserved = int(rules.reserved_cores * MILLI)
 
-    def estimate(self, reading: HeadroomReading) -> Pair:
+    def estimate(self, reading: HeadroomReading) -> HeadroomEstimate:
         """See ``HeadroomEstimator``."""
         used = {
             pod.uid: (pod.use[0] / MILLI, float(pod.use[1]))
@@ -142,7 +116,7 @@ class MidEstimator:
         left = (more_careful(estimate, whole) if whole is not None else estimate).reclaimable
         known = MidSupply(_row(left), _row(reading.used), held(_table(reading), 1).requested)
         found = mid(_supply(reading, self._reserved), known, MidStrategy())
-        return int(found[0, 0]), int(found[0, 1])
+        return HeadroomEstimate(int(found[0, 0]), int(found[0, 1]))
 
 
 class ReservationEstimator:
@@ -155,7 +129,7 @@ class ReservationEstimator:
         self._kept: dict[str, tuple[float, float]] = {}
         self._at_s: float | None = None
 
-    def estimate(self, reading: HeadroomReading) -> Pair:
+    def estimate(self, reading: HeadroomReading) -> HeadroomEstimate:
         """See ``HeadroomEstimator``."""
         elapsed = 0.0 if self._at_s is None else max(reading.at_s - self._at_s, 0.0)
         self._at_s = reading.at_s
@@ -164,7 +138,7 @@ class ReservationEstimator:
             reading.capacity[k] - self._reserved[k] - sum(each[k] for each in self._kept.values())
             for k in (0, 1)
         )
-        return max(int(cpu), 0), max(int(memory), 0)
+        return HeadroomEstimate(max(int(cpu), 0), max(int(memory), 0))
 
     def _next(self, pod: OwnerPod, elapsed_s: float) -> tuple[float, float]:
         before = self._kept.get(pod.uid, pod.request)
@@ -177,23 +151,43 @@ class ReservationEstimator:
         return found[0], found[1]
 
 
-_MAKERS: Final[Mapping[Estimator, Callable[[ReclaimRules], HeadroomEstimator]]] = {
+class JoinedEstimator:
+    """CPU of one estimator and memory of another."""
+
+    def __init__(self, cpu: HeadroomEstimator, memory: HeadroomEstimator) -> None:
+        """Join two estimators; each has its own history."""
+        self._cpu = cpu
+        self._memory = memory
+
+    def estimate(self, reading: HeadroomReading) -> HeadroomEstimate:
+        """See ``HeadroomEstimator``."""
+        return self._memory.estimate(reading)._replace(cpu=self._cpu.estimate(reading).cpu)
+
+
+Maker = Callable[[ReclaimRules], HeadroomEstimator]
+"""Creates an estimator."""
+_MAKERS: Final[Mapping[Estimator, Maker]] = {
     Estimator.CANONICAL: CanonicalEstimator,
     Estimator.UTILISATION: UtilisationEstimator,
     Estimator.BATCH: BatchEstimator,
     Estimator.MID: MidEstimator,
     Estimator.RESERVATION: ReservationEstimator,
 }
+_MEMORY: Final[Mapping[MemoryEstimator, Maker]] = {
+    MemoryEstimator.FREE: FreeMemory,
+    MemoryEstimator.CANONICAL: CanonicalMemory,
+    MemoryEstimator.NUMA_AWARE: NumaAwareMemory,
+    MemoryEstimator.BATCH: BatchEstimator,
+    MemoryEstimator.MID: MidEstimator,
+    MemoryEstimator.RESERVATION: ReservationEstimator,
+}
 
 
 def estimator(rules: ReclaimRules) -> HeadroomEstimator:
     """Create the estimator that the rules select."""
-    return _MAKERS[rules.estimator](rules)
-
-
-def _free_memory(reading: HeadroomReading, share: float) -> int:
-    """A share of the free memory."""
-    return int(max(reading.capacity[1] - reading.used[1], 0) * share)
+    cpu = _MAKERS[rules.estimator](rules)
+    memory = _MEMORY.get(rules.memory.estimator)
+    return cpu if memory is None else JoinedEstimator(cpu, memory(rules))
 
 
 def _row(amounts: Pair) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":

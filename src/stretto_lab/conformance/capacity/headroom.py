@@ -178,7 +178,7 @@ class RecordedContainer(msgspec.Struct, frozen=True):
             numa_memory=self.numa_memory,
             bound_to=self.numa_bind_result,
             is_exclusive=self.numa_exclusive,
-            is_starting=self.ramp_up,
+            keeps_request=self.ramp_up,
             is_sidecar=self.sidecar,
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 from stretto.agent.report.status import POOL_PODS
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.base.clock import timestamp
-from stretto.capacity.reclaim.estimators import HeadroomEstimator, HeadroomReading, OwnerPod
+from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.measured_use import FULL, STEP_S
 from stretto.sim.writes import require_accepted

@@ -14,12 +14,8 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.capacity.reclaim.estimators import (
-    HeadroomEstimator,
-    HeadroomReading,
-    OwnerPod,
-    estimator,
-)
+from stretto.capacity.reclaim.estimators import estimator
+from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
 from stretto.framework.profile.capacity.reclaim import Estimator, ReclaimRules
 from stretto.inputs.traces.measured_use import STEP_S, UseTrace
 from stretto.inputs.traces.one_pool import load_arrivals
@@ -133,7 +129,7 @@ def _run(lender: str, timeline: Sequence[OnlineStep], node: BatchNode, of: _Lend
         before = timeline[number - 1] if number else ()
         owned = sum(used for _, _, used, _ in pods)
         if model is not None:
-            headroom = model.estimate(_reading(before, node.used_milli, of.milli, number))[0]
+            headroom = model.estimate(_reading(before, node.used_milli, of.milli, number)).cpu
         elif lender == REQUESTS:
             headroom = of.milli - sum(requested for _, requested, _, _ in pods)
         else:
