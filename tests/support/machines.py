@@ -79,6 +79,83 @@ def write_machine(root: Path, shape: MachineShape) -> None:
     write_files(root, files)
 
 
+class NumaAmounts(NamedTuple):
+    """Memory of a NUMA node in GiB."""
+
+    #: Physical memory.
+    total: float
+    #: Free memory.
+    free: float
+    #: Page cache that was not used recently.
+    inactive_file: float = 0.0
+
+
+class PodAmounts(NamedTuple):
+    """Memory of a pod in GiB."""
+
+    #: Anonymous memory.
+    anon: float
+    #: Page cache, with shared memory.
+    file: float = 0.0
+    #: Shared memory.
+    shmem: float = 0.0
+    #: The NUMA nodes that are set for its container; empty for none.
+    mems: str = ""
+    #: Anonymous memory by NUMA node.
+    by_numa: Mapping[int, float] = {}
+
+
+def write_memory(
+    root: Path, numas: Mapping[int, NumaAmounts], used: float, pods: Mapping[str, PodAmounts]
+) -> None:
+    """Memory of a machine by NUMA node, with ``used`` GiB in use, and of its pods by uid."""
+    total = sum(each.total for each in numas.values())
+    free = sum(each.free for each in numas.values())
+    lines = {"MemTotal": total, "MemFree": free, "MemAvailable": total - used}
+    files: dict[str, object] = {
+        "proc/meminfo": "\n".join(f"{name}: {_kib(each)} kB" for name, each in lines.items()),
+        "proc/sys/vm/watermark_scale_factor": 10,
+    }
+    for number, each in numas.items():
+        amounts = {
+            "MemTotal": each.total,
+            "MemFree": each.free,
+            "MemUsed": each.total - each.free,
+            "Inactive(file)": each.inactive_file,
+        }
+        files[f"sys/devices/system/node/node{number}/meminfo"] = "\n".join(
+            f"Node {number} {name}: {_kib(amount)} kB" for name, amount in amounts.items()
+        )
+    for uid, pod in pods.items():
+        here = pod_folder(uid)
+        places = " ".join(f"N{number}={_bytes(each)}" for number, each in pod.by_numa.items())
+        files |= {
+            f"{here}/memory.current": _bytes(pod.anon + pod.file),
+            f"{here}/memory.stat": (
+                f"anon {_bytes(pod.anon)}\nfile {_bytes(pod.file)}\nshmem {_bytes(pod.shmem)}"
+            ),
+            f"{here}/memory.numa_stat": f"anon {places}\nfile N0=0 N1=0\nkernel_stack {places}",
+            f"{here}/cpuset.mems": "",
+            f"{here}/main.scope/cpuset.mems": pod.mems,
+            f"{here}/pause.scope/cpuset.mems": "",
+        }
+    write_files(root, files)
+
+
+def pod_folder(uid: str) -> str:
+    """The cgroup of a burstable pod with the systemd driver."""
+    name = f"kubepods-burstable-pod{uid.replace('-', '_')}.slice"
+    return f"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/{name}"
+
+
+def _kib(gib: float) -> int:
+    return int(gib * GIB_KIB)
+
+
+def _bytes(gib: float) -> int:
+    return _kib(gib) * 1024
+
+
 def write_use(root: Path, busy: int, pods: Mapping[str, tuple[int, int]]) -> None:
     """Counters: busy ticks of the machine; microseconds and bytes of each pod by uid."""
     files: dict[str, object] = {
@@ -88,8 +165,7 @@ def write_use(root: Path, busy: int, pods: Mapping[str, tuple[int, int]]) -> Non
         "proc/pressure/cpu": "some avg10=1.50 avg60=0.50 avg300=0.00 total=99\n",
     }
     for uid, (cpu_us, memory) in pods.items():
-        name = f"kubepods-burstable-pod{uid.replace('-', '_')}.slice"
-        here = f"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/{name}"
+        here = pod_folder(uid)
         files |= {
             f"{here}/cpu.stat": f"usage_usec {cpu_us}\nthrottled_usec 0",
             f"{here}/memory.current": memory,

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+KIB: Final = 1024
+"""Bytes in the kernel's unit of memory."""
 LONGEST: Final = 1 << 20
 """Maximum number of bytes that are read; files of the kernel are far smaller."""
 
@@ -36,6 +38,17 @@ def read_fields(path: Path) -> dict[str, int]:
         name, _, number = line.partition(" ")
         if number.isdigit():
             found[name] = int(number)
+    return found
+
+
+def read_meminfo(path: Path) -> dict[str, int]:
+    """Read ``/proc/meminfo``, or the ``meminfo`` of a NUMA node: bytes by name."""
+    found = {}
+    for line in (read_text(path) or "").splitlines():
+        label, _, rest = line.partition(":")
+        names, number = label.split(), rest.split()[:1]
+        if names and number and number[0].isdigit():
+            found[names[-1]] = int(number[0]) * KIB
     return found
 
 

@@ -36,9 +36,11 @@ class NodeAgent:
             rules: choose the estimator of the headroom.
             enforcer: limits best-effort pods; ``None`` for no limits.
         """
-        self._reader = NodeReader(root, gpus, clock)
+        self._rules = rules or ReclaimRules()
+        is_detailed = self._rules.memory.estimator.needs_detail
+        self._reader = NodeReader(root, gpus, clock, is_detailed=is_detailed)
         self._clock = clock
-        self._estimator = estimator(rules or ReclaimRules())
+        self._estimator = estimator(self._rules)
         self._enforcer = enforcer
         #: Actions of the last step, or planned actions of a dry run.
         self.enforced = Enforced()
@@ -77,4 +79,4 @@ class NodeAgent:
             self.enforced = self._enforcer.step(node, self._reader.processors, evict)
 
     def _status(self, node: NodeMeasurement) -> CnrStatus:
-        return node_status(node, self._estimator, self._clock.monotonic())
+        return node_status(node, self._estimator, self._rules, self._clock.monotonic())

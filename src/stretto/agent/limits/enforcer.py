@@ -17,11 +17,10 @@ from stretto.agent.limits.files import LimitChange, LimitFiles, LimitKind
 from stretto.agent.limits.plan import LimitedPod, LimitPlan, LimitRules, LimitState, plan_limits
 from stretto.agent.report.status import NodeMeasurement
 from stretto.agent.topology.processors import ProcessorFacts
-from stretto.agent.usage.cgroups import BASE, pod_cgroups
+from stretto.agent.usage.cgroups import pod_cgroups
+from stretto.agent.usage.memory import CGROUPS, TREES
 from stretto.state.classes.annotations import RECLAIMED_CORES
 
-TREES: Final = ("kubepods.slice/kubepods-besteffort.slice", "kubepods/besteffort")
-"""The best-effort tree of the systemd and of the cgroupfs driver."""
 OOM_SCORE: Final = 1000
 """OOM score of processes of reclaimed pods: the kernel kills them first."""
 
@@ -122,7 +121,7 @@ class Enforcer:
             elif uid in cgroups:
                 cgroup = str(cgroups[uid].relative_to(self._root))
                 pods.append(LimitedPod(uid, cgroup, each.memory, pod.priority))
-        tree = next((f"{BASE}/{t}" for t in TREES if (self._root / BASE / t).is_dir()), "")
+        tree = next((f"{CGROUPS}/{t}" for t in TREES if (self._root / CGROUPS / t).is_dir()), "")
         cores = use.cpu, sum(each.cpu for each in use.pods.values()), owned
         return LimitState(
             tuple(Processor(c.number, c.core, c.socket, c.numa) for c in processors.cpus),

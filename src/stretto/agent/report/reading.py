@@ -17,11 +17,17 @@ from stretto.base.clock import Clock
 class NodeReader:
     """Reader of one machine; each call measures it once."""
 
-    def __init__(self, root: Path, gpus: GpuReader, clock: Clock) -> None:
-        """Read the machine with the file system below ``root``."""
+    def __init__(
+        self, root: Path, gpus: GpuReader, clock: Clock, *, is_detailed: bool = False
+    ) -> None:
+        """Read the machine with the file system below ``root``.
+
+        ``is_detailed`` reads memory by NUMA node and by kind.
+        """
         self._root = root
         self._gpus = gpus
         self._clock = clock
+        self._is_detailed = is_detailed
         self._last: MachineReading | None = None
         #: The processors of the last reading.
         self.processors = ProcessorFacts((), ())
@@ -38,10 +44,12 @@ class NodeReader:
         devices, processors = read_network(self._root), read_processors(self._root)
         self.processors = processors
         numa_of = {cpu.number: cpu.numa for cpu in processors.cpus}
-        reading = read_machine(self._root, self._clock.monotonic(), numa_of)
+        placed = {uid for uid, pod in pods.items() if self._is_detailed and pod.needs_place}
+        reading = read_machine(self._root, self._clock.monotonic(), numa_of, placed)
         last, self._last = self._last, reading
         if last is None or reading.at_s <= last.at_s:
             return None
         zones = zone_tree(processors, self._gpus.read(), devices)
         use, hidden = use_between(last, reading, len(processors.cpus)), hidden_use(self._root)
-        return NodeMeasurement(zones, use, pods, self._clock.now(), hidden)
+        now_s = self._clock.now()
+        return NodeMeasurement(zones, use, pods, now_s, hidden, self._is_detailed)

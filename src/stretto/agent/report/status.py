@@ -1,10 +1,19 @@
 """The measured status of a node, and its headroom for reclaimed pods."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from stretto.agent.report.headroom import (
+    CPU_STEP,
+    MEMORY_STEP,
+    memory_of,
+    numa_nodes,
+    processors,
+    published,
+)
+from stretto.agent.report.memory import node_memory
 from stretto.agent.report.pods import NodePod
 from stretto.agent.usage.machine import MachineUse
 from stretto.api.types.cnr import (
@@ -18,23 +27,15 @@ from stretto.api.types.cnr import (
     ZoneResources,
 )
 from stretto.api.wire.meta import Condition
-from stretto.api.wire.quantity import format_milli, format_value, value
-from stretto.api.wire.resources import ResourceList
+from stretto.api.wire.quantity import format_milli, format_value
 from stretto.base.clock import timestamp
 from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
+from stretto.framework.profile.capacity.reclaim import ReclaimRules
 from stretto.state.classes.annotations import RECLAIMED_CORES
 from stretto.state.rows.promises import EXCLUSIVE_LEVELS
 
-CPU_STEP: Final = 10
-"""Milli-CPU to which use is rounded: smaller changes are noise and cause no write."""
-MEMORY_STEP: Final = 16 << 20
-"""Bytes to which use is rounded."""
-POOL_PODS: Final = 1000
-"""Pod slots of the reclaimed pool, more than a node has.
-
-A reclaimed pod uses a slot of the node too, and a scheduler places no pod into a pool without
-slots.
-"""
+MOST_NAMED: Final = 3
+"""Ignored readings that a condition names."""
 PRESSURE_STEP: Final = 5
 """Percent to which pressure is rounded."""
 IO_STEP: Final = 4 << 20
@@ -54,6 +55,8 @@ class NodeMeasurement(msgspec.Struct, frozen=True):
     wall_s: float
     #: Reason why the use of pods cannot be read; empty if it can.
     hidden_use: str = ""
+    #: True if memory was read by NUMA node and by kind.
+    is_detailed: bool = False
 
     def reading(self, at_s: float) -> HeadroomReading:
         """Return the input of estimators of the headroom, at a monotonic time in seconds."""
@@ -67,18 +70,23 @@ class NodeMeasurement(msgspec.Struct, frozen=True):
             age = max(self.wall_s - pod.created_s, 0.0)
             exclusive = pod.level in EXCLUSIVE_LEVELS
             owners.append(OwnerPod(uid, pod.request, used, age, exclusive))
-        cores, memory = _whole(self.zones)
+        numas = numa_nodes(self.zones)
+        capacity = 1000 * sum(map(processors, numas)), sum(map(memory_of, numas))
         total = (int(1000 * use.cpu), use.memory)
         loaned = (reclaimed[0], reclaimed[1])
-        return HeadroomReading((1000 * cores, memory), total, loaned, tuple(owners), at_s)
+        memory = node_memory(use, self.pods) if self.is_detailed else None
+        return HeadroomReading(capacity, total, loaned, tuple(owners), at_s, memory)
 
 
-def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float) -> CnrStatus:
+def node_status(
+    node: NodeMeasurement, estimator: HeadroomEstimator, rules: ReclaimRules, at_s: float
+) -> CnrStatus:
     """The status of a report.
 
     Args:
         node: the measured node.
         estimator: estimator of the headroom.
+        rules: rules of the headroom.
         at_s: monotonic time of the measurement.
     """
     use, pods, wall_s = node.use, node.pods, node.wall_s
@@ -95,32 +103,27 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
         ),
         tuple(_group(level, use, pods) for level in sorted({each.level for each in pods.values()})),
     )
-    cpu, memory = estimator.estimate(node.reading(at_s))[:2]
-    loaned: ResourceList = {
-        "cpu": format_milli(_down(cpu, CPU_STEP)),
-        "memory": format_value(_down(memory, MEMORY_STEP)),
-        "pods": str(POOL_PODS),
-    }
-    pool = ZoneResources(allocatable=loaned)
-    found = _conditions(node.hidden_use)
-    return CnrStatus(pool, topology_zone=node.zones, node_metric_status=metric, conditions=found)
+    estimate = estimator.estimate(node.reading(at_s))
+    pool, zones = published(estimate, node.zones, rules)
+    found = tuple(_conditions(node.hidden_use, estimate.ignored))
+    return CnrStatus(
+        ZoneResources(allocatable=pool),
+        topology_zone=zones,
+        node_metric_status=metric,
+        conditions=found,
+    )
 
 
-def _conditions(hidden_use: str) -> tuple[Condition, ...]:
-    """The conditions of a report: the agent reports, and why the use of pods is missing."""
-    ready = Condition("AgentReady", "True", reason="Reporting", message="the agent reports")
-    if not hidden_use:
-        return (ready,)
-    why = f"{hidden_use}: the use of pods is not reported, and no pod is limited"
-    return ready, Condition("PodsMeasured", "False", reason="NoCgroupV2", message=why)
-
-
-def _whole(zones: tuple[TopologyZone, ...]) -> tuple[int, int]:
-    """Total number of processors and bytes of memory of all NUMA nodes."""
-    numas = [numa for socket in zones for numa in socket.children if numa.type == "Numa"]
-    cores = sum(int(str(numa.resources.capacity.get("cpu", 0))) for numa in numas)
-    memory = sum(value(numa.resources.capacity.get("memory", 0), "memory") for numa in numas)
-    return cores, memory
+def _conditions(hidden_use: str, ignored: Sequence[str]) -> Iterator[Condition]:
+    """The conditions of a report: the agent reports, and which readings are missing or ignored."""
+    yield Condition("AgentReady", "True", reason="Reporting", message="the agent reports")
+    if hidden_use:
+        why = f"{hidden_use}: the use of pods is not reported, and no pod is limited"
+        yield Condition("PodsMeasured", "False", reason="NoCgroupV2", message=why)
+    if ignored:
+        more = f"; and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else ""
+        why = f"{len(ignored)} ignored: {'; '.join(ignored[:MOST_NAMED])}{more}"
+        yield Condition("MemoryConsistent", "False", reason="ReadingsIgnored", message=why)
 
 
 def _pressure(use: MachineUse) -> dict[str, str]:
@@ -147,8 +150,3 @@ def _usage(cpu: float, memory: float) -> Usage:
 
 def _step(amount: float, step: int) -> int:
     return round(amount / step) * step
-
-
-def _down(amount: int, step: int) -> int:
-    """Round an offered amount down."""
-    return amount // step * step

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from stretto.agent.files import numbered, read_list, read_number, read_text
-
-KIB = 1024
-"""Bytes in the kernel's unit of memory."""
+from stretto.agent.files import numbered, read_list, read_meminfo, read_number, read_text
 
 
 class LogicalCpu(msgspec.Struct, frozen=True):
@@ -84,7 +81,7 @@ def read_processors(root: Path) -> ProcessorFacts:
         if not online or number in online
     )
     if not nodes:
-        memory = _meminfo(root / "proc/meminfo", "MemTotal")
+        memory = read_meminfo(root / "proc/meminfo").get("MemTotal", 0)
         only = NumaNodeFacts(0, 0, tuple(cpu.number for cpu in cpus), memory, {0: 10})
         return ProcessorFacts(cpus, (only,))
     numas = tuple(_numa(number, path, tuple(nodes), cpus) for number, path in nodes.items())
@@ -121,15 +118,5 @@ def _numa(
     distances = {
         other: int(text) for other, text in zip(numbers, found, strict=False) if text.isdigit()
     }
-    memory = _meminfo(path / "meminfo", "MemTotal")
+    memory = read_meminfo(path / "meminfo").get("MemTotal", 0)
     return NumaNodeFacts(number, min(sockets, default=-1), own, memory, distances)
-
-
-def _meminfo(path: Path, name: str) -> int:
-    """Bytes in a line of ``meminfo``; 0 if the line is missing."""
-    for line in (read_text(path) or "").splitlines():
-        label, _, rest = line.partition(":")
-        if label.split()[-1:] == [name]:
-            number = rest.split()[:1]
-            return int(number[0]) * KIB if number and number[0].isdigit() else 0
-    return 0

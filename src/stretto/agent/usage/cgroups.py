@@ -12,10 +12,9 @@ from typing import Final
 import msgspec
 
 from stretto.agent.files import read_fields, read_number, read_text
+from stretto.agent.usage.memory import CGROUPS, PodMemory, pod_memory
 
 _POD: Final = re.compile(r"(?:^|-)pod([0-9a-f_-]{8,40})(?:\.slice)?$")
-BASE: Final = "sys/fs/cgroup"
-"""Mount point of cgroups, relative to the root of the file system."""
 DEEPEST: Final = 3
 """Maximum depth of a pod's cgroup: the tree, its QoS class, the pod."""
 
@@ -27,8 +26,8 @@ class CgroupReading(msgspec.Struct, frozen=True):
     cpu_us: int
     #: Total time in microseconds in which the cgroup was throttled.
     throttled_us: int
-    #: Bytes in use.
-    memory: int
+    #: Memory by kind.
+    memory: PodMemory
     #: Bytes of page cache that was not used recently.
     inactive_file: int
     #: Total bytes read from and written to devices.
@@ -37,7 +36,7 @@ class CgroupReading(msgspec.Struct, frozen=True):
     @property
     def working_set(self) -> int:
         """Memory that cannot be freed easily, in bytes, as the kubelet counts it."""
-        return max(self.memory - self.inactive_file, 0)
+        return max(self.memory.usage - self.inactive_file, 0)
 
 
 def hidden_use(root: Path) -> str:
@@ -46,9 +45,9 @@ def hidden_use(root: Path) -> str:
     Args:
         root: the root of the file system.
     """
-    controllers = read_text(root / BASE / "cgroup.controllers")
+    controllers = read_text(root / CGROUPS / "cgroup.controllers")
     if controllers is None:
-        return f"/{BASE} is not a cgroup v2 tree"
+        return f"/{CGROUPS} is not a cgroup v2 tree"
     missing = sorted({"cpu", "memory"} - set(controllers.split()))
     return f"cgroup v2 has no controller {' and no '.join(missing)}" if missing else ""
 
@@ -59,7 +58,7 @@ def pod_cgroups(root: Path) -> dict[str, Path]:
     Args:
         root: the root of the file system.
     """
-    base = root / BASE
+    base = root / CGROUPS
     found: dict[str, Path] = {}
     for tree in ("kubepods.slice", "kubepods"):
         found.update(_pods_below(base / tree, DEEPEST))
@@ -80,17 +79,23 @@ def _pods_below(folder: Path, levels: int) -> Iterator[tuple[str, Path]]:
             yield from _pods_below(entry, levels - 1)
 
 
-def read_cgroup(path: Path) -> CgroupReading | None:
-    """The counters of a cgroup; ``None`` if it is gone."""
+def read_cgroup(path: Path, is_placed: bool = False) -> CgroupReading | None:
+    """The counters of a cgroup; ``None`` if it is gone.
+
+    Args:
+        path: the cgroup.
+        is_placed: true to read its NUMA nodes, too.
+    """
     cpu = read_fields(path / "cpu.stat")
     memory = read_number(path / "memory.current")
     if memory is None or "usage_usec" not in cpu:
         return None
+    stat = read_fields(path / "memory.stat")
     return CgroupReading(
         cpu["usage_usec"],
         cpu.get("throttled_usec", 0),
-        memory,
-        read_fields(path / "memory.stat").get("inactive_file", 0),
+        pod_memory(path, memory, stat, is_placed),
+        stat.get("inactive_file", 0),
         _io_bytes(path / "io.stat"),
     )
 

@@ -1,7 +1,7 @@
 """Use of a whole machine and of its pods, as rates between two readings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -10,13 +10,13 @@ import msgspec
 
 from stretto.agent.files import read_text
 from stretto.agent.usage.cgroups import CgroupReading, pod_cgroups, read_cgroup
+from stretto.agent.usage.memory import MachineMemory, PodMemory, read_memory
 from stretto.agent.usage.pressure import read_pressure
 
 USER_HZ: Final = 100
 """Ticks per second of ``/proc/stat``; the same on every Linux architecture."""
 MICROS: Final = 1_000_000
 """Microseconds per second."""
-KIB: Final = 1024
 WHOLE: Final = -1
 """Key of the sum over all processors."""
 SECTOR: Final = 512
@@ -31,14 +31,14 @@ class MachineReading(msgspec.Struct, frozen=True):
     at_s: float
     #: Ticks of all processors that were not idle.
     busy_ticks: int
-    #: Bytes that cannot be freed easily.
-    memory: int
+    #: Memory.
+    memory: MachineMemory
     #: Counters of each pod by uid.
     pods: dict[str, CgroupReading]
     #: Percent of the last minute in which some task waited for ``cpu``, ``memory`` or ``io``.
     pressure: dict[str, float]
-    #: Busy ticks and used bytes of each NUMA node.
-    numas: dict[int, tuple[int, int]] = {}
+    #: Busy ticks of each NUMA node with processors.
+    numas: dict[int, int] = {}
     #: Bytes read from and written to block devices.
     io_bytes: int = 0
 
@@ -54,6 +54,8 @@ class PodUse(msgspec.Struct, frozen=True):
     io_bytes_per_s: float
     #: Fraction of time in which the pod was throttled, 0 to 1.
     throttled: float
+    #: Memory by kind.
+    parts: PodMemory = PodMemory()
 
 
 class MachineUse(msgspec.Struct, frozen=True):
@@ -71,27 +73,33 @@ class MachineUse(msgspec.Struct, frozen=True):
     numas: dict[int, tuple[float, int]] = {}
     #: Bytes per second on block devices.
     io_bytes_per_s: float = 0.0
+    #: Memory by NUMA node, with the limits of best-effort pods.
+    parts: MachineMemory = MachineMemory()
 
 
-def read_machine(root: Path, now_s: float, numa_of: Mapping[int, int] = {}) -> MachineReading:
+def read_machine(
+    root: Path, now_s: float, numa_of: Mapping[int, int] = {}, placed: Container[str] = ()
+) -> MachineReading:
     """Read all counters.
 
     Args:
         root: the root of the file system.
         now_s: monotonic clock time.
         numa_of: NUMA node of each processor.
+        placed: uids of the pods whose NUMA nodes are read.
     """
-    readings = {uid: read_cgroup(path) for uid, path in pod_cgroups(root).items()}
+    readings = {uid: read_cgroup(path, uid in placed) for uid, path in pod_cgroups(root).items()}
+    ticks = _ticks_by_cpu(root / "proc/stat")
     pressure = {
         name: read_pressure(root / "proc/pressure" / name) for name in ("cpu", "memory", "io")
     }
     return MachineReading(
         now_s,
-        _ticks_by_cpu(root / "proc/stat").get(WHOLE, 0),
-        _used_memory(root / "proc/meminfo"),
+        ticks.get(WHOLE, 0),
+        read_memory(root, numa_of.values() or (0,)),
         {uid: each for uid, each in readings.items() if each is not None},
         {name: each for name, each in pressure.items() if each is not None},
-        _numas(root, numa_of),
+        _ticks_by_numa(ticks, numa_of),
         _io_bytes(root / "proc/diskstats"),
     )
 
@@ -106,17 +114,19 @@ def use_between(before: MachineReading, after: MachineReading, cpus: int) -> Mac
             the kernel does not list them.
     """
     seconds = after.at_s - before.at_s
+    used = {number: each.used for number, each in after.memory.numas.items()}
     return MachineUse(
         min(_rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ, cpus or inf),
-        after.memory,
+        after.memory.used,
         _pods_between(before.pods, after.pods, seconds),
         after.pressure,
         {
-            number: (_rate(before.numas[number][0], ticks, seconds) / USER_HZ, memory)
-            for number, (ticks, memory) in after.numas.items()
-            if number in before.numas
+            number: (_rate(before.numas[number], ticks, seconds) / USER_HZ, used[number])
+            for number, ticks in after.numas.items()
+            if number in before.numas and number in used
         },
         _rate(before.io_bytes, after.io_bytes, seconds),
+        after.memory,
     )
 
 
@@ -130,6 +140,7 @@ def _pods_between(
             now.working_set,
             _rate(old.io_bytes, now.io_bytes, seconds),
             min(_rate(old.throttled_us, now.throttled_us, seconds) / MICROS, 1.0),
+            now.memory,
         )
         for uid, now in after.items()
         if (old := before.get(uid)) is not None
@@ -152,27 +163,13 @@ def _ticks_by_cpu(path: Path) -> dict[int, int]:
     return found
 
 
-def _numas(root: Path, numa_of: Mapping[int, int]) -> dict[int, tuple[int, int]]:
-    """Busy ticks and used bytes of each NUMA node."""
-    ticks = dict.fromkeys(numa_of.values(), 0)
-    for cpu, busy in _ticks_by_cpu(root / "proc/stat").items():
+def _ticks_by_numa(ticks: Mapping[int, int], numa_of: Mapping[int, int]) -> dict[int, int]:
+    """Busy ticks of each NUMA node with processors."""
+    found = dict.fromkeys(numa_of.values(), 0)
+    for cpu, busy in ticks.items():
         if cpu in numa_of:
-            ticks[numa_of[cpu]] += busy
-    nodes = root / "sys/devices/system/node"
-    return {
-        number: (busy, _numa_memory(nodes / f"node{number}/meminfo"))
-        for number, busy in ticks.items()
-    }
-
-
-def _numa_memory(path: Path) -> int:
-    """Used bytes of a NUMA node; 0 if the kernel does not report it."""
-    for line in (read_text(path) or "").splitlines():
-        label, _, rest = line.partition(":")
-        number = rest.split()[:1]
-        if label.endswith(" MemUsed") and number and number[0].isdigit():
-            return int(number[0]) * KIB
-    return 0
+            found[numa_of[cpu]] += busy
+    return found
 
 
 def _io_bytes(path: Path) -> int:
@@ -183,14 +180,3 @@ def _io_bytes(path: Path) -> int:
         if len(columns) > 9 and _DISK.fullmatch(columns[2]):
             total += (int(columns[5]) + int(columns[9])) * SECTOR
     return total
-
-
-def _used_memory(path: Path) -> int:
-    """Total memory minus available memory, in bytes."""
-    amounts = {}
-    for line in (read_text(path) or "").splitlines():
-        name, _, rest = line.partition(":")
-        number = rest.split()[:1]
-        if number and number[0].isdigit():
-            amounts[name] = int(number[0]) * KIB
-    return max(amounts.get("MemTotal", 0) - amounts.get("MemAvailable", 0), 0)

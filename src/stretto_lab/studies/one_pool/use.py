@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stretto.agent.report.status import POOL_PODS
+from stretto.agent.report.headroom import POOL_PODS
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.base.clock import timestamp
 from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
