@@ -1,7 +1,8 @@
 """Regular expressions in the syntax of Go, which is that of RE2, with the errors of its parser."""
 
 import re
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 _WORDS: Final = (
@@ -39,7 +40,7 @@ def pattern_of(text: str) -> Any:
     if _ANY_BYTE.match(text):
         raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
     try:
-        return re2.compile(text, _options())
+        return _compiler()(text)
     except re2.error as error:
         stated = error.args[0] if error.args else ""
         shown = stated.decode(errors="replace") if isinstance(stated, bytes) else str(stated)
@@ -49,13 +50,17 @@ def pattern_of(text: str) -> Any:
 
 
 @cache
-def _options() -> Any:
-    """Return the options of all expressions: errors are raised, not written."""
+def _compiler() -> Any:
+    """Return the compiler of all expressions: errors are raised, not written.
+
+    ``re2.compile`` reads and copies each option for each expression, which takes most of its time.
+    """
     import re2
 
     options = re2.Options()
     options.log_errors = False
-    return options
+    kind: Callable[..., Any] = type(re2.compile(""))
+    return partial(kind, options=options)
 
 
 def matches(pattern: str, text: str) -> bool:
