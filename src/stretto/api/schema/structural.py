@@ -8,7 +8,7 @@ import msgspec
 
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import ANY, STRING, FieldType, Form, Merge, StructType, ValueType
-from stretto.api.wire.values import NESTED, copied
+from stretto.api.wire.values import NESTED, copied, is_flat
 
 Json = dict[str, Any]
 
@@ -129,8 +129,13 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
         items = schema.get("items")
         if not isinstance(items, dict):
             return value
+        known = {} if items.get(EMBEDDED) else items.get("properties") or {}
         return [
-            _pruned(each, items, f"{path}[{index}]", found) if type(each) in NESTED else each
+            each
+            if type(each) not in NESTED
+            else each.copy()
+            if is_flat(each) and each.keys() <= known.keys()
+            else _pruned(each, items, f"{path}[{index}]", found)
             for index, each in enumerate(value)
         ]
     if not isinstance(value, dict):

@@ -50,6 +50,10 @@ class Merge(Enum):
 
 SCALARS: Final = frozenset(set(Form) - {Form.STRUCT, Form.LIST, Form.MAP, Form.ANY})
 """Forms without members."""
+NUMBERS: Final = frozenset({Form.INT32, Form.INT64, Form.DOUBLE})
+"""Forms of numbers."""
+TEXTS: Final = frozenset({Form.STRING, Form.BYTES, Form.TIME, Form.MICRO_TIME, Form.DURATION})
+"""Forms whose values are texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,15 @@ class ValueType:
     def taken(self) -> type | None:
         """The Python type of JSON values that are accepted unchanged; ``None`` if there is none."""
         return {Form.STRING: str, Form.BOOL: bool}.get(self.form)
+
+    @cached_property
+    def applied(self) -> frozenset[type]:
+        """The Python types of JSON values of a scalar that an apply accepts without a check."""
+        if self.form in NUMBERS:
+            return frozenset({int, float})
+        if self.form in TEXTS:
+            return frozenset({str})
+        return frozenset({bool} if self.form is Form.BOOL else ())
 
 
 @dataclass(frozen=True, eq=False)

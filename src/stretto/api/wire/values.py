@@ -11,6 +11,11 @@ PLAIN: Final = frozenset({str, int, float, bool})
 _IDENTITY: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
+def is_flat(value: Any) -> bool:
+    """Return whether a value is a map of values without members."""
+    return type(value) is dict and NESTED.isdisjoint(map(type, value.values()))
+
+
 def identity(value: Any) -> bytes:
     """Return a text that only equal values have; unlike in Python, 1, 1.0 and true differ.
 

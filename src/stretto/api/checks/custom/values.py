@@ -69,16 +69,19 @@ _COMBINED: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
 """Members of schemas that contain schemas of the same value."""
 _NUMBER_LIMITS: Final = frozenset({"format", "maximum", "minimum", "multipleOf"})
 """Members of schemas that limit numbers."""
-_LIMITS: Final = _FREE_TEXT | _COMBINED | _NUMBER_LIMITS | {"enum"}
+_LIMITS: Final = (_FREE_TEXT | _COMBINED | _NUMBER_LIMITS | {"enum"}) - {"maxLength"}
+"""Members of schemas that limit scalars, except the length of texts."""
 _SCALARS: Final = {str: "string", bool: "boolean", int: "integer"}
 """Types of schemas whose values have a type of Python."""
 
 
 def _is_free(value: Any, schema: Json) -> bool:
-    """Return whether a scalar has the type of its schema, which has no limits."""
+    """Return whether a scalar has the type of its schema, which has no limit but a length."""
     word = _SCALARS.get(type(value))
     if word is None or schema.get("type") != word or not _LIMITS.isdisjoint(schema):
         return False
+    if word == "string":
+        return "maxLength" not in schema or len(value) <= schema["maxLength"]
     return word != "integer" or value in _INT64
 
 

@@ -7,6 +7,7 @@ from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.fieldset import FieldSet
 from stretto.api.edit.apply.walking import MISSING, atom, is_leaf, items, member_type
 from stretto.api.schema.types import ANY, ValueType
+from stretto.api.wire.values import is_flat
 
 
 def merge(old: Any, new: Any, kind: ValueType) -> Any:
@@ -28,6 +29,8 @@ def merge(old: Any, new: Any, kind: ValueType) -> Any:
 
 
 def _clean(new: dict[str, Any], kind: ValueType) -> dict[str, Any]:
+    if is_flat(new):
+        return new
     return {
         name: merge(MISSING, value, member_type(kind, name) or ANY) for name, value in new.items()
     }

@@ -5,7 +5,16 @@ from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
 from stretto.api.schema.golang import go_syntax, go_value, reflected_type
-from stretto.api.schema.types import ANY, RAW, Form, Merge, StructType, ValueType
+from stretto.api.schema.types import (
+    ANY,
+    NUMBERS,
+    RAW,
+    TEXTS,
+    Form,
+    Merge,
+    StructType,
+    ValueType,
+)
 
 MISSING: Final = object()
 """An absent value; null is a value."""
@@ -102,11 +111,13 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
     if kind.form in (Form.STRUCT, Form.MAP):
         if not isinstance(value, dict):
             raise ApplyError(f"{path_text(path)}: expected map, got &{{{go_value(value)}}}")
+        known = kind.struct.fields if kind.form is Form.STRUCT else {}
         for name, each in value.items():
-            inner = member_type(kind, name)
+            declared = known.get(name)
+            inner = member_type(kind, name) if declared is None else declared.type
             if inner is None:
                 raise ApplyError(f"{path_text(path)}.{name}: field not declared in schema")
-            if type(each) is not inner.taken:
+            if type(each) not in inner.applied:
                 check_typed(each, inner, (*path, field(name)))
     elif kind.form is Form.LIST:
         _check_list(value, kind, path)
@@ -131,18 +142,14 @@ def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
                 text = f"duplicate entries for key {path_text((element,))}"
                 raise ApplyError(f"{path_text(path)}: {text}")
             seen.add(element)
-        if type(each) is not inner.taken:
+        if type(each) not in inner.applied:
             check_typed(each, inner, (*path, element))
 
 
-_NUMERIC: Final = frozenset((Form.INT32, Form.INT64, Form.DOUBLE))
-_TEXTUAL: Final = frozenset((Form.STRING, Form.BYTES, Form.TIME, Form.MICRO_TIME, Form.DURATION))
-
-
 def _check_scalar(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
-    if kind.form in _NUMERIC and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if kind.form in NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
         text = f"expected numeric (int or float), got {reflected_type(value)}"
-    elif kind.form in _TEXTUAL and not isinstance(value, str):
+    elif kind.form in TEXTS and not isinstance(value, str):
         text = f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
     elif kind.form is Form.BOOL and not isinstance(value, bool):
         text = f"expected boolean, got &{{{go_value(value)}}}"

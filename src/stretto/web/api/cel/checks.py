@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
+from stretto.api.wire.values import NESTED
 from stretto.cel.language.environment import Environment
 from stretto.cel.language.types import DYN, CelType, Sort
 from stretto.cel.programs import CelError, Compiler, TooManyNodesError, stated
@@ -31,7 +32,7 @@ def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Err
     check = _CHECKS.get(key)
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
-    texts = set(_texts(item))
+    texts = _texts(item)
     if sum(map(len, texts)) > _MOST_CHARACTERS:
         return _too_large(f"{len(texts)} expressions", _MOST_CHARACTERS, "characters")
     found: list[FieldError] = []
@@ -51,17 +52,18 @@ def _too_large(shown: str, most: int, what: str) -> Errors:
     return [invalid("spec", shown, f"its expressions must have at most {most} {what} together")]
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the expressions in a value; the decoder has limited its depth."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if isinstance(inner, str) and name in _EXPRESSIONS:
-                yield inner
-            else:
-                yield from _texts(inner)
+def _texts(value: Json) -> set[str]:
+    """Return the expressions in an object."""
+    found: set[str] = set()
+    waiting: list[Any] = [value]
+    while waiting:
+        each = waiting.pop()
+        inner = each if isinstance(each, list) else each.values()
+        waiting += [part for part in inner if type(part) in NESTED]
+        if isinstance(each, dict):
+            stated = [each[name] for name in _EXPRESSIONS if name in each]
+            found.update(text for text in stated if isinstance(text, str))
+    return found
 
 
 def _content(item: Json) -> Any:

@@ -41,13 +41,23 @@ class FormerValues:
         self._equal: dict[tuple[int, int], tuple[Any, Any, bool]] = {}
         # steps of the last path with their places: the errors of one value follow each other
         self._trail: list[tuple[_Step, _FormerPlace]] = []
+        # path and place of the last owner of a member: the errors of its members follow each other
+        self._owner: tuple[str, _FormerPlace] | None = None
 
     def is_unchanged(self, path: str, item: Json, old: Json, schema: Json) -> bool:
         """Return whether the value at a path, or a value that contains it, has not changed.
 
         All paths are of one object.
         """
-        place = _FormerPlace(item, old, schema)
+        whole, dot, name = path.rpartition(".")
+        if not dot or not name or "[" in name:
+            return self._place(path, _FormerPlace(item, old, schema)).is_unchanged
+        if self._owner is None or self._owner[0] != whole:
+            self._owner = whole, self._place(whole, _FormerPlace(item, old, schema))
+        return self._below(self._owner[1], ("", name)).is_unchanged
+
+    def _place(self, path: str, place: _FormerPlace) -> _FormerPlace:
+        """Return the place at a path, after the steps that it shares with the last one."""
         for depth, step in enumerate(_STEP.findall(path)):
             if depth < len(self._trail) and self._trail[depth][0] == step:
                 place = self._trail[depth][1]
@@ -55,7 +65,7 @@ class FormerValues:
             del self._trail[depth:]
             place = self._below(place, step)
             self._trail.append((step, place))
-        return place.is_unchanged
+        return place
 
     def _below(self, place: _FormerPlace, step: _Step) -> _FormerPlace:
         if place.is_unchanged or place.before is None:
