@@ -25,9 +25,10 @@ from stretto.api.types.cnr import CustomNodeResource
 from stretto.base.clock import timestamp
 from stretto.capacity.reclaim.batch import BatchStrategy, NodeSupply, batch
 from stretto.capacity.reclaim.held import PodTable, held
-from stretto.control.controllers.hot_nodes import HotNodes, node_loads
+from stretto.control.controllers.hot_nodes.loads import loads_of_pools
+from stretto.control.controllers.hot_nodes.planner import HotNodes
 from stretto.control.controllers.movable import MoveLimits
-from stretto.framework.profile.capacity.hot_nodes import HotNodeRules
+from stretto.framework.profile.capacity.hot_nodes import AnomalyRule, HotNodeRules, LoadPool
 from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
@@ -105,7 +106,8 @@ class ReportedCluster:
 
     def hot_moves(self) -> int:
         """One plan of moves from hot nodes."""
-        rules = HotNodeRules(60, {"cpu": 45.0}, {"cpu": 65.0}, rounds=1, moves=1000)
+        pool = LoadPool(low={"cpu": 45.0}, high={"cpu": 65.0}, anomaly=AnomalyRule(1))
+        rules = HotNodeRules(60, (pool,), moves=1000)
         plane, cluster = self.harness.plane, self.cluster
         limits = MoveLimits(
             1000,
@@ -114,7 +116,7 @@ class ReportedCluster:
             lambda _: False,
             lambda row: f"ReplicaSet/default/{row}",
         )
-        self.hot = int(node_loads(cluster, rules).is_hot.sum())
+        self.hot = sum(int(each.is_hot.sum()) for each in loads_of_pools(cluster, rules))
         planner = HotNodes(cluster, rules, lambda: limits, plane.engine.is_eligible)
         return len(planner.plan(1e9))
 

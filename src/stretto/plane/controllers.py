@@ -8,7 +8,7 @@ from stretto.capacity.overcommit.nodes import NodeRatios
 from stretto.capacity.reclaim.degradation import PoolDegradation
 from stretto.control.controllers.evictions import EvictionOrdersOf
 from stretto.control.controllers.fragmentation import Move
-from stretto.control.controllers.hot_nodes import HotNodes
+from stretto.control.controllers.hot_nodes.planner import HotNodes
 from stretto.control.controllers.movable import MoveLimits
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.overcommit_eviction import OvercommitEviction

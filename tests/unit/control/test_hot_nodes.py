@@ -2,18 +2,24 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD
 from stretto.base.clock import timestamp
-from stretto.base.errors import InputError
-from stretto.control.controllers.hot_nodes import node_loads
-from stretto.framework.profile.capacity.hot_nodes import HotNodeRules, read_hot_nodes
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.control.controllers.hot_nodes.loads import loads_of_pools
+from stretto.framework.profile.capacity.hot_nodes import (
+    AnomalyRule,
+    HotNodeRules,
+    LoadPool,
+    read_hot_nodes,
+)
 from stretto.framework.profile.profile import load_profile
-from stretto.stores.store import Patch
+from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 from stretto_lab.models.koordinator.load.thresholds import (
     LoadClass,
@@ -28,7 +34,7 @@ RULES = {
     "everySeconds": 60,
     "low": {"cpu": 30},
     "high": {"cpu": 50},
-    "rounds": 1,
+    "anomaly": {"abnormal": 1},
     "dryRun": False,
 }
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
@@ -62,6 +68,10 @@ class Fleet:
 
     def round(self, hot: str = "8", others: str = "1") -> int:
         """Report the use of all nodes, and pass a round; returns the moves so far."""
+        self.report(hot, others)
+        return self.pass_round()
+
+    def report(self, hot: str, others: str) -> None:
         for name in ("hot", "a", "b"):
             used = {"cpu": hot if name == "hot" else others, "memory": "1Gi"}
             metric = {
@@ -70,6 +80,9 @@ class Fleet:
             }
             status = {"status": {"nodeMetricStatus": metric}}
             self.at.store.patch_status(CUSTOM_NODE_RESOURCE, [Patch("", name, status)])
+
+    def pass_round(self) -> int:
+        """Pass a round; returns the moves so far."""
         self.at.settle(61)
         return len(self.at.plane.controllers.unloading.latest)
 
@@ -91,7 +104,8 @@ def test_a_dry_run_is_the_default_and_moves_nothing() -> None:
     fleet = Fleet(**form, dryRun=True)
     assert fleet.round() == 3
     assert fleet.on_hot == 8
-    assert read_hot_nodes(form, "rebalance") == HotNodeRules(60, {"cpu": 30}, {"cpu": 50}, rounds=1)
+    pool = LoadPool(low={"cpu": 30}, high={"cpu": 50}, anomaly=AnomalyRule(1))
+    assert read_hot_nodes(form, "rebalance") == HotNodeRules(60, (pool,))
 
 
 def test_the_budget_of_the_receivers_bounds_the_moves() -> None:
@@ -103,9 +117,9 @@ def test_no_more_pods_move_than_the_limit_of_a_round() -> None:
     assert Fleet(moves=2).round() == 2
 
 
-def test_a_node_is_hot_only_after_several_rounds() -> None:
-    fleet = Fleet(rounds=3)
-    assert [fleet.round(), fleet.round(), fleet.round()] == [0, 0, 3]
+def test_pods_leave_in_the_round_after_so_many_hot_rounds() -> None:
+    fleet = Fleet(anomaly={"abnormal": 3}, dryRun=True)
+    assert [fleet.round() for _ in range(4)] == [0, 0, 0, 3]
 
 
 def test_the_owner_of_a_moved_pod_rests_so_that_no_pod_goes_back_and_forth() -> None:
@@ -143,6 +157,52 @@ def test_distances_from_the_mean_are_thresholds_too() -> None:
     assert fleet.round() == 3  # the mean is 33 %, so the threshold is 53 %
 
 
+HOSTS = "kubernetes.io/hostname"
+
+
+@pytest.mark.parametrize(("least", "moved"), [(2, 3), (3, 0)])
+def test_no_pod_moves_with_fewer_receivers_than_the_minimum(least: int, moved: int) -> None:
+    assert Fleet(minReceivers=least).round() == moved
+
+
+def test_pods_move_within_their_pool() -> None:
+    fleet = Fleet(pools=[{"nodeSelector": f"{HOSTS} in (hot,b)"}, {}])
+    assert fleet.round() == 3
+    assert {move.target for move in fleet.at.plane.controllers.unloading.latest} == {"b"}
+
+
+def test_nodes_of_no_pool_are_left_alone() -> None:
+    assert (
+        Fleet(pools=[{"nodeSelector": f"{HOSTS}=a"}, {"nodeSelector": f"{HOSTS}=b"}]).round() == 0
+    )
+
+
+def test_each_pool_has_its_own_thresholds() -> None:
+    pools = [{"nodeSelector": f"{HOSTS}=a", "low": {"cpu": 5}}, {"high": {"cpu": 70}}]
+    assert Fleet(pools=pools).round() == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "moved"),
+    [
+        ({"namespaces": {"exclude": ["default"]}}, 0),
+        ({"namespaces": {"include": ["other"]}}, 0),
+        ({"namespaces": {"include": ["default", "other"]}}, 3),
+        ({"podSelectors": ["app=web"]}, 0),
+        ({"podSelectors": ["app=web", "!app"]}, 3),
+    ],
+)
+def test_only_the_chosen_pods_move(rules: dict[str, object], moved: int) -> None:
+    assert Fleet(**rules).round() == moved
+
+
+def test_use_that_left_with_its_pod_makes_no_node_hot() -> None:
+    fleet = Fleet(dryRun=True)
+    fleet.report("8", "1")
+    fleet.at.store.delete(POD, [Deletion("default", f"p{number}") for number in range(3)])
+    assert fleet.pass_round() == 0
+
+
 def test_no_pod_without_a_controller_moves() -> None:
     fleet = Fleet(pods=0)
     lone = json.loads(make_pod("lone", cpu="1"))
@@ -168,13 +228,36 @@ def test_pods_with_a_host_port_stay() -> None:
         ({"low": {"cpu": 60}, "high": {"cpu": 50}}, r"rebalance\.low\.cpu: got 60"),
         ({"low": {"gpu": 60}}, "cpu or memory"),
         ({"moves": 0}, r"rebalance\.moves"),
-        ({"every": 3}, "unknown field"),
+        ({"pools": [{}, {"high": {"cpu": 20}}]}, r"rebalance\.pools\[1\]\.low\.cpu: got 30"),
+        ({"pools": []}, "at least one pool"),
+        ({"nodeSelector": "a=,,"}, r"rebalance\.nodeSelector"),
+        ({"podSelectors": ["a in"]}, r"rebalance\.podSelectors\[0\]"),
+        ({"low": {"cpu": 1, "memory": 1}}, r"rebalance\.high\.memory.*both thresholds"),
+        ({"weights": {"cpu": 0}}, r"rebalance\.weights\.cpu"),
+        ({"anomaly": {"abnormal": 0}}, r"rebalance\.anomaly\.abnormal"),
+        ({"anomaly": {"timeoutSeconds": 0}}, r"rebalance\.anomaly\.timeoutSeconds"),
+        ({"minReceivers": 0}, r"rebalance\.minReceivers"),
+        ({"namespaces": {"include": ["a"], "exclude": ["b"]}}, "include or exclude"),
         ({"cpuSpeeds": {"label": "x", "factors": {"a": 0}}}, r"cpuSpeeds\.factors\.a"),
     ],
 )
 def test_an_invalid_section_is_refused_with_its_path(form: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         read_hot_nodes(RULES | form, "rebalance")
+
+
+def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="everySeconds"):
+        read_hot_nodes(RULES | {"every": 3}, "rebalance")
+
+
+def test_a_pool_has_the_settings_beside_the_pools_where_it_has_none() -> None:
+    pools = [{"nodeSelector": "tier=batch", "deviation": True}, {}]
+    rules = read_hot_nodes(RULES | {"weights": {"cpu": 2}, "pools": pools}, "rebalance")
+    first = LoadPool("tier=batch", {"cpu": 30}, {"cpu": 50}, True, {"cpu": 2}, AnomalyRule(1))
+    second = msgspec.structs.replace(first, node_selector="", deviation=False)
+    assert rules is not None
+    assert rules.pools == (first, second)
 
 
 @given(
@@ -193,7 +276,8 @@ def test_columns_find_the_same_hot_and_low_nodes_as_the_rules_of_koordinator(
     reports.used[slots], reports.measured_s[slots] = np.array(use), 1000.0
     reports.version += 1
     percents = ({"cpu": 30.0, "memory": 40.0}, {"cpu": 50.0, "memory": 60.0})
-    loads = node_loads(at.plane.cluster, HotNodeRules(60, *percents, deviation=deviation))
+    pool = LoadPool("", *percents, deviation=deviation)
+    (loads,) = loads_of_pools(at.plane.cluster, HotNodeRules(60, (pool,)))
     whole = {"cpu": 10_000, "memory": 64 << 30}
     members = [
         LoadedMember(name, whole, whole, dict(zip(("cpu", "memory"), each, strict=True)), {})

@@ -1,1 +1,1 @@
-"""Load: expected use of pods, and rounds in which a node is overloaded."""
+"""Load: the expected use of pods that no measurement includes yet."""

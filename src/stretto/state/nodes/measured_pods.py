@@ -50,6 +50,13 @@ class MeasuredPods:
         self.use[rows] = use
         self.clear(slot)
 
+    def use_of(self, rows: Ints) -> Ints:
+        """int64[k, 2]: measured use of some pods; -1 for a pod that no measurement includes."""
+        found = np.full((len(rows), 2), NOT_MEASURED, np.int64)
+        known = rows < len(self.use)
+        found[known] = self.use[rows[known]]
+        return found
+
     def clear(self, slot: int) -> None:
         """Drop the records of the pods that left a slot."""
         self.gone_use[slot] = 0

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto.capacity.load.anomalies import AnomalyRule
 from stretto.capacity.model import classes
 from stretto.capacity.model.classes import Band
 from stretto.capacity.model.demand import ContainerDemand
+from stretto.framework.profile.capacity.hot_nodes import AnomalyRule
 from stretto_lab.conformance.capacity.pods import kube_qos
 from stretto_lab.models.koordinator.load.rebalance import (
     LoadMove,
@@ -65,7 +65,9 @@ class RebalanceArgs(msgspec.Struct, frozen=True):
             self.node_fit,
             self.number_of_nodes,
             AnomalyRule(
-                anomaly.consecutive_abnormal, anomaly.consecutive_normal, anomaly.timeout_s
+                anomaly.consecutive_abnormal,
+                anomaly.consecutive_normal,
+                anomaly.timeout_s or AnomalyRule().timeout_seconds,
             ),
         )
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stretto.capacity.load.anomalies import AnomalyDetector, AnomalyRule
 from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
 from stretto.capacity.model.demand import Amounts
+from stretto.control.controllers.hot_nodes.anomalies import AnomalyDetector
+from stretto.framework.profile.capacity.hot_nodes import AnomalyRule
 from stretto_lab.models.koordinator.load.thresholds import (
     LoadBounds,
     LoadClass,
@@ -81,7 +82,7 @@ class RebalanceRules:
     #: Number of receivers up to which no pod is moved.
     least_receivers: int = 0
     #: Conditions under which an overloaded node is unloaded.
-    anomaly: AnomalyRule = field(default_factory=AnomalyRule)
+    anomaly: AnomalyRule = field(default_factory=lambda: AnomalyRule(abnormal=1))
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ class Rebalancer:
 
     #: Parameters.
     rules: RebalanceRules
-    #: Detectors by node.
-    detectors: dict[str, AnomalyDetector] = field(default_factory=dict)
+    #: Detectors by node, and by whether the use of online pods is the reason.
+    detectors: dict[tuple[str, bool], AnomalyDetector] = field(default_factory=dict)
 
     def round(
         self,
@@ -118,50 +119,34 @@ class Rebalancer:
         """
         limits = bounds(members, self.rules.limits)
         classes = classify(members, limits)
-        receivers = [
-            each
-            for name in (LoadClass.LOW, LoadClass.PROD_LOW, LoadClass.BOTH_LOW)
-            for each in classes[name]
-        ]
-        if not receivers:
-            return classes
-        for each in receivers:
-            self._detector(each.name).reset()
-        enough = self.rules.least_receivers < len(receivers) < len(members)
-        if enough and (classes[LoadClass.HIGH] or classes[LoadClass.PROD_HIGH]):
-            self._unload(now_s, classes, _Pool(self, limits, pods, attempt, members))
+        high = self._acting(now_s, classes[LoadClass.HIGH], prod=False)
+        prod_high = self._acting(now_s, classes[LoadClass.PROD_HIGH], prod=True)
+        low, both = classes[LoadClass.LOW], classes[LoadClass.BOTH_LOW]
+        receivers = [*low, *both, *classes[LoadClass.PROD_LOW]]
+        if (high or prod_high) and receivers:
+            for each in receivers:
+                self._detector(each.name, prod=each in classes[LoadClass.PROD_LOW]).reset()
+            if self.rules.least_receivers < len(receivers) < len(members):
+                pool = _Pool(self, limits, pods, attempt, members)
+                pool.unload_all(high, prod_high, classes)
+                for prod, nodes in ((False, high), (True, prod_high)):
+                    for each in nodes:
+                        self._detector(each.name, prod=prod).mark_normal(now_s)
         return classes
 
-    def _unload(
-        self, now_s: float, classes: Mapping[LoadClass, list[LoadedMember]], pool: "_Pool"
-    ) -> None:
-        high = self._acting(now_s, classes[LoadClass.HIGH])
-        prod_high = self._acting(now_s, classes[LoadClass.PROD_HIGH])
-        low, both = classes[LoadClass.LOW], classes[LoadClass.BOTH_LOW]
-        prod_low = classes[LoadClass.PROD_LOW]
-        budget = pool.budget([*low, *both], prod=False)
-        pool.unload(high, [*low, *both], budget, prod=False)
-        shared = pool.budget(both, prod=True)
-        capped = {name: min(amount, budget.get(name, 0)) for name, amount in shared.items()}
-        own = pool.budget(prod_low, prod=True)
-        prod_budget = {name: own.get(name, 0) + capped.get(name, 0) for name in {**own, **capped}}
-        pool.unload(prod_high, [*prod_low, *both], prod_budget, prod=True)
-        for each in (*high, *prod_high):
-            self._detector(each.name).mark_normal(now_s)
-
-    def _acting(self, now_s: float, nodes: Iterable[LoadedMember]) -> list[LoadedMember]:
+    def _acting(
+        self, now_s: float, nodes: Iterable[LoadedMember], *, prod: bool
+    ) -> list[LoadedMember]:
         if self.rules.anomaly.abnormal == 1:
             return list(nodes)
-        return [each for each in nodes if self._detector(each.name).mark_abnormal(now_s)]
+        return [e for e in nodes if self._detector(e.name, prod=prod).mark_abnormal(now_s)]
 
-    def _detector(self, node: str) -> AnomalyDetector:
-        if node not in self.detectors:
-            self.detectors[node] = AnomalyDetector(self.rules.anomaly)
-        return self.detectors[node]
+    def _detector(self, node: str, *, prod: bool) -> AnomalyDetector:
+        return self.detectors.setdefault((node, prod), AnomalyDetector(self.rules.anomaly))
 
-    def calmed(self, node: str) -> None:
+    def calmed(self, node: str, *, prod: bool) -> None:
         """Record that a node is no longer overloaded."""
-        self._detector(node).reset()
+        self._detector(node, prod=prod).reset()
 
 
 @dataclass
@@ -173,6 +158,23 @@ class _Pool:
     pods: Sequence[MovablePod]
     attempt: Callable[[LoadMove], bool]
     members: Sequence[LoadedMember]
+
+    def unload_all(
+        self,
+        high: Iterable[LoadedMember],
+        prod_high: Iterable[LoadedMember],
+        classes: Mapping[LoadClass, list[LoadedMember]],
+    ) -> None:
+        """Move pods from high nodes, then online pods from nodes with much online use."""
+        low, both = classes[LoadClass.LOW], classes[LoadClass.BOTH_LOW]
+        prod_low = classes[LoadClass.PROD_LOW]
+        budget = self.budget([*low, *both], prod=False)
+        self.unload(high, [*low, *both], budget, prod=False)
+        shared = self.budget(both, prod=True)
+        capped = {name: min(amount, budget.get(name, 0)) for name, amount in shared.items()}
+        own = self.budget(prod_low, prod=True)
+        prod_budget = {name: own.get(name, 0) + capped.get(name, 0) for name in {**own, **capped}}
+        self.unload(prod_high, [*prod_low, *both], prod_budget, prod=True)
 
     def budget(self, receivers: Iterable[LoadedMember], *, prod: bool) -> dict[str, int]:
         """Capacity of receivers below their high thresholds."""
@@ -224,7 +226,7 @@ class _Pool:
         for pod in chosen:
             exceeded = limits.exceeded(usage)
             if not exceeded:
-                self.owner.calmed(source.name)
+                self.owner.calmed(source.name, prod=prod)
                 return
             if any(amount <= 0 for amount in budget.values()):
                 return
