@@ -47,6 +47,12 @@ SUBRESOURCES: Final[dict[str, dict[str, str]]] = {
     }
 }
 """Where subresources find their values."""
+APPROVALS: Final = {
+    "autoscaling.k8s.io": {
+        "api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"
+    }
+}
+"""Approvals of APIs by Kubernetes, by group."""
 _SCALARS: Final = {
     inspect.StrType: {"type": "string"},
     inspect.BoolType: {"type": "boolean"},
@@ -78,7 +84,7 @@ def definition(kind: Kind) -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.resource},
+        "metadata": {"name": kind.resource, **_approval(kind)},
         "spec": {
             "group": kind.group,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
@@ -86,6 +92,11 @@ def definition(kind: Kind) -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def _approval(kind: Kind) -> dict[str, Any]:
+    """The annotation that an API server requires of the groups of Kubernetes."""
+    return {"annotations": APPROVALS[kind.group]} if kind.group in APPROVALS else {}
 
 
 def _column(column: Column) -> dict[str, Any]:

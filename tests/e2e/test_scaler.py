@@ -8,9 +8,18 @@ from typing import Any
 
 import pytest
 
-from stretto.api.wire.kinds import NODE_OVERCOMMIT_CONFIG, SCALING_POLICY, TIDE_NODE_POOL
+from stretto.api.wire.kinds import (
+    NODE_OVERCOMMIT_CONFIG,
+    POD_METRICS,
+    SCALING_POLICY,
+    TIDE_NODE_POOL,
+    VERTICAL_CHECKPOINT,
+    VERTICAL_POD_AUTOSCALER,
+)
+from stretto.base.clock import WallClock, timestamp
 from stretto.stores.kube.paths import collection_path, object_path
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
+from stretto_lab.control_plane.crds import PATH, UNAPPROVED
 from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import SCALER, Daemon, item, kubectl, put, ready_nodes, rights_settle, until
 
@@ -23,7 +32,13 @@ PREFIX = "tide.katalyst.kubewharf.io"
 OFFLINE = {"key": f"{PREFIX}/online-not-used", "value": "true", "effect": "NoExecute"}
 MARKS = {f"{PREFIX}/node-pool": "tidal", f"{PREFIX}/node-type": "offline"}
 MARKS |= {f"{PREFIX}/reserve": "false", f"{PREFIX}/tide": "true"}
-KINDS = (SCALING_POLICY, TIDE_NODE_POOL, NODE_OVERCOMMIT_CONFIG)
+KINDS = (
+    SCALING_POLICY,
+    TIDE_NODE_POOL,
+    NODE_OVERCOMMIT_CONFIG,
+    VERTICAL_POD_AUTOSCALER,
+    VERTICAL_CHECKPOINT,
+)
 WORDS = ("--profile=kube-parity", "--scheduler-name=default-scheduler")
 
 
@@ -138,6 +153,83 @@ def test_the_nodes_of_an_overcommit_pool_are_listed(
     until(listed, daemons[0].part.log_tail)
 
 
+def serve_metrics(cluster: ControlPlane) -> None:
+    """Serve metrics.k8s.io from stored objects, in the place of an aggregated server."""
+    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": POD_METRICS.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": open_schema},
+    }
+    kind = POD_METRICS
+    names = {"kind": kind.kind, "plural": kind.plural, "singular": "podmetrics"}
+    spec = {"group": kind.group, "names": names, "scope": "Namespaced", "versions": [version]}
+    head = {"name": kind.resource, "annotations": UNAPPROVED}
+    put(cluster, PATH, {"metadata": head, "spec": spec})
+    path = f"/apis/{kind.api_version}/{kind.plural}"
+    until(lambda: cluster.send("GET", path).status == 200, lambda: path)
+
+
+def autoscaler(cluster: ControlPlane, space: str) -> dict[str, dict[str, Any]]:
+    """Status of the autoscaler; conditions by type."""
+    status = item(cluster, object_path(VERTICAL_POD_AUTOSCALER, space, "web")).get("status", {})
+    conditions = {each["type"]: each for each in status.get("conditions", ())}
+    return {**status, "conditions": conditions}
+
+
+def vertical(name: str = "web") -> dict[str, Any]:
+    """An autoscaler of a Deployment."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    kind = VERTICAL_POD_AUTOSCALER
+    spec = {"targetRef": target, "updatePolicy": {"updateMode": "Off"}}
+    head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
+    return {**head, "spec": spec}
+
+
+def run_pod(cluster: ControlPlane, space: str) -> str:
+    """Start a Deployment with one pod; return the name of the pod."""
+    path = f"/apis/apps/v1/namespaces/{space}/deployments"
+    put(cluster, path, deployment("web"))
+    scale(cluster, f"{path}/web", 1)
+    until(lambda: running(cluster, space, "web") == 1, lambda: space)
+    pods = item(cluster, f"/api/v1/namespaces/{space}/pods")["items"]
+    return str(pods[0]["metadata"]["name"])
+
+
+def test_a_cluster_without_metrics_says_so(
+    cluster: ControlPlane, daemons: list[Daemon], space: str
+) -> None:
+    run_pod(cluster, space)
+    put(cluster, collection_path(VERTICAL_POD_AUTOSCALER, space), vertical())
+
+    def stated() -> bool:
+        found = autoscaler(cluster, space)["conditions"].get("Measured", {})
+        return found.get("reason") == "MetricsUnreadable"
+
+    until(stated, daemons[0].part.log_tail)
+
+
+def test_measured_pods_have_a_recommendation_and_a_checkpoint(
+    cluster: ControlPlane, daemons: list[Daemon], space: str
+) -> None:
+    serve_metrics(cluster)
+    pod = run_pod(cluster, space)
+    use = [{"name": "c", "usage": {"cpu": "200m", "memory": "300Mi"}}]
+    head = {"apiVersion": POD_METRICS.api_version, "kind": "PodMetrics", "metadata": {"name": pod}}
+    at = timestamp(int(WallClock().now()))
+    found = {**head, "timestamp": at, "window": "15s", "containers": use}
+    put(cluster, collection_path(POD_METRICS, space), found)
+    put(cluster, collection_path(VERTICAL_POD_AUTOSCALER, space), vertical())
+    until(lambda: bool(autoscaler(cluster, space).get("recommendation")), daemons[0].part.log_tail)
+    [container] = autoscaler(cluster, space)["recommendation"]["containerRecommendations"]
+    assert container["target"] == {"cpu": "247m", "memory": "380258472"}
+    path = collection_path(VERTICAL_CHECKPOINT, space)
+    until(lambda: bool(item(cluster, path)["items"]), daemons[0].part.log_tail)
+    [stored] = item(cluster, path)["items"]
+    assert stored["status"]["totalSamplesCount"] == 1
+
+
 def test_the_standby_takes_over(cluster: ControlPlane, daemons: list[Daemon], space: str) -> None:
     daemons[0].part.stop()
     daemons[1].ready()
@@ -160,7 +252,9 @@ def test_the_manifest_is_accepted_by_the_server(cluster: ControlPlane) -> None:
 
 def test_the_account_may_do_all_that_it_tries(cluster: ControlPlane) -> None:
     calls = cluster.audit(USER)
-    assert {"patch scalingpolicies/status", "patch nodes"} <= {each.what for each in calls}
+    tried = {each.what for each in calls}
+    assert {"patch scalingpolicies/status", "patch nodes", "list pods"} <= tried
+    assert {"patch verticalpodautoscalers/status"} <= tried
     assert {each.what for each in calls if each.response_status.code == 403} == set()
 
 

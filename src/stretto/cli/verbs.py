@@ -94,7 +94,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "dispatcher": _daemon("roles:dispatcher", "Run one role: order pods and send them to shards."),
     "shard": _daemon("roles:shard", "Run one role: find nodes for dispatched pods."),
     "binder": _daemon("roles:binder", "Run one role: check the shards' decisions and bind."),
-    "scaler": _daemon("scaler:scaler", "Divide replicas over groups, and switch tidal nodes."),
+    "scaler": _daemon("scaler:scaler", "Divide replicas, switch tidal nodes, recommend requests."),
     "agent": _daemon("agent:agent", "Measure this machine, or run tasks of Mesos frameworks."),
     "master": _daemon("master:master", "Offer the capacity of agents to Mesos frameworks."),
     "controller": _daemon("roles:controller", "Run one role: write statuses of groups and queues."),

@@ -73,6 +73,7 @@ class PodMetricsSource(Protocol):
 
         Raises:
             RetryError: the metrics are not available yet.
+            StrettoError: the cluster serves no metrics, or does not allow to read them.
         """
         ...
 

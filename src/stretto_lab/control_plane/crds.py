@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.table import custom_kinds
+from stretto.api.kinds.table import custom_kinds, entry_of
 from stretto.api.wire.kinds import Kind
 
 CUSTOM: Final = custom_kinds()
@@ -17,9 +17,12 @@ CUSTOM: Final = custom_kinds()
 PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 """Path for creating CRDs."""
 
+UNAPPROVED: Final = {"api-approved.kubernetes.io": "unapproved, open schema for tests"}
+"""Annotation without which an API server refuses CRDs in the groups of Kubernetes."""
+
 
 def definition(kind: Kind) -> bytes:
-    """JSON of one CRD: open spec and status, with a status subresource."""
+    """JSON of one CRD: open spec and status, with a status subresource if the kind has one."""
     open_object: dict[str, Any] = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
@@ -30,14 +33,14 @@ def definition(kind: Kind) -> bytes:
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
+        "subresources": {"status": {}} if entry_of(kind).has_status else {},
     }
     names = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower()}
     return msgspec.json.encode(
         {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": kind.resource},
+            "metadata": {"name": kind.resource, "annotations": UNAPPROVED},
             "spec": {
                 "group": kind.group,
                 "names": names,

@@ -1,6 +1,7 @@
 """The controllers of a term of `stretto scaler`, over any store."""
 
 import json
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -54,7 +55,7 @@ def body(name: str, spec: dict[str, Any]) -> bytes:
 
 def started(store: Store, parts: frozenset[ScalerPart] = ALL) -> ScalerControllers:
     config = ScalerConfig(parts, PlaneConfig(load_profile("default"), tier="numpy"))
-    tools = LeaderTools(store, lambda: None, lambda: True)
+    tools = LeaderTools(store, lambda: None, lambda: True, lambda _: Future())
     return ScalerTerms(config, ManualClock()).start(tools)
 
 
@@ -68,6 +69,7 @@ def test_a_term_divides_replicas_of_any_store(store: MemoryStore) -> None:
         "scalingpolicies": 1,
         "tidenodepools": 0,
         "nodeovercommitconfigs": 0,
+        "verticalpodautoscalers": 0,
     }
 
 

@@ -60,7 +60,14 @@ def written(shared_data: Path) -> list[dict[str, Any]]:
     return [each for each in found if ".kubewharf.io/" in each.get("apiVersion", "")]
 
 
-OURS_ALONE = {"Queue", "NodeOvercommitConfig", "ScalingPolicy", "TideNodePool"}
+OURS_ALONE = {
+    "Queue",
+    "NodeOvercommitConfig",
+    "ScalingPolicy",
+    "TideNodePool",
+    "VerticalPodAutoscaler",
+    "VerticalPodAutoscalerCheckpoint",
+}
 """Kinds with a CRD that no daemon of Gödel writes."""
 
 

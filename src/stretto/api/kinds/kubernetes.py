@@ -50,7 +50,7 @@ KUBERNETES: Final = (
         kept=kept.POD,
         grants=(
             *grant("scheduler reads reader", "get"),
-            *grant("scaler", "list watch"),
+            *grant("scaler vertical", "list watch"),
             *grant("scheduler binder controller", "delete"),
             *grant("dispatcher", "patch"),
             *grant("scheduler binder", "create", "binding"),
@@ -220,7 +220,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.Deployment,
-        grants=grant("scaler", "list watch patch"),
+        grants=(*grant("scaler", "list watch patch"), *grant("vertical", "list watch")),
     ),
     KindEntry(
         kind=kinds.REPLICA_SET,
@@ -234,7 +234,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.ReplicaSet,
-        grants=grant("scaler", "list watch patch"),
+        grants=(*grant("scaler", "list watch patch"), *grant("vertical", "list watch")),
         referenced=True,
         examined=True,
         recorded=True,
@@ -251,7 +251,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.StatefulSet,
-        grants=grant("scaler", "list watch patch"),
+        grants=(*grant("scaler", "list watch patch"), *grant("vertical", "list watch")),
         referenced=True,
         examined=True,
         recorded=True,
@@ -269,6 +269,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.DaemonSet,
+        grants=grant("vertical", "list watch"),
     ),
     KindEntry(
         kind=kinds.JOB,
@@ -280,6 +281,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.Job,
+        grants=grant("vertical", "list watch"),
     ),
     KindEntry(
         kind=kinds.LEASE,

@@ -1,4 +1,4 @@
-"""Entries of the kinds of Stretto, Gödel and Katalyst: those with a CRD in ``deploy/crds``."""
+"""Entries of kinds of Stretto, Gödel, Katalyst and the VPA: those with a CRD in ``deploy/crds``."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ from stretto.api.checks.scaling import check_scaling_policy
 from stretto.api.checks.tides import check_tide_node_pool
 from stretto.api.kinds import kept
 from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
+from stretto.api.kinds.vertical import VERTICAL_CHECKPOINT, VERTICAL_POD_AUTOSCALER
 from stretto.api.types import cnr, godel
 from stretto.api.types.capacity import overcommit, scaling, tides
 from stretto.api.wire import kinds
@@ -235,5 +236,7 @@ OURS: Final = (
     NODE_OVERCOMMIT_CONFIG,
     SCALING_POLICY,
     TIDE_NODE_POOL,
+    VERTICAL_POD_AUTOSCALER,
+    VERTICAL_CHECKPOINT,
 )
 """All entries."""

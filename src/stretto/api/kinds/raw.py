@@ -3,7 +3,7 @@
 from typing import Final
 
 from stretto.api.kinds.entry import AGE, Column, KindEntry, ManifestUse, grant
-from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, POD_METRICS, Kind
 
 _STATUS: Final = ("status",)
 _SKIPPED: Final = ManifestUse.SKIPPED
@@ -205,6 +205,12 @@ _EXTENSIONS: Final = (
         columns=(Column("Created At", ".metadata.creationTimestamp", "date"),),
         manifests=_SKIPPED,
         grants=grant("scheduler reads reader scaler", "get"),
+    ),
+    KindEntry(
+        kind=POD_METRICS,
+        qualified=True,
+        manifests=_REFUSED,
+        grants=grant("vertical", "list"),
     ),
     _entry(
         _cluster("apiregistration.k8s.io", "v1", "APIService", "apiservices"),

@@ -100,6 +100,15 @@ SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 SCALING_POLICY: Final = Kind(
     "autoscaling.stretto.dev", "v1alpha1", "ScalingPolicy", "scalingpolicies"
 )
+VERTICAL_POD_AUTOSCALER: Final = Kind(
+    "autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "verticalpodautoscalers"
+)
+VERTICAL_CHECKPOINT: Final = Kind(
+    "autoscaling.k8s.io",
+    "v1",
+    "VerticalPodAutoscalerCheckpoint",
+    "verticalpodautoscalercheckpoints",
+)
 NODE_OVERCOMMIT_CONFIG: Final = Kind(
     "overcommit.katalyst.kubewharf.io",
     "v1alpha1",

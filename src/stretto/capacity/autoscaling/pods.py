@@ -65,13 +65,13 @@ def request_of(pod: StoredObject, resource: str, container: str) -> int:
         return thousandths(whole[resource], f"pod {pod.record.name}: spec.resources")
     return sum(
         _request(pod, each, resource)
-        for each in _running(pod.spec)
+        for each in running_containers(pod.spec)
         if not container or each.get("name") == container
     )
 
 
-def _running(spec: Fields) -> Iterator[Fields]:
-    """Containers and sidecars."""
+def running_containers(spec: Fields) -> Iterator[Fields]:
+    """Containers and sidecars of the spec of a pod."""
     yield from spec.get("containers") or ()
     for each in spec.get("initContainers") or ():
         if each.get("restartPolicy") == "Always":

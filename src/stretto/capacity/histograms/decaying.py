@@ -7,7 +7,8 @@ overflow.
 """
 
 import math
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -64,6 +65,17 @@ class BucketScale(msgspec.Struct, frozen=True):
         return math.log(value * (self.ratio - 1) / self.first + 1, self.ratio)
 
 
+class HistogramSample(NamedTuple):
+    """One sample of a histogram."""
+
+    #: Measured value.
+    value: float
+    #: Weight without decay.
+    weight: float
+    #: Time of the measurement, in seconds.
+    at_s: float
+
+
 class DecayingHistogram:
     """Weights of samples by bucket."""
 
@@ -103,20 +115,27 @@ class DecayingHistogram:
         self._weights[bucket] = self._weights.get(bucket, 0.0) + grown
         self._total += grown
 
-    def subtract(self, value: float, weight: float, at_s: float) -> None:
+    def subtract(self, sample: HistogramSample) -> None:
         """Subtract a sample; a remainder below epsilon becomes 0."""
-        grown = weight * 2.0 ** ((at_s - self._reference_s) / self._half_life_s)
-        bucket = self._scale.find(value)
-        self._weights[bucket] = self._less(self._weights.get(bucket, 0.0), grown)
-        self._total = self._less(self._total, grown)
+        self._total = self._taken(self._weights, self._total, sample)
 
-    def stored(self) -> "StoredHistogram":
-        """Convert to whole weights up to :data:`STORED_WEIGHT`; small weights are lost."""
-        largest = max(self._weights.values(), default=0.0)
+    def stored(self, without: Iterable[HistogramSample] = ()) -> "StoredHistogram":
+        """Convert to whole weights up to :data:`STORED_WEIGHT`; small weights are lost.
+
+        Args:
+            without: samples that are not stored.
+        """
+        kept, total = dict(self._weights), self._total
+        for each in without:
+            total = self._taken(kept, total, each)
+        largest = max(kept.values(), default=0.0)
         ratio = STORED_WEIGHT / largest if largest else 0.0
-        weights = {key: math.floor(each * ratio + 0.5) for key, each in self._weights.items()}
-        kept = {bucket: weight for bucket, weight in weights.items() if weight}
-        return StoredHistogram(kept, self._total, self._reference_s)
+        weights = {key: math.floor(each * ratio + 0.5) for key, each in kept.items()}
+        return StoredHistogram(
+            {bucket: weight for bucket, weight in weights.items() if weight},
+            total,
+            self._reference_s,
+        )
 
     def restore(self, stored: "StoredHistogram") -> None:
         """Replace all weights by stored ones."""
@@ -141,6 +160,13 @@ class DecayingHistogram:
             if found >= threshold:
                 break
         return self._scale.start(min(bucket + 1, self._scale.count - 1))
+
+    def _taken(self, weights: dict[int, float], total: float, sample: HistogramSample) -> float:
+        """Subtract a sample from weights; return the total without it."""
+        grown = sample.weight * 2.0 ** ((sample.at_s - self._reference_s) / self._half_life_s)
+        bucket = self._scale.find(sample.value)
+        weights[bucket] = self._less(weights.get(bucket, 0.0), grown)
+        return self._less(total, grown)
 
     def _less(self, weight: float, taken: float) -> float:
         left = weight - taken

@@ -1,4 +1,4 @@
-"""``stretto scaler``: the controllers of scaling groups and tidal pools of a cluster."""
+"""``stretto scaler``: the controllers of replicas, tidal nodes and requests of a cluster."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from stretto.cli.daemon_options import ProcessOptions, process_options
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.leading import ControllerProcess
 
-_PARTS = ("scaling", "tides", "overcommit")
+_PARTS = ("scaling", "tides", "overcommit", "vertical")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +24,8 @@ class ScalerOptions(ProcessOptions):
     profile: str
     #: ``schedulerName`` values of pods that a trial places; empty for the profile's.
     scheduler_name: tuple[str, ...]
+    #: Name of the recommender in ``spec.recommenders`` of VerticalPodAutoscalers.
+    recommender_name: str
 
 
 @options.command(
@@ -56,11 +58,19 @@ class ScalerOptions(ProcessOptions):
     metavar="NAME",
     help="A trial places pods with this schedulerName; may be repeated [the profile's].",
 )
+@click.option(
+    "--recommender-name",
+    default="default",
+    metavar="NAME",
+    help="Recommend for VerticalPodAutoscalers that name this recommender; default also stands "
+    "for those that name none [default].",
+)
 @process_options(10751, "kube-system/stretto-scaler")
 def scaler(common: CommandContext, opts: ScalerOptions) -> None:
     """Divide the replicas of ScalingPolicies and switch the nodes of TideNodePools of a cluster.
 
-    The command also lists the nodes of NodeOvercommitConfigs in their status.
+    The command also lists the nodes of NodeOvercommitConfigs in their status, and recommends the
+    requests of containers in the status of VerticalPodAutoscalers.
 
     Several instances can run: the holder of the lease acts, the others are standbys. SIGTERM or
     Ctrl-C stops it gracefully. deploy/scaler.yaml runs it in the cluster, with the rights of
@@ -75,6 +85,7 @@ def scaler(common: CommandContext, opts: ScalerOptions) -> None:
     log = opts.log(clock)
     parts = frozenset(map(ScalerPart, opts.controllers or _PARTS))
     plane = plane_config(load_profile(opts.profile), opts.scheduler_name, 1, "numpy", None)
+    config = ScalerConfig(parts, plane, opts.recommender_name)
     process = ControllerProcess(opts, opts.context, opts.lease_name(), common.seed)
     log.info("scaling", controllers=",".join(sorted(parts)))
-    process.run(ScalerTerms(ScalerConfig(parts, plane), clock).start, clock, log)
+    process.run(ScalerTerms(config, clock).start, clock, log)

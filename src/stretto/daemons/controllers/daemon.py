@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Final, NamedTuple, Protocol
 
+from stretto.api.types.capacity.metrics import PodMetrics
+from stretto.api.wire.kinds import POD_METRICS
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError, UnreachableError
 from stretto.daemons.access_check import ReviewGuard
@@ -21,6 +23,7 @@ from stretto.daemons.retrying_store import RetryingStore, StoppedError
 from stretto.explain.metrics.exposition import PublishedMetrics
 from stretto.explain.metrics.tally import MetricFamily
 from stretto.reconcile.loop import ReconcileLoop
+from stretto.reconcile.usage import Answer
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
@@ -48,6 +51,8 @@ class LeaderTools(NamedTuple):
     wake: Callable[[], None]
     #: True if this process still leads.
     leads: Callable[[], bool]
+    #: Requests the use of the pods of a namespace from metrics.k8s.io; the answer arrives later.
+    usage: Callable[[str], Answer]
 
 
 class LeadingControllers(Protocol):
@@ -162,7 +167,8 @@ class ControllerDaemon:
         self._log.info("leading: listing the cluster before the first decision")
         steady = RetryingStore(self._host, self._clock, self._check, self._log.trouble)
         try:
-            self._lead(self._start(LeaderTools(steady, self._news.set, self._leads)))
+            tools = LeaderTools(steady, self._news.set, self._leads, self._usage)
+            self._lead(self._start(tools))
         except StoppedError:
             self._log.info("stopping" if self._should_stop() else "no longer leading")
         except StrettoError as error:
@@ -241,6 +247,10 @@ class ControllerDaemon:
         found = self._pulse.pages(self._ready, self._published.text)
         served = ServedPages(found, frozenset({"/metrics"}), pages.certificate, guard)
         return ProbeServer(pages.address, served)
+
+    def _usage(self, namespace: str) -> Answer:
+        """Request the use of the pods of a namespace."""
+        return self._host.inquiries.computed(POD_METRICS, namespace, PodMetrics)
 
     def _ready(self) -> ProbePage:
         return self._pulse.ready(self._host.troubles(), synced=self._is_synced)

@@ -1,4 +1,4 @@
-"""The controllers of scaling groups, tidal pools and overcommit, for a daemon over a cluster."""
+"""The controllers of elasticity, for a daemon over a cluster: replicas, nodes and requests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -11,6 +11,8 @@ from stretto.api.wire.kinds import (
     POD,
     SCALING_POLICY,
     TIDE_NODE_POOL,
+    VERTICAL_CHECKPOINT,
+    VERTICAL_POD_AUTOSCALER,
     Kind,
 )
 from stretto.base.clock import Clock
@@ -18,6 +20,9 @@ from stretto.capacity.overcommit.matched import MatchedNodesController
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.scaling.targets import TARGETS
 from stretto.capacity.tides.controller import TideController
+from stretto.capacity.vertical.controller import VerticalController
+from stretto.capacity.vertical.evaluation import DEFAULT_RECOMMENDER, VerticalSource
+from stretto.capacity.vertical.pods import FOLLOWED
 from stretto.daemons.controllers.daemon import LeaderTools
 from stretto.daemons.controllers.metrics import loop_families
 from stretto.explain.metrics.tally import MetricFamily
@@ -25,6 +30,7 @@ from stretto.plane.config import PlaneConfig
 from stretto.plane.placements import PlacementTrial
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.loop import ReconcileLoop
+from stretto.reconcile.usage import RequestedUse
 from stretto.stores.store import Record
 
 _PREFIX: Final = "stretto_scaler_"
@@ -40,12 +46,15 @@ class ScalerPart(StrEnum):
     TIDES = "tides"
     #: Lists the nodes of NodeOvercommitConfigs.
     OVERCOMMIT = "overcommit"
+    #: Recommends the requests of containers to VerticalPodAutoscalers.
+    VERTICAL = "vertical"
 
 
 _CONFIGURED_BY: Final = {
     ScalerPart.SCALING: SCALING_POLICY,
     ScalerPart.TIDES: TIDE_NODE_POOL,
     ScalerPart.OVERCOMMIT: NODE_OVERCOMMIT_CONFIG,
+    ScalerPart.VERTICAL: VERTICAL_POD_AUTOSCALER,
 }
 
 
@@ -56,6 +65,8 @@ class ScalerConfig(NamedTuple):
     parts: frozenset[ScalerPart]
     #: The scheduler that tries node switches first.
     plane: PlaneConfig
+    #: Name of the recommender in ``spec.recommenders`` of VerticalPodAutoscalers.
+    recommender: str = DEFAULT_RECOMMENDER
 
 
 class ScalerTerms:
@@ -83,6 +94,10 @@ class ScalerTerms:
             loop.add_controllers([TideController(cache, self._clock, trial.placed)])
         if ScalerPart.OVERCOMMIT in self._config.parts:
             loop.add_controllers([MatchedNodesController(cache)])
+        if ScalerPart.VERTICAL in self._config.parts:
+            use = RequestedUse(tools.usage, self._clock)
+            source = VerticalSource(use, self._config.recommender)
+            loop.add_controllers([VerticalController(cache, self._clock, source)])
         return ScalerControllers(loop, cache, _acted_for(self._config.parts))
 
 
@@ -131,7 +146,10 @@ def _read_by(parts: frozenset[ScalerPart]) -> tuple[Kind, ...]:
     scaling = (SCALING_POLICY, *TARGETS.values(), POD) if ScalerPart.SCALING in parts else ()
     tides = (TIDE_NODE_POOL, *scheduled_kinds()) if ScalerPart.TIDES in parts else ()
     nodes = (NODE_OVERCOMMIT_CONFIG, NODE) if ScalerPart.OVERCOMMIT in parts else ()
-    return tuple(dict.fromkeys((*scaling, *tides, *nodes)))
+    vertical: tuple[Kind, ...] = ()
+    if ScalerPart.VERTICAL in parts:
+        vertical = (VERTICAL_POD_AUTOSCALER, VERTICAL_CHECKPOINT, *FOLLOWED)
+    return tuple(dict.fromkeys((*scaling, *tides, *nodes, *vertical)))
 
 
 def _records(cache: StoreCache) -> list[Record]:

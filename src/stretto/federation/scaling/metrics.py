@@ -6,8 +6,6 @@ pods without metrics, for which an autoscaler is conservative in both directions
 
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -18,26 +16,11 @@ from stretto.base.errors import StrettoError
 from stretto.federation.connection.protocol import MemberConnection
 from stretto.federation.scaling.pods import FleetPods, pod_name
 from stretto.reconcile.reconciler import RetryError
+from stretto.reconcile.usage import AGAIN_S, Answer, UseRequests
 
 _LOG: Final = logging.getLogger(__name__)
 
-FRESH_S: Final = 10.0
-"""Seconds for which an answer is used; autoscalers are evaluated every 15 seconds."""
-WITHIN_S: Final = 5.0
-"""Seconds after which a member without an answer has no metrics."""
-AGAIN_S: Final = 0.25
-"""Seconds until an evaluation checks for the answers again."""
 _NOTHING: Final[Sequence[PodMetrics]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A request to a member."""
-
-    #: Monotonic time of the request.
-    since: float
-    #: The future answer.
-    answer: "Future[Sequence[PodMetrics]]"
 
 
 class FleetMetrics:
@@ -58,8 +41,7 @@ class FleetMetrics:
         """
         self._pods = pods
         self._connection = connection
-        self._clock = clock
-        self._questions: dict[tuple[str, str], _Question] = {}
+        self._requests: UseRequests[tuple[str, str]] = UseRequests(self._request, clock)
 
     def pods(self, namespace: str) -> Sequence[PodMetrics]:
         """The metrics of the running pods of a namespace, named as ``FleetPods`` names them.
@@ -74,20 +56,20 @@ class FleetMetrics:
 
     def _answer(self, cluster: str, namespace: str) -> Sequence[PodMetrics] | None:
         """The metrics of one member; ``None`` until they are received."""
-        now, key = self._clock.monotonic(), (cluster, namespace)
-        question = self._questions.get(key)
-        if question is None or now - question.since > FRESH_S:
-            connection = self._connection(cluster)
-            if connection is None:
-                return _NOTHING
-            question = self._questions[key] = _Question(now, connection.usage(namespace))
-        if not question.answer.done():
-            return None if now - question.since < WITHIN_S else _NOTHING
+        if self._connection(cluster) is None:
+            return _NOTHING
         try:
-            return question.answer.result()
+            return self._requests.answer((cluster, namespace))
         except StrettoError as error:
             _LOG.info("cluster %s has no metrics of pods: %s", cluster, error)
             return _NOTHING
+
+    def _request(self, key: tuple[str, str]) -> Answer:
+        """Send a request to a member with a connection."""
+        cluster, namespace = key
+        connection = self._connection(cluster)
+        assert connection is not None
+        return connection.usage(namespace)
 
 
 def _named(cluster: str, found: PodMetrics) -> PodMetrics:

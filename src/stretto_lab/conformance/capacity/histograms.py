@@ -14,8 +14,9 @@ from stretto.capacity.histograms.peaks import (
 )
 from stretto.capacity.model import classes
 from stretto.capacity.model.classes import Band, KubeQos
-from stretto.capacity.recommendation import vertical
-from stretto.capacity.recommendation.vertical import MOST, ContainerHistory, VerticalConfig
+from stretto.capacity.vertical import bounds as vertical
+from stretto.capacity.vertical.bounds import MOST
+from stretto.capacity.vertical.history import ContainerHistory, VerticalConfig
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""
@@ -115,12 +116,12 @@ def recommend(given: Fields) -> Fields:
         if accepted:
             found["accepted"][name] = accepted
         if fields.through_checkpoint:
-            history.reload()
+            history.use.reload()
         found["percentiles"][name] = {
-            f"{part:g}": [history.cpu.percentile(part), history.memory.percentile(part)]
+            f"{part:g}": [history.use.cpu.percentile(part), history.use.memory.percentile(part)]
             for part in (0, 0.5, 0.9, 0.95, 1)
         }
-        bounds = vertical.recommend(history, fields.config, len(fields.containers))
+        bounds = vertical.recommend(history.use, fields.config, len(fields.containers))
         found["recommendation"][name] = {
             each: [_amount(value) for value in getattr(bounds, each)]
             for each in ("lower", "target", "upper")

@@ -4,6 +4,8 @@ from stretto.base.clock import Clock
 from stretto.capacity.autoscaling.controller import COMPONENT, AutoscalerController
 from stretto.capacity.overcommit.matched import MatchedNodesController
 from stretto.capacity.scaling.controller import ScalingController
+from stretto.capacity.vertical.controller import VerticalController
+from stretto.capacity.vertical.evaluation import VerticalSource
 from stretto.plane.config import PlaneConfig
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
@@ -40,5 +42,6 @@ def scaling_controllers(
         ScalingController(cache, clock),
         AutoscalerController(cache, clock, ports),
         MatchedNodesController(cache),
+        VerticalController(cache, clock, VerticalSource(use)),
         *([] if plane is None else [tide_controller(cache, clock, plane)]),
     ]

@@ -1,7 +1,7 @@
-"""Requests for a container from its use, with bounds that narrow as the history grows.
+"""The use of containers: decaying histograms of CPU and of the peaks of memory.
 
-Source: the Vertical Pod Autoscaler's ``recommender/model`` and ``recommender/logic``. Amounts are
-milli-CPU and bytes; every step truncates.
+Source: the Vertical Pod Autoscaler's ``recommender/model``. All instances of a container (one in
+each pod of a workload) add to one history.
 """
 
 import math
@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
+from stretto.capacity.histograms.decaying import (
+    BucketScale,
+    DecayingHistogram,
+    HistogramSample,
+    StoredHistogram,
+)
 
-MOST: Final = 10**14
-"""Largest recommended amount: without a history there is no upper bound."""
 CPU_SCALE: Final = BucketScale(0.01, 1.05, 1000.0)
 """Buckets of CPU, in cores."""
 MEMORY_SCALE: Final = BucketScale(1e7, 1.05, 1e12)
@@ -51,6 +55,8 @@ class VerticalConfig(msgspec.Struct, frozen=True):
     oom_bump_ratio: float = 1.2
     #: Minimum number of bytes added to it.
     oom_min_bump: float = 100 * 2**20
+    #: Seconds after the last CPU sample at which a history is dropped.
+    expiry_s: float = 8 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -76,27 +82,85 @@ class CpuHistory:
         return min(lifespan, self.count / (interval_s / MINUTE_S))
 
 
-class ContainerHistory:
-    """The use of one container."""
+class ContainerHistograms:
+    """The history of a container over all pods of a workload."""
 
     def __init__(self, config: VerticalConfig) -> None:
         """Start without samples."""
-        self._config = config
+        #: Use of CPU in cores.
         self.cpu = DecayingHistogram(CPU_SCALE, config.cpu_half_life_s)
+        #: Peaks of memory in bytes: one for each instance and interval.
         self.memory = DecayingHistogram(MEMORY_SCALE, config.memory_half_life_s)
+        #: Duration and number of the CPU samples.
         self.sampled = CpuHistory()
+
+    def add_cpu(self, cores: float, at_s: float) -> None:
+        """Add a sample of CPU."""
+        self.cpu.add(int(cores * 1000) / 1000, CPU_WEIGHT, at_s)
+        self.sampled = self.sampled.with_sample(at_s)
+
+    def restore(self, cpu: StoredHistogram, memory: StoredHistogram, sampled: CpuHistory) -> None:
+        """Replace the history by a stored one."""
+        self.cpu.restore(cpu)
+        self.memory.restore(memory)
+        self.sampled = sampled
+
+    def reload(self) -> None:
+        """Store the histograms and load them again, as a restart does."""
+        self.restore(self.cpu.stored(), self.memory.stored(), self.sampled)
+
+
+class MemoryWindow(msgspec.Struct, frozen=True):
+    """The interval of an instance of which one peak of memory counts."""
+
+    #: End of the interval, in seconds since the epoch.
+    end_s: float
+    #: Largest measurement in bytes; 0 without one.
+    usage: int = 0
+    #: Bytes needed after an out-of-memory kill; 0 without one.
+    kill: int = 0
+
+    @property
+    def peak(self) -> int:
+        """The peak that counts, in bytes."""
+        return max(self.usage, self.kill)
+
+
+class ContainerHistory:
+    """The samples of one instance of a container."""
+
+    def __init__(
+        self,
+        config: VerticalConfig,
+        use: ContainerHistograms | None = None,
+        window: MemoryWindow | None = None,
+        killed_s: float = -math.inf,
+    ) -> None:
+        """Start without samples.
+
+        Args:
+            config: parameters.
+            use: the history to which the instance adds; ``None`` for one of its own.
+            window: the current interval of memory if the history contains its peak; ``None``: the
+                first sample begins an interval.
+            killed_s: time of the last kill in the history, in seconds since the epoch.
+        """
+        self._config = config
+        #: The history to which the instance adds.
+        self.use = use or ContainerHistograms(config)
+        #: The current interval of memory; ``None`` without samples.
+        self.window = window
+        #: Time of the last kill in the history, in seconds since the epoch.
+        self.killed_s = killed_s
+        self._cpu_at_s = -math.inf
         self._memory_at_s = -math.inf
-        #: End of the interval of which one peak counts; ``None`` without samples.
-        self._window_end_s: float | None = None
-        self._usage_peak = 0
-        self._kill_peak = 0
 
     def add_cpu(self, cores: float, at_s: float) -> bool:
         """Add a sample; returns false if it is not newer than the last one."""
-        if at_s <= self.sampled.last_s:
+        if at_s <= self._cpu_at_s:
             return False
-        self.cpu.add(int(cores * 1000) / 1000, CPU_WEIGHT, at_s)
-        self.sampled = self.sampled.with_sample(at_s)
+        self._cpu_at_s = at_s
+        self.use.add_cpu(cores, at_s)
         return True
 
     def add_memory(self, size: float, at_s: float) -> bool:
@@ -113,81 +177,23 @@ class ContainerHistory:
         """
         if at_s < self._memory_at_s - self._config.memory_interval_s:
             return False
-        used = max(int(size), self._usage_peak)
+        self.killed_s = max(self.killed_s, at_s)
+        used = max(int(size), 0 if self.window is None else self.window.usage)
         bumped = max(used + int(self._config.oom_min_bump), int(used * self._config.oom_bump_ratio))
         self._add_peak(bumped, at_s, killed=True)
         return True
 
-    def reload(self) -> None:
-        """Store the histograms and load them again, as a restart does."""
-        self.cpu.restore(self.cpu.stored())
-        self.memory.restore(self.memory.stored())
-
     def _add_peak(self, size: int, at_s: float, *, killed: bool) -> None:
         self._memory_at_s = at_s
-        end = at_s if self._window_end_s is None else self._window_end_s
+        old = self.window or MemoryWindow(at_s)
         interval = self._config.memory_interval_s
-        if at_s < end:
-            old = max(self._usage_peak, self._kill_peak)
-            if not old or size <= old:
+        if at_s < old.end_s:
+            if not old.peak or size <= old.peak:
                 return
-            self.memory.subtract(old, 1.0, end)
+            self.use.memory.subtract(HistogramSample(old.peak, 1.0, old.end_s))
         else:
-            end += ((at_s - end) // interval + 1) * interval
-            self._usage_peak = self._kill_peak = 0
-        self._window_end_s = end
-        self.memory.add(size, 1.0, end)
-        if killed:
-            self._kill_peak = size
-        else:
-            self._usage_peak = size
-
-
-class VerticalBounds(msgspec.Struct, frozen=True):
-    """Recommended requests: milli-CPU and bytes."""
-
-    #: Lower bound: with a smaller request, the container should be restarted.
-    lower: tuple[int, int]
-    #: Recommended request.
-    target: tuple[int, int]
-    #: Upper bound: with a larger request, the container should be restarted.
-    upper: tuple[int, int]
-
-
-def recommend(history: ContainerHistory, config: VerticalConfig, containers: int) -> VerticalBounds:
-    """Requests of a container; ``containers`` is the number of containers of its pod."""
-    least = (
-        _scaled(int(config.pod_min_cpu_millicores), 1 / containers),
-        _scaled(int(config.pod_min_memory_mb * 2**20), 1 / containers),
-    )
-    confidence = history.sampled.confidence(config.confidence_interval_s)
-
-    def bound(percentile: float, factor: float = 1.0) -> tuple[int, int]:
-        amounts = (
-            int(history.cpu.percentile(percentile) * 1000),
-            int(history.memory.percentile(percentile)),
-        )
-        with_margin = (each + _scaled(each, config.safety_margin) for each in amounts)
-        cpu, memory = (_scaled(each, factor) for each in with_margin)
-        return max(cpu, least[0]), max(memory, least[1])
-
-    return VerticalBounds(
-        bound(config.lower_percentile, _power(0.001, confidence, -2.0)),
-        bound(config.target_percentile),
-        bound(config.upper_percentile, _power(1.0, confidence, 1.0)),
-    )
-
-
-def _power(multiplier: float, confidence: float, exponent: float) -> float:
-    """Factor of a bound; without confidence, 0 or infinity."""
-    if not confidence:
-        return 0.0 if exponent < 0 else math.inf
-    factor: float = (1 + multiplier / confidence) ** exponent
-    return factor
-
-
-def _scaled(amount: int, factor: float) -> int:
-    """``amount`` times ``factor``, truncated, between 0 and :data:`MOST`."""
-    if not amount:
-        return 0
-    return int(min(amount * factor, MOST))
+            ended = (at_s - old.end_s) // interval + 1
+            old = MemoryWindow(old.end_s + ended * interval)
+        self.use.memory.add(size, 1.0, old.end_s)
+        field = "kill" if killed else "usage"
+        self.window = replace(old, **{field: size})
