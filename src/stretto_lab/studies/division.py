@@ -15,14 +15,14 @@ from stretto.base.rng import Rng
 from stretto.federation.planner.division.demand import DivisionCluster, DivisionDemand
 from stretto.federation.planner.division.plan import divide
 from stretto.federation.planner.division.shares import ShareBounds, Shares
-from stretto.federation.planner.karmada import assignment, webster
-from stretto.federation.planner.karmada.assignment import (
+from stretto.federation.planner.kubeadmiral import spread
+from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
+from stretto_lab.models.karmada import assignment, webster
+from stretto_lab.models.karmada.assignment import (
     AssignmentDemand,
     DivisionStrategy,
     ReplicaCandidate,
 )
-from stretto.federation.planner.kubeadmiral import spread
-from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
 
 Division: TypeAlias = Mapping[str, int]
 """Replicas by cluster."""

@@ -1,4 +1,4 @@
-"""32-bit Fowler-Noll-Vo hashes, which KubeAdmiral and Karmada use to break ties.
+"""32-bit Fowler-Noll-Vo hashes, which break ties as in KubeAdmiral and Karmada.
 
 FNV-1 multiplies before it mixes in a byte, FNV-1a afterwards
 (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv).

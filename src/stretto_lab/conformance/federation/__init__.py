@@ -1,5 +1,5 @@
 """Recorded decisions of KubeAdmiral and Karmada, for the planners of the federation.
 
 This package contains the form of the recordings and one adapter per system. It does not contain the
-planners.
+planners and models.
 """

@@ -1,4 +1,4 @@
-"""Adapter from recorded inputs of Karmada's scheduler to the planners."""
+"""Adapter from recorded inputs of Karmada's scheduler to ``models.karmada``."""
 
 from typing import Any
 
@@ -7,17 +7,16 @@ import msgspec
 from stretto.api.types.core import Taint
 from stretto.api.types.pod import Toleration
 from stretto.api.wire import quantity
-from stretto.federation.planner.karmada import assignment, estimate, webster
-from stretto.federation.planner.karmada.assignment import (
+from stretto_lab.models.karmada import assignment, estimate, scheduling, spreading, webster
+from stretto_lab.models.karmada.assignment import (
     AssignmentDemand,
     AssignmentError,
     DivisionStrategy,
     ReplicaCandidate,
 )
-from stretto.federation.planner.karmada.estimate import ClusterSummary, NodeModel
-from stretto.federation.scheduling import karmada, spreading
-from stretto.federation.scheduling.karmada import ClusterRule, KarmadaCluster, KarmadaWorkload
-from stretto.federation.scheduling.spreading import (
+from stretto_lab.models.karmada.estimate import ClusterSummary, NodeModel
+from stretto_lab.models.karmada.scheduling import ClusterRule, KarmadaCluster, KarmadaWorkload
+from stretto_lab.models.karmada.spreading import (
     ClusterSpread,
     SelectionError,
     SpreadDemand,
@@ -230,7 +229,7 @@ def assign(given: Fields) -> Fields:
         fields.replicas,
         tuple(ReplicaCandidate(each.name, each.free(), each.tier) for each in fields.candidates),
         fields.present(),
-        karmada.static_weights(fields.rules(), labels),
+        scheduling.static_weights(fields.rules(), labels),
         fields.uid,
         fields.fresh,
         fields.overflow,
@@ -290,7 +289,7 @@ def schedule(given: Fields) -> Fields:
         fields.constraints(),
         fields.rules(),
     )
-    found = karmada.schedule(workload, tuple(each.cluster() for each in fields.clusters))
+    found = scheduling.schedule(workload, tuple(each.cluster() for each in fields.clusters))
     result: Fields = {
         "feasible": list(found.feasible),
         "selected": list(found.selected),

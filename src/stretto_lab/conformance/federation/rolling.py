@@ -1,12 +1,12 @@
-"""Adapter from recorded inputs of KubeAdmiral's rollout planner to the planner."""
+"""Adapter from recorded inputs of KubeAdmiral's rollout planner to ``models.kubeadmiral``."""
 
 from typing import Any
 
 import msgspec
 
 from stretto.federation.planner import fenceposts
-from stretto.federation.planner.kubeadmiral import rolling
-from stretto.federation.planner.kubeadmiral.rolling import (
+from stretto_lab.models.kubeadmiral import rolling
+from stretto_lab.models.kubeadmiral.rolling import (
     RollingLimits,
     RollingPlan,
     RollingTarget,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from stretto.federation.planner.integers import int32
-from stretto.federation.planner.karmada import webster
+from stretto_lab.models.karmada import webster
+from stretto_lab.models.karmada.integers import int32
 
 
 class DivisionStrategy(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stretto.federation.planner.integers import INT32_MAX, int32
+from stretto_lab.models.karmada.integers import INT32_MAX, int32
 
 _PODS_PER_NODE: Final = 110
 """Pods on one node of a model."""

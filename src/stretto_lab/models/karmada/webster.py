@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from stretto.federation.planner.hashes import fnv1a
-from stretto.federation.planner.integers import int32
+from stretto_lab.models.karmada.integers import int32
 
 _Rank: TypeAlias = tuple[float, int, int]
 """Negative quotient, replicas, position of the name: the smallest is next."""

@@ -5,24 +5,23 @@ from dataclasses import dataclass, field
 
 from stretto.api.types.core import Taint
 from stretto.api.types.pod import Toleration
-from stretto.federation.planner.integers import INT32_MAX
-from stretto.federation.planner.karmada import assignment, estimate
-from stretto.federation.planner.karmada.assignment import (
+from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from stretto_lab.models.karmada import assignment, estimate, spreading
+from stretto_lab.models.karmada.assignment import (
     AssignmentDemand,
     AssignmentError,
     DivisionStrategy,
     ReplicaCandidate,
 )
-from stretto.federation.planner.karmada.estimate import ClusterSummary
-from stretto.federation.scheduling import spreading
-from stretto.federation.scheduling.spreading import (
+from stretto_lab.models.karmada.estimate import ClusterSummary
+from stretto_lab.models.karmada.integers import INT32_MAX
+from stretto_lab.models.karmada.spreading import (
     ClusterSpread,
     ScoredCluster,
     SelectionError,
     SpreadDemand,
     SpreadField,
 )
-from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 _LOCAL = 100
 """Points of a cluster that runs the workload already."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import count
 from typing import Final
 
-from stretto.federation.planner.integers import int64
+from stretto_lab.models.karmada.integers import int64
 
 _UNIT: Final = 1000
 """Score of one replica in a group; the mean score of its clusters is the remainder."""
