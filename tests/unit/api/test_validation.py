@@ -215,7 +215,7 @@ def test_two_containers_cannot_take_one_port_of_the_node() -> None:
     ("affinity", "complaint"),
     [
         ({"podAffinity": term(topologyKey="")}, "[0].topologyKey: Required value"),
-        ({"podAffinity": term(namespaces=["A"])}, '[0].namespaces: Invalid value: "A"'),
+        ({"podAffinity": term(namespaces=["A"])}, '[0].namespace: Invalid value: "A"'),
         ({"podAntiAffinity": term(labelSelector={"matchLabels": {"a": "?"}})}, 'value: "?"'),
         ({"podAffinity": term(matchLabelKeys=["a"], mismatchLabelKeys=["a"])}, "mismatchLabelKeys"),
         ({"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
@@ -241,7 +241,10 @@ def test_affinities_that_cannot_hold_are_refused(affinity: dict[str, Any], compl
         ({"minDomains": 0}, "minDomains: Invalid value: 0"),
         ({"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}, "remove minDomains"),
         ({"nodeTaintsPolicy": "x"}, 'supported values: "Honor", "Ignore"'),
-        ({"matchLabelKeys": ["a"]}, "labelSelector: got nothing, expected a selector"),
+        (
+            {"matchLabelKeys": ["a"]},
+            "matchLabelKeys: Forbidden: must not be specified when labelSelector",
+        ),
     ],
 )
 def test_spreading_that_cannot_be_meant_is_refused(

@@ -88,6 +88,15 @@ _QUALIFIED_SHAPE: Final = (
 )
 
 
+_PORT: Final = re.compile("[-a-z0-9]+")
+_PORT_LIMIT: Final = 15
+_HEADER: Final = re.compile("[-A-Za-z0-9]+")
+_HEADER_TEXT: Final = (
+    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', "
+    "regex used for validation is '[-A-Za-z0-9]+')"
+)
+
+
 def dns_label(text: str) -> list[str]:
     """Return the problems of an RFC 1123 label."""
     found = _length(text, _LABEL_LIMIT)
@@ -137,6 +146,25 @@ def config_key(text: str) -> list[str]:
     return found
 
 
+def port_name(text: str) -> list[str]:
+    """Return the problems of the name of a port."""
+    found = _length(text, _PORT_LIMIT)
+    if not _PORT.fullmatch(text):
+        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= each <= "z" for each in text):
+        found.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        found.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        found.append("must not begin or end with a hyphen")
+    return found
+
+
+def header_name(text: str) -> list[str]:
+    """Return the problems of the name of an HTTP header."""
+    return [] if _HEADER.fullmatch(text) else [_HEADER_TEXT]
+
+
 def env_name(text: str) -> list[str]:
     """Return the problems of the name of an environment variable."""
     if all(" " <= each <= "~" and each != "=" for each in text):
@@ -147,7 +175,8 @@ def env_name(text: str) -> list[str]:
 def search_domain(text: str) -> list[str]:
     """Return the problems of a search domain of DNS, which may have underscores."""
     plain = text.removesuffix(".") if len(text) > 1 else text
-    return [] if text == "." or _SEARCH.fullmatch(plain) else [_SEARCH_TEXT]
+    found = _length(plain, _SUBDOMAIN_LIMIT)
+    return found if text == "." or _SEARCH.fullmatch(plain) else [*found, _SEARCH_TEXT]
 
 
 def wildcard_subdomain(text: str) -> list[str]:
@@ -168,11 +197,10 @@ def fully_qualified(text: str, segments: int = 2) -> list[str]:
     return []
 
 
-def driver_name(text: str) -> list[str]:
-    """Return the problems of the name of a CSI driver."""
-    if len(text) > _LABEL_LIMIT:
-        return [f"must be no more than {_LABEL_LIMIT} bytes"]
-    return dns_subdomain(text.lower())
+def driver_name(text: str, field: str) -> Errors:
+    """Check the name of a driver of volumes or devices."""
+    found = [too_long(field, _LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
+    return found + [invalid(field, text, each) for each in dns_subdomain(text.lower())]
 
 
 def domain_path(text: str, field: str) -> Errors:

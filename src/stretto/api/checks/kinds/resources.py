@@ -66,15 +66,21 @@ def _resource_name(name: str, where: str) -> Iterator[Any]:
         yield invalid(where, name, "must be a standard resource for containers")
 
 
-def check_pod_resources(resources: Json, path: str) -> Errors:
-    """Check requests and limits of a whole pod."""
+def check_pod_resources(resources: Json, path: str, claims: frozenset[str]) -> Errors:
+    """Check requests and limits of a whole pod, which has no claims of its own."""
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     found: Errors = []
+    if resources.get("claims"):
+        detail = "claims may not be set for Resources at pod-level"
+        found.append(forbidden(f"{path}.claims", detail))
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in sorted(amounts.items()):
             where = f"{path}.{word}[{name}]"
-            if name not in ("cpu", "memory") and not name.startswith(HUGE_PAGES):
-                found.append(unsupported(where, name, ("cpu", "memory")))
+            if "/" not in name and name not in _STANDARD and not name.startswith(HUGE_PAGES):
+                detail = "must be a standard resource type or fully qualified"
+                found.append(invalid(where, name, detail))
+            elif name not in ("cpu", "memory") and not name.startswith(HUGE_PAGES):
+                found.append(unsupported(where, name, ("cpu", HUGE_PAGES, "memory")))
             if nano(amount, where) < 0:
                 found.append(invalid(where, amount, AT_LEAST_ZERO))
     for name, amount in sorted(requests.items()):
@@ -82,7 +88,7 @@ def check_pod_resources(resources: Json, path: str) -> Errors:
         if limit is not None and nano(amount, where) > nano(limit, where):
             text = f"must be less than or equal to {name} limit of {limit}"
             found.append(invalid(where, amount, text))
-    return found
+    return found + check_claims(resources, path, claims)
 
 
 def check_claims(resources: Json, path: str, claims: frozenset[str]) -> Errors:

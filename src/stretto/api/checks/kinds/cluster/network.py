@@ -23,9 +23,9 @@ from stretto.api.checks.fields.texts import (
     domain_path,
     fully_qualified,
     label_value,
+    port_name,
     wildcard_subdomain,
 )
-from stretto.api.checks.kinds.pods.containers import port_name
 from stretto.api.checks.kinds.values import (
     PROTOCOLS,
     Json,

@@ -94,7 +94,7 @@ def check_driver(item: Json, old: Json | None) -> Errors:
     """Check a CSIDriver."""
     spec = item.get("spec") or {}
     name = item["metadata"].get("name", "")
-    found = [invalid("metadata.name", name, each) for each in driver_name(name)] if name else []
+    found = driver_name(name, "metadata.name") if name else []
     found += [
         required(f"spec.{word}")
         for word in ("attachRequired", "podInfoOnMount", "storageCapacity")
@@ -137,7 +137,7 @@ def check_csi_node(item: Json, old: Json | None) -> Errors:
     seen: set[str] = set()
     for index, driver in enumerate(drivers):
         where, name = f"spec.drivers[{index}]", driver.get("name", "")
-        found += [invalid(f"{where}.name", name, each) for each in driver_name(name)]
+        found += driver_name(name, f"{where}.name") if name else [required(f"{where}.name")]
         node = driver.get("nodeID", "")
         if not node:
             found.append(required(f"{where}.nodeID"))
@@ -165,9 +165,7 @@ def _internal(driver: Json) -> Json:
 
 
 def _attacher(value: Any, path: str) -> Errors:
-    if not value:
-        return [required(path)]
-    return [invalid(path, value, each) for each in driver_name(value)]
+    return driver_name(value, path) if value else [required(path)]
 
 
 def _node_name(value: Any, path: str) -> Errors:

@@ -18,8 +18,8 @@ from stretto.api.checks.fields.texts import (
     check_labels,
     dns_label,
     dns_subdomain,
+    port_name,
 )
-from stretto.api.checks.kinds.pods.containers import port_name
 from stretto.api.checks.kinds.values import (
     PROTOCOLS,
     Json,

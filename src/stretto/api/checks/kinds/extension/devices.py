@@ -103,7 +103,7 @@ def _qualified(name: str, path: str) -> Errors:
     domain, slash, identifier = name.partition("/")
     if not slash:
         domain, identifier = "", name
-    found = [invalid(path, domain, each) for each in driver_name(domain) if domain]
+    found = driver_name(domain, path) if domain else []
     if slash and not domain:
         found.append(invalid(path, "", "the domain must not be empty"))
     if slash and not identifier:
@@ -167,7 +167,8 @@ def check_class(item: Json, _old: Json | None) -> Errors:
 def check_slice(item: Json, old: Json | None) -> Errors:
     """Check a ResourceSlice."""
     spec = item.get("spec") or {}
-    found = [invalid("spec.driver", spec["driver"], each) for each in _driver(spec)]
+    driver = spec.get("driver", "")
+    found = driver_name(driver, "spec.driver") if driver else [required("spec.driver")]
     if not spec.get("driver"):
         found = [required("spec.driver")]
     found += _pool(spec.get("pool") or {})
@@ -206,11 +207,6 @@ def check_slice(item: Json, old: Json | None) -> Errors:
             if value != was:
                 found.append(immutable(path, value))
     return found
-
-
-def _driver(spec: Json) -> list[str]:
-    driver = spec.get("driver", "")
-    return driver_name(driver) if driver else ["must not be empty"]
 
 
 def _pool(pool: Json) -> Errors:

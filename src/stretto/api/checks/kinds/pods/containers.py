@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import (
-    Errors,
-    duplicate,
-    forbidden,
-    invalid,
-    missing,
-    required,
-)
+from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice
-from stretto.api.checks.fields.texts import config_key, dns_label, dns_subdomain, env_name
+from stretto.api.checks.fields.texts import dns_label, dns_subdomain, env_name, port_name
+from stretto.api.checks.kinds.pods.mounts import check_devices, check_mounts
 from stretto.api.checks.kinds.pods.probes import check_lifecycle, check_probes
+from stretto.api.checks.kinds.pods.references import (
+    RefCheck,
+    check_field_ref,
+    check_file_ref,
+    check_key_ref,
+    check_resource_ref,
+)
 from stretto.api.checks.kinds.pods.security import check_container_security
 from stretto.api.checks.kinds.resources import check_claims, check_resources
 from stretto.api.checks.kinds.values import PROTOCOLS, Json, one_of, port_number
@@ -22,22 +24,14 @@ from stretto.api.checks.kinds.values import PROTOCOLS, Json, one_of, port_number
 _PULLS: Final = ("Always", "IfNotPresent", "Never")
 _RESTARTS: Final = ("Always", "Never", "OnFailure")
 _NAME_LIMIT: Final = 63
-_PORT_NAME_LIMIT: Final = 15
 _MESSAGE_POLICY: Final = choice("File", "FallbackToLogsOnError")
 _RESIZED: Final = ("cpu", "memory")
-_RESOURCES: Final = (
-    "limits.cpu", "limits.ephemeral-storage", "limits.memory",
-    "requests.cpu", "requests.ephemeral-storage", "requests.memory",
-)  # fmt: skip
+_RESIZES: Final = ("NotRequired", "RestartContainer")
+_ACTIONS: Final = choice("Restart", "RestartAllContainers")
 _ONE_SOURCE: Final = (
     "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
     "`fileKeyRef`"
 )
-_POD_FIELDS: Final = (
-    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
-    "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
-)  # fmt: skip
-_SUBSCRIPTED: Final = ("metadata.annotations", "metadata.labels")
 
 
 @dataclass(frozen=True)
@@ -76,10 +70,11 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
     if container.get("ports"):
         yield from _ports(container["ports"], where, frame.spec)
     if container.get("env"):
-        yield from _environment(container["env"], where)
+        yield from _environment(container["env"], where, frame.volumes)
     if container.get("envFrom"):
         yield from _sources(container["envFrom"], f"{where}.envFrom")
-    yield from _mounts(container, where, frame.volumes)
+    yield from check_mounts(container, where, frame.volumes)
+    yield from check_devices(container, where, frame.spec)
     yield from one_of(container.get("imagePullPolicy"), f"{where}.imagePullPolicy", _PULLS)
     if container.get("resources"):
         yield from check_resources(container["resources"], f"{where}.resources")
@@ -134,9 +129,20 @@ def check_init_containers(
 
 def _restart(container: Json, where: str) -> Iterator[Any]:
     """Check the restart policy of one container; it is optional."""
-    policy = container.get("restartPolicy")
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None:
         yield from one_of(policy, f"{where}.restartPolicy", _RESTARTS)
+    elif rules:
+        detail = "must specify restartPolicy when restart rules are used"
+        yield required(f"{where}.restartPolicy", detail)
+    for index, rule in enumerate(rules):
+        here, codes = f"{where}.restartPolicyRules[{index}]", rule.get("exitCodes")
+        yield from _ACTIONS(rule.get("action", ""), f"{here}.action")
+        if codes is None:
+            yield required(f"{here}.exitCodes", "must be specified")
+        else:
+            operator = codes.get("operator", "")
+            yield from choice("In", "NotIn")(operator, f"{here}.exitCodes.operator")
 
 
 def _once(container: Json, where: str, names: set[str]) -> Iterator[Any]:
@@ -182,23 +188,7 @@ def _ports(ports: list[Json], where: str, spec: Json) -> Iterator[Any]:
         yield from one_of(port.get("protocol"), f"{here}.protocol", PROTOCOLS)
 
 
-def port_name(name: str) -> list[str]:
-    """Return the problems of the name of a port."""
-    found = []
-    if len(name) > _PORT_NAME_LIMIT:
-        found.append(f"must be no more than {_PORT_NAME_LIMIT} characters")
-    if not all(each.isdigit() or each.islower() or each == "-" for each in name):
-        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not any(each.islower() for each in name):
-        found.append("must contain at least one letter (a-z)")
-    if "--" in name:
-        found.append("must not contain consecutive hyphens")
-    if name.startswith("-") or name.endswith("-"):
-        found.append("must not begin or end with a hyphen")
-    return found
-
-
-def _environment(variables: list[Json], where: str) -> Iterator[Any]:
+def _environment(variables: list[Json], where: str, volumes: frozenset[str]) -> Iterator[Any]:
     for index, variable in enumerate(variables):
         here, name = f"{where}.env[{index}]", variable.get("name", "")
         if not name:
@@ -207,15 +197,17 @@ def _environment(variables: list[Json], where: str) -> Iterator[Any]:
             yield from (invalid(f"{here}.name", name, each) for each in env_name(name))
         source = variable.get("valueFrom")
         if source is not None:
-            yield from _value_from(variable, source, f"{here}.valueFrom")
+            yield from _value_from(variable, f"{here}.valueFrom", volumes)
 
 
-def _value_from(variable: Json, source: Json, path: str) -> Iterator[Any]:
-    checks = {
-        "fieldRef": _field_ref,
-        "resourceFieldRef": _resource_ref,
-        "configMapKeyRef": _key_ref,
-        "secretKeyRef": _key_ref,
+def _value_from(variable: Json, path: str, volumes: frozenset[str]) -> Iterator[Any]:
+    source = variable["valueFrom"]
+    checks: dict[str, RefCheck] = {
+        "fieldRef": check_field_ref,
+        "resourceFieldRef": check_resource_ref,
+        "configMapKeyRef": check_key_ref,
+        "secretKeyRef": check_key_ref,
+        "fileKeyRef": partial(check_file_ref, volumes=volumes),
     }
     given = [name for name in checks if source.get(name) is not None]
     for name in given:
@@ -228,36 +220,6 @@ def _value_from(variable: Json, source: Json, path: str) -> Iterator[Any]:
         yield invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _field_ref(ref: Json, path: str) -> Iterator[Any]:
-    field = ref.get("fieldPath", "")
-    if not field:
-        yield required(f"{path}.fieldPath")
-        return
-    base, bracket, _ = field.partition("['")
-    if bracket and base in _SUBSCRIPTED:
-        return
-    if field not in _POD_FIELDS:
-        yield from choice(*_POD_FIELDS)(field, f"{path}.fieldPath")
-
-
-def _resource_ref(ref: Json, path: str) -> Iterator[Any]:
-    name = ref.get("resource", "")
-    if not name:
-        yield required(f"{path}.resource")
-    elif not name.startswith(("limits.hugepages-", "requests.hugepages-")):
-        yield from choice(*_RESOURCES)(name, f"{path}.resource")
-
-
-def _key_ref(ref: Json, path: str) -> Iterator[Any]:
-    name, key = ref.get("name", ""), ref.get("key", "")
-    if name:
-        yield from (invalid(f"{path}.name", name, each) for each in dns_subdomain(name))
-    if not key:
-        yield required(f"{path}.key")
-    else:
-        yield from (invalid(f"{path}.key", key, each) for each in config_key(key))
-
-
 def _sources(sources: list[Json], path: str) -> Iterator[Any]:
     for index, source in enumerate(sources):
         where = f"{path}[{index}]"
@@ -267,60 +229,28 @@ def _sources(sources: list[Json], path: str) -> Iterator[Any]:
                 yield invalid(f"{where}.prefix", source["prefix"], problem)
         for name in given:
             value = source[name].get("name", "")
-            yield from (invalid(f"{where}.{name}.name", value, e) for e in dns_subdomain(value))
+            if not value:
+                yield required(f"{where}.{name}.name")
+            else:
+                problems = dns_subdomain(value)
+                yield from (invalid(f"{where}.{name}.name", value, each) for each in problems)
         if not given:
-            yield invalid(where, "", "must specify one of: `configMapRef` or `secretRef`")
+            yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(given) > 1:
-            yield invalid(where, "", "may not have more than one field specified at a time")
-
-
-def _mounts(container: Json, where: str, volumes: frozenset[str]) -> Iterator[Any]:
-    paths: set[str] = set()
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        here, name = f"{where}.volumeMounts[{index}]", mount.get("name", "")
-        if not name:
-            yield required(f"{here}.name")
-        elif name not in volumes:
-            yield missing(f"{here}.name", name)
-        path = mount.get("mountPath", "")
-        if not path:
-            yield required(f"{here}.mountPath")
-        elif path in paths:
-            yield invalid(f"{here}.mountPath", path, "must be unique")
-        paths.add(path)
-        for word in ("subPath", "subPathExpr"):
-            yield from local_path(mount.get(word, ""), f"{here}.{word}")
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            detail = "subPathExpr and subPath are mutually exclusive"
-            yield invalid(f"{here}.subPathExpr", mount["subPathExpr"], detail)
-
-
-def local_path(path: str, where: str) -> Iterator[Any]:
-    """Check a path below another one: relative, without ``..``."""
-    if path.startswith("/"):
-        yield invalid(where, path, "must be a relative path")
-    if ".." in path.split("/"):
-        yield invalid(where, path, "must not contain '..'")
+            yield invalid(path, "", "may not have more than one field specified at a time")
 
 
 def _resize(policies: list[Json], path: str, spec: Json) -> Errors:
     found: Errors = []
     seen: set[str] = set()
     for index, policy in enumerate(policies):
-        where, name = f"{path}[{index}]", policy.get("resourceName", "")
+        name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
         if name in seen:
-            found.append(duplicate(where, name))
+            found.append(duplicate(f"{path}[{index}]", name))
         seen.add(name)
-        if not name:
-            found.append(required(f"{where}.resourceName"))
-        else:
-            found += choice(*_RESIZED)(name, f"{where}.resourceName")
-        restart = policy.get("restartPolicy", "")
-        if not restart:
-            found.append(required(f"{where}.restartPolicy"))
-        else:
-            found += choice("NotRequired", "RestartContainer")(restart, f"{where}.restartPolicy")
+        found += choice(*_RESIZED)(name, path) if name else [required(path)]
+        found += choice(*_RESIZES)(restart, path) if restart else [required(path)]
         if spec.get("restartPolicy") == "Never" and restart == "RestartContainer":
-            detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
-            found.append(invalid(f"{where}.restartPolicy", restart, detail))
+            detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            found.append(invalid(path, restart, detail))
     return found

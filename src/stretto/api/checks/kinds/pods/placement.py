@@ -41,6 +41,10 @@ def check_node_selector(selector: Json, path: str) -> Errors:
     found: Errors = []
     for index, term in enumerate(terms):
         found += check_node_term(term, f"{where}[{index}]")
+        for place, rule in enumerate(term.get("matchExpressions") or ()):
+            for position, value in enumerate(rule.get("values") or ()):
+                here = f"{where}[{index}].matchExpressions[{place}].values[{position}]"
+                found += [invalid(here, value, each) for each in label_value(value)]
     return found
 
 
@@ -123,10 +127,28 @@ def _weight(term: Json, path: str) -> Iterator[Any]:
 def _pod_term(term: Json, path: str) -> Iterator[Any]:
     yield from check_selector(term.get("labelSelector"), f"{path}.labelSelector")
     yield from check_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
+    yield from _keys(term, path)
     for name in term.get("namespaces") or ():
         for problem in dns_label(name):
-            yield invalid(f"{path}.namespaces", name, problem)
+            yield invalid(f"{path}.namespace", name, problem)
     yield from _TOPOLOGY(term.get("topologyKey"), f"{path}.topologyKey")
+
+
+def _keys(term: Json, path: str) -> Iterator[Any]:
+    """Check the keys of labels that a term takes from its own pod."""
+    wanted, unwanted = (term.get(each) or [] for each in ("matchLabelKeys", "mismatchLabelKeys"))
+    for word, keys in (("matchLabelKeys", wanted), ("mismatchLabelKeys", unwanted)):
+        if keys and term.get("labelSelector") is None:
+            detail = "must not be specified when labelSelector is not set"
+            yield forbidden(f"{path}.{word}", detail)
+        elif keys:
+            for index, key in enumerate(keys):
+                problems = label_key(key)
+                yield from (invalid(f"{path}.{word}[{index}]", key, each) for each in problems)
+    for index, key in enumerate(wanted):
+        if key in unwanted:
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
 
 
 def check_tolerations(tolerations: list[Json], path: str) -> Iterator[Any]:
@@ -182,6 +204,7 @@ def check_spread(constraints: list[Json], path: str) -> Iterator[Any]:
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if item.get(name) is not None:
                 yield from one_of(item[name], f"{where}.{name}", _POLICIES)
+        yield from _keys(item, where)
         yield from check_selector(item.get("labelSelector"), f"{where}.labelSelector")
 
 

@@ -9,6 +9,7 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     invalid,
     required,
+    too_long,
     unsupported,
 )
 from stretto.api.checks.fields.texts import (
@@ -41,6 +42,7 @@ _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _SYSTEMS: Final = ("linux", "windows")
 _SECONDS: Final = 2**31 - 1
 _MIRROR: Final = "kubernetes.io/config.mirror"
+_OVERRIDE: Final = 64
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
 
@@ -107,7 +109,7 @@ def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
         where = f"{path}.ephemeralContainers"
         yield from check_ephemeral(spec["ephemeralContainers"], where, names, frame)
     if spec.get("resources"):
-        yield from check_pod_resources(spec["resources"], f"{path}.resources")
+        yield from check_pod_resources(spec["resources"], f"{path}.resources", frame.claims)
     yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)
     yield from one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS)
     yield from check_node_selector_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
@@ -181,8 +183,13 @@ def _names(spec: Json, path: str) -> Iterator[Any]:
     for name in ("hostname", "subdomain"):
         value = spec.get(name)
         if value:
-            texts = [each.replace("bytes", "characters") for each in dns_label(value)]
-            yield from (invalid(f"{path}.{name}", value, each) for each in texts)
+            yield from (invalid(f"{path}.{name}", value, each) for each in dns_label(value))
+    override = spec.get("hostnameOverride")
+    if override is not None:
+        where = f"{path}.hostnameOverride"
+        if len(override) > _OVERRIDE:
+            yield too_long(where, _OVERRIDE)
+        yield from (invalid(where, override, each) for each in dns_subdomain(override))
 
 
 def _rest(spec: Json, path: str) -> Iterator[Any]:
@@ -190,8 +197,9 @@ def _rest(spec: Json, path: str) -> Iterator[Any]:
         where = f"{path}.hostAliases[{index}]"
         if not is_address(alias.get("ip", "")):
             yield invalid(f"{where}.ip", alias.get("ip", ""), ADDRESS_TEXT)
-        for name in alias.get("hostnames") or ():
-            yield from (invalid(f"{where}.hostnames", name, each) for each in dns_subdomain(name))
+        for place, name in enumerate(alias.get("hostnames") or ()):
+            here = f"{where}.hostnames[{place}]"
+            yield from (invalid(here, name, each) for each in dns_subdomain(name))
     for name in ("priorityClassName", "runtimeClassName"):
         value = spec.get(name)
         if value:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import header_name, port_name
 from stretto.api.checks.kinds.values import Json, not_negative, port_number
 
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
@@ -70,9 +71,9 @@ def _request(action: Json, path: str, _grace: int) -> Iterator[Any]:
         yield required(f"{path}.path")
     yield from check_port(action.get("port"), f"{path}.port")
     yield from choice("HTTP", "HTTPS")(action.get("scheme"), f"{path}.scheme")
-    for index, header in enumerate(action.get("httpHeaders") or ()):
-        if not header.get("name"):
-            yield required(f"{path}.httpHeaders[{index}].name")
+    for header in action.get("httpHeaders") or ():
+        name = header.get("name", "")
+        yield from (invalid(f"{path}.httpHeaders", name, each) for each in header_name(name))
 
 
 def _socket(action: Json, path: str, _grace: int) -> Iterator[Any]:
@@ -98,9 +99,6 @@ _CHECKS: Final = {
 def check_port(port: Any, path: str) -> Iterator[Any]:
     """Check a port number or a port name."""
     if isinstance(port, str):
-        if not port or len(port) > 15:
-            yield invalid(path, port, "must be no more than 15 characters")
-        elif not any(each.isalpha() for each in port):
-            yield invalid(path, port, "must contain at least one letter (a-z)")
+        yield from (invalid(path, port, each) for each in port_name(port))
         return
     yield from port_number(port, path)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import between, choice, each, members, optional
+from stretto.api.checks.kinds.pods.mounts import local_path
 from stretto.api.checks.kinds.values import Json
 
 PRIVILEGED: Final = "disallowed by cluster policy"
@@ -17,7 +18,7 @@ _SYSCTL_TEXT: Final = (
     r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 )
 _SYSCTL_LIMIT: Final = 253
-_SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _IDS: Final = members(
     {"runAsUser": optional(_IDENTITY), "runAsGroup": optional(_IDENTITY)},
 )
@@ -44,12 +45,14 @@ def check_pod_security(spec: Json, path: str) -> Errors:
         found += _sysctls(context.get("sysctls") or [], f"{where}.sysctls", spec)
         policy = optional(choice("Always", "OnRootMismatch"))
         found += policy(context.get("fsGroupChangePolicy"), f"{where}.fsGroupChangePolicy")
-        found += _profile(context.get("seccompProfile"), f"{where}.seccompProfile")
+        found += _seccomp(context.get("seccompProfile"), f"{where}.seccompProfile")
+        labels = optional(choice("Recursive"))
+        found += labels(context.get("seLinuxChangePolicy"), f"{where}.seLinuxChangePolicy")
         groups = optional(choice("Merge", "Strict"))
         found += groups(
             context.get("supplementalGroupsPolicy"), f"{where}.supplementalGroupsPolicy"
         )
-        found += _profile(context.get("appArmorProfile"), f"{where}.appArmorProfile")
+        found += _app_armor(context.get("appArmorProfile"), f"{where}.appArmorProfile")
     return found
 
 
@@ -73,25 +76,39 @@ def _sysctls(sysctls: list[Json], path: str, spec: Json) -> Errors:
     return found
 
 
-def _profile(profile: Json | None, path: str) -> Errors:
-    """Check a seccomp or AppArmor profile."""
+def _seccomp(profile: Json | None, path: str) -> Errors:
     if profile is None:
         return []
-    kind = profile.get("type", "")
-    found: Errors = []
-    if kind == "Localhost":
-        if not profile.get("localhostProfile"):
-            detail = "must be set when seccomp type is Localhost"
-            if "appArmor" in path:
-                detail = "must be set when AppArmor type is Localhost"
-            found.append(required(f"{path}.localhostProfile", detail))
-    elif profile.get("localhostProfile"):
-        word = "AppArmor" if "appArmor" in path else "seccomp"
-        detail = f"can only be set when {word} type is Localhost"
-        found.append(invalid(f"{path}.localhostProfile", profile["localhostProfile"], detail))
+    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    where = f"{path}.localhostProfile"
     if not kind:
-        return [required(f"{path}.type", "type is required when seccompProfile is set"), *found]
-    return found + choice(*_SECCOMP)(kind, f"{path}.type")
+        found = [required(f"{path}.type", "type is required when seccompProfile is set")]
+    else:
+        found = choice(*_PROFILES)(kind, f"{path}.type")
+    if kind != "Localhost":
+        quote = {"Type": kind, "LocalhostProfile": local}
+        detail = "can only be set when seccomp type is Localhost"
+        return found + ([] if local is None else [invalid(where, quote, detail)])
+    if local is None:
+        return [*found, required(where, "must be set when seccomp type is Localhost")]
+    return [*found, *local_path(local, where)]
+
+
+def _app_armor(profile: Json | None, path: str) -> Errors:
+    if profile is None:
+        return []
+    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    where = f"{path}.localhostProfile"
+    if not kind:
+        return [required(f"{path}.type", "type is required when appArmorProfile is set")]
+    if kind == "Localhost":
+        if local is None or not local.strip():
+            return [required(where, "must be set when AppArmor type is Localhost")]
+        padded = local != local.strip()
+        return [invalid(where, local, "must not be padded with whitespace")] if padded else []
+    if kind in _PROFILES and local is not None:
+        return [invalid(where, local, "can only be set when AppArmor type is Localhost")]
+    return choice(*_PROFILES)(kind, f"{path}.type")
 
 
 def check_container_security(context: Json | None, path: str, *, uses_host_users: bool) -> Errors:
@@ -107,10 +124,10 @@ def check_container_security(context: Json | None, path: str, *, uses_host_users
     if mount == "Unmasked" and uses_host_users:
         detail = "`hostUsers` must be false to use `Unmasked`"
         found.append(invalid(f"{path}.procMount", mount, detail))
-    found += _profile(context.get("seccompProfile"), f"{path}.seccompProfile")
+    found += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
         found += _escalation(context, path)
-    return found + _profile(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    return found + _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 
 def allowing_privileged(errors: Iterable[FieldError]) -> Errors:

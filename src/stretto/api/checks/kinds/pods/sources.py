@@ -6,9 +6,14 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import FieldError, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice, optional
-from stretto.api.checks.fields.texts import driver_name
+from stretto.api.checks.fields.texts import dns_subdomain, driver_name
 from stretto.api.checks.kinds.pods.claims import check_claim_template
-from stretto.api.checks.kinds.pods.containers import local_path
+from stretto.api.checks.kinds.pods.mounts import local_path
+from stretto.api.checks.kinds.pods.references import (
+    FILE_FIELDS,
+    check_field_ref,
+    check_resource_ref,
+)
 from stretto.api.checks.kinds.values import Json, labelled
 from stretto.api.wire.quantity import nano
 
@@ -19,6 +24,7 @@ HOST_PATHS: Final = (
 """Types of host paths."""
 _MODES: Final = range(0o1000)
 _MODE_TEXT: Final = "must be a number between 0 and 0777 (octal), both inclusive"
+_PULLS: Final = optional(choice("Always", "IfNotPresent", "Never"))
 _LEAST_TOKEN: Final = 600
 _MOST_TOKEN: Final = 1 << 32
 
@@ -65,9 +71,6 @@ def _empty_dir(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     limit = source.get("sizeLimit")
     if limit is not None and nano(limit, path) < 0:
         yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
-    medium = source.get("medium", "")
-    if medium not in ("", "Memory", "HugePages") and not medium.startswith("HugePages-"):
-        yield from choice("", "Memory", "HugePages", "HugePages-")(medium, f"{path}.medium")
 
 
 def check_host_path(source: Json, path: str, _spec: Json) -> Iterator[Any]:
@@ -96,14 +99,21 @@ def _secret(source: Json, path: str, _spec: Json) -> Iterator[Any]:
 
 def _downward(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     yield from _mode(source.get("defaultMode"), f"{path}.defaultMode")
-    for index, item in enumerate(source.get("items") or ()):
-        where = f"{path}.items[{index}]"
+    for item in source.get("items") or ():
         if not item.get("path"):
-            yield required(f"{where}.path")
-        yield from local_path(item.get("path", ""), f"{where}.path")
-        if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
-            yield required(where, "one of fieldRef and resourceFieldRef is required")
-        yield from _mode(item.get("mode"), f"{where}.mode")
+            yield required(f"{path}.path")
+        yield from local_path(item.get("path", ""), f"{path}.path")
+        field, amount = item.get("fieldRef"), item.get("resourceFieldRef")
+        if field is not None:
+            yield from check_field_ref(field, f"{path}.fieldRef", FILE_FIELDS)
+            if amount is not None:
+                detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+                yield invalid(path, "resource", detail)
+        elif amount is not None:
+            yield from check_resource_ref(amount, f"{path}.resourceFieldRef", is_file=True)
+        else:
+            yield required(path, "one of fieldRef and resourceFieldRef is required")
+        yield from _mode(item.get("mode"), f"{path}.mode")
 
 
 def _mode(mode: int | None, path: str) -> Iterator[Any]:
@@ -146,14 +156,10 @@ def _token(source: Json, path: str, _spec: Json) -> Iterator[Any]:
         yield invalid(where, seconds, "may not specify a duration less than 10 minutes")
     if seconds > _MOST_TOKEN:
         yield invalid(where, seconds, "may not specify a duration larger than 2^32 seconds")
+    volume = path.partition(".sources[")[0]
     if not source.get("path"):
-        yield required(f"{path}.path")
-    yield from local_path(source.get("path", ""), f"{path}.path")
-
-
-def _bundle(source: Json, path: str, _spec: Json) -> Iterator[Any]:
-    if not source.get("path"):
-        yield required(f"{path}.path")
+        yield required(f"{volume}.path")
+    yield from local_path(source.get("path", ""), f"{volume}.path")
 
 
 _PROJECTED: Final[dict[str, Source]] = {
@@ -161,7 +167,7 @@ _PROJECTED: Final[dict[str, Source]] = {
     "configMap": _projected_named,
     "downwardAPI": _downward,
     "serviceAccountToken": _token,
-    "clusterTrustBundle": _bundle,
+    "clusterTrustBundle": lambda _source, _path, _spec: iter(()),
     "podCertificate": lambda _source, _path, _spec: iter(()),
 }
 
@@ -184,8 +190,8 @@ def _claim(source: Json, path: str, _spec: Json) -> Iterator[Any]:
 
 def _nfs(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     yield from _needs("server", "path")(source, path, _spec)
-    if source.get("path") and not source["path"].startswith("/"):
-        yield invalid(f"{path}.path", source["path"], "must be an absolute path")
+    if not source.get("path", "").startswith("/"):
+        yield invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
 
 
 def _ephemeral(source: Json, path: str, _spec: Json) -> Iterator[Any]:
@@ -218,9 +224,20 @@ def _csi(source: Json, path: str, _spec: Json) -> Iterator[Any]:
     name = source.get("driver", "")
     if not name:
         yield required(f"{path}.driver")
-        return
-    for problem in driver_name(name):
-        yield invalid(f"{path}.driver", name, problem)
+    else:
+        yield from driver_name(name, f"{path}.driver")
+    secret = source.get("nodePublishSecretRef")
+    if secret is not None:
+        word = secret.get("name", "")
+        if not word:
+            yield required(f"{path}.nodePublishSecretRef.name")
+        else:
+            yield from (invalid(f"{path}.name", word, each) for each in dns_subdomain(word))
+
+
+def _image(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    yield from _needs("reference")(source, path, _spec)
+    yield from _PULLS(source.get("pullPolicy"), f"{path}.pullPolicy")
 
 
 _MOST_LUN: Final = 255
@@ -260,6 +277,6 @@ SOURCES: Final[dict[str, Source | None]] = {
     "scaleIO": _needs("gateway", "system", "volumeName"),
     "csi": _csi,
     "ephemeral": _ephemeral,
-    "image": _needs("reference"),
+    "image": _image,
 }
 """Sources in the order in which kube-apiserver checks them."""

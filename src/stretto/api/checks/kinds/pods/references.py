@@ -1,0 +1,116 @@
+"""Rules of references to fields, amounts and keys, from which variables and files get values."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import invalid, missing, required
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import config_key, dns_subdomain, qualified_name
+from stretto.api.checks.kinds.values import Json
+from stretto.api.wire.quantity import nano
+
+_RESOURCES: Final = (
+    "limits.cpu", "limits.ephemeral-storage", "limits.memory",
+    "requests.cpu", "requests.ephemeral-storage", "requests.memory",
+)  # fmt: skip
+POD_FIELDS: Final = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+    "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+"""Fields whose values a variable may have."""
+FILE_FIELDS: Final = (
+    "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
+    "metadata.uid",
+)  # fmt: skip
+"""Fields whose values a file may contain."""
+_CONVERTED: Final = frozenset(
+    {
+        *POD_FIELDS, *FILE_FIELDS, "spec.host", "spec.restartPolicy", "spec.schedulerName",
+        "status.phase",
+    }
+)  # fmt: skip
+"""Fields that kube-apiserver can convert."""
+_SUBSCRIPTED: Final = ("metadata.annotations", "metadata.labels")
+_SUBSCRIPT: Final = re.compile(r"(.*)\['(.*)'\]", re.DOTALL)
+_UNITS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_DIVISORS: Final = {"cpu": ("1m", "1"), "memory": _UNITS, "ephemeral-storage": _UNITS}
+"""Divisors by resource."""
+
+
+def check_field_ref(ref: Json, path: str, known: tuple[str, ...] = POD_FIELDS) -> Iterator[Any]:
+    """Check a reference to a field of the pod."""
+    field, where = ref.get("fieldPath", ""), f"{path}.fieldPath"
+    subscript = _SUBSCRIPT.fullmatch(field)
+    if not field:
+        yield required(where)
+    elif problem := _conversion(ref, field, subscript):
+        yield invalid(where, field, f"error converting fieldPath: {problem}")
+    elif subscript is not None:
+        key = subscript[2].lower() if subscript[1] == _SUBSCRIPTED[0] else subscript[2]
+        yield from (invalid(path, subscript[2], each) for each in qualified_name(key))
+    else:
+        yield from choice(*known)(field, where)
+
+
+def _conversion(ref: Json, field: str, subscript: re.Match[str] | None) -> str:
+    """Return why kube-apiserver cannot convert a field; empty if it can."""
+    version = ref.get("apiVersion") or "v1"
+    if version != "v1":
+        return f"unsupported pod version: {version}"
+    if subscript is not None:
+        known = subscript[1] in _SUBSCRIPTED
+        return "" if known else f"field label does not support subscript: {field}"
+    return "" if field in _CONVERTED else f"field label not supported: {field}"
+
+
+def check_resource_ref(ref: Json, path: str, *, is_file: bool = False) -> Iterator[Any]:
+    """Check a reference to an amount of a container; that of a file names its container."""
+    name = ref.get("resource", "")
+    if is_file and not ref.get("containerName"):
+        yield required(f"{path}.containerName")
+    elif not name:
+        yield required(f"{path}.resource")
+    elif not name.startswith(("limits.hugepages-", "requests.hugepages-")):
+        yield from choice(*_RESOURCES)(name, f"{path}.resource")
+    yield from _divisor(name, ref.get("divisor") or "0", f"{path}.divisor")
+
+
+def _divisor(name: str, divisor: str, where: str) -> Iterator[Any]:
+    word = name.partition(".")[2]
+    allowed = _DIVISORS.get(word)
+    amount = nano(divisor, where)
+    if allowed and amount and amount not in {nano(each, where) for each in allowed}:
+        text = f"only divisor's values {_listed(allowed)} are supported with the {word} resource"
+        yield invalid(where, name, text)
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return " and ".join(words) if len(words) == 2 else ", ".join(words)
+
+
+def check_key_ref(ref: Json, path: str) -> Iterator[Any]:
+    """Check a reference to a key of a ConfigMap or a Secret."""
+    name, key = ref.get("name", ""), ref.get("key", "")
+    yield from (invalid(f"{path}.name", name, each) for each in dns_subdomain(name))
+    if not key:
+        yield required(f"{path}.key")
+    else:
+        yield from (invalid(f"{path}.key", key, each) for each in config_key(key))
+
+
+def check_file_ref(ref: Json, path: str, volumes: frozenset[str]) -> Iterator[Any]:
+    """Check a reference to a variable in a file of a volume."""
+    if not ref.get("key"):
+        yield required(f"{path}.key")
+    name = ref.get("volumeName", "")
+    if not name:
+        yield required(f"{path}.volumeName")
+    if not ref.get("path"):
+        yield required(f"{path}.path")
+    if name not in volumes:
+        yield missing(f"{path}.volumeName", name)
+
+
+RefCheck = Callable[[Json, str], Iterator[Any]]
+"""Checks a reference at a path."""
