@@ -98,8 +98,8 @@ def _with_headroom(zone: TopologyZone, amounts: Mapping[str, Reclaimed]) -> Topo
         return zone
     cpu, memory = ExtendedNames.KATALYST.names or ("", "")
     shown: ResourceList = {
-        cpu: format_value(_down(mine["cpu"], CPU_STEP)),
-        memory: format_value(_down(mine["memory"], MEMORY_STEP)),
+        cpu: str(_down(mine["cpu"], CPU_STEP)),
+        memory: str(_down(mine["memory"], MEMORY_STEP)),
     }
     resources = ZoneResources(
         {**zone.resources.capacity, **shown}, {**zone.resources.allocatable, **shown}
