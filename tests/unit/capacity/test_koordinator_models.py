@@ -4,7 +4,6 @@ import numpy as np
 
 from stretto.capacity.histograms.peaks import PeakConfig
 from stretto.capacity.load import estimate
-from stretto.capacity.model import demand
 from stretto.capacity.model.classes import Band
 from stretto.capacity.reclaim.batch import percent_of
 
@@ -18,10 +17,6 @@ def test_a_resource_without_a_name_in_the_band_is_not_expected_to_be_used() -> N
 
 def test_online_pods_use_any_resource_under_its_own_name() -> None:
     assert estimate.estimate({GPU: 2}, {}, {GPU: 100}) == {GPU: 2}
-
-
-def test_a_limit_of_zero_stays_unlimited_with_overhead() -> None:
-    assert demand.limits_with_overhead({"cpu": 0}, {"cpu": 100}) == {"cpu": 0}
 
 
 def test_a_percentage_is_a_ratio_of_floats_as_in_koordinator() -> None:

@@ -1,19 +1,13 @@
-"""Overcommit: measured and effective ratios and amplified amounts."""
+"""Overcommit: measured and configured ratios and amplified amounts."""
 
 import math
 
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
+from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.overcommit.floats import parse_float
-from stretto.capacity.overcommit.measured import (
-    ContainerUse,
-    LoadTargets,
-    measured_ratio,
-    pod_cpu_request,
-    pod_cpu_use,
-)
+from stretto.capacity.overcommit.measured import LoadTargets, measured_ratio
 from stretto.framework.profile.capacity.overcommit import (
     NodeScenario,
     OvercommitPool,
@@ -40,39 +34,6 @@ def test_more_use_never_raises_the_measured_ratio() -> None:
 
 def test_a_node_without_a_load_target_for_pods_is_not_overcommitted_while_it_idles() -> None:
     assert measured_ratio(16, 8, 0, LoadTargets(0.6, 0.0)) == 1.0
-
-
-def test_the_use_of_a_pod_is_its_largest_reading() -> None:
-    pod = [ContainerUse(cpu=1.0, load_1m=0.5), ContainerUse(load_1m=2.0, load_5m=0.25)]
-    assert pod_cpu_use(pod) == 2.5
-
-
-def test_an_init_container_counts_if_it_needs_more_whole_cores() -> None:
-    assert pod_cpu_request([700, 700], 1900) == 1400
-    assert pod_cpu_request([700, 700], 2100) == 2100
-
-
-@pytest.mark.parametrize(
-    ("static", "measured", "ratio"),
-    [("1.5", None, 1.5), ("1.5", "1.2", 1.2), ("0.5", None, 1.0), (None, "3", 1.0)],
-)
-def test_the_smaller_ratio_applies_and_never_one_below_one(
-    static: str | None, measured: str | None, ratio: float
-) -> None:
-    assert effective_ratio(static, measured) == ratio
-
-
-@pytest.mark.parametrize(
-    ("static", "measured"),
-    [("x", None), ("nan", None), ("inf", None), ("", None), ("2", "x"), ("2", "")],
-)
-def test_an_unreadable_ratio_turns_overcommit_off(static: str, measured: str | None) -> None:
-    assert effective_ratio(static, measured) == 1.0
-
-
-@pytest.mark.parametrize("measured", ["nan", "inf"])
-def test_a_measured_ratio_without_a_bound_leaves_the_configured_one(measured: str) -> None:
-    assert effective_ratio("2", measured) == 2.0
 
 
 def test_exclusive_cores_are_not_amplified() -> None:

@@ -5,12 +5,14 @@ Source: Koordinator's ``loadaware/estimator/default_estimator.go``.
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from stretto.capacity.model.classes import Band
-from stretto.capacity.model.demand import Amounts
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Amounts by resource: milli-CPU, bytes, units or percent."""
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -45,11 +47,6 @@ KOORDINATOR_CLASSES: Final[Mapping[Band, ClassNames]] = {
 """The names of Koordinator's bands; other bands use plain CPU and memory."""
 PLAIN: Final = ClassNames({}, DEFAULT_USE)
 """Pods that request plain CPU and memory."""
-
-
-def factors_with_defaults(factors: Amounts, defaults: Amounts = DEFAULT_FACTORS) -> dict[str, int]:
-    """``factors`` in percent, completed by ``defaults``."""
-    return {**defaults, **factors}
 
 
 def estimate(

@@ -1,4 +1,4 @@
-"""Shared types of all models: classes of pods and amounts of resources.
+"""Shared types of all models: priority bands of pods, and the system that a model reproduces.
 
 This folder contains value types, but no formulas.
 """

@@ -40,13 +40,9 @@ def mid(supply: NodeSupply, known: MidSupply, strategy: MidStrategy) -> Amounts:
     outside = np.maximum(supply.reserved, supply.system)
     unallocated = np.maximum(supply.capacity - outside - known.requested, 0)
     found = idle + percent_of(unallocated, strategy.unallocated_percent)
-    return _bounded(found, supply.capacity, strategy)
+    return bounded(found, supply.capacity, strategy)
 
 
-def static(supply: NodeSupply, percent: tuple[int, int], strategy: MidStrategy) -> Amounts:
-    """A fixed percentage of the capacity, at most the bound of the strategy."""
-    return _bounded(percent_of(supply.capacity, percent), supply.capacity, strategy)
-
-
-def _bounded(amounts: Amounts, capacity: Amounts, strategy: MidStrategy) -> Amounts:
+def bounded(amounts: Amounts, capacity: Amounts, strategy: MidStrategy) -> Amounts:
+    """Amounts up to the bound of the strategy, a percentage of the capacity."""
     return np.minimum(amounts, percent_of(capacity, strategy.cap_percent))

@@ -16,9 +16,8 @@ from stretto.agent.enforcement.eviction import (
 )
 from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Processor, Suppression
 from stretto.base.errors import InputError
-from stretto.capacity.model import classes
-from stretto.capacity.model.classes import KubeQos
-from stretto_lab.models.koordinator import cpusets
+from stretto_lab.models.koordinator import classes, cpusets
+from stretto_lab.models.koordinator.classes import KubeQos
 from stretto_lab.models.koordinator.cpusets import (
     BindPolicy,
     Cpu,

@@ -12,11 +12,12 @@ from stretto.capacity.histograms.peaks import (
     PeakModels,
     PredictedPod,
 )
-from stretto.capacity.model import classes
-from stretto.capacity.model.classes import Band, KubeQos
+from stretto.capacity.model.classes import Band
 from stretto.capacity.vertical import bounds as vertical
 from stretto.capacity.vertical.bounds import MOST
 from stretto.capacity.vertical.history import ContainerHistory, VerticalConfig
+from stretto_lab.models.koordinator import classes
+from stretto_lab.models.koordinator.classes import KubeQos
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

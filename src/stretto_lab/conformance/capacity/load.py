@@ -214,7 +214,7 @@ class LoadInput(msgspec.Struct, frozen=True):
 def estimator(given: Fields) -> Fields:
     """``ko_estimator``: the expected usage of a pod, and the amounts of a node."""
     fields = msgspec.convert(given, EstimatorInput)
-    factors = estimates.factors_with_defaults(fields.estimate_factors)
+    factors = {**estimates.DEFAULT_FACTORS, **fields.estimate_factors}
     pod = _estimate(fields.pod, factors, custom=fields.allow_custom_estimation)
     return {"pod": pod, "node": {**fields.node.allocatable, **fields.node.raw_allocatable}}
 
@@ -318,12 +318,12 @@ def _assigned(pod: AssignedInput, args: LoadArgs) -> AssignedPod:
 
 
 def _estimated(pod: PodInput, args: LoadArgs) -> Amounts:
-    factors = estimates.factors_with_defaults(args.estimate_factors)
+    factors = {**estimates.DEFAULT_FACTORS, **args.estimate_factors}
     return _estimate(pod, factors, custom=args.allow_custom_estimation)
 
 
 def _estimate(pod: PodInput, factors: Amounts, *, custom: bool) -> Amounts:
     """The expected usage of a pod, with its own factors if ``custom``."""
     if custom:
-        factors = estimates.factors_with_defaults(pod.custom_factors, factors)
+        factors = {**factors, **pod.custom_factors}
     return estimates.estimate(pod.requests(), pod.limits(), factors, pod.band())

@@ -1,4 +1,4 @@
-"""Recorded results of Katalyst's overcommit, computed by the models of ``capacity.overcommit``."""
+"""Recorded results of Katalyst's overcommit, by ``capacity.overcommit`` and ``models.katalyst``."""
 
 import re
 from collections.abc import Mapping
@@ -9,17 +9,9 @@ import msgspec
 from stretto.api.wire import quantity
 from stretto.api.wire.quantity import Notation
 from stretto.base.errors import InputError
-from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
+from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.overcommit.floats import parse_float
-from stretto.capacity.overcommit.measured import (
-    ContainerUse,
-    LoadTargets,
-    measured_ratio,
-    pod_cpu_request,
-    pod_cpu_use,
-    pod_memory_use,
-    reported_ratio,
-)
+from stretto.capacity.overcommit.measured import LoadTargets, measured_ratio
 from stretto.state.rows.promises import amplified
 from stretto_lab.models.katalyst.admission import (
     ContainerCpu,
@@ -28,6 +20,14 @@ from stretto_lab.models.katalyst.admission import (
     PodCpu,
     admit,
     pod_cpu,
+)
+from stretto_lab.models.katalyst.ratios import (
+    ContainerUse,
+    effective_ratio,
+    pod_cpu_request,
+    pod_cpu_use,
+    pod_memory_use,
+    reported_ratio,
 )
 
 Fields = dict[str, Any]

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto.capacity.model import classes, demand
-from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
-from stretto.capacity.model.demand import Amounts, ContainerDemand
+from stretto.capacity.model.classes import Band
+from stretto_lab.models.koordinator import classes, demand
+from stretto_lab.models.koordinator.classes import KubeQos, ServiceQos
+from stretto_lab.models.koordinator.demand import Amounts, ContainerDemand
 
 _COUNTED = ("cpu", "memory")
 

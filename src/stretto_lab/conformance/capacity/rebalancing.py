@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto.capacity.model import classes
 from stretto.capacity.model.classes import Band
-from stretto.capacity.model.demand import ContainerDemand
 from stretto.framework.profile.capacity.hot_nodes import AnomalyRule
 from stretto_lab.conformance.capacity.pods import kube_qos
+from stretto_lab.models.koordinator import classes
+from stretto_lab.models.koordinator.demand import ContainerDemand
 from stretto_lab.models.koordinator.load.rebalance import (
     LoadMove,
     MovablePod,

@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stretto.capacity.model import classes, demand
-from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
+from stretto.capacity.model.classes import Band
 from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.reclaim import batch as batches
 from stretto.capacity.reclaim import held as holdings
@@ -14,6 +13,9 @@ from stretto.capacity.reclaim import mid as mids
 from stretto.capacity.reclaim.batch import BatchPolicy, BatchStrategy, NodeSupply
 from stretto.capacity.reclaim.held import Amounts, PodTable, Unmeasured
 from stretto.capacity.reclaim.mid import MidStrategy, MidSupply
+from stretto_lab.models.koordinator import classes, demand
+from stretto_lab.models.koordinator.classes import KubeQos, ServiceQos
+from stretto_lab.models.koordinator.mid import static
 from stretto_lab.models.koordinator.reserved import NodeReservation, reserved
 from stretto_lab.models.koordinator.zones import ZonePod, zone_batch
 
@@ -221,7 +223,7 @@ def mid(given: Fields) -> Fields:
     supply, strategy = node.supply({Band.PROD}), node.strategy.mid()
     if node.strategy.mid_mode == "static":
         percent = node.strategy.mid_static_cpu_percent, node.strategy.mid_static_memory_percent
-        cpu, memory = map(int, mids.static(supply, percent, strategy)[0])
+        cpu, memory = map(int, static(supply, percent, strategy)[0])
         return {"mid_cpu_milli": cpu, "mid_memory": memory}
     used = node.metric.node_usage
     complete = used.cpu_milli is not None and used.memory is not None

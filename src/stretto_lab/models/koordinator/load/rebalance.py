@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
-from stretto.capacity.model.demand import Amounts
+from stretto.capacity.model.classes import Band
 from stretto.control.controllers.hot_nodes.anomalies import AnomalyDetector
 from stretto.framework.profile.capacity.hot_nodes import AnomalyRule
+from stretto_lab.models.koordinator.classes import KubeQos, ServiceQos
+from stretto_lab.models.koordinator.demand import Amounts
 from stretto_lab.models.koordinator.load.thresholds import (
     LoadBounds,
     LoadClass,

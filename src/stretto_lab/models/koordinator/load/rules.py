@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 from stretto.base.errors import InputError
-from stretto.capacity.model.demand import Amounts
+from stretto_lab.models.koordinator.demand import Amounts
 from stretto_lab.models.koordinator.load import usage as usages
 from stretto_lab.models.koordinator.load.usage import LATEST, AssignedPod, NodeReport, Percentile
 

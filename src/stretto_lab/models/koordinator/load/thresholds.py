@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from stretto.capacity.model.demand import Amounts
+from stretto_lab.models.koordinator.demand import Amounts
 
 FULL: Final = 100.0
 """Percent of a resource without a threshold."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from stretto.capacity.model.demand import Amounts
+from stretto_lab.models.koordinator.demand import Amounts
 
 REPORT_INTERVAL: Final = 60.0
 """Default seconds between two reports of a node."""
