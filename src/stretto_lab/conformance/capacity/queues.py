@@ -169,49 +169,32 @@ def configured(given: Fields) -> Fields:
 
 def _refused(wanted: QueuesInput) -> Fields:
     """The queues and jobs that Volcano reads, in order of names, before it finds the error."""
-    specs = {each.name: each for each in sorted(wanted.specs(), key=attrgetter("name"))}
-    known, is_tree = _known(specs)
-    accounts = _accounts_below(wanted, specs) if is_tree else {}
+    specs = {each.name: each for each in wanted.specs()}
+    paths = capacities.paths_to_root(specs)
+    accounts = {} if paths.unknown else _accounts_below(wanted, paths.known)
     found = [
         ShareState(specs[name], accounts.get(name, QueueAccount()), {}, specs[name].deserved, 0.0)
-        for name in sorted(known)
+        for name in sorted(paths.known)
     ]
-    probes = [False if each.queue in known else None for each in wanted.probes]
-    starts = [False if each.queue in known else None for each in wanted.enqueue]
+    probes = [False if each.queue in paths.known else None for each in wanted.probes]
+    starts = [False if each.queue in paths.known else None for each in wanted.enqueue]
     return {
         **_lists(allocatable=probes, preemptive=probes, enqueue=starts),
         **_described(found),
     }
 
 
-def _known(specs: Mapping[str, ShareQueue]) -> tuple[set[str], bool]:
-    """Queues up to the first one with an unknown ancestor; the flag is false if there is one."""
-    known: set[str] = set()
-    for start in specs:
-        name = start
-        while name not in known:
-            known.add(name)
-            if name == capacities.ROOT:
-                break
-            name = specs[name].parent or capacities.ROOT
-            if name not in specs:
-                return known, False
-    return known, True
-
-
 def _accounts_below(
-    wanted: QueuesInput, specs: Mapping[str, ShareQueue]
+    wanted: QueuesInput, paths: Mapping[str, tuple[str, ...]]
 ) -> dict[str, QueueAccount]:
     """Accounts of the jobs before the first one whose queue has children, with the ancestors."""
-    parents = {each.parent or capacities.ROOT for each in specs.values()}
+    parents = {parent for path in paths.values() for parent in path[1:2]}
     lines: dict[str, list[QueueAccount]] = {}
     for job in sorted(wanted.jobs, key=attrgetter("name")):
         if job.queue in parents:
             break
-        name = job.queue if job.queue in specs else ""
-        while name:
+        for name in paths.get(job.queue, ()):
             lines.setdefault(name, []).append(job.job().account())
-            name = "" if name == capacities.ROOT else specs[name].parent or capacities.ROOT
     return {name: merge(accounts) for name, accounts in lines.items()}
 
 

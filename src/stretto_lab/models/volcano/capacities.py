@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -37,7 +37,7 @@ It is served after queues that hold less than they deserve.
 
 
 class QueueTreeError(ValueError):
-    """Error: the queues are not a tree, or a job is in a queue with children.
+    """Error: the queues have no root, a parent is unknown, or a job is in a queue with children.
 
     The message names the queue.
     """
@@ -64,6 +64,8 @@ def tree(
 ) -> list[ShareState]:
     """All queues of a tree; the amounts of a parent are the sums of its children.
 
+    A queue that is its own ancestor, or below such a queue, has no capability.
+
     Args:
         queues: all queues; a queue without a parent is a child of the root.
         accounts: accounts of the queues that have jobs.
@@ -73,29 +75,65 @@ def tree(
         QueueTreeError: there is no root, a parent is unknown, or a parent has jobs.
     """
     specs = {each.name: each for each in queues}
-    children = _children(specs, accounts)
-    direct = [specs[name] for name in children[ROOT]]
-    paths: dict[str, tuple[str, ...]] = {ROOT: (ROOT,)}
+    paths, children = paths_to_root(specs), _children(specs, accounts)
+    most = _limits(specs, children, whole)
+    states = []
+    for name, queue in specs.items():
+        below = merge(
+            found for leaf, found in accounts.items() for _ in range(paths.known[leaf].count(name))
+        )
+        deserved = queue.deserved
+        if name == ROOT:
+            direct = [specs[child] for child in children[ROOT]]
+            deserved = total_of(at_least(each.deserved, each.guarantee) for each in direct)
+        elif name in most:
+            deserved = at_least(deserved, queue.guarantee)
+        state = _state(queue, below, most.get(name, {}), deserved)
+        place = {"path": paths.known[name], "is_parent": bool(children[name])}
+        states.append(msgspec.structs.replace(state, **place))
+    return states
+
+
+class QueuePaths(NamedTuple):
+    """The queues on the way from each queue to the root."""
+
+    #: Names by queue, starting with the queue. A cycle ends where it began, not at the root.
+    known: dict[str, tuple[str, ...]]
+    #: The unknown parent at which reading ended; empty if every parent is known.
+    unknown: str
+
+
+def paths_to_root(specs: Mapping[str, ShareQueue]) -> QueuePaths:
+    """Read the parents of queues like Volcano, in the order of names, up to an unknown parent."""
+    known: dict[str, tuple[str, ...]] = {}
+    for start in sorted(specs):
+        line, name = [], start
+        while name not in known:
+            known[name] = (name,)
+            if name == ROOT:
+                break
+            line.append(name)
+            name = specs[name].parent or ROOT
+            if name not in specs:
+                return QueuePaths(known, name)
+        for each in reversed(line):
+            known[each] = (each, *known[specs[each].parent or ROOT])
+    return QueuePaths(known, "")
+
+
+def _limits(
+    specs: Mapping[str, ShareQueue], children: Mapping[str, list[str]], whole: AnyAmounts
+) -> dict[str, Amounts]:
+    """Maximum amounts of the root and of each queue below it."""
     top = _top(specs[ROOT].capability, whole)
-    most = {ROOT: top}
-    caps: dict[str, Amounts] = {ROOT: top}
+    most, caps = {ROOT: top}, {ROOT: top}
     for parent in _down(children):
         guaranteed = total_of(specs[name].guarantee for name in children[parent])
         for name in children[parent]:
             own = specs[name]
-            paths[name] = (name, *paths[parent])
             caps[name] = {**caps[parent], **limits(own.capability)}
             most[name] = at_most(remaining(most[parent], guaranteed, own.guarantee), caps[name])
-    states = []
-    for name, queue in specs.items():
-        below = merge(found for leaf, found in accounts.items() if name in paths.get(leaf, ()))
-        deserved = at_least(queue.deserved, queue.guarantee)
-        if name == ROOT:
-            deserved = total_of(at_least(each.deserved, each.guarantee) for each in direct)
-        state = _state(queue, below, most[name], deserved)
-        place = {"path": paths[name], "is_parent": bool(children[name])}
-        states.append(msgspec.structs.replace(state, **place))
-    return states
+    return most
 
 
 def _top(capability: AnyAmounts, whole: AnyAmounts) -> Amounts:
@@ -122,7 +160,7 @@ def _children(
     """Children of every queue.
 
     Raises:
-        QueueTreeError: the queues are not a tree, or a parent has jobs.
+        QueueTreeError: there is no root, a parent is unknown, or a parent has jobs.
     """
     if ROOT not in specs:
         raise QueueTreeError(f"there is no queue {ROOT}")
@@ -134,10 +172,6 @@ def _children(
         if parent not in specs:
             raise QueueTreeError(f"queue {name} has the unknown parent {parent}")
         children[parent].append(name)
-    reached = {ROOT, *(name for parent in _down(children) for name in children[parent])}
-    for name in specs:
-        if name not in reached:
-            raise QueueTreeError(f"queue {name} is its own ancestor")
     for name in accounts:
         if children.get(name):
             raise QueueTreeError(f"queue {name} has jobs and children")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
+from itertools import takewhile
 
 import msgspec
 
@@ -149,14 +150,16 @@ def _branches(
 ) -> tuple[ShareState, ShareState]:
     """Ancestors of two queues just below their lowest common one.
 
-    Parents are returned unchanged.
+    Parents are returned unchanged. Queues without a common ancestor, which a cycle separates from
+    the root, are compared like children of the same root.
     """
     if one.is_parent or not one.path or not other.path:
         return one, other
-    for here, there in zip(reversed(one.path), reversed(other.path), strict=False):
-        if here != there:
-            return by_name[here], by_name[there]
-    return one, other
+    here, there = one.path[:0:-1], other.path[:0:-1]
+    pairs = zip(here, there, strict=False)
+    level = max(1, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    mine = by_name[here[level]] if level < len(here) else one
+    return mine, by_name[there[level]] if level < len(there) else other
 
 
 def admits(state: ShareState, ancestors: Sequence[ShareState], requests: AnyAmounts) -> bool:

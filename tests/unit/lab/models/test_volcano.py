@@ -84,13 +84,20 @@ def test_nothing_limits_a_deserved_resource_that_others_have_guaranteed_complete
     [
         ([ShareQueue("a")], "no queue root"),
         ([ROOT, ShareQueue("a", parent="x")], "unknown parent x"),
-        ([ROOT, ShareQueue("a", parent="b"), ShareQueue("b", parent="a")], "own ancestor"),
+        ([ROOT, ShareQueue("a", parent="a")], "queue a has jobs and children"),
         ([ROOT, ShareQueue("a"), ShareQueue("b", parent="a")], "queue a has jobs and children"),
     ],
 )
 def test_queues_that_are_no_tree_are_refused(queues: list[ShareQueue], said: str) -> None:
     with pytest.raises(QueueTreeError, match=said):
         capacities.tree(queues, {"a": GREEDY}, WHOLE)
+
+
+def test_queues_that_are_their_own_ancestors_have_no_capability() -> None:
+    cycle = [ShareQueue("a", parent="b"), ShareQueue("b", parent="a")]
+    found = {each.spec.name: each for each in capacities.tree([ROOT, *cycle], {}, WHOLE)}
+    assert [found[name].path for name in "ab"] == [("a", "b", "a"), ("b", "a")]
+    assert [found[name].capability for name in "ab"] == [{}, {}]
 
 
 def test_an_admitted_job_counts_for_the_next() -> None:
