@@ -255,6 +255,21 @@ def bodies() -> list[Case]:
         "pod: mounts": (
             PODS, pod_of(volumeMounts=filled(lambda n: {"name": f"v{n}", "mountPath": f"/{n}"}, 3))
         ),
+        "pod: mounts and devices": (
+            PODS,
+            pod_of(
+                volumeMounts=filled(lambda n: {"name": f"v{n}", "mountPath": f"/{n}"}, 6),
+                volumeDevices=filled(lambda n: {"name": f"d{n}", "devicePath": f"/d{n}"}, 6),
+            ),
+        ),
+        "pod: volumes and devices of containers": (
+            PODS,
+            pod(
+                volumes=filled(lambda n: {"name": f"v{n}"}, 6),
+                containers=filled(lambda n: container(
+                    name=f"c{n}", volumeDevices=[{"name": f"v{n}", "devicePath": "/x"}]), 16),
+            ),
+        ),
         "pod: tolerations": (
             PODS, pod(tolerations=filled(lambda n: {"key": f"k{n}", "operator": "Exists"}, 3))
         ),

@@ -1,14 +1,14 @@
 """Rules of containers: image, ports, environment, mounts, resources, security."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_label, dns_subdomain, env_name, port_name
-from stretto.api.checks.kinds.pods.mounts import check_devices, check_mounts
+from stretto.api.checks.kinds.pods.mounts import block_volumes, check_devices, check_mounts
 from stretto.api.checks.kinds.pods.probes import check_lifecycle, check_probes
 from stretto.api.checks.kinds.pods.references import (
     RefCheck,
@@ -45,6 +45,11 @@ class PodFrame:
     #: Names of its resource claims.
     claims: frozenset[str]
 
+    @cached_property
+    def blocks(self) -> Mapping[str, bool]:
+        """Whether a block device may use each of its volumes, by name."""
+        return block_volumes(self.spec)
+
     @property
     def uses_host_users(self) -> bool:
         """Return whether the pod uses the user namespace of its node."""
@@ -73,19 +78,22 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
         yield from _environment(container["env"], where, frame.volumes)
     if container.get("envFrom"):
         yield from _sources(container["envFrom"], f"{where}.envFrom")
-    yield from check_mounts(container, where, frame.volumes)
-    yield from check_devices(container, where, frame.spec)
+    if container.get("volumeMounts"):
+        yield from check_mounts(container, where, frame.volumes)
+    if container.get("volumeDevices"):
+        yield from check_devices(container, where, frame.blocks)
     yield from one_of(container.get("imagePullPolicy"), f"{where}.imagePullPolicy", _PULLS)
     if container.get("resources"):
         yield from check_resources(container["resources"], f"{where}.resources")
         yield from check_claims(container["resources"], f"{where}.resources", frame.claims)
     if container.get("resizePolicy"):
         yield from _resize(container["resizePolicy"], f"{where}.resizePolicy", frame.spec)
-    yield from check_container_security(
-        container.get("securityContext"),
-        f"{where}.securityContext",
-        uses_host_users=frame.uses_host_users,
-    )
+    if container.get("securityContext"):
+        yield from check_container_security(
+            container["securityContext"],
+            f"{where}.securityContext",
+            uses_host_users=frame.uses_host_users,
+        )
 
 
 def check_containers(

@@ -1,6 +1,6 @@
 """Rules of volume mounts and block devices of a container."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import forbidden, invalid, missing, required
@@ -15,14 +15,16 @@ _UNIQUE: Final = "must be unique"
 def check_mounts(container: Json, where: str, volumes: frozenset[str]) -> Iterator[Any]:
     """Check the mounts of a container, given the names of the volumes of its pod."""
     paths: set[str] = set()
-    devices = container.get("volumeDevices") or []
+    devices = container.get("volumeDevices") or ()
+    device_names = {each.get("name") for each in devices}
+    device_paths = {each.get("devicePath") for each in devices}
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         here, name = f"{where}.volumeMounts[{index}]", mount.get("name", "")
         if not name:
             yield required(f"{here}.name")
         if name not in volumes:
             yield missing(f"{here}.name", name)
-        if name and any(each.get("name") == name for each in devices):
+        if name and name in device_names:
             yield invalid(f"{here}.name", name, "must not already exist in volumeDevices")
         path = mount.get("mountPath", "")
         if not path:
@@ -30,7 +32,7 @@ def check_mounts(container: Json, where: str, volumes: frozenset[str]) -> Iterat
         if path in paths:
             yield invalid(f"{here}.mountPath", path, _UNIQUE)
         paths.add(path)
-        if path and any(each.get("devicePath") == path for each in devices):
+        if path and path in device_paths:
             detail = "must not already exist as a path in volumeDevices"
             yield invalid(f"{here}.mountPath", path, detail)
         for word in ("subPath", "subPathExpr"):
@@ -64,10 +66,16 @@ def _propagation(mount: Json, container: Json, where: str) -> Iterator[Any]:
             yield forbidden(path, detail)
 
 
-def check_devices(container: Json, where: str, spec: Json) -> Iterator[Any]:
-    """Check the block devices of a container, which are claims of its pod."""
-    claims = {each.get("name"): _is_claim(each) for each in spec.get("volumes") or ()}
-    mounts = container.get("volumeMounts") or []
+def block_volumes(spec: Json) -> Mapping[str, bool]:
+    """Return whether a block device may use each volume of a pod, by name."""
+    return {each.get("name"): _is_claim(each) for each in spec.get("volumes") or ()}
+
+
+def check_devices(container: Json, where: str, claims: Mapping[str, bool]) -> Iterator[Any]:
+    """Check the block devices of a container, given which volumes of its pod they may use."""
+    mounts = container.get("volumeMounts") or ()
+    mount_names = {each.get("name") for each in mounts}
+    mount_paths = {each.get("mountPath") for each in mounts}
     names: set[str] = set()
     paths: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices") or ()):
@@ -86,9 +94,9 @@ def check_devices(container: Json, where: str, spec: Json) -> Iterator[Any]:
         if not name or name not in claims:
             yield missing(f"{here}.name", name)
         yield from _device_path(path, f"{here}.devicePath", paths)
-        if name and any(each.get("name") == name for each in mounts):
+        if name and name in mount_names:
             yield invalid(f"{here}.name", name, "must not already exist in volumeMounts")
-        if path and any(each.get("mountPath") == path for each in mounts):
+        if path and path in mount_paths:
             detail = "must not already exist as a path in volumeMounts"
             yield invalid(f"{here}.devicePath", path, detail)
         names |= {name} - {""}
