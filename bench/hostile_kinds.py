@@ -98,6 +98,14 @@ def definitions() -> list[Case]:
         "definition: nested rules": definition(ruled),
         "definition: long rules": definition({**wide_schema(1), "x-kubernetes-validations": [
             {"rule": chain(["self.f0 != 'x'"] * 200, " && ")}] * 100}),
+        "definition: rules of many types": definition({"type": "object", "properties": {
+            f"f{n}": {**wide_schema(1), "x-kubernetes-validations": [
+                {"rule": chain(["self.f0 != 'x'"] * 200, " && ")}]} for n in range(100)}}),
+        "definition: different rules": definition({"type": "object", "properties": {
+            f"f{n}": {**TEXT, "x-kubernetes-validations": [{"rule": f"self != '{n}'"}]}
+            for n in range(499)}}),
+        "definition: calculations": definition({**wide_schema(1), "x-kubernetes-validations": [
+            {"rule": f"{n} < 1{' + 1' * 200}"} for n in range(30)]}),
         "definition: depth": definition(deep),
         "definition: enumeration": definition({"type": "string", "enum": filled(str)}),
         "definition: required": definition({"type": "object", "required": filled(str)}),

@@ -26,6 +26,10 @@ _RECENT: Final = 16
 """Recent expressions that are kept: a definition often repeats one of at most 10,000 bytes."""
 
 
+_LEAST_NODES: Final = 10
+"""Nodes for which a shorter expression counts: its compilation has fixed costs."""
+
+
 class CelError(Exception):
     """An expression does not compile, or its evaluation fails."""
 
@@ -82,7 +86,7 @@ class Compiler:
 
         Args:
             most_nodes: maximum nodes of all expressions; an equal one counts once in each
-                environment. ``None`` without a limit.
+                environment, and each one for at least ten. ``None`` without a limit.
         """
         self._most = most_nodes
         self._nodes = 0
@@ -113,7 +117,7 @@ class Compiler:
         return tree
 
     def _count(self, nodes: int) -> None:
-        self._nodes += nodes
+        self._nodes += max(nodes, _LEAST_NODES)
         if self._most is not None and self._nodes > self._most:
             raise TooManyNodesError(self._most)
 

@@ -21,13 +21,13 @@ def test_an_equal_expression_is_checked_in_each_environment() -> None:
 
 
 def test_equal_expressions_count_once_for_the_limit_of_nodes() -> None:
-    compiler = Compiler(most_nodes=3)
+    compiler = Compiler(most_nodes=10)
     problems = [compiler.problem_of("self == 1", ANY) for _ in range(2)]
     assert problems == ["", ""]
 
 
 def test_the_expressions_of_an_object_have_a_limit_of_nodes_together() -> None:
-    compiler = Compiler(most_nodes=5)
+    compiler = Compiler(most_nodes=19)
     compiler.compiled("self == 1", ANY)
     with pytest.raises(TooManyNodesError):
         compiler.compiled("self == 1", TEXT)
