@@ -11,8 +11,11 @@ def quality_of_service(spec: dict[str, Any]) -> str:
     ``Guaranteed`` if every container has equal requests and limits of CPU and memory,
     ``BestEffort`` if no container has an amount, otherwise ``Burstable``.
     """
+    sets = _sets(spec)
+    if not any(sets):
+        return "BestEffort"
     counted = [
-        {kind: _positive(each.get(kind)) for kind in ("requests", "limits")} for each in _sets(spec)
+        {kind: _positive(each.get(kind)) for kind in ("requests", "limits")} for each in sets
     ]
     if not any(each["requests"] or each["limits"] for each in counted):
         return "BestEffort"

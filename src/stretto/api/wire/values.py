@@ -8,12 +8,18 @@ NESTED: Final = frozenset({dict, list})
 """Types of values with members. A call for each other value would take as long as a walk itself."""
 PLAIN: Final = frozenset({str, int, float, bool})
 """Types of values without members, except null."""
+_TEXT: Final = frozenset({str})
 _IDENTITY: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def is_flat(value: Any) -> bool:
     """Return whether a value is a map of values without members."""
     return type(value) is dict and NESTED.isdisjoint(map(type, value.values()))
+
+
+def has_texts_only(value: Any) -> bool:
+    """Return whether a value is a map of texts: then equality in Python is that of JSON."""
+    return type(value) is dict and _TEXT.issuperset(map(type, value.values()))
 
 
 def identity(value: Any) -> bytes:

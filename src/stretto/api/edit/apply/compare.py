@@ -17,7 +17,7 @@ from stretto.api.edit.apply.walking import (
     member_type,
 )
 from stretto.api.schema.types import ANY, Form, ValueType
-from stretto.api.wire.values import NESTED, PLAIN, is_alike
+from stretto.api.wire.values import NESTED, PLAIN, has_texts_only, is_alike
 
 
 @dataclass
@@ -85,10 +85,10 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
     if old is new:
         return False
     kind = atom(kind, old if new is None else new)
-    shapes = {type(each) for each in (old, new) if isinstance(each, dict | list) and each}
-    if is_leaf(kind) or len(shapes) != 1:
+    shape = None if is_leaf(kind) else _shape(old, new)
+    if shape is None:
         return not is_alike(old, new)
-    if dict in shapes:
+    if shape is dict:
         before = old if isinstance(old, dict) else {}
         after = new if isinstance(new, dict) else {}
         for name in before.keys() | after.keys():
@@ -108,6 +108,15 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
         for element in before.keys() | after.keys():
             _compare_items(element, (before.get(element, ()), after.get(element, ())), item, nodes)
     return False
+
+
+def _shape(old: Any, new: Any) -> type | None:
+    """Return the type of two containers, of which one may be absent; ``None`` for other values."""
+    one = type(old) if old and type(old) in NESTED else None
+    two = type(new) if new and type(new) in NESTED else None
+    if one is None or two is None:
+        return one or two
+    return one if one is two else None
 
 
 def _compare_items(
@@ -138,7 +147,7 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
     if new is MISSING:
         nodes[2][element] = _all_of(old, kind)
         return
-    if old is new:
+    if old is new or (has_texts_only(new) and old == new):
         return
     below: _Nodes = ({}, {}, {})
     if _compare(old, new, kind, below):

@@ -33,6 +33,8 @@ def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Err
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
     texts = _texts(item)
+    if not texts:
+        return []
     if sum(map(len, texts)) > _MOST_CHARACTERS:
         return _too_large(f"{len(texts)} expressions", _MOST_CHARACTERS, "characters")
     found: list[FieldError] = []
