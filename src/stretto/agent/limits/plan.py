@@ -5,18 +5,13 @@ or as a set of CPUs. Above a first memory threshold, ``memory.high`` throttles e
 Above a second threshold, reclaimed pods are evicted in order. No other pod is limited.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final
 
 import msgspec
 
-from stretto.agent.enforcement.eviction import (
-    EvictablePod,
-    UseLimit,
-    best_effort_round,
-    evict,
-)
+from stretto.agent.enforcement.eviction import EvictablePod, UseLimit, victims
 from stretto.agent.enforcement.suppression import (
     PERIOD,
     UNLIMITED,
@@ -29,7 +24,6 @@ from stretto.agent.enforcement.suppression import (
     quota,
 )
 from stretto.agent.limits.files import LimitChange, LimitKind
-from stretto.capacity.model.classes import Band
 
 LEAST_MEMORY: Final = 16 << 20
 """Minimum of ``memory.high`` of a pod in bytes: a lower limit stops even small processes."""
@@ -163,22 +157,9 @@ def _memory_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
     ]
 
 
-def _victims(state: LimitState, rules: LimitRules) -> list[str]:
+def _victims(state: LimitState, rules: LimitRules) -> Iterable[str]:
     """Reclaimed pods to evict: lowest priority first, then largest use, until enough is free."""
     target = UseLimit(rules.evict_percent).to_free(state.memory_used, state.memory)
-    if not target:
-        return []
-    pods = [
-        EvictablePod(
-            pod.uid, Band.BATCH, priority=pod.priority, best_effort=True, used=float(pod.memory)
-        )
-        for pod in state.pods
-    ]
-    found: list[str] = []
-
-    def attempt(uid: str, _: object) -> bool:
-        found.append(uid)
-        return True
-
-    evict([best_effort_round(pods, target)], attempt)
-    return found
+    return victims(
+        (EvictablePod(pod.uid, pod.priority, float(pod.memory)) for pod in state.pods), target
+    )

@@ -5,18 +5,11 @@ from typing import Any
 
 import msgspec
 
-from stretto.agent.enforcement import eviction, suppression
-from stretto.agent.enforcement.eviction import (
-    ByteUnit,
-    EvictablePod,
-    EvictionRound,
-    RequestLimit,
-    Trigger,
-    UseLimit,
-)
+from stretto.agent.enforcement import suppression
+from stretto.agent.enforcement.eviction import UseLimit
 from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Processor, Suppression
 from stretto.base.errors import InputError
-from stretto_lab.models.koordinator import classes, cpusets
+from stretto_lab.models.koordinator import classes, cpusets, eviction
 from stretto_lab.models.koordinator.classes import KubeQos
 from stretto_lab.models.koordinator.cpusets import (
     BindPolicy,
@@ -27,6 +20,7 @@ from stretto_lab.models.koordinator.cpusets import (
     Exclusive,
     Order,
 )
+from stretto_lab.models.koordinator.eviction import EvictionRound, MarkedPod, RequestLimit, Trigger
 from stretto_lab.models.koordinator.reserved import NodeReservation, listed, reserved
 
 Fields = dict[str, Any]
@@ -150,22 +144,22 @@ class EvictedPod(msgspec.Struct, frozen=True):
     requests: dict[str, int] = {}
     memory_used: float | None = None
 
-    def pod(self) -> EvictablePod:
+    def pod(self) -> MarkedPod:
         """The pod as input of the model."""
         kube = KubeQos.BURSTABLE if self.requests.get("memory") else KubeQos.BEST_EFFORT
         qos = classes.qos_of(self.qos, kube)
-        return EvictablePod(
+        return MarkedPod(
             self.name,
-            classes.band_of(self.priority_class, self.priority, qos),
             self.priority,
-            self.qos == "BE",
-            self.phase in ("Running", "Pending"),
-            self.eviction_enabled == "true",
-            _number(self.eviction_priority) or 0,
-            _number(self.priority_label),
-            None if self.eviction_policy is None else frozenset(self.eviction_policy),
-            self.requests,
             self.memory_used,
+            band=classes.band_of(self.priority_class, self.priority, qos),
+            best_effort=self.qos == "BE",
+            active=self.phase in ("Running", "Pending"),
+            enabled=self.eviction_enabled == "true",
+            rank=_number(self.eviction_priority) or 0,
+            label_priority=_number(self.priority_label),
+            triggers=None if self.eviction_policy is None else frozenset(self.eviction_policy),
+            requests=self.requests,
         )
 
 
@@ -207,12 +201,10 @@ class EvictInput(msgspec.Struct, frozen=True):
         )
         wanted = requests.to_free(pods, self.allocatable)
         if Trigger.ALLOCATABLE.value in self.features and wanted:
-            yield eviction.allocatable_round(
-                pods, requests.priority or 0, wanted, ByteUnit.THOUSANDTHS
-            )
+            yield eviction.allocatable_round(pods, requests.priority or 0, wanted)
         priority = config.evict_priority_threshold
         if Trigger.MEMORY.value in self.features and target and priority is not None:
-            yield eviction.memory_round(pods, priority, target, ByteUnit.THOUSANDTHS)
+            yield eviction.memory_round(pods, priority, target)
 
 
 def evict(given: Fields) -> Fields:

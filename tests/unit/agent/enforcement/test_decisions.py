@@ -1,48 +1,20 @@
-"""Decisions of the node agent: CPU of best-effort pods, evictions, CPU sets."""
-
-import pytest
+"""Decisions of the node agent: CPU of best-effort pods, evictions."""
 
 from stretto.agent.enforcement import eviction, suppression
-from stretto.agent.enforcement.eviction import ByteUnit, EvictablePod, RequestLimit, UseLimit
+from stretto.agent.enforcement.eviction import EvictablePod, UseLimit
 from stretto.agent.enforcement.suppression import CpuUse, EligibleCpus, Processor, Suppression
-from stretto.capacity.model.classes import Band
 
 GIB = 2**30
 
 
-def evicted(unit: ByteUnit) -> list[str]:
-    pods = [
-        EvictablePod(f"p{index}", Band.BATCH, enabled=True, used=float(GIB)) for index in range(3)
-    ]
-    gone: list[str] = []
-    attempt = lambda name, _: gone.append(name) or True
-    eviction.evict([eviction.memory_round(pods, 5999, 2 * GIB, unit)], attempt)
-    return gone
+def test_pods_are_evicted_until_enough_bytes_are_free() -> None:
+    pods = [EvictablePod(f"p{index}", used=float(GIB)) for index in range(3)]
+    assert list(eviction.victims(pods, 2 * GIB)) == ["p0", "p1"]
 
 
-@pytest.mark.parametrize(
-    ("unit", "pods"), [(ByteUnit.BYTES, ["p0", "p1"]), (ByteUnit.THOUSANDTHS, ["p0"])]
-)
-def test_pods_are_evicted_until_enough_bytes_are_free(unit: ByteUnit, pods: list[str]) -> None:
-    assert evicted(unit) == pods
-
-
-def test_an_eviction_that_fails_frees_nothing() -> None:
-    pods = [EvictablePod(name, Band.BATCH, enabled=True, used=float(GIB)) for name in "ab"]
-    tried: list[str] = []
-
-    def attempt(name: str, _: eviction.Trigger) -> bool:
-        tried.append(name)
-        return name == "b"
-
-    eviction.evict([eviction.memory_round(pods, 5999, GIB)], attempt)
-    assert tried == ["a", "b"]
-
-
-def test_pods_without_reclaimed_memory_count_by_their_plain_memory() -> None:
-    pods = [EvictablePod("a", Band.FREE, requests={"memory": 9})]
-    limit = RequestLimit(threshold=80, lower=50, priority=5999)
-    assert limit.to_free(pods, {"memory": 10}) == {"memory": 4}
+def test_pods_of_low_priority_and_then_of_large_use_are_evicted_first() -> None:
+    pods = [EvictablePod("a", 9, 7.0), EvictablePod("b", 1, 2.0), EvictablePod("c", 1, 3.0)]
+    assert list(eviction.victims(pods, 6)) == ["c", "b", "a"]
 
 
 def test_negative_thresholds_free_nothing() -> None:
