@@ -33,6 +33,7 @@ FORMS = {
     "stretto.top.nodes/v1": "stretto.explain.inventory.lists:NodeUseList",
     "stretto.top.pods/v1": "stretto.explain.inventory.lists:PodUseList",
     "stretto.top.pools/v1": "stretto.explain.inventory.lists:PoolUseList",
+    "stretto.recommend/v1": "stretto.explain.inventory.lists:RecommendedList",
     "stretto.validate/v1": "stretto.cli.commands.validate:ValidationReport",
     "stretto.profiles/v1": "stretto.explain.inventory.catalog:ProfileList",
     "stretto.policies/v1": "stretto.explain.inventory.catalog:PolicyList",

@@ -26,6 +26,7 @@ PAGES = (
     "guides/capacity",
     "guides/scaling",
     "guides/tides",
+    "guides/vertical",
     "guides/plan",
     "guides/story",
     "guides/plugins",

@@ -51,6 +51,7 @@ CALLS = {
     "stretto.top.pools/v1": f"top pools --on {SCENARIO}",
     "stretto.scale/v1": "scale examples/scaling/web.yaml --on examples/scaling.yaml",
     "stretto.tides/v1": "tides examples/tides/morning.yaml --on examples/tides.yaml",
+    "stretto.recommend/v1": "recommend --usage examples/vertical/use.csv",
     "stretto.capacity/v1": f"capacity examples/capacity/web.yaml --on {SCENARIO}",
     "stretto.plan/v1": "plan examples/plan --on examples/quickstart.yaml",
     "stretto.record/v1": f"record --on {SCENARIO} --out {{}}/state.jsonl --for 0",

@@ -80,6 +80,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     ),
     "scale": _cluster("scale:scale", "Show how ScalingPolicies would divide replicas."),
     "tides": _cluster("tides:tides", "Show which nodes of tidal pools would switch, and why."),
+    "recommend": _cluster(
+        "recommend:recommend", "Show the recommended requests of containers, and the present ones."
+    ),
     "dashboard": _cluster("dashboard:dashboard", "Serve pages about a state on this machine."),
     "queues": _cluster("queues:queues", "Show the queue tree: shares, use and pending pods."),
     "shards": _cluster("shards:shards", "Show the shards: their nodes and their decisions."),

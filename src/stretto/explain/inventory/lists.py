@@ -1,4 +1,4 @@
-"""The lists of ``stretto get`` and ``stretto top`` as JSON documents."""
+"""The lists of ``stretto get``, ``top`` and ``recommend`` as JSON documents."""
 
 import msgspec
 
@@ -7,6 +7,7 @@ from stretto.explain.inventory.nodes import NodeRow
 from stretto.explain.inventory.pods import PodRow
 from stretto.explain.inventory.runs import RunRow
 from stretto.explain.inventory.units import UnitRow
+from stretto.explain.inventory.use.advice import RecommendedRow
 from stretto.explain.inventory.use.rows import NodeUseRow, PodUseRow, PoolUseRow
 
 
@@ -86,3 +87,14 @@ class PoolUseList(msgspec.Struct, frozen=True):
     expires_s: float
     #: The QoS levels of every node with a report.
     items: tuple[PoolUseRow, ...]
+
+
+class RecommendedList(msgspec.Struct, frozen=True):
+    """Recommended requests of a state or of a file of measurements."""
+
+    #: Title of the state.
+    state: str
+    #: Rows by workload, container and resource.
+    items: tuple[RecommendedRow, ...]
+    #: Problem of each VerticalPodAutoscaler that has one, by namespace and name.
+    problems: dict[str, str]
