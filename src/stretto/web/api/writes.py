@@ -170,7 +170,7 @@ def refuse(call: Call, item: Json, errors: Errors) -> None:
     if errors:
         shown = shown_empty(call.sent, errors)
         causes = [(each.reason, each.message, each.field) for each in shown]
-        kind = call.resource.kind
+        kind = call.resource.stored
         kind = msgspec.structs.replace(kind, kind=item.get("kind", kind.kind))
         raise failures.invalid(kind, item["metadata"].get("name", ""), causes)
 

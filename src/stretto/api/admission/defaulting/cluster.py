@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stretto.api.admission.defaulting.pod import default
+from stretto.api.admission.defaulting.pod import default, fill
 
 Json = dict[str, Any]
 
@@ -11,7 +11,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def _role_ref(ref: Json) -> None:
-    default(ref, apiGroup=_RBAC)
+    fill(ref, apiGroup=_RBAC)
 
 
 def _subject(subject: Json) -> None:

@@ -25,10 +25,16 @@ _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
 
 
 def default(value: Json, **members: Any) -> None:
-    """Set members that are absent or empty strings."""
+    """Set members that are absent; an empty string in a decoded object is that of a pointer."""
     for name, each in members.items():
-        if value.get(name) in (None, ""):
+        if value.get(name) is None:
             value[name] = each
+
+
+def fill(value: Json, **members: str) -> None:
+    """Set members that are absent or empty, for fields whose empty strings Go encodes."""
+    for name, each in members.items():
+        value[name] = value.get(name) or each
 
 
 def _pod(item: Json) -> None:
@@ -146,7 +152,7 @@ def _scale_io(source: Json) -> None:
 
 
 def _spread(constraint: Json) -> None:
-    default(constraint, whenUnsatisfiable="DoNotSchedule")
+    fill(constraint, whenUnsatisfiable="DoNotSchedule")
 
 
 POD: Final[Mapping[str, Callable[[Json], None]]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stretto.api.admission.defaulting.pod import default
+from stretto.api.admission.defaulting.pod import default, fill
 
 Json = dict[str, Any]
 
@@ -65,7 +65,7 @@ def _job(item: Json) -> None:
     default(spec, podReplacementPolicy=policy)
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
-            default(pattern, status="True")
+            fill(pattern, status="True")
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels and not item["metadata"].get("labels"):
         item["metadata"]["labels"] = dict(labels)

@@ -17,7 +17,7 @@ NameRule = Callable[[str], list[str]]
 """Returns the problems of a name."""
 
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
-_PLAIN_FINALIZER: Final = "name is neither a standard finalizer name nor is it fully qualified"
+PLAIN_FINALIZER: Final = "name is neither a standard finalizer name nor is it fully qualified"
 _PREFERRED: Final = (
     "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer "
     "writers"
@@ -107,7 +107,7 @@ def _check_owners(owners: list[Json]) -> Errors:
 def check_own_finalizers(metadata: Json) -> Errors:
     """Check the finalizers of most kinds of Kubernetes: each has a domain or is a known one."""
     return [
-        invalid(f"metadata.finalizers[{index}]", each, _PLAIN_FINALIZER)
+        invalid(f"metadata.finalizers[{index}]", each, PLAIN_FINALIZER)
         for index, each in enumerate(metadata.get("finalizers") or ())
         if "/" not in each and each not in _STANDARD_FINALIZERS
     ]
@@ -127,7 +127,7 @@ def check_finalizer(name: str, field: str) -> Errors:
     """Check the name of one finalizer: qualified, or known to Kubernetes."""
     found = [invalid(field, name, problem) for problem in qualified_name(name)]
     if not found and "/" not in name and name not in _STANDARD_FINALIZERS:
-        found.append(invalid(field, name, _PLAIN_FINALIZER))
+        found.append(invalid(field, name, PLAIN_FINALIZER))
     return found
 
 

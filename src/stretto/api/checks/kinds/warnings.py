@@ -30,6 +30,7 @@ _MOUNTABLE: Final = (
     f"metadata.annotations[{_ENFORCES}]: deprecated in v1.32+; prefer separate namespaces to "
     "isolate access to mounted secrets"
 )
+_IGNORED_NAME: Final = 'spec.externalName is ignored when spec.type is not "ExternalName"'
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
     "prevent possible logging of tokens in volume attributes"
@@ -57,6 +58,9 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
         is_old = spec.get("persistentVolumeReclaimPolicy") == "Recycle"
         found = [_OLD_CLASS] if _STORAGE_CLASS in notes else []
         return [*found, _RECYCLE] if is_old else found
+    if key == ("", "Service"):
+        is_ignored = spec.get("externalName") and spec.get("type") != "ExternalName"
+        return [_IGNORED_NAME] if is_ignored else []
     if key == ("storage.k8s.io", "CSIDriver"):
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []

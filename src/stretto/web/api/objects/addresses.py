@@ -48,8 +48,9 @@ def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Err
         if not spec.get(name) and before.get(name):
             spec[name] = before[name]
     if not spec.get("clusterIP"):
-        given = spec.get("clusterIPs") or [""]
-        spec["clusterIP"] = given[0] or (_DRY if dry_run else _free_address(state))
+        if spec.get("clusterIPs"):
+            return []  # the rules of Services refuse them
+        spec["clusterIP"] = _DRY if dry_run else _free_address(state)
     elif spec["clusterIP"] not in (_NONE, before.get("clusterIP")):
         problem = _address_problem(state, spec["clusterIP"])
         if problem:

@@ -12,9 +12,11 @@ from stretto.api.checks.fields.errors import (
     invalid,
     repeated,
     required,
+    too_long,
     too_many,
     unsupported,
 )
+from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import (
     ADDRESS_TEXT,
     NETWORK_TEXT,
@@ -23,6 +25,7 @@ from stretto.api.checks.fields.texts import (
     domain_path,
     fully_qualified,
     label_value,
+    path_segment,
     port_name,
     wildcard_subdomain,
 )
@@ -129,7 +132,7 @@ def _backend(backend: Json, path: str) -> Errors:
         detail = "cannot set both resource and service backends"
         return [invalid(path, "", detail)]
     if resource is not None:
-        return [required(f"{path}.resource.{n}") for n in ("kind", "name") if not resource.get(n)]
+        return _typed(resource, f"{path}.resource")
     if service is None:
         return [invalid(path, "", _ONE_SOURCE)]
     name, port = service.get("name", ""), service.get("port") or {}
@@ -151,6 +154,21 @@ def _backend(backend: Json, path: str) -> Errors:
     return found
 
 
+def _typed(reference: Json, path: str) -> Errors:
+    """Check a reference to an object of any kind."""
+    found: Errors = []
+    group = reference.get("apiGroup")
+    if group is not None:
+        found += [invalid(f"{path}.apiGroup", group, each) for each in dns_subdomain(group)]
+    for word in ("kind", "name"):
+        value, where = reference.get(word, ""), f"{path}.{word}"
+        if not value:
+            found.append(required(where))
+        else:
+            found += [invalid(where, value, each) for each in path_segment(value)]
+    return found
+
+
 def check_ingress_class(item: Json, old: Json | None) -> Errors:
     """Check an IngressClass."""
     spec = item.get("spec") or {}
@@ -159,13 +177,12 @@ def check_ingress_class(item: Json, old: Json | None) -> Errors:
     if old is not None and controller != (old.get("spec") or {}).get("controller", ""):
         found.append(immutable(path, controller))
     if len(controller) > _CONTROLLER_LIMIT:
-        detail = f"may not be more than {_CONTROLLER_LIMIT} bytes"
-        found.append(invalid(path, controller, detail))
+        found.append(too_long(path, _CONTROLLER_LIMIT))
     found += domain_path(controller, path)
     parameters = spec.get("parameters")
     if parameters is not None:
         where = "spec.parameters"
-        found += [required(f"{where}.{n}") for n in ("kind", "name") if not parameters.get(n)]
+        found += _typed(parameters, where)
         scope = parameters.get("scope")
         if scope is None:
             found.append(required(f"{where}.scope"))
@@ -174,8 +191,8 @@ def check_ingress_class(item: Json, old: Json | None) -> Errors:
         if scope == "Namespace" and not parameters.get("namespace"):
             detail = '`parameters.scope` is set to "Namespace"'
             found.append(required(f"{where}.namespace", detail))
-        if scope == "Cluster" and parameters.get("namespace"):
-            detail = '`parameters.scope` is set to "Cluster"'
+        if scope == "Cluster" and parameters.get("namespace") is not None:
+            detail = "`parameters.scope` is set to 'Cluster'"
             found.append(forbidden(f"{where}.namespace", detail))
     return found
 
@@ -203,7 +220,7 @@ def check_network_policy(item: Json, _old: Json | None) -> Errors:
 def _policy_port(port: Json, path: str) -> Errors:
     found: Errors = []
     if port.get("protocol") is not None:
-        found += one_of(port["protocol"], f"{path}.protocol", PROTOCOLS)
+        found += choice("TCP", "UDP", "SCTP")(port["protocol"], f"{path}.protocol")
     number, end = port.get("port"), port.get("endPort")
     if isinstance(number, int):
         found += port_number(number, f"{path}.port")

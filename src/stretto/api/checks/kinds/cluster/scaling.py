@@ -43,9 +43,11 @@ def check_autoscaler(item: Json, _old: Json | None) -> Errors:
         detail = "must be greater than or equal to 1"
         found.append(invalid("spec.minReplicas", least, detail))
     most = spec.get("maxReplicas") or 0
-    if most < 1:
-        detail = "must be set and greater than 0"
-        found.append(required("spec.maxReplicas", detail))
+    if not most:
+        found.append(required("spec.maxReplicas", "must be set and greater than 0"))
+    elif most < 1:
+        detail = "must be greater than or equal to 1"
+        found.append(invalid("spec.maxReplicas", most, detail))
     if least is not None and most < least:
         detail = "must be greater than or equal to `minReplicas`"
         found.append(invalid("spec.maxReplicas", most, detail))
@@ -193,6 +195,10 @@ def _behavior(behavior: Json) -> Errors:
             if window > _MOST_SECONDS:
                 detail = f"must be less than or equal to {_MOST_SECONDS}"
             found.append(invalid(where, window, detail))
+        tolerance = rules.get("tolerance")
+        if tolerance is not None and nano(tolerance, path) < 0:
+            detail = "must be greater than or equal to 0"
+            found.append(invalid(f"{path}.tolerance", tolerance, detail))
         if rules.get("selectPolicy") is not None:
             found += one_of(rules["selectPolicy"], f"{path}.selectPolicy", _SELECTS)
         policies = rules.get("policies") or []

@@ -7,6 +7,8 @@ from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.checks.kinds.values import Json
 
 _NOTE_LIMIT: Final = 1024
+_WORD_LIMIT: Final = 128
+_LEAST_COUNT: Final = 2
 _OUTSIDE: Final = ("", "default")
 """Namespaces of events about cluster-scoped objects."""
 _NEEDED: Final = ("reportingInstance", "action", "reason")
@@ -34,6 +36,17 @@ def _reported(item: Json) -> Errors:
         found.append(required("reportingController"))
     found += [invalid("reportingController", controller, e) for e in qualified_name(controller)]
     found += [required(name) for name in _NEEDED if not item.get(name)]
+    found += [
+        invalid(name, "", f"can have at most {_WORD_LIMIT} characters")
+        for name in _NEEDED
+        if len(item.get(name) or "") > _WORD_LIMIT
+    ]
+    series = item.get("series")
+    if series is not None:
+        if (series.get("count") or 0) < _LEAST_COUNT:
+            found.append(invalid("series.count", "", f"should be at least {_LEAST_COUNT}"))
+        if not series.get("lastObservedTime"):
+            found.append(required("series.lastObservedTime"))
     note = item.get("note") or item.get("message") or ""
     if len(note) > _NOTE_LIMIT:
         found.append(invalid("message", "", f"can have at most {_NOTE_LIMIT} characters"))
@@ -56,4 +69,6 @@ def check_new_event(item: Json, old: Json | None) -> Errors:
             found.append(invalid(path, "", "needs to be unset"))
     if item.get("deprecatedCount"):
         found.append(invalid("count", "", "needs to be unset"))
+    if any((item.get("deprecatedSource") or {}).values()):
+        found.append(invalid("source", "", "needs to be unset"))
     return found

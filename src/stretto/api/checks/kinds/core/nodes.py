@@ -1,8 +1,8 @@
 """Rules of Nodes and Namespaces."""
 
 from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
-from stretto.api.checks.fields.metadata import check_finalizer
-from stretto.api.checks.fields.texts import NETWORK_TEXT, label_key, label_value
+from stretto.api.checks.fields.metadata import PLAIN_FINALIZER, check_finalizer
+from stretto.api.checks.fields.texts import NETWORK_TEXT, label_key, label_value, qualified_name
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json, is_network, one_of
 from stretto.api.checks.pod import EFFECTS
 from stretto.api.wire.quantity import nano
@@ -63,7 +63,9 @@ def check_namespace(item: Json, _old: Json | None) -> Errors:
     """Check the finalizers of a Namespace."""
     found: Errors = []
     for name in (item.get("spec") or {}).get("finalizers") or ():
-        found += check_finalizer(name, "spec.finalizers")
+        found += [invalid("spec.finalizers", name, each) for each in qualified_name(name)]
+        if "/" not in name and name != "kubernetes":
+            found.append(invalid("spec.finalizers", name, PLAIN_FINALIZER))
     return found
 
 

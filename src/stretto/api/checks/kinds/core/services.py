@@ -19,6 +19,7 @@ from stretto.api.checks.fields.texts import (
     dns_label,
     dns_subdomain,
     port_name,
+    qualified_name,
 )
 from stretto.api.checks.kinds.values import (
     PROTOCOLS,
@@ -34,6 +35,8 @@ _EXTERNAL: Final = ("LoadBalancer", "NodePort")
 _ONLY_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
 _EXPOSED: Final = ("NodePort", "LoadBalancer")
 """Types of Services that need a cluster IP."""
+_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_FAMILIES: Final = choice("IPv4", "IPv6")
 _TIMEOUT: Final = between(1, 86_400)
 _RANGES: Final = "spec.LoadBalancerSourceRanges"
 
@@ -100,16 +103,33 @@ def _ports(ports: list[Json], kind: str) -> Errors:
         if kind == "ClusterIP" and port.get("nodePort"):
             text = "may not be used when `type` is 'ClusterIP'"
             found.append(forbidden(f"{where}.nodePort", text))
+        found += _protocol(port.get("appProtocol"), f"{where}.appProtocol")
         pair = port.get("port"), port.get("protocol")
         if pair in pairs:
-            shown = {"protocol": port.get("protocol"), "port": port.get("port")}
-            found.append(duplicate(where, shown))
+            found.append(duplicate(where, _internal(*pair)))
         pairs.add(pair)
         node = port.get("nodePort"), port.get("protocol")
         if node[0] and node in node_pairs:
             found.append(duplicate(f"{where}.nodePort", node[0]))
         node_pairs.add(node)
     return found
+
+
+def _internal(number: Any, protocol: Any) -> Json:
+    """Return number and protocol of a port in Go's internal struct."""
+    return {
+        "Name": "",
+        "Protocol": protocol or "",
+        "AppProtocol": None,
+        "Port": number or 0,
+        "TargetPort": 0,
+        "NodePort": 0,
+    }
+
+
+def _protocol(name: str | None, path: str) -> Errors:
+    """Check the name of an application protocol."""
+    return [] if name is None else [invalid(path, name, each) for each in qualified_name(name)]
 
 
 def _affinity(spec: Json) -> Errors:
@@ -146,7 +166,17 @@ def _addresses(spec: Json) -> Errors:
             found.append(invalid(where, address, ADDRESS_TEXT))
         else:
             found += _not_special(address, where)
-    for index, address in enumerate(spec.get("clusterIPs") or ()):
+    addresses = spec.get("clusterIPs") or []
+    if addresses and not spec.get("clusterIP"):
+        detail = "must be empty when `clusterIP` is not specified"
+        found.append(invalid("spec.clusterIPs", addresses, detail))
+    families = spec.get("ipFamilies") or []
+    for index, family in enumerate(families):
+        where = f"spec.ipFamilies[{index}]"
+        found += _FAMILIES(family, where)
+        if family in families[:index]:
+            found.append(duplicate(where, family))
+    for index, address in enumerate(addresses):
         where = f"spec.clusterIPs[{index}]"
         if address not in ("None", "") and not is_address(address):
             found.append(invalid(where, address, ADDRESS_TEXT))
@@ -180,6 +210,9 @@ def _traffic(spec: Json, kind: str) -> Errors:
     inner = spec.get("internalTrafficPolicy")
     if inner is not None:
         found += choice("Cluster", "Local")(inner, "spec.internalTrafficPolicy")
+    way = spec.get("trafficDistribution")
+    if way is not None:
+        found += choice(*_DISTRIBUTIONS)(way, "spec.trafficDistribution")
     check = spec.get("healthCheckNodePort") or 0
     if check and not (kind == "LoadBalancer" and policy == "Local"):
         text = (
@@ -233,6 +266,7 @@ def check_endpoints(item: Json, _old: Json | None) -> Errors:
             found += _port_name(name, f"{here}.name", needed=len(ports) > 1)
             found += port_number(port.get("port"), f"{here}.port")
             found += one_of(port.get("protocol"), f"{here}.protocol", PROTOCOLS)
+            found += _protocol(port.get("appProtocol"), f"{here}.appProtocol")
     return found
 
 

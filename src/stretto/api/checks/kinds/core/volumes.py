@@ -10,7 +10,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import dns_subdomain, label_value
+from stretto.api.checks.fields.texts import dns_subdomain
 from stretto.api.checks.kinds.pods.claims import ACCESS, MODES, check_claim_spec
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.pods.sources import SOURCES, check_host_path
@@ -89,6 +89,16 @@ def check_volume(item: Json, old: Json | None) -> Errors:
         found += [invalid("spec.storageClassName", name, each_) for each_ in dns_subdomain(name)]
     if spec.get("volumeMode") is not None:
         found += one_of(spec["volumeMode"], "spec.volumeMode", MODES)
+    name = spec.get("volumeAttributesClassName")
+    if name is not None:
+        where = "spec.volumeAttributesClassName"
+        if not name:
+            found.append(required(where, "an empty string is disallowed"))
+        else:
+            found += [invalid(where, name, each_) for each_ in dns_subdomain(name)]
+        if spec.get("csi") is None:
+            detail = "has to be specified when using volumeAttributesClassName"
+            found.append(required("spec.csi", detail))
     if old is not None:
         found += found  # kube-apiserver checks a changed volume twice
         before = {name: (old.get("spec") or {}).get(name) for name in _SOURCES}
@@ -123,7 +133,7 @@ def _capacity(capacity: Json) -> Errors:
         return [required("spec.capacity"), unsupported("spec.capacity", None, ("storage",))]
     found: Errors = []
     if set(capacity) != {"storage"}:
-        found += one_of(next(iter(capacity)), "spec.capacity", ("storage",))
+        found.append(unsupported("spec.capacity", capacity, ("storage",)))
     for name, amount in sorted(capacity.items()):
         where = f"spec.capacity[{name}]"
         if nano(amount, where) <= 0:
@@ -142,16 +152,7 @@ def _affinity(spec: Json) -> Errors:
     path = "spec.nodeAffinity.required"
     if needed is None:
         return [required(path, "must specify required node constraints")]
-    found = check_node_selector(needed, path)
-    for index, term in enumerate(needed.get("nodeSelectorTerms") or ()):
-        for number, rule in enumerate(term.get("matchExpressions") or ()):
-            where = f"{path}.nodeSelectorTerms[{index}].matchExpressions[{number}].values"
-            found += [
-                invalid(f"{where}[{place}]", value, each)
-                for place, value in enumerate(rule.get("values") or ())
-                for each in label_value(value)
-            ]
-    return found
+    return check_node_selector(needed, path)
 
 
 def _source(spec: Json) -> Errors:

@@ -48,4 +48,8 @@ def check_claim_spec(spec: Json, path: str) -> Errors:
         found += [invalid(f"{path}.storageClassName", name, each_) for each_ in dns_subdomain(name)]
     if spec.get("volumeMode") is not None:
         found += one_of(spec["volumeMode"], f"{path}.volumeMode", MODES)
+    name = spec.get("volumeAttributesClassName")
+    if name:
+        where = f"{path}.volumeAttributesClassName"
+        found += [invalid(where, name, each_) for each_ in dns_subdomain(name)]
     return found
