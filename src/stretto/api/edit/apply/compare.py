@@ -1,6 +1,6 @@
 """The field set of a typed value, and the differences between two values."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -105,8 +105,10 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
         before = grouped(kind, old) if isinstance(old, list) else {}
         after = grouped(kind, new) if isinstance(new, list) else {}
         item = kind.item or ANY
-        for element in before.keys() | after.keys():
-            _compare_items(element, (before.get(element, ()), after.get(element, ())), item, nodes)
+        for element in before.keys() & after.keys():
+            _compare_items(element, (before[element], after[element]), item, nodes)
+        nodes[0].update(_only_in(after, before, item))
+        nodes[2].update(_only_in(before, after, item))
     return False
 
 
@@ -119,24 +121,31 @@ def _shape(old: Any, new: Any) -> type | None:
     return one if one is two else None
 
 
+def _only_in(one: Mapping[str, list[Any]], two: Container[str], kind: ValueType) -> FieldSet:
+    """Return the nodes of the items that only one of two lists has."""
+    return {
+        element: {} if len(group) > 1 else _all_of(group[0], kind)
+        for element, group in one.items()
+        if element not in two
+    }
+
+
 def _compare_items(
     element: str, groups: tuple[Sequence[Any], Sequence[Any]], kind: ValueType, nodes: _Nodes
 ) -> None:
     """Compare the items of one path element; repeated items have one owner as a whole."""
     old, new = groups
-    if len(old) > 1 and len(new) > 1:
+    if len(old) == len(new) == 1:
+        _descend(element, (old[0], new[0]), kind, nodes)
+    elif len(old) > 1 and len(new) > 1:
         if not is_alike(old, new):
             nodes[1][element] = {}
-        return
-    if len(old) > 1:
+    elif len(old) > 1:
         nodes[2][element] = {}
-        old = ()
-    elif len(new) > 1:
+        nodes[0][element] = _all_of(new[0], kind)
+    else:
         nodes[0][element] = {}
-        new = ()
-    if old or new:
-        pair = old[0] if old else MISSING, new[0] if new else MISSING
-        _descend(element, pair, kind, nodes)
+        nodes[2][element] = _all_of(old[0], kind)
 
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
