@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from stretto.capacity.model.classes import Band
-from stretto.capacity.overcommit.configured import read_ratio
+from stretto.capacity.overcommit.floats import parse_float
 from stretto.capacity.reclaim import batch as batches
 from stretto.capacity.reclaim import held as holdings
 from stretto.capacity.reclaim import mid as mids
@@ -25,6 +25,7 @@ Fields = dict[str, Any]
 _ACTIVE = ("Running", "Pending")
 _ONLINE_ONLY = (Band.MID, Band.BATCH, Band.FREE)
 _NOT_HELD = (Band.BATCH, Band.FREE)
+_INT64_MIN = -(2**63)
 
 
 class UseInput(msgspec.Struct, frozen=True):
@@ -191,11 +192,14 @@ class NodeInput(msgspec.Struct, frozen=True):
         return [p for p in self.pods if p.phase in _ACTIVE and p.band() not in _NOT_HELD]
 
     def gone(self) -> list[UseInput]:
-        """Usage of pods that are measured but not running, above batch in the report."""
+        """Usage of pods that are measured but not running, above batch in the report.
+
+        The last of several readings of a pod counts.
+        """
         names = {each.name for each in self.pods if each.phase in _ACTIVE}
         return [
             each.usage
-            for each in self.metric.pods
+            for each in {each.name: each for each in self.metric.pods}.values()
             if each.name not in names and classes.band_named(each.priority) not in _NOT_HELD
         ]
 
@@ -268,9 +272,17 @@ def _zones(node: NodeInput, supply: NodeSupply, strategy: BatchStrategy) -> Fiel
 
 
 def _normalized(cpu: int, node: NodeInput) -> int:
-    """Milli-CPU of a node whose cores are normalized to more than one; other ratios are ignored."""
-    ratio = read_ratio(node.cpu_normalization_ratio)
-    return -(-int(cpu * 1000 * ratio) // 1000) if ratio is not None and ratio > 1 else cpu
+    """Milli-CPU of a node whose cores are normalized to more than one; other ratios are ignored.
+
+    The product is truncated to thousandths, in 64 bits like Go on amd64: without bound or number
+    it is the smallest integer. The result is rounded away from zero.
+    """
+    ratio = parse_float(node.cpu_normalization_ratio)
+    if ratio is None or not ratio > 1:
+        return cpu
+    product = cpu * 1000 * ratio
+    thousandths = int(product) if abs(product) < -_INT64_MIN else _INT64_MIN
+    return thousandths // 1000 if thousandths < 0 else -(-thousandths // 1000)
 
 
 def _app_band(app: MeasuredUse) -> Band:
