@@ -12,7 +12,7 @@ from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
-from stretto.state.rows.slots import SlotMap
+from stretto.state.rows.slots import BLOCK, SlotMap
 from stretto.testing import make_node, make_pod
 from stretto_lab.bench.ablation.plain import (
     CopyingRuntime,
@@ -107,7 +107,7 @@ def test_slots_and_the_plain_list_hold_the_same_nodes(moves: list[tuple[int, boo
             name, slot = held.popitem()
             slots.remove(slot)
             plain.remove(name)
-    zones = Counter(slots.zone_names[slots.zone_of(slot)] for slot in held.values())
+    zones = Counter(slots.zone_names[slots.block_zone[slot // BLOCK]] for slot in held.values())
     assert sorted(plain.order) == sorted(held)
     assert zones.total() == int(slots.live.sum())
 

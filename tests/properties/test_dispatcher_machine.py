@@ -281,10 +281,10 @@ class TreeMachine(FairMachine):
     def dispatch_within_limits(self, capacity: list[int]) -> None:
         usage = self.desk.dispatcher._places.usage
         assert usage is not None
-        before, running = usage.tree.over_limits(), {b.name: b.running for b in usage.tree}
+        before, running = self.desk.over_limits(), {b.name: b.running for b in usage.tree}
         super().dispatch(capacity)
-        for name, above in usage.tree.over_limits().items():
-            assert above == before.get(name), "an admission broke a limit"
+        for place, above in self.desk.over_limits().items():
+            assert above == before.get(place), "an admission broke a limit"
         for branch in usage.tree:
             within = branch.running <= branch.most_units
             assert within or branch.running <= running[branch.name]

@@ -37,7 +37,7 @@ def test_a_live_slot_never_moves(script: list[tuple[str | None, int]], fan_out: 
     slots = played.slots
     assert sorted(played.live) == slots.live.nonzero()[0].tolist()
     for slot, (zone, generation) in played.live.items():
-        assert slots.zone_names[slots.zone_of(slot)] == zone
+        assert slots.zone_names[slots.block_zone[slot // BLOCK]] == zone
         assert slots.generation[slot] == generation
 
 

@@ -103,7 +103,6 @@ def test_the_performance_of_a_cluster_is_the_mean_of_its_cpus() -> None:
 
 def test_cpus_on_which_a_service_cannot_run_do_not_count() -> None:
     assert MATRIX.performance("ml", {"old": 3000, "new": 1000}) == 1
-    assert MATRIX.usable("ml", {"old": 3000, "new": 1000}) == 1000
     assert MATRIX.performance("ml", {"old": 3000}) is None
 
 

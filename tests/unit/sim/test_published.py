@@ -1,12 +1,11 @@
-"""Reading the published curves, and comparing ours with them."""
+"""Reading the published curves."""
 
 from pathlib import Path
 
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.sim.comparison.published import compare_with_published, read_published, workload_of
-from stretto.sim.comparison.seeds import PolicySummary
+from stretto.sim.comparison.published import read_published, workload_of
 
 HEAD = "workload,policy,metric,arrive_pct,n_seeds,mean,sd,min,max\n"
 
@@ -22,12 +21,6 @@ def test_curves_are_found_by_list_policy_and_metric(tmp_path: Path) -> None:
         tmp_path, "default,FGD,alloc_pct,100,10,95.2,0,0,0", "cpu100,FGD,alloc_pct,100,10,1,0,0,0"
     )
     assert read_published(path, "default") == {"fgd": {"alloc_pct": {100: 95.2}}}
-
-
-def test_our_figures_are_printed_with_the_published_ones() -> None:
-    ours = [PolicySummary("fgd", 100, 95.5, None, 4.0), PolicySummary("fgd", 101, 95.6, None, 4.0)]
-    [found] = compare_with_published(ours, {"fgd": {"alloc_pct": {100: 95.2}}})
-    assert (found.arrive_pct, found.difference) == (100, pytest.approx(0.3))
 
 
 def test_a_list_that_the_file_does_not_have_is_refused(tmp_path: Path) -> None:

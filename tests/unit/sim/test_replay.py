@@ -31,7 +31,7 @@ from stretto.plane.copy import PlaneSettings, SchedulingRules
 from stretto.sim.history.histories import ReplayHistory, history_of
 from stretto.sim.history.recording import RecordingSession, recorded_words
 from stretto.sim.history.replay import Replay, ReplayResult, recorded_waits
-from stretto.sim.history.what_if import UNCHANGED, Variation, queues_of, read_variation
+from stretto.sim.history.what_if import Variation, queues_of, read_variation
 from stretto.stores.store import Deletion, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 
@@ -90,7 +90,8 @@ def history(recording: Recording) -> ReplayHistory:
     return history_of(recording)
 
 
-def replayed(history: ReplayHistory, variation: Variation = UNCHANGED) -> ReplayResult:
+def replayed(history: ReplayHistory, variation: Variation | None = None) -> ReplayResult:
+    variation = variation or Variation()
     return Replay(
         variation.applied(history), variation.drains, SchedulingRules("default"), PlaneSettings()
     ).run()

@@ -25,7 +25,7 @@ def test_the_first_slots_are_taken_in_order() -> None:
 def test_zones_never_share_a_block() -> None:
     slots, _ = filled(1)
     other = slots.add("b")
-    assert (slots.zone_of(0), slots.zone_of(other), other) == (0, 1, BLOCK)
+    assert (slots.block_zone[0], slots.block_zone[other // BLOCK], other) == (0, 1, BLOCK)
     assert slots.zone_live == [1, 1]
 
 

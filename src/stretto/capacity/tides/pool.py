@@ -209,7 +209,3 @@ def _taint(stated: TideTaint | None, key: str) -> Taint:
     if stated is None:
         return Taint(key=key, value=_TRUE, effect=NO_EXECUTE)
     return Taint(key=stated.key, value=stated.value, effect=stated.effect or NO_EXECUTE)
-
-
-def _fields(taint: Taint) -> dict[str, str]:
-    return {"key": taint.key, "value": taint.value, "effect": taint.effect}

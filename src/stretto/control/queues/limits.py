@@ -5,7 +5,6 @@ down to its minimum, and then all remaining pods together. Pods that are not nee
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final
 
 from stretto.state.queues.guarantees import GuaranteeBalance
 from stretto.state.queues.tree import QueueBranch
@@ -15,8 +14,6 @@ from stretto.state.work.units import Units
 
 Shortfall = Mapping[QueueBranch, Mapping[int, int]]
 """Amounts above a limit, by queue and column."""
-NOTHING: Final[tuple[int, ...]] = ()
-"""Result if no set of victims is sufficient."""
 
 
 class LimitVictims:

@@ -6,7 +6,7 @@ afterwards. If they refuse a node at present but accept it without all pods of l
 simulated.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
@@ -24,9 +24,6 @@ from stretto.state.rows.snapshot import Columns
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-Counts = Callable[[Collection[int]], AbstractContextManager[None]]
-"""Context manager that excludes some rows from the counts of other pods."""
 
 
 class CustomVerdict(NamedTuple):

@@ -58,10 +58,6 @@ class Allocator:
         if found is not None:
             self.pool.agents.set_active(found, active)
 
-    def set_whitelist(self, hostnames: Collection[str] | None) -> None:
-        """Offer only agents with these host names."""
-        self.pool.agents.set_whitelist(None if hostnames is None else frozenset(hostnames))
-
     # ------------------------------------------------------------ frameworks
 
     def add_framework(

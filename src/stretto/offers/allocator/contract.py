@@ -55,9 +55,6 @@ class OfferAllocator(Protocol):
     def set_agent_active(self, agent: str, active: bool) -> None:
         """Activate or deactivate an agent; an inactive agent is not offered, but stays held."""
 
-    def set_whitelist(self, hostnames: Collection[str] | None) -> None:
-        """Offer only agents with these host names; ``None`` for all."""
-
     # ------------------------------------------------------------ frameworks
 
     def add_framework(

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.tables import CsvLayout, CsvTable, read_table
-from stretto.sim.comparison.seeds import PolicySummary
 
 LAYOUT: Final = CsvLayout(
     ("workload", "policy", "metric", "arrive_pct", "mean"), ("n_seeds", "sd", "min", "max")
@@ -24,37 +23,10 @@ NAMES: Final = {
 """Names of the policies in the study, and in this project."""
 METRICS: Final = ("alloc_pct", "frag_pct_of_cluster", "frag_pct_of_idle")
 """Metrics in the file."""
-TOLERANCE: Final = {
-    "fgd": 0.4,
-    "best-fit": 0.5,
-    "dot-prod": 0.8,
-    "gpu-packing": 0.8,
-    "gpu-clustering": 0.8,
-    "random": 1.2,
-}
-"""Allowed difference of a ten-seed mean of the GPU allocation from the published one, in points."""
 _WORKLOAD: Final = re.compile(r"openb_pod_list_(\w+)\.csv(?:\.gz)?", re.ASCII)
 
 Curves = dict[str, dict[str, dict[int, float]]]
 """Policy to metric to percent of arrival to mean."""
-
-
-class PublishedAgreement(NamedTuple):
-    """One of our results and the published one."""
-
-    #: The policy.
-    policy: str
-    #: Percent of arrival.
-    arrive_pct: int
-    #: Our mean of the GPU allocation, in percent of the cluster.
-    ours: float
-    #: The published mean of the GPU allocation, in percent of the cluster.
-    published: float
-
-    @property
-    def difference(self) -> float:
-        """Our mean minus the published one, in points."""
-        return self.ours - self.published
 
 
 def read_published(path: Path, workload: str) -> Curves:
@@ -84,19 +56,6 @@ def workload_of(path: Path) -> str:
     """The study's name of a pod list, from the name of its file; else ``default``."""
     found = _WORKLOAD.fullmatch(path.name)
     return found[1] if found else "default"
-
-
-def compare_with_published(
-    summary: Sequence[PolicySummary], curves: Curves
-) -> list[PublishedAgreement]:
-    """Our results with the published ones, for each policy and percentage that both have."""
-    found = []
-    for each in summary:
-        published = curves.get(each.policy, {}).get(METRICS[0], {}).get(each.arrive_pct)
-        if published is not None:
-            mean = each.gpu_alloc_pct_mean
-            found.append(PublishedAgreement(each.policy, each.arrive_pct, mean, published))
-    return found
 
 
 def _check(table: CsvTable, column: str, cells: Sequence[str], known: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ FIFO queue and does not retry. Allocation and fragmentation at every whole perce
 computed afterwards from the ordered decisions.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -198,9 +198,3 @@ def points_of(
     )
     columns = [np.round(values, DIGITS).tolist() for values in series]
     return tuple(PercentPoint(*row) for row in zip(percents.tolist(), *columns, strict=True))
-
-
-def as_json(run: StudyRun) -> dict[str, Any]:
-    """A run as a JSON object."""
-    found: dict[str, Any] = msgspec.to_builtins(run)
-    return found

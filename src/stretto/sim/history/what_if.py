@@ -127,10 +127,6 @@ class Variation(msgspec.Struct, frozen=True):
         return sorted(found)
 
 
-UNCHANGED: Final = Variation()
-"""No variation."""
-
-
 def read_variation(
     nodes: Sequence[str], drains: Sequence[str], bursts: Sequence[str], queues: Sequence[str]
 ) -> Variation:

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from stretto.base.errors import InputError
 from stretto.control.queues.policies import policy_named
@@ -49,8 +48,6 @@ BOUND_S: Final = 10
 """Minimum run time in the bounded slowdown, in seconds."""
 DEFAULT_QUEUE: Final = "fifo"
 """Order of jobs by default."""
-
-Ints = npt.NDArray[np.int64]
 
 
 class BatchReport(msgspec.Struct, frozen=True, omit_defaults=True):

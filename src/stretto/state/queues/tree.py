@@ -399,16 +399,3 @@ class QueueTree:
         for branch in self.leaf(queue).path:
             found = branch.narrow(found)
         return found
-
-    def over_limits(self) -> dict[str, dict[int, int]]:
-        """Excess over limits by queue and column.
-
-        It is caused by a lowered limit or by binds of other schedulers.
-        """
-        found: dict[str, dict[int, int]] = {}
-        for name, branch in self._branches.items():
-            over = {c: branch.used.get(c, 0) - most for c, most in branch.limit.items()}
-            above = {column: amount for column, amount in over.items() if amount > 0}
-            if above:
-                found[name] = above
-        return found

@@ -81,10 +81,6 @@ class SlotMap:
         self._open.extend([] for _ in range(LANES))
         return number
 
-    def zone_of(self, slot: int) -> int:
-        """Return the zone number of a slot."""
-        return int(self.block_zone[slot // BLOCK])
-
     def add(self, zone: str, lane: int = 0) -> int:
         """Allocate a slot in a zone, with a new generation."""
         number = self.zone_number(zone)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from stretto.api.checks.fields.errors import Errors
 from stretto.api.wire.generated_names import drawn_suffix
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
@@ -52,8 +51,6 @@ class AdmittedWrite:
 
 Admit = Callable[["ApiState", AdmittedWrite], None]
 """Mutates or refuses a write."""
-Check = Callable[[ServedResource, Json, Json | None], Errors]
-"""Returns the refused fields of a new or changed object."""
 
 
 @dataclass(frozen=True)

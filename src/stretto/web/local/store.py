@@ -1,7 +1,6 @@
 """The store for controllers and the scheduler: creations and deletions go through the API."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -10,8 +9,6 @@ from stretto.stores.store import Deletion, Replies, Reply, StatusReason, Store, 
 from stretto.stores.wrapper import StoreWrapper
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
-
-Json = dict[str, Any]
 
 _OUTCOMES = {
     "AlreadyExists": (WriteOutcome.CONFLICT, StatusReason.ALREADY_EXISTS),

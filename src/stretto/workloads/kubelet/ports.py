@@ -14,7 +14,6 @@ MESSAGE: Final = (
     "requested pod ports"
 )
 """Message of the rejection, in the words of the kubelet."""
-_ALL: Final = "0.0.0.0"
 _MENTION: Final = b'"hostPort"'
 
 

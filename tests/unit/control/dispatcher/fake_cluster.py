@@ -175,6 +175,17 @@ class Desk:
             name for work in self.work(capacity) for each in work for name in self.names(each.rows)
         ]
 
+    def over_limits(self) -> dict[tuple[str, int], int]:
+        """Excess over limits by queue and column."""
+        usage = self.dispatcher._places.usage
+        branches = () if usage is None else tuple(usage.tree)
+        return {
+            (branch.name, column): branch.used[column] - most
+            for branch in branches
+            for column, most in branch.limit.items()
+            if branch.used.get(column, 0) > most
+        }
+
     def assume(self, *names: str) -> None:
         rows = self._rows(names)
         step_pods(self.pods.state, rows, PodEvent.ASSUME)

@@ -61,9 +61,7 @@ def test_a_lowered_limit_evicts_no_pod_and_is_applied() -> None:
     desk.arrive("a", "b", queue="q")
     desk.place(*desk.sent())
     put(desk, "q", limit={"cpu": "1m"})
-    usage = desk.dispatcher._places.usage
-    assert usage is not None
-    assert (usage.tree.over_limits(), desk.sent()) == ({"q": {0: 1}}, [])
+    assert (desk.over_limits(), desk.sent()) == ({("q", 0): 1}, [])
 
 
 @pytest.mark.parametrize("policy", ["FifoSkip", "Priority", "Easy"])

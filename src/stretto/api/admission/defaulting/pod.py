@@ -151,10 +151,6 @@ def _scale_io(source: Json) -> None:
     default(source, storageMode="ThinProvisioned", fsType="xfs")
 
 
-def _spread(constraint: Json) -> None:
-    fill(constraint, whenUnsatisfiable="DoNotSchedule")
-
-
 POD: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.Pod": _pod,
     "core/v1.PodSpec": _pod_spec,

@@ -14,9 +14,6 @@ from typing import Any
 from stretto.api.checks.fields.errors import (
     Errors,
     FieldError,
-    duplicate,
-    forbidden,
-    immutable,
     invalid,
     required,
     unsupported,
@@ -60,11 +57,6 @@ def optional(rule: Rule) -> Rule:
     return lambda value, path: [] if value is None else rule(value, path)
 
 
-def filled(rule: Rule) -> Rule:
-    """A rule for a value that may be empty."""
-    return lambda value, path: rule(value, path) if value else []
-
-
 def each(rule: Rule) -> Rule:
     """A rule for the items of a list."""
 
@@ -74,35 +66,6 @@ def each(rule: Rule) -> Rule:
             for index, item in enumerate(value or ())
             for error in rule(item, f"{path}[{index}]")
         ]
-
-    return check
-
-
-def by_key(rule: Rule) -> Rule:
-    """A rule for the values of a map, in the order of its keys."""
-
-    def check(value: Any, path: str) -> Errors:
-        return [
-            error
-            for key in sorted(value or ())
-            for error in rule((value or {})[key], f"{path}[{key}]")
-        ]
-
-    return check
-
-
-def unique(key: str) -> Rule:
-    """A rule that the items of a list have distinct values of a member."""
-
-    def check(value: Any, path: str) -> Errors:
-        seen: set[Any] = set()
-        found: Errors = []
-        for index, item in enumerate(value or ()):
-            own = item.get(key, "")
-            if own in seen:
-                found.append(duplicate(f"{path}[{index}].{key}", own))
-            seen.add(own)
-        return found
 
     return check
 
@@ -133,22 +96,6 @@ def between(least: int, most: int) -> Rule:
         if (value or 0) in allowed
         else [invalid(path, value or 0, f"must be between {least} and {most}, inclusive")]
     )
-
-
-def at_least(least: int) -> Rule:
-    """A rule that a number has a lower bound; an absent number counts as 0."""
-    detail = f"must be greater than or equal to {least}"
-    return lambda value, path: [] if (value or 0) >= least else [invalid(path, value or 0, detail)]
-
-
-def never(detail: str) -> Rule:
-    """A rule that a member is not set."""
-    return lambda value, path: [forbidden(path, detail)] if value else []
-
-
-def kept(new: Any, old: Any, path: str) -> Errors:
-    """Check that a member keeps its value."""
-    return [] if new == old else [immutable(path, new)]
 
 
 def moved(error: FieldError, prefix: str) -> FieldError:

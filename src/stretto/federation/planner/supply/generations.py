@@ -59,13 +59,6 @@ class PerformanceMatrix:
         done: Fraction = sum(work, Fraction(0))
         return done / whole
 
-    def usable(self, service: str, cpus: Mapping[str, int]) -> int:
-        """Free CPU on which the service can run, in thousandths of a core."""
-        row = self.rows.get(service, {})
-        return sum(
-            count for model, count in cpus.items() if row.get(model, Fraction(1)) is not None
-        )
-
 
 def _work(service: str, model: str, entry: object) -> Fraction | None:
     if entry == NOT_RUNNABLE:

@@ -6,12 +6,9 @@ capacity that is not part of the unused guarantees of other queues.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from stretto.base.amounts import total_of
 from stretto.federation.planner.supply.capacity import Amounts
-
-_NOTHING: Final[Amounts] = {}
 
 
 @dataclass(frozen=True, slots=True)

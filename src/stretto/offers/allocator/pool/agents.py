@@ -42,7 +42,6 @@ class AgentState:
         "info",
         "inverse_statuses",
         "is_active",
-        "is_listed",
         "is_overcommitted",
         "is_special",
         "slot",
@@ -65,8 +64,6 @@ class AgentState:
         self.available: Resources = info.resources
         #: True if it may be offered.
         self.is_active = True
-        #: True if its host name is in the whitelist.
-        self.is_listed = True
         #: Decline filters.
         self.filters = AgentFilters()
         #: Planned maintenance.
@@ -93,16 +90,16 @@ class AgentState:
     @property
     def is_offerable(self) -> bool:
         """True if the agent may be offered and has free resources."""
-        return self.is_active and self.is_listed and bool(self.available.entries)
+        return self.is_active and bool(self.available.entries)
 
     def plan(self, unavailability: Unavailability | None) -> None:
         """Plan or cancel its maintenance."""
         self.unavailability = unavailability
         self.inverse_statuses.clear()
 
-    def show(self, active: bool, listed: bool) -> None:
-        """Set the flags ``is_active`` and ``is_listed``."""
-        self.is_active, self.is_listed = active, listed
+    def show(self, active: bool) -> None:
+        """Set the flag ``is_active``."""
+        self.is_active = active
 
     def replace_total(self, total: Resources) -> None:
         """Replace the total; `recount` must follow."""
@@ -167,7 +164,6 @@ class AgentTable:
         self._opened: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._held: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._until: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        self._whitelist: frozenset[str] | None = None
         self._changed: set[str] = set()
 
     def __len__(self) -> int:
@@ -189,7 +185,7 @@ class AgentTable:
             self._slots.append(None)
             self._grow(slot + 1)
         agent = self._slots[slot] = self._by_id[info.id] = AgentState(info, slot)
-        self._show(agent, active=True)
+        self.note(agent)
         return agent
 
     def active(self) -> int:
@@ -198,17 +194,7 @@ class AgentTable:
 
     def set_active(self, agent: AgentState, active: bool) -> None:
         """Start or stop offering an agent."""
-        self._show(agent, active)
-
-    def set_whitelist(self, hostnames: frozenset[str] | None) -> None:
-        """Offer only agents with these host names; ``None`` for all."""
-        self._whitelist = hostnames
-        for agent in self._by_id.values():
-            self._show(agent, agent.is_active)
-
-    def _show(self, agent: AgentState, active: bool) -> None:
-        listed = self._whitelist is None or agent.info.hostname in self._whitelist
-        agent.show(active, listed)
+        agent.show(active)
         self.note(agent)
 
     def remove(self, agent: AgentState) -> None:

@@ -59,7 +59,7 @@ class AgentInfo(msgspec.Struct, frozen=True):
 
     #: Id, unique and never reused.
     id: str
-    #: Host name, as in the whitelist.
+    #: Host name.
     hostname: str
     #: All resources, including reservations, volumes and revocable resources.
     resources: Resources

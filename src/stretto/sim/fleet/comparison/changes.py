@@ -56,7 +56,3 @@ class WhatIf:
             fleet.host.patch(FEDERATED_CLUSTER.kind, [change])
         for shape in self.added:
             add_cluster(fleet, shape)
-
-
-NOTHING = WhatIf()
-"""No events."""

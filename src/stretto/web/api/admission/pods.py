@@ -9,8 +9,6 @@ from stretto.web.api.admission.refusals import Refusals, request_of
 from stretto.web.api.admission.view import StorageView
 from stretto.web.api.state import AdmittedWrite, ApiState
 
-Json = dict[str, Any]
-
 
 def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
     """Default limits, priority, tolerations and runtime class of a pod.

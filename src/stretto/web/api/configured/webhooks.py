@@ -1,6 +1,6 @@
 """Admission by webhooks: mutating ones run one after the other, then the validating ones."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -15,9 +15,6 @@ from stretto.web.api.configured.replacement import replace_reviewed
 from stretto.web.api.failures import ApiError, failed_internally
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall
-
-Json = dict[str, Any]
-
 
 _PART: Final = "webhooks"
 

@@ -1,14 +1,12 @@
 """Simulated kubelets of nodes that users create: the nodes become ready."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from stretto.api.wire.kinds import NODE
 from stretto.reconcile.cache import Change
 from stretto.web.api.state import ApiState
 from stretto.workloads.cluster import LocalCluster
-
-Json = dict[str, Any]
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 

@@ -17,7 +17,6 @@ from stretto.api.checks.kinds.values import Json, check_selector, one_of
 from stretto.api.checks.pod import EFFECTS
 from stretto.api.types.pod import PREFERRED, REQUIRED
 
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _WEIGHTS: Final = range(1, 101)
 _TOPOLOGY: Final = every(needed("can not be empty"), text(qualified_name))
 _POLICIES: Final = ("Honor", "Ignore")

@@ -4,12 +4,10 @@ A request that waits for a converter is processed again from its start. Therefor
 stored and the returned object before its first write; afterwards its memory contains both.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from stretto.web.api.objects.changes import canonical, shape
 from stretto.web.api.state import AdmittedWrite, ApiState
-
-Json = dict[str, Any]
 
 _UID: Final = "uid of a new object"
 
