@@ -1,10 +1,11 @@
 """Run the studies in virtual time and record them.
 
-    python bench/studies.py [--only omega] [--data FOLDER]
+    python bench/studies.py [--only omega] [--data FOLDER] [--use FOLDER] [--memory FOLDER]
 
 Writes their JSON to ``bench/results``, their plots to ``docs/images`` and the tables into the
 documents. The forecasts need the Philly traces: ``--data FOLDER`` with ``philly_vc_*.csv``. The
-figures are in virtual time, so they are the same on every machine.
+estimators of memory need a month of GWA-T-12. The figures are in virtual time, so they are the same
+on every machine.
 """
 
 import argparse
@@ -226,6 +227,28 @@ def seasonal_table(points: list[dict[str, Any]]) -> list[str]:
     return lines + [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
 
 
+def reclaim_memory_table(points: list[dict[str, Any]]) -> list[str]:
+    """One row for each estimator of memory."""
+    lines = [
+        "| lender | loaned | used by reclaimed pods | total use | short | killed | worst step |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {each['lender']} | {each['loaned_pct']:.1f} % | {each['batch_pct']:.1f} % "
+        f"| {each['node_pct']:.1f} % | {each['short_pct']:.2f} % of steps "
+        f"| {each['killed_pct_per_h']:.2f} % per hour | {each['worst_pct']:.1f} % |"
+        for each in points
+    ]
+    return lines
+
+
+def record_memory(folder: Path) -> None:
+    """The memory part of the reclaim study on a month of GWA-T-12."""
+    found = run("reclaim", "--memory", str(folder), name="reclaim-memory")
+    page = DOCS / "appendix" / "reclaim.md"
+    write(page, "reclaim-memory", reclaim_memory_table(found["points"]))
+
+
 def record_reclaim(use: Path | None) -> None:
     """The reclaim study on the bundled series, and on a day of PlanetLab if there is one."""
     page = DOCS / "appendix" / "reclaim.md"
@@ -241,6 +264,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one study, such as omega")
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
     parser.add_argument("--use", type=Path, help="a day of PlanetLab, one file per machine")
+    parser.add_argument("--memory", type=Path, help="a month of GWA-T-12, one file per machine")
     options = parser.parse_args()
     if options.only in ("", "omega"):
         points = run("omega")["points"]
@@ -262,6 +286,8 @@ def main() -> None:
         write(DOCS / "guides" / "scaling.md", "seasonal", seasonal_table(points))
     if options.only in ("", "reclaim"):
         record_reclaim(options.use)
+    if options.only in ("", "reclaim-memory") and options.memory is not None:
+        record_memory(options.memory)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,7 @@ FORMS = {
     "stretto.study.one-pool/v1": "stretto_lab.studies.one_pool.report:OnePoolResult",
     "stretto.study.pool-use/v1": "stretto_lab.studies.one_pool.real_use:UseStudyResult",
     "stretto.study.reclaim/v1": "stretto_lab.commands.documents:ReclaimDocument",
+    "stretto.study.reclaim-memory/v1": "stretto_lab.studies.reclaim.memory:MemoryStudyResult",
     "stretto.study.seasonal/v1": "stretto_lab.studies.seasonal:SeasonalResult",
     "stretto.study.shards/v1": "stretto_lab.commands.documents:ShardStudyDocument",
     "stretto.error/v1": "stretto.cli.output.documents:ErrorDocument",

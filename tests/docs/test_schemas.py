@@ -76,6 +76,9 @@ CALLS = {
     "stretto.study.five-questions/v1": "study five-questions --nodes 10",
     "stretto.study.omega/v1": "study omega --machines 50 --hours 0.01 --schedulers 1 --decisions 1",
     "stretto.study.reclaim/v1": "study reclaim --nodes 1 --hours 1 --limits 65",
+    "stretto.study.reclaim-memory/v1": (
+        "study reclaim --nodes 1 --hours 1 --memory tests/unit/lab/data"
+    ),
     "stretto.study.seasonal/v1": "study seasonal --ahead 3600",
     "stretto.study.shards/v1": "study shards --nodes 20 --pods 50 --shards 1 --decisions-ms 0",
 }

@@ -31,6 +31,16 @@ COLUMNS = (
     "lost %",
 )
 """Columns of the table, in the order of the fields of a point."""
+MEMORY_COLUMNS = (
+    "lender",
+    "loaned %",
+    "batch %",
+    "node %",
+    "short %",
+    "killed % per h",
+    "worst %",
+)
+"""Columns of the table of memory, in the order of the fields of a point."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,8 @@ class ReclaimStudyOptions:
 
     #: Folder of measured usage; the bundled series without it.
     use: Path | None
+    #: Folder of measured memory, to compare the estimators of memory; ``None`` for those of CPU.
+    memory: Path | None
     #: Nodes.
     nodes: int
     #: Cores of a node.
@@ -170,10 +182,16 @@ class ReclaimStudyOptions:
     example="""
         stretto study reclaim --out out --json out/reclaim.json
         stretto study reclaim --use planetlab/20110303 --limits 80
+        stretto study reclaim --memory rnd/2013-7
     """,
     out=True,
 )
 @USE_OPTION
+@click.option(
+    "--memory",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of virtual machines of GWA-T-12: compare the estimators of memory, not of CPU.",
+)
 @click.option("--nodes", type=POSITIVE, default=20, show_default=True, help="Nodes.")
 @click.option(
     "--cores",
@@ -204,12 +222,50 @@ class ReclaimStudyOptions:
     help="Use of a node up to which batch may fill it.",
 )
 def reclaim(common: CommandContext, opts: ReclaimStudyOptions) -> None:
-    """Compare the estimators of reclaimed capacity on measured CPU use.
+    """Compare the estimators of reclaimed capacity on measured CPU use, or on measured memory.
 
     Online pods with the sizes of Azure VMs repeat the use of measured machines; batch tasks run on
-    the loan of each estimator. docs/appendix/reclaim.md explains the figures. Ctrl-C reports the
-    runs that are done.
+    the loan of each estimator. With --memory, the virtual machines of a trace fill nodes of 256 GiB
+    by their requests. docs/appendix/reclaim.md explains the figures. Ctrl-C reports the runs that
+    are done.
     """
+    if opts.memory is not None:
+        options.refuse_given(("use", "cores", "limits"), "not with --memory")
+        _reclaim_memory(common, opts, opts.memory)
+    else:
+        _reclaim_cpu(common, opts)
+
+
+def _reclaim_memory(common: CommandContext, opts: ReclaimStudyOptions, folder: Path) -> None:
+    """Compare the estimators of memory."""
+    import msgspec
+
+    from stretto.inputs.traces.memory_use import read_memory_use
+    from stretto.sim.plots.figures import check_plots
+    from stretto_lab.studies.reclaim.memory import (
+        MemoryStudy,
+        MemoryStudyResult,
+        memory_plots,
+        memory_points,
+    )
+
+    study = MemoryStudy(opts.nodes, hours=opts.hours, requested=opts.requested, seed=common.seed)
+    if common.out is not None:
+        check_plots()
+    vms = read_memory_use(folder)
+    with common.console.progress("reclaim memory", study.runs) as bar:
+        points, interrupted = collect(memory_points(study, vms), bar)
+    common.console.table(MEMORY_COLUMNS, [msgspec.structs.astuple(each) for each in points])
+    found = MemoryStudyResult(study, len(vms), points, partial=interrupted or msgspec.UNSET)
+    common.console.json("stretto.study.reclaim-memory/v1", msgspec.to_builtins(found))
+    if common.out is not None:
+        write_plots(common, memory_plots(points))
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _reclaim_cpu(common: CommandContext, opts: ReclaimStudyOptions) -> None:
+    """Compare the estimators of CPU."""
     import msgspec
 
     from stretto.inputs.traces.measured_use import load_measured_use, read_use
