@@ -137,7 +137,7 @@ drawn = st.builds(
 class Product:
     """The planner of the product on a drawn cluster."""
 
-    def __init__(self, drawn: Drawn) -> None:
+    def __init__(self, drawn: Drawn, owners: int = 1 << 20, rest: float = 0.0) -> None:
         made = [
             make_node(name, cpu="10", memory="64Gi", unschedulable=node.cordoned)
             for name, node in drawn.named()
@@ -151,15 +151,19 @@ class Product:
         self.at.settle()
         for name, node in drawn.named():
             self.measure(name, node)
-        plane, limits = self.at.plane, (drawn.least, drawn.moves, 0.0)
+        self.owners = owners
+        plane, limits = self.at.plane, (drawn.least, drawn.moves, rest)
         names, refusing = plane.cluster.nodes.names, {n for n, e in drawn.named() if e.refuses}
-        moves = MoveLimits(drawn.moves, plane.budgets, plane.units, lambda _: False, str)
+        moves = MoveLimits(drawn.moves, plane.budgets, plane.units, lambda _: False, self.owner_of)
         self.planner = HotNodes(
             plane.cluster,
             HotNodeRules(60.0, (drawn.pool,), *limits),
             lambda: moves,
             lambda _, slot: names[slot] not in refusing,
         )
+
+    def owner_of(self, row: int) -> str:
+        return f"ReplicaSet/default/rs-{row % self.owners}"
 
     def measure(self, name: str, node: DrawnNode) -> None:
         cluster = self.at.plane.cluster
@@ -259,3 +263,16 @@ def test_the_moves_of_all_rounds_are_those_of_koordinator(drawn: Drawn) -> None:
     expected = [reference.round(now) for now in times]
     event(f"moves in {sum(map(bool, expected))} rounds")
     assert [product.round(now) for now in times] == expected
+
+
+@settings(max_examples=50)
+@given(drawn, st.lists(st.lists(st.integers(0, 9000), min_size=7, max_size=7), min_size=2))
+def test_no_two_pods_of_an_owner_move_while_it_rests(drawn: Drawn, loads: list[list[int]]) -> None:
+    product, moved = Product(drawn, owners=3, rest=150.0), dict[str, float]()
+    for number, systems in enumerate(loads, start=1):
+        for (name, node), cpu in zip(drawn.named(), systems, strict=False):
+            product.measure(name, msgspec.structs.replace(node, system=(cpu, 0)))
+        now = 60.0 * number
+        for move in product.planner.plan(now):
+            assert now - moved.get(move.owner, -1e9) >= 150.0
+            moved[move.owner] = now

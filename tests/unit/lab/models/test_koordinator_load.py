@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
+from stretto.framework.profile.capacity.hot_nodes import AnomalyRule
 from stretto_lab.models.koordinator.load import rules, thresholds
+from stretto_lab.models.koordinator.load.rebalance import (
+    LoadMove,
+    MovablePod,
+    Rebalancer,
+    RebalanceRules,
+)
 from stretto_lab.models.koordinator.load.rules import IncomingPod, LoadedNode, LoadRules, Thresholds
 from stretto_lab.models.koordinator.load.thresholds import LoadedMember, LoadLimits, Percents
 from stretto_lab.models.koordinator.load.usage import NodeReport, Percentile
@@ -36,3 +43,22 @@ def test_a_resource_with_a_low_threshold_only_is_high_when_used() -> None:
 
 def test_thresholds_above_the_allocatable_amount_are_kept() -> None:
     assert bounds_of({"memory": 10}, {"memory": 120}).high == {"memory": 120}
+
+
+def moves_of_round(rebalancer: Rebalancer, number: int, *, idle: int) -> int:
+    """Moves of a round with a hot node and a node with this use."""
+    members = [
+        LoadedMember(name, {"cpu": 100, "memory": 100}, {}, {"cpu": use}, {})
+        for name, use in (("hot", 90), ("other", idle))
+    ]
+    moves: list[LoadMove] = []
+    pods = [MovablePod("p", "hot", {"cpu": 50})]
+    rebalancer.round(60.0 * number, members, pods, lambda move: not moves.append(move))
+    return len(moves)
+
+
+def test_hot_rounds_without_a_receiver_count() -> None:
+    limits = LoadLimits(Percents({"cpu": 30}, {"cpu": 50}))
+    rebalancer = Rebalancer(RebalanceRules(limits, {"cpu": 1}, fit=False, anomaly=AnomalyRule(2)))
+    idle = [40, 40, 10]
+    assert [moves_of_round(rebalancer, i, idle=use) for i, use in enumerate(idle)] == [0, 0, 1]
