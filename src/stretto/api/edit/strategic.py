@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from stretto.api.schema.golang import go_value, reflected_type
 from stretto.api.schema.types import FieldType, Form, StructType
-from stretto.api.wire.values import identity
+from stretto.api.wire.values import has_texts_only, identity
 
 Json = dict[str, Any]
 
@@ -56,6 +56,8 @@ def unordered(change: Any) -> Any:
 
 
 def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> Json:
+    if has_texts_only(change) and not any(key.startswith("$") for key in change):
+        return {**old, **change} if isinstance(old, dict) else dict(change)
     directive = change.get(_PATCH)
     if directive == "replace":
         return _members(change)

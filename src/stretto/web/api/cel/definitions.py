@@ -4,8 +4,7 @@ The limits and the texts are those of ``apis/apiextensions/validation`` in kube-
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
@@ -32,8 +31,7 @@ _ADVICE: Final = (
 _ROOT: Final = "selfType"
 
 
-@dataclass(frozen=True)
-class _RulePlace:
+class _RulePlace(NamedTuple):
     """A schema, and what its ancestors determine for its rules."""
 
     #: The schema.
@@ -43,7 +41,7 @@ class _RulePlace:
     #: Its type; ``None`` if it is built only when rules need it.
     kind: SchemaType | None
     #: Maximum number of values; ``None`` without a limit.
-    count: int | None
+    most: int | None
     #: Path of the outer schema whose parts have no former value; empty without.
     old_at: str
 
@@ -95,7 +93,7 @@ class _VersionRules:
         if rules and place.kind is None:
             is_root = bool(place.schema.get(EMBEDDED))
             kind = self._types.of(place.schema, f"{_ROOT}{place.path}", is_root=is_root)
-            place = replace(place, kind=kind)
+            place = place._replace(kind=kind)
         for inner in _below(place):
             yield from self._walk(inner)
         for index, rule in enumerate(rules):
@@ -122,7 +120,7 @@ class _VersionRules:
             yield invalid(f"{path}.rule", _shown(rule), detail)
             yield from _former(rule, path, place, uses_old=False)
             return
-        count = kind.cardinality if place.count is None else place.count
+        count = kind.cardinality if place.most is None else place.most
         cost = min(self._cost(program, kind) * count, MOST)
         yield from self._expense(cost, f"{path}.rule", "estimated rule cost")
         if rule.get("messageExpression"):
@@ -186,7 +184,7 @@ def _former(rule: Json, path: str, place: _RulePlace, *, uses_old: bool) -> Erro
 def _below(place: _RulePlace) -> Iterator[_RulePlace]:
     """Yield the schemas directly below a schema."""
     schema, path, kind = place.schema, place.path, place.kind
-    count = _multiplied(place.count, schema)
+    count = _multiplied(place.most, schema)
     extra, items = schema.get("additionalProperties"), schema.get("items")
     inner = None if kind is None else kind.item
     if isinstance(extra, dict):
