@@ -12,6 +12,8 @@ TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _QUARTER: Final = "25%"
 _MAX_INT32: Final = 2**31 - 1
 _CPU_TARGET: Final = 80
+_METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
+"""Annotation of autoscaling/v1 with metrics besides the use of CPU."""
 
 
 def _deployment(item: Json) -> None:
@@ -84,6 +86,8 @@ def _cron_job(item: Json) -> None:
 
 def _old_autoscaler(item: Json) -> None:
     default(item.setdefault("spec", {}), minReplicas=1)
+    if _METRICS not in (item["metadata"].get("annotations") or {}):
+        default(item["spec"], targetCPUUtilizationPercentage=_CPU_TARGET)
 
 
 def _autoscaler(item: Json) -> None:

@@ -13,13 +13,14 @@ from stretto.web.api.state import AdmittedWrite, ApiState
 def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
     """Default limits, priority, tolerations and runtime class of a pod.
 
-    A changed pod only gets the default tolerations.
+    A changed pod keeps its priority and gets the default tolerations.
     """
     item = admission.item
     if admission.resource.stored != POD or item is None or admission.subresource:
         return
     if admission.operation == "UPDATE":
         tolerations.add_default_seconds(item["spec"])
+        _keep_priority(item["spec"], (admission.old or {}).get("spec") or {})
     if admission.operation != "CREATE":
         return
     view, request = StorageView(state.storage), request_of(admission)
@@ -33,6 +34,13 @@ def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
             if value not in (None, spec[name]):
                 raise _stated_priority(admission, name, (value, spec[name]))
         runtime.apply_runtime_class(request, item, view)
+
+
+def _keep_priority(spec: dict[str, Any], before: dict[str, Any]) -> None:
+    """Copy the priority of the stored pod to a change that omits it."""
+    for name in _STATED:
+        if spec.get(name) is None and before.get(name) is not None:
+            spec[name] = before[name]
 
 
 def check_pod(state: ApiState, admission: AdmittedWrite) -> None:

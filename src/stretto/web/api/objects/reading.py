@@ -97,7 +97,7 @@ def _json_object(body: bytes, expected: str, most: int) -> tuple[Json, list[str]
         shown = _excerpt(body) if expected else ""
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
-        raise _no_object(prefix, value, body)
+        raise _no_object(prefix, value, body if expected else b"")
     return value, json_text.TextProblems(body, repeated) if repeated else []
 
 
@@ -118,11 +118,12 @@ def _type_fault(value: Json) -> str:
 
 
 def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
-    """Return the refusal of a body that is not an object."""
+    """Return the refusal of a body that is not an object; it quotes a body that is not empty."""
+    shown = f" ({body[:_SHOWN].hex()})" if body else ""
     return bad_request(
         f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type struct "
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
-        f'Kind string "json:\\"kind,omitempty\\"" }} ({body[:_SHOWN].hex()})'
+        f'Kind string "json:\\"kind,omitempty\\"" }}{shown}'
     )
 
 

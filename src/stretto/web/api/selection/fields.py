@@ -55,11 +55,11 @@ class FieldTerm:
     value: str
 
 
-def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
+def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     """Parse the comparisons of a field selector.
 
     Raises:
-        ApiError: it is malformed, or contains a field that the kind does not support.
+        ApiError: it is malformed.
     """
     terms = []
     for part in _split(text):
@@ -70,9 +70,18 @@ def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         if not term.field and not term.value:
             continue
-        _check(term.field, resource)
         terms.append(term)
     return tuple(terms)
+
+
+def check_fields(terms: Iterable[FieldTerm], resource: ServedResource) -> None:
+    """Refuse a field that the kind does not support.
+
+    Raises:
+        ApiError: the kind does not support a field.
+    """
+    for each in terms:
+        _check(each.field, resource)
 
 
 def _split(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter
 from stretto.web.api.failures import bad_request, internal
-from stretto.web.api.selection.fields import FieldFilter, FieldTerm, parse_fields
+from stretto.web.api.selection.fields import FieldFilter, FieldTerm, check_fields, parse_fields
 from stretto.web.api.selection.labels import LabelFilter, LabelTerm, parse_labels
 from stretto.web.api.selection.parts import parse_part
 from stretto.web.api.selection.shards import ShardSelector, parse_shards
@@ -101,7 +101,7 @@ def selection_of(call: Call) -> Selection:
     """
     request = call.request
     labels = parse_labels(request.parameter("labelSelector"))
-    fields = parse_fields(request.parameter("fieldSelector"), call.resource)
+    fields = parse_fields(request.parameter("fieldSelector"))
     if call.route.name:
         fields = (*fields, FieldTerm("metadata.name", False, call.route.name))
     watches = call.verb == "watch"
@@ -120,6 +120,7 @@ def selection_of(call: Call) -> Selection:
         parse_part(request),
     )
     _check(found, watches=watches)
+    check_fields(fields, call.resource)
     return found
 
 

@@ -14,6 +14,7 @@ from stretto.web.api.subresources.parts import approval, finalize, part_of_pod
 from stretto.web.api.subresources.scale.answers import scale
 from stretto.web.api.subresources.status import status
 from stretto.web.api.subresources.tokens import token
+from stretto.web.api.verbs.reads import check_get
 
 SUBRESOURCES: Final[Mapping[str, Callable[[ApiState, Call], Answer]]] = {
     "status": status,
@@ -45,4 +46,7 @@ def subresource(state: ApiState, call: Call) -> Answer:
         call.options = write_options(call.request, call.verb)
     if call.resource.key == ("", "Binding") and not name:
         return binding(state, call)
-    return SUBRESOURCES[name](state, call)
+    handler = SUBRESOURCES[name]
+    if call.verb == "get" and handler is not kubelet:
+        check_get(state, call)
+    return handler(state, call)

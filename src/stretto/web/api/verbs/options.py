@@ -12,6 +12,7 @@ from stretto.web.api.call import Call, integer_parameter, write_options
 from stretto.web.api.objects.reading import parse_body
 from stretto.web.api.verbs.removal import DeleteOptions
 
+_VERSION: Final = "meta.k8s.io/v1"
 _BOTH: Final = "orphanDependents and deletionPropagation cannot be both set"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
@@ -31,7 +32,7 @@ def read_options(call: Call) -> DeleteOptions:
         except msgspec.ValidationError as error:
             raise failures.bad_request(_unread(value) or str(error)) from error
         if options.kind not in ("", "DeleteOptions"):
-            raise failures.unregistered(options.kind, options.api_version)
+            raise failures.unregistered(options.kind, options.api_version or _VERSION)
     else:
         seconds = integer_parameter(request, "gracePeriodSeconds")
         if seconds is not None:

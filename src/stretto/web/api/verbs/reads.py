@@ -32,8 +32,12 @@ def read(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     return lists(state, call, snapshots) if call.verb == "list" else _get(state, call)
 
 
-def _get(state: ApiState, call: Call) -> ApiResponse:
-    """Read an object; a resource version in the request is the minimum version."""
+def check_get(state: ApiState, call: Call) -> None:
+    """Check the options of a read of one object; a resource version is the minimum version.
+
+    Raises:
+        ApiError: an option is malformed, or the version does not exist yet.
+    """
     if call.request.flag("export"):
         raise bad_request(_EXPORT)
     version = call.request.parameter("resourceVersion")
@@ -44,6 +48,10 @@ def _get(state: ApiState, call: Call) -> ApiResponse:
         raise internal(text)
     if number is not None and number > state.storage.version:
         raise too_new(version, state.storage.version)
+
+
+def _get(state: ApiState, call: Call) -> ApiResponse:
+    check_get(state, call)
     refuse_list_form(call)
     found = state.storage.get(call.resource, call.route.namespace, call.route.name)
     return answer(state, call, shape(call, found.item))

@@ -182,7 +182,9 @@ def check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -
 
 
 def _finalizers(key: tuple[str, str], present: list[str], options: DeleteOptions) -> list[str]:
-    """Return the finalizers after the propagation policy is applied."""
+    """Return the finalizers after the propagation policy is applied; definitions ignore it."""
+    if key == (CUSTOM_RESOURCE_DEFINITION.group, CUSTOM_RESOURCE_DEFINITION.kind):
+        return present
     policy = options.propagation_policy
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
