@@ -6,6 +6,8 @@
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
 many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
 watchers, objects are created at a rate instead, and each watcher receives an event for each one.
+One watcher, whose delays are noted, is in the process that creates; the others are divided over
+further processes, because receiving their events takes more than one core.
 Prints one JSON object. The processor time of the server for each request is comparable between busy
 machines.
 """
@@ -13,6 +15,7 @@ machines.
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import ssl
 import subprocess
@@ -43,10 +46,14 @@ class Target(NamedTuple):
     port: int
     #: Bearer token.
     token: str
-    #: Trusts the server.
-    trust: ssl.SSLContext
+    #: File of the authority of its certificate.
+    authority: str
     #: Process.
     pid: int
+
+    def trust(self) -> ssl.SSLContext:
+        """A context that trusts the server."""
+        return ssl.create_default_context(cafile=self.authority)
 
 
 class Connection:
@@ -112,14 +119,20 @@ def binding(number: int) -> bytes:
     return json.dumps(fields).encode()
 
 
+async def opened(target: Target, count: int) -> list[Any]:
+    """Open connections; returns their readers and writers."""
+    trust = target.trust()
+    return [
+        await asyncio.open_connection("127.0.0.1", target.port, ssl=trust, limit=1 << 28)
+        for _ in range(count)
+    ]
+
+
 async def repeated(
     target: Target, clients: int, requests: Sequence[tuple[str, bytes]]
 ) -> dict[str, float]:
     """Send POST requests over many connections; returns what they took."""
-    pairs = [
-        await asyncio.open_connection("127.0.0.1", target.port, ssl=target.trust, limit=1 << 28)
-        for _ in range(clients)
-    ]
+    pairs = await opened(target, clients)
     connections = [Connection(target, pair) for pair in pairs]
     waiting = iter(requests)
 
@@ -138,7 +151,7 @@ async def repeated(
 
 async def listed(target: Target) -> dict[str, float]:
     """List all pods at once and in pages; returns seconds."""
-    pair = await asyncio.open_connection("127.0.0.1", target.port, ssl=target.trust, limit=1 << 28)
+    (pair,) = await opened(target, 1)
     connection = Connection(target, pair)
     start = time.perf_counter()
     await connection.send("GET", PODS)
@@ -215,23 +228,66 @@ def _same(watcher: Watcher) -> Watcher:
     return watcher
 
 
-async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]:
-    """Create objects at a rate while many watchers receive them; returns rates and delays."""
-    watchers, rate, seconds = options.watchers, options.rate, options.seconds
-    loop, kind = asyncio.get_running_loop(), KINDS[options.kind]
-    found = [Watcher(target, kind.path, is_sampled=at == 0) for at in range(watchers)]
+class Received(NamedTuple):
+    """What the watchers of one process have received."""
+
+    #: Events.
+    events: int
+    #: Bytes.
+    size: int
+    #: When the last event arrived, on the clock of all processes.
+    end: float
+
+
+async def connected(target: Target, path: str, count: int, is_sampled: bool) -> list[Watcher]:
+    """Start watches."""
+    loop, trust = asyncio.get_running_loop(), target.trust()
+    found = [Watcher(target, path, is_sampled) for _ in range(count)]
     for each in found:
-        await loop.create_connection(
-            partial(_same, each), "127.0.0.1", target.port, ssl=target.trust
-        )
-    await asyncio.sleep(1.0)
-    count, sent = int(rate * seconds), dict[str, float]()
-    pair = [
-        await asyncio.open_connection("127.0.0.1", target.port, ssl=target.trust, limit=1 << 28)
-        for _ in range(CREATORS)
-    ]
-    connections = [Connection(target, each) for each in pair]
-    before, start = cpu_seconds(target.pid), time.perf_counter()
+        await loop.create_connection(partial(_same, each), "127.0.0.1", target.port, ssl=trust)
+    return found
+
+
+async def received(watchers: Sequence[Watcher], count: int, latest: float) -> Received:
+    """Wait until every watcher has all events, at most until a time."""
+    while min(each.events for each in watchers) < count and time.perf_counter() < latest:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    events = sum(each.events for each in watchers)
+    return Received(events, sum(each.size for each in watchers), time.perf_counter())
+
+
+def share(target: Target, path: str, watchers: int, pipe: Any) -> None:
+    """Receive the events of some watchers in a process of its own."""
+
+    async def receive() -> None:
+        found = await connected(target, path, watchers, is_sampled=False)
+        pipe.send("connected")
+        wanted = await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
+        pipe.send(await received(found, *wanted))
+
+    uvloop.run(receive())
+
+
+def shares(target: Target, options: argparse.Namespace) -> list[Any]:
+    """Start the processes of all watchers but one; returns the pipes to them."""
+    spawn, path, rest = multiprocessing.get_context("spawn"), KINDS[options.kind].path, []
+    count, processes = options.watchers - 1, min(options.processes, options.watchers - 1)
+    for at in range(processes):
+        here, there = spawn.Pipe()
+        part = count * (at + 1) // processes - count * at // processes
+        spawn.Process(target=share, args=(target, path, part, there), daemon=True).start()
+        rest.append(here)
+    for each in rest:
+        each.recv()
+    return rest
+
+
+async def created(target: Target, options: argparse.Namespace) -> tuple[float, dict[str, float]]:
+    """Create objects at a rate; returns the start, and when each object was sent."""
+    kind, rate, sent = KINDS[options.kind], options.rate, dict[str, float]()
+    count = int(rate * options.seconds)
+    connections = [Connection(target, each) for each in await opened(target, CREATORS)]
+    start = time.perf_counter()
 
     async def create(connection: Connection, first: int) -> None:
         for number in range(first, count, CREATORS):
@@ -240,22 +296,35 @@ async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]
             await connection.send("POST", kind.path, kind.make(number))
 
     await asyncio.gather(*(create(each, at) for at, each in enumerate(connections)))
-    created = time.perf_counter() - start
-    latest = start + 6 * seconds
-    while min(each.events for each in found) < count and time.perf_counter() < latest:  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
-    took = time.perf_counter() - start
-    arrivals = found[0].arrivals
+    return start, sent
+
+
+async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]:
+    """Create objects at a rate while many watchers receive them; returns rates and delays."""
+    loop, pipes = asyncio.get_running_loop(), shares(target, options)
+    own = await connected(target, KINDS[options.kind].path, 1, is_sampled=True)
+    await asyncio.sleep(1.0)
+    before = cpu_seconds(target.pid)
+    start, sent = await created(target, options)
+    seconds, count = time.perf_counter() - start, len(sent)
+    latest = start + 6 * options.seconds
+    for each in pipes:
+        each.send((count, latest))
+    parts = [await received(own, count, latest)]
+    parts += [await loop.run_in_executor(None, each.recv) for each in pipes]
+    took = max(each.end for each in parts) - start
+    delivered, arrivals = sum(each.events for each in parts), own[0].arrivals
     delays = sorted(arrivals[name] - at for name, at in sent.items() if name in arrivals)
     return {
-        "watchers": watchers,
+        "watchers": options.watchers,
+        "processes": len(pipes) + 1,
         "kind": options.kind,
-        "created_per_second": round(count / created),
-        "delivered_per_second": round(sum(each.events for each in found) / took),
-        "missing": sum(count - each.events for each in found),
+        "created_per_second": round(count / seconds),
+        "delivered_per_second": round(delivered / took),
+        "missing": count * options.watchers - delivered,
         "delay_p50_ms": round(1e3 * delays[len(delays) // 2], 1),
         "delay_p99_ms": round(1e3 * delays[int(0.99 * len(delays))], 1),
-        "megabytes_per_second": round(sum(each.size for each in found) / took / 1e6, 1),
+        "megabytes_per_second": round(sum(each.size for each in parts) / took / 1e6, 1),
         "server_cores": round((cpu_seconds(target.pid) - before) / took, 2),
     }
 
@@ -277,8 +346,8 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], Target]:
         time.sleep(0.05)
     config = yaml.safe_load(kubeconfig.read_text())
     port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-    trust = ssl.create_default_context(cafile=str(folder / "store.db.keys" / "ca.crt"))
-    return process, Target(port, config["users"][0]["user"]["token"], trust, process.pid)
+    authority = str(folder / "store.db.keys" / "ca.crt")
+    return process, Target(port, config["users"][0]["user"]["token"], authority, process.pid)
 
 
 def main() -> None:
@@ -291,6 +360,8 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, default="pods", help="objects, for watchers")
     parser.add_argument("--rate", type=float, default=1000.0, help="per second, for watchers")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long, for watchers")
+    cores = max(1, (os.cpu_count() or 1) - 2)
+    parser.add_argument("--processes", type=int, default=cores, help="of all watchers but one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         process, target = started(Path(folder))

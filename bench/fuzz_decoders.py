@@ -1,6 +1,6 @@
 """Fuzzing of all decoders of the API server by coverage, without sockets.
 
-    python bench/fuzz_decoders.py [--seconds S] [--findings FOLDER] [--record]
+    python bench/fuzz_decoders.py [--seconds S] [--seed N] [--findings FOLDER] [--record]
 
 atheris (libFuzzer for Python) varies bodies of creations, updates and patches as JSON, YAML and
 protobuf, selectors, continue tokens and whole request lines, and keeps inputs that reach new code.
@@ -202,7 +202,7 @@ def run(options: argparse.Namespace, findings: Path, corpus: Path) -> int:
     for number, target in enumerate(targets()):
         (corpus / f"{number:03}").write_bytes(bytes([number]) + target.example)
     words = [sys.executable, __file__, "--inside", "--findings", findings, "--corpus", corpus]
-    words += ["--seconds", str(options.seconds)]
+    words += ["--seconds", str(options.seconds), "--seed", str(options.seed)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     found = EXECUTED.search(done.stderr)
     if done.returncode or found is None:
@@ -213,7 +213,9 @@ def run(options: argparse.Namespace, findings: Path, corpus: Path) -> int:
 def fuzz(one: Callable[[bytes], None], options: argparse.Namespace) -> None:
     """Run libFuzzer; it ends the process."""
     words = [f"-max_total_time={options.seconds}", f"-max_len={LONGEST}", "-print_final_stats=1"]
-    atheris.Setup([sys.argv[0], *words, "-seed=1", "-timeout=30", str(options.corpus)], one)
+    atheris.Setup(
+        [sys.argv[0], *words, f"-seed={options.seed}", "-timeout=30", str(options.corpus)], one
+    )
     atheris.Fuzz()
 
 
@@ -221,6 +223,7 @@ def main() -> None:
     """Fuzz and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--findings", type=Path, default=Path("out/fuzz"))
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

@@ -1,6 +1,6 @@
 """Small files of the kernel: read at once; absent if their subject no longer exists."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,17 @@ def read_list(text: str) -> tuple[int, ...]:
         if first.isdigit() and end.isdigit():
             found.extend(range(int(first), int(end) + 1))
     return tuple(found)
+
+
+def format_list(numbers: Iterable[int]) -> str:
+    """Format numbers as the kernel does, such as ``0-3,8``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def numbered(folder: Path, prefix: str) -> Iterator[tuple[int, Path]]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.agent.enforcement.suppression import Processor
+from stretto.agent.files import read_list
 from stretto.agent.limits.enforcer import Enforced, EnforceMode, Enforcer
 from stretto.agent.limits.files import LimitChange, LimitFiles, LimitKind
 from stretto.agent.limits.plan import CpuLimit, LimitedPod, LimitRules, LimitState, plan_limits
@@ -90,8 +91,17 @@ def test_cpus_of_the_tree_are_whole_cores_of_the_machine(
     agent = enforcer(at, cpu_limit=CpuLimit.CPUSET)
     at.use(web=6, batch=1)
     at.step(agent)
-    chosen = [int(each) for each in at.read(TREE, "cpuset.cpus").split(",")]
+    chosen = read_list(at.read(TREE, "cpuset.cpus"))
     assert len(chosen) == -(-(len(at.reader.processors.cpus) * 65 // 10 - 60) // 10)
+
+
+def test_cpus_that_the_kernel_shows_as_a_range_are_counted(tmp_path: Path) -> None:
+    at = Machine(tmp_path)
+    agent = enforcer(at, cpu_limit=CpuLimit.CPUSET)
+    write_files(tmp_path, {f"{TREE}/cpuset.cpus": "0-9"})
+    at.use(web=0, batch=1)
+    at.step(agent)
+    assert len(read_list(at.read(TREE, "cpuset.cpus"))) == 11  # 65 % of 16
 
 
 def test_memory_above_the_threshold_throttles_reclaimed_pods_alone(tmp_path: Path) -> None:
@@ -112,6 +122,29 @@ def test_memory_that_is_short_evicts_reclaimed_pods_and_no_other(tmp_path: Path)
     at.use(1, 1, free_gib=8, held=16 * GIB)
     assert at.step(agent).evicted == (BATCH,)
     assert at.evicted == [BATCH]
+
+
+def test_a_pod_that_is_being_deleted_is_not_evicted_again(tmp_path: Path) -> None:
+    at = Machine(tmp_path)
+    agent = enforcer(at)
+    at.pods[BATCH] = NodePod("d/batch", "reclaimed_cores", is_ending=True)
+    at.use(1, 1, free_gib=8, held=16 * GIB)
+    assert (at.step(agent).evicted, at.evicted) == ((), [])
+
+
+def test_no_other_pod_is_evicted_while_one_that_holds_enough_is_deleted() -> None:
+    pods = (LimitedPod("a", "be/a", 32 * GIB, is_ending=True), LimitedPod("b", "be/b", GIB))
+    state = LimitState((), 128 * GIB, (0, 0, 0), 112 * GIB, pods, "be")
+    assert plan_limits(state, LimitRules()).evicted == ()
+
+
+def test_a_small_change_of_use_changes_no_limit_of_memory(tmp_path: Path) -> None:
+    at = Machine(tmp_path)
+    agent = enforcer(at)
+    at.use(1, 1, free_gib=28, held=16 * GIB)
+    at.step(agent)
+    at.use(1, 1, free_gib=28, held=16 * GIB + 4096)
+    assert LimitKind.MEMORY not in {each.kind for each in at.step(agent).changes}
 
 
 def test_a_dry_run_says_everything_and_writes_nothing(tmp_path: Path) -> None:
@@ -185,6 +218,18 @@ def test_a_limit_that_cannot_be_rewritten_stays_in_the_record(
     files.apply(LimitChange(TREE, LimitKind.QUOTA, "2000 100000", "test"))
     files.keep_only(set())
     assert LimitFiles(tmp_path, tmp_path / "run").held == ((TREE, LimitKind.QUOTA),)
+
+
+def test_cpus_that_the_kernel_does_not_empty_become_those_of_the_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {f"{Path(TREE).parent}/cpuset.cpus.effective": "0-15"}
+    write_files(tmp_path, {f"{TREE}/cpuset.cpus": "", **everything})
+    files, write = LimitFiles(tmp_path, tmp_path / "run"), LimitFiles._write
+    files.apply(LimitChange(TREE, LimitKind.CPUS, "0-1", "test"))
+    monkeypatch.setattr(LimitFiles, "_write", lambda *a: bool(a[-1]) and write(*a))
+    assert (files.release_all(), files.held) == (1, ())
+    assert (tmp_path / TREE / "cpuset.cpus").read_text() == "0-15\n"
 
 
 def test_an_unreadable_record_counts_as_none(tmp_path: Path) -> None:

@@ -215,7 +215,8 @@ def test_the_use_of_numa_nodes_pressure_and_io_are_published(tmp_path: Path) -> 
     total = (tmp_path / meminfo).read_text()
     disk = "8 0 sda 1 0 {} 0 1 0 0 0 0 0 0\n8 1 sda1 1 0 {} 0 1 0 0 0 0 0 0"
     for sectors in (0, 8192 * 10 * 2):
-        files = {meminfo: f"{total}Node 0 MemUsed: 1048576 kB", "proc/diskstats": disk}
+        used = "Node 0 MemUsed: 1050624 kB\nNode 0 FilePages: 4096 kB\nNode 0 Shmem: 2048 kB"
+        files = {meminfo: f"{total}{used}", "proc/diskstats": disk}
         write_files(tmp_path, files | {"proc/diskstats": disk.format(sectors, sectors)})
         machine.step(sectors // 160, {})
     metric = machine.status()["nodeMetricStatus"]["nodeMetric"]

@@ -5,13 +5,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from stretto.agent.files import read_list
+from stretto.agent.files import format_list, read_list
 from stretto.agent.report.zones import zone_tree
 from stretto.agent.topology.gpus import GpuFacts, GpuLink, NvidiaGpus
 from stretto.agent.topology.network import read_network
 from stretto.agent.topology.processors import read_processors
 from tests.support.machines import AMD, ARM, INTEL, MachineShape, write_files, write_machine
+from tests.support.nvml import RecordedLibrary
+
+PCI = "sys/bus/pci/devices"
 
 
 @pytest.mark.parametrize(
@@ -42,6 +47,12 @@ def test_a_machine_without_numa_nodes_has_one(tmp_path: Path) -> None:
     write_files(tmp_path, files)
     found = read_processors(tmp_path)
     assert [(numa.number, numa.memory) for numa in found.numas] == [(0, 4096)]
+
+
+def test_a_single_numa_node_has_all_memory_of_the_machine(tmp_path: Path) -> None:
+    write_machine(tmp_path, INTEL._replace(sockets=1))
+    write_files(tmp_path, {"proc/meminfo": "MemTotal: 4 kB"})
+    assert read_processors(tmp_path).memory == 4096
 
 
 def test_caches_are_zones_where_a_numa_node_has_several(tmp_path: Path) -> None:
@@ -86,15 +97,17 @@ def test_a_list_of_processors_is_read_as_far_as_it_makes_sense(
     assert read_list(text) == numbers
 
 
+@given(numbers=st.sets(st.integers(0, 200)))
+def test_a_list_is_read_as_it_was_formatted(numbers: set[int]) -> None:
+    assert set(read_list(format_list(numbers))) == numbers
+
+
 class NvmlError(Exception):
     """An error of the library."""
 
 
 def library(**replaced: Any) -> Any:
-    """A recording of the NVIDIA library: two GPUs, linked directly."""
-
-    def no_utilisation(_: int) -> Any:
-        raise NvmlError
+    """An imitation of the NVIDIA library: two GPUs that NVLink connects."""
 
     return SimpleNamespace(
         **{
@@ -103,24 +116,37 @@ def library(**replaced: Any) -> Any:
             "nvmlDeviceGetHandleByIndex": lambda number: number,
             "nvmlDeviceGetUUID": lambda handle: f"GPU-{handle}",
             "nvmlDeviceGetName": lambda _: "H100",
-            "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=80 << 30, used=1 << 30),
-            "nvmlDeviceGetUtilizationRates": no_utilisation,
+            "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=80 << 30),
             "nvmlDeviceGetPciInfo": lambda n: SimpleNamespace(busId=f"00000000:0{n}:00.0"),
             "nvmlDeviceGetTopologyCommonAncestor": lambda _one, _other: 20,
-            "NVML_NVLINK_MAX_LINKS": 1,
-            "nvmlDeviceGetNvLinkState": lambda _handle, _link: 1,
-            "nvmlDeviceGetNvLinkRemotePciInfo": lambda handle, _link: SimpleNamespace(
-                busId=f"00000000:0{1 - handle}:00.0"
-            ),
+            "NVML_P2P_CAPS_INDEX_NVLINK": 2,
+            "NVML_P2P_STATUS_OK": 0,
+            "nvmlDeviceGetP2PStatus": lambda _one, _other, index: 0 if index == 2 else 5,
             **replaced,
         }
     )
 
 
+def test_the_devices_of_a_machine_with_one_numa_node_are_on_it(tmp_path: Path) -> None:
+    write_machine(tmp_path, INTEL._replace(sockets=1))
+    (zone,) = zone_tree(read_processors(tmp_path), [GpuFacts(0, "u0", "H200", 141 << 30)])
+    gpu = zone.children[0].children[0]
+    assert "numa" not in {each.name for each in gpu.attributes}
+
+
+def test_a_recorded_gpu_of_a_virtual_machine_has_its_facts(tmp_path: Path) -> None:
+    recorded = RecordedLibrary(Path(__file__).parent / "recordings/h200.json")
+    slots = {f"{PCI}/{at}/numa_node": numa for at, numa in recorded.numa_nodes.items()}
+    write_files(tmp_path, slots)
+    (gpu,) = NvidiaGpus(recorded, tmp_path).read()
+    assert (gpu.model, gpu.memory >> 20, gpu.numa) == ("NVIDIA H200", 143_771, -1)
+    assert gpu.uuid.startswith("GPU-")
+
+
 def test_gpus_have_their_numa_node_and_links(tmp_path: Path) -> None:
-    write_files(tmp_path, {"sys/bus/pci/devices/0000:01:00.0/numa_node": 1})
+    write_files(tmp_path, {f"{PCI}/0000:01:00.0/numa_node": 1})
     first, second = NvidiaGpus(library(), tmp_path).read()
-    assert (first.numa, second.numa, first.utilisation) == (-1, 1, 0)
+    assert (first.numa, second.numa) == (-1, 1)
     assert first.links == (GpuLink("GPU-1", "nvlink"),)
 
 
@@ -135,5 +161,5 @@ def test_a_gpu_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
 
 
 def test_gpus_without_a_direct_link_name_their_common_ancestor(tmp_path: Path) -> None:
-    plain = library(nvmlDeviceGetNvLinkState=lambda _handle, _link: 0)
+    plain = library(nvmlDeviceGetP2PStatus=lambda *_: 5)
     assert NvidiaGpus(plain, tmp_path).read()[0].links == (GpuLink("GPU-1", "one bridge"),)

@@ -120,7 +120,7 @@ class Enforcer:
                 owned += each.cpu
             elif uid in cgroups:
                 cgroup = str(cgroups[uid].relative_to(self._root))
-                pods.append(LimitedPod(uid, cgroup, each.memory, pod.priority))
+                pods.append(LimitedPod(uid, cgroup, each.memory, pod.priority, pod.is_ending))
         tree = next((f"{CGROUPS}/{t}" for t in TREES if (self._root / CGROUPS / t).is_dir()), "")
         cores = use.cpu, sum(each.cpu for each in use.pods.values()), owned
         return LimitState(

@@ -97,9 +97,20 @@ class LimitFiles:
         A limit that could not be released stays in the record, and the next call retries it.
         """
         gone = [key for key in self.held if key not in wanted]
-        count = sum(self._write(*key, key[1].released) for key in gone)
+        count = sum(any(self._write(*key, text) for text in self._released(*key)) for key in gone)
         self._forget_released(gone)
         return count
+
+    def _released(self, cgroup: str, kind: LimitKind) -> tuple[str, ...]:
+        """Contents of a file without a limit, the preferred one first.
+
+        The kernel does not empty ``cpuset.cpus`` of a cgroup with processes (``ENOSPC``). The CPUs
+        of its parent then release the limit.
+        """
+        if kind is not LimitKind.CPUS:
+            return (kind.released,)
+        parent = (self._root / cgroup).parent
+        return kind.released, read_text(parent / "cpuset.cpus.effective") or kind.released
 
     def _write(self, cgroup: str, kind: LimitKind, value: str) -> bool:
         path = self._root / cgroup / kind.value
@@ -114,7 +125,7 @@ class LimitFiles:
     def _forget_released(self, keys: Iterable[tuple[str, LimitKind]]) -> None:
         """Remove records of limits whose file is gone or contains no limit."""
         held = self._set.intersection(keys)
-        free = {key for key in held if self.read(*key) in (None, key[1].released)}
+        free = {key for key in held if self.read(*key) in (None, *self._released(*key))}
         if free:
             self._set -= free
             self._save()

@@ -23,10 +23,15 @@ from stretto.agent.enforcement.suppression import (
     cpus,
     quota,
 )
+from stretto.agent.files import format_list, read_list
 from stretto.agent.limits.files import LimitChange, LimitKind
 
 LEAST_MEMORY: Final = 16 << 20
-"""Minimum of ``memory.high`` of a pod in bytes: a lower limit stops even small processes."""
+"""Minimum and step of ``memory.high`` of a pod in bytes.
+
+A lower limit stops even small processes. A smaller step follows noise, and the kernel rounds a
+limit down to a whole page, so that the file would differ from the plan.
+"""
 
 
 class CpuLimit(Enum):
@@ -64,6 +69,8 @@ class LimitedPod(msgspec.Struct, frozen=True):
     memory: int
     #: Priority.
     priority: int = 0
+    #: True if it is being deleted: its memory becomes free without an eviction.
+    is_ending: bool = False
 
 
 class LimitState(msgspec.Struct, frozen=True):
@@ -120,12 +127,12 @@ def _cpu_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
             return []
         return [LimitChange(state.tree, LimitKind.QUOTA, f"{new} {PERIOD}", reason)]
     before = state.present.get(LimitKind.CPUS, "")
-    had = len([each for each in before.split(",") if each]) or len(state.processors)
+    had = len(read_list(before)) or len(state.processors)
     eligible = EligibleCpus((), state.processors)
     chosen = cpus(milli, eligible, had, len(state.processors))
     if not chosen:
         return []
-    return [LimitChange(state.tree, LimitKind.CPUS, ",".join(map(str, chosen)), reason)]
+    return [LimitChange(state.tree, LimitKind.CPUS, format_list(chosen), reason)]
 
 
 def _quota_now(text: str) -> int:
@@ -150,7 +157,7 @@ def _memory_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
         LimitChange(
             pod.cgroup,
             LimitKind.MEMORY,
-            str(max(pod.memory * kept // held, LEAST_MEMORY)),
+            str(max(pod.memory * kept // held // LEAST_MEMORY, 1) * LEAST_MEMORY),
             reason,
         )
         for pod in state.pods
@@ -160,6 +167,8 @@ def _memory_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
 def _victims(state: LimitState, rules: LimitRules) -> Iterable[str]:
     """Reclaimed pods to evict: lowest priority first, then largest use, until enough is free."""
     target = UseLimit(rules.evict_percent).to_free(state.memory_used, state.memory)
+    target -= sum(pod.memory for pod in state.pods if pod.is_ending)
+    remaining = (pod for pod in state.pods if not pod.is_ending)
     return victims(
-        (EvictablePod(pod.uid, pod.priority, float(pod.memory)) for pod in state.pods), target
+        (EvictablePod(pod.uid, pod.priority, float(pod.memory)) for pod in remaining), target
     )

@@ -39,6 +39,8 @@ class NodePod(msgspec.Struct, frozen=True):
     has_exclusive_numas: bool = False
     #: NUMA node to which Katalyst's agent bound the pod; ``None`` without a binding.
     bound_to: int | None = None
+    #: True if it is being deleted, as after an eviction.
+    is_ending: bool = False
 
     @property
     def needs_place(self) -> bool:
@@ -75,6 +77,7 @@ def _pod(record: Record) -> NodePod | None:
         pod.spec.priority or 0,
         _has_exclusive_numas(annotations.get(MEMORY_ENHANCEMENT, "")),
         _bound_to(annotations.get(NUMA_BINDING, "")),
+        pod.metadata.deletion_timestamp is not None,
     )
 
 

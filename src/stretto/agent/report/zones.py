@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from stretto.agent.topology.gpus import GpuFacts
 from stretto.agent.topology.network import NetworkDevice
 from stretto.agent.topology.processors import NumaNodeFacts, ProcessorFacts
@@ -18,10 +20,14 @@ def zone_tree(
     """One tree per socket; a NUMA node without processors belongs to the first socket.
 
     A zone must have a parent. Therefore GPUs and network devices with an unknown NUMA node belong
-    to the first NUMA node, with the attribute ``numa`` set to ``unknown``.
+    to the first NUMA node. On a machine with several, they have the attribute ``numa`` with the
+    value ``unknown``.
     """
     first = processors.numas[0].number if processors.numas else 0
     cards, links = list(gpus), list(devices)
+    if len(processors.numas) == 1:
+        cards = [msgspec.structs.replace(each, numa=first) for each in cards]
+        links = [msgspec.structs.replace(each, numa=first) for each in links]
     sockets = processors.sockets or (0,)
     trees = []
     for socket in sockets:

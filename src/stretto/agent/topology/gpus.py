@@ -18,7 +18,7 @@ LINKS: Final = {
 }
 """Common ancestor of two GPUs on the PCI bus, by its number in the NVIDIA library."""
 NVLINK: Final = "nvlink"
-"""Link of two GPUs that are directly connected."""
+"""Link of two GPUs that NVLink connects."""
 
 
 class GpuLink(msgspec.Struct, frozen=True):
@@ -43,10 +43,6 @@ class GpuFacts(msgspec.Struct, frozen=True):
     memory: int
     #: NUMA node of its slot; -1 if it is unknown.
     numa: int = -1
-    #: Memory in use in bytes.
-    memory_used: int = 0
-    #: Percent of time in which the GPU computed.
-    utilisation: int = 0
     #: Links to other GPUs.
     links: tuple[GpuLink, ...] = ()
 
@@ -92,24 +88,14 @@ class NvidiaGpus:
 
     def _facts(self, number: int, handles: dict[int, Any], uuids: dict[int, str]) -> GpuFacts:
         library, handle = self._library, handles[number]
-        memory = library.nvmlDeviceGetMemoryInfo(handle)
         return GpuFacts(
             number,
             uuids[number],
             str(library.nvmlDeviceGetName(handle)),
-            int(memory.total),
+            int(library.nvmlDeviceGetMemoryInfo(handle).total),
             self._numa(handle),
-            int(memory.used),
-            self._utilisation(handle),
             tuple(self._links(number, handles, uuids)),
         )
-
-    def _utilisation(self, handle: Any) -> int:
-        """Percent; 0 if the device does not report it, as in MIG mode."""
-        try:
-            return int(self._library.nvmlDeviceGetUtilizationRates(handle).gpu)
-        except self._library.NVMLError:
-            return 0
 
     def _numa(self, handle: Any) -> int:
         """NUMA node of the slot, by the address on the PCI bus."""
@@ -123,27 +109,31 @@ class NvidiaGpus:
         self, number: int, handles: dict[int, Any], uuids: dict[int, str]
     ) -> Iterator[GpuLink]:
         """Links from a GPU to the others."""
-        library, direct = self._library, set(self._peers(handles[number]))
+        library = self._library
         for other, handle in handles.items():
             if other == number:
                 continue
+            if self._is_direct(handles[number], handle):
+                yield GpuLink(uuids[other], NVLINK)
+                continue
             try:
                 level = int(library.nvmlDeviceGetTopologyCommonAncestor(handles[number], handle))
-                address = str(library.nvmlDeviceGetPciInfo(handle).busId)
             except library.NVMLError:
                 continue
-            kind = NVLINK if address in direct else LINKS.get(level, "unknown")
-            yield GpuLink(uuids[other], kind)
+            yield GpuLink(uuids[other], LINKS.get(level, "unknown"))
 
-    def _peers(self, handle: Any) -> Iterator[str]:
-        """PCI addresses of the GPUs at the other ends of active NVLinks."""
+    def _is_direct(self, one: Any, other: Any) -> bool:
+        """Return whether two GPUs are connected by NVLink, with or without a switch between them.
+
+        The library returns the address of the switch as the other end of a link, so the ends of
+        links do not show which GPUs are connected.
+        """
         library = self._library
-        for link in range(int(getattr(library, "NVML_NVLINK_MAX_LINKS", 18))):
-            try:
-                if library.nvmlDeviceGetNvLinkState(handle, link):
-                    yield str(library.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId)
-            except library.NVMLError:
-                return
+        try:
+            found = library.nvmlDeviceGetP2PStatus(one, other, library.NVML_P2P_CAPS_INDEX_NVLINK)
+        except library.NVMLError:
+            return False
+        return bool(found == library.NVML_P2P_STATUS_OK)
 
 
 def gpu_reader(root: Path) -> GpuReader:

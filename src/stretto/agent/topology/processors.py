@@ -64,6 +64,9 @@ class ProcessorFacts(msgspec.Struct, frozen=True):
 def read_processors(root: Path) -> ProcessorFacts:
     """Processors and NUMA nodes of a machine.
 
+    The memory of a single NUMA node is that of the machine: kernels of virtual machines were seen
+    whose file of the NUMA node lacks memory that ``/proc/meminfo`` counts.
+
     Args:
         root: the root of the file system, ``/`` on a machine.
     """
@@ -80,11 +83,13 @@ def read_processors(root: Path) -> ProcessorFacts:
         for number, path in numbered(system / "cpu", "cpu")
         if not online or number in online
     )
+    memory = read_meminfo(root / "proc/meminfo").get("MemTotal", 0)
     if not nodes:
-        memory = read_meminfo(root / "proc/meminfo").get("MemTotal", 0)
         only = NumaNodeFacts(0, 0, tuple(cpu.number for cpu in cpus), memory, {0: 10})
         return ProcessorFacts(cpus, (only,))
     numas = tuple(_numa(number, path, tuple(nodes), cpus) for number, path in nodes.items())
+    if len(numas) == 1 and memory:
+        numas = (msgspec.structs.replace(numas[0], memory=memory),)
     return ProcessorFacts(cpus, numas)
 
 

@@ -19,7 +19,7 @@ WATERMARK: Final = 10
 class NumaReading(msgspec.Struct, frozen=True):
     """Memory of a NUMA node, in bytes."""
 
-    #: Memory in use; 0 if the kernel does not report it.
+    #: Bytes that cannot be freed easily; 0 if the kernel does not report them.
     used: int
     #: Free memory, without caches.
     free: int
@@ -68,20 +68,24 @@ class PodMemory(msgspec.Struct, frozen=True):
 def read_memory(root: Path, numbers: Iterable[int]) -> MachineMemory:
     """Read the memory of a machine.
 
+    A single NUMA node has the memory of the machine: kernels of virtual machines were seen whose
+    file of the NUMA node lacks memory that ``/proc/meminfo`` counts.
+
     Args:
         root: the root of the file system.
         numbers: NUMA nodes with processors.
     """
     whole, nodes = read_meminfo(root / "proc/meminfo"), root / "sys/devices/system/node"
     wanted = sorted(set(numbers))
-    readings = {
-        number: _numa(read_meminfo(nodes / f"node{number}/meminfo") if nodes.exists() else whole)
-        for number in wanted
-    }
+    used = max(whole.get("MemTotal", 0) - whole.get("MemAvailable", 0), 0)
+    parts = {number: read_meminfo(nodes / f"node{number}/meminfo") for number in wanted}
+    readings = {number: _numa(each, _numa_used(each)) for number, each in parts.items()}
+    if len(wanted) == 1:
+        readings = {wanted[0]: _numa(whole, used)}
     tree = next((root / CGROUPS / tree for tree in TREES if (root / CGROUPS / tree).exists()), None)
     limits = {} if tree is None else {at: _limit(Path(f"{tree}-{at}")) for at in wanted}
     return MachineMemory(
-        max(whole.get("MemTotal", 0) - whole.get("MemAvailable", 0), 0),
+        used,
         whole.get("MemFree", 0),
         {number: each for number, each in readings.items() if each.total},
         tuple(number for number, each in readings.items() if not each.total),
@@ -107,11 +111,15 @@ def pod_memory(path: Path, usage: int, stat: Mapping[str, int], is_placed: bool)
     return PodMemory(usage, stat.get("anon", 0), cache, shmem, numas, places)
 
 
-def _numa(fields: Mapping[str, int]) -> NumaReading:
+def _numa(fields: Mapping[str, int], used: int) -> NumaReading:
     get = fields.get
-    return NumaReading(
-        get("MemUsed", 0), get("MemFree", 0), get("Inactive(file)", 0), get("MemTotal", 0)
-    )
+    return NumaReading(used, get("MemFree", 0), get("Inactive(file)", 0), get("MemTotal", 0))
+
+
+def _numa_used(fields: Mapping[str, int]) -> int:
+    """Bytes of a NUMA node that cannot be freed easily: its use without caches of files."""
+    cache = fields.get("FilePages", 0) + fields.get("SReclaimable", 0) - fields.get("Shmem", 0)
+    return max(fields.get("MemUsed", 0) - cache, 0)
 
 
 def _limit(tree: Path) -> int | None:
