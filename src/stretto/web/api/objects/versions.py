@@ -11,6 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.admission.defaulting.walk import set_defaults
+from stretto.api.schema.autoscaling import (
+    external_behavior,
+    internal_behavior,
+    new_metrics,
+    old_metrics,
+)
 from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct, struct_of_kind
 from stretto.web.api.crds.objects import shown_custom
@@ -21,8 +27,6 @@ from stretto.web.api.webhooks.reviews import ReviewMemory
 Json = dict[str, Any]
 
 _NOTES: Final = "autoscaling.alpha.kubernetes.io/"
-_SPEC: Final = ("metrics", "behavior")
-_STATUS: Final = {"currentMetrics": "current-metrics", "conditions": "conditions"}
 _PERCENT: Final = "targetCPUUtilizationPercentage"
 _CURRENT: Final = "currentCPUUtilizationPercentage"
 
@@ -100,17 +104,24 @@ def _second(item: Json) -> Json:
     """Convert an autoscaler from the first version to the second."""
     notes = dict(item["metadata"].get("annotations") or {})
     spec, status = dict(item.get("spec") or {}), dict(item.get("status") or {})
-    spec |= {key: found for key in _SPEC if (found := _taken(notes, key)) is not None}
-    status |= {
-        key: found for key, note in _STATUS.items() if (found := _taken(notes, note)) is not None
-    }
     percent, current = spec.pop(_PERCENT, None), status.pop(_CURRENT, None)
+    metrics = new_metrics(_listed(notes, "metrics"))
     if percent is not None:
         target = {"type": "Utilization", "averageUtilization": percent}
-        spec["metrics"] = [_cpu("target", target), *(spec.get("metrics") or ())]
-    if current is not None:
-        measured = _cpu("current", {"averageUtilization": current, "averageValue": "0"})
-        status["currentMetrics"] = [measured, *(status.get("currentMetrics") or ())]
+        metrics.append(_cpu("target", target))
+    if metrics:
+        spec["metrics"] = metrics
+    behavior = _taken(notes, "behavior")
+    if isinstance(behavior, dict) and behavior:
+        spec["behavior"] = external_behavior(behavior)
+    measured = new_metrics(_listed(notes, "current-metrics"), current=True)
+    if current is not None and not measured:
+        measured = [_cpu("current", {"averageUtilization": current, "averageValue": "0"})]
+    if measured:
+        status["currentMetrics"] = measured
+    conditions = _listed(notes, "conditions")
+    if conditions:
+        status["conditions"] = conditions
     metadata = {key: each for key, each in item["metadata"].items() if key != "annotations"}
     if notes:
         metadata["annotations"] = notes
@@ -123,16 +134,18 @@ def _first(item: Json) -> Json:
     """Convert an autoscaler from the second version to the first."""
     notes = dict(item["metadata"].get("annotations") or {})
     spec, status = dict(item.get("spec") or {}), dict(item.get("status") or {})
-    percent, others = _split(spec.pop("metrics", None), "target")
-    current, measured = _split(status.pop("currentMetrics", None), "current")
+    metrics, measured = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
+    percent, others = _split(metrics, "target")
+    current, _ = _split(measured, "current")
+    behavior = spec.pop("behavior", None)
     if percent is not None:
         spec[_PERCENT] = percent
     if current is not None:
         status[_CURRENT] = current
     rest = {
-        "metrics": others,
-        "behavior": spec.pop("behavior", None),
-        "current-metrics": measured,
+        "metrics": old_metrics(others),
+        "current-metrics": old_metrics(measured, current=True),
+        "behavior": None if behavior is None else internal_behavior(behavior),
         "conditions": status.pop("conditions", None),
     }
     texts = {key: msgspec.json.encode(each).decode() for key, each in rest.items() if each}
@@ -145,17 +158,24 @@ def _cpu(member: str, value: Json) -> Json:
     return {"type": "Resource", "resource": {"name": "cpu", member: value}}
 
 
-def _split(metrics: list[Json] | None, member: str) -> tuple[int | None, list[Json]]:
-    """Return the percentage of the first CPU metric, and the other metrics."""
+def _split(metrics: list[Json], member: str) -> tuple[int | None, list[Json]]:
+    """Return the percentage of the first CPU metric, and the metrics that state none."""
     others, percent = [], None
-    for each in metrics or ():
+    for each in metrics:
         resource = each.get("resource") or {}
         found = (resource.get(member) or {}).get("averageUtilization")
-        if percent is None and resource.get("name") == "cpu" and found is not None:
-            percent = found
-        else:
+        if resource.get("name") != "cpu" or found is None:
             others.append(each)
+        elif percent is None:
+            percent = found
     return percent, others
+
+
+def _listed(notes: dict[str, str], name: str) -> list[Json]:
+    """Remove and return the objects of an annotation; none if it contains anything else."""
+    found = _taken(notes, name)
+    is_list = isinstance(found, list) and all(isinstance(each, dict) for each in found)
+    return found if is_list else []
 
 
 def _taken(notes: dict[str, str], name: str) -> Any:
