@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from stretto.api.wire.kinds import (
     NODE_OVERCOMMIT_CONFIG,
@@ -17,6 +18,7 @@ from stretto.api.wire.kinds import (
     VERTICAL_POD_AUTOSCALER,
 )
 from stretto.base.clock import WallClock, timestamp
+from stretto.cli.main import cli
 from stretto.stores.kube.paths import collection_path, object_path
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 from stretto_lab.control_plane.crds import PATH, UNAPPROVED
@@ -228,6 +230,10 @@ def test_measured_pods_have_a_recommendation_and_a_checkpoint(
     until(lambda: bool(item(cluster, path)["items"]), daemons[0].part.log_tail)
     [stored] = item(cluster, path)["items"]
     assert stored["status"]["totalSamplesCount"] == 1
+    words = ["recommend", "--kubeconfig", str(cluster.kubeconfig), "-n", space, "-o", "json"]
+    done = CliRunner().invoke(cli, words)
+    found = {each["resource"]: each for each in json.loads(done.stdout)["items"]}
+    assert (found["cpu"]["target"], found["cpu"]["request"]) == (247, 1000)
 
 
 def test_the_standby_takes_over(cluster: ControlPlane, daemons: list[Daemon], space: str) -> None:

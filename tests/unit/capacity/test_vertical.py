@@ -11,8 +11,9 @@ from stretto.api.wire.meta import ObjectMeta
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
+from stretto.capacity.vertical.checkpoints import status_change
 from stretto.capacity.vertical.controller import VerticalController
-from stretto.capacity.vertical.evaluation import VerticalSource
+from stretto.capacity.vertical.source import VerticalSource
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
@@ -184,6 +185,20 @@ def test_a_kill_raises_memory_and_is_counted_once() -> None:
     found.start()
     assert after == found.run(HOUR).memory
     assert after > before + 100 * MIB
+
+
+def test_use_after_a_kill_is_not_raised_again() -> None:
+    found = Recommended()
+    found.kill("web-1")
+    found.run(300)
+    found.metrics.use = dict.fromkeys(found.metrics.use, ("200m", "900Mi"))
+    assert found.run().memory < 1.2 * 900 * MIB
+
+
+def test_a_bucket_without_weight_is_removed_from_a_checkpoint() -> None:
+    old, new = ({"bucketWeights": weights} for weights in ({"1": 5, "2": 5}, {"2": 3}))
+    change = status_change({"cpuHistogram": old}, {"cpuHistogram": new, "memoryHistogram": {}})
+    assert change["cpuHistogram"]["bucketWeights"] == {"1": None, "2": 3}
 
 
 def test_an_old_kill_does_not_count() -> None:

@@ -55,9 +55,9 @@ def active_pods(cache: StoreCache, workload: StoredObject) -> list[StoredObject]
     return [
         pod
         for pod in cache.follow(POD).in_namespace(workload.record.namespace)
-        if not pod.is_terminating
+        if selector.matches(pod.labels)
+        and not pod.is_terminating
         and pod.status.get("phase") not in ENDED
-        and selector.matches(pod.labels)
     ]
 
 

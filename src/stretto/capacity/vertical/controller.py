@@ -9,18 +9,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from stretto.api.types.capacity.autoscaling import ScaleTargetRef
 from stretto.api.types.capacity.vertical import VerticalPodAutoscaler
 from stretto.api.wire.kinds import VERTICAL_POD_AUTOSCALER
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError
 from stretto.capacity.autoscaling.conditions import AutoscalerCondition
 from stretto.capacity.vertical import conditions
-from stretto.capacity.vertical.evaluation import (
-    DEFAULT_RECOMMENDER,
-    VerticalEvaluation,
-    VerticalSource,
-)
+from stretto.capacity.vertical.evaluation import VerticalEvaluation
+from stretto.capacity.vertical.source import DEFAULT_RECOMMENDER, VerticalSource
 from stretto.capacity.vertical.stored import CheckpointObjects
 from stretto.capacity.vertical.workload import WorkloadUse
 from stretto.reconcile import writes
@@ -36,8 +32,8 @@ CHECKPOINT_S: Final = 300.0
 class _Evaluated:
     """State of one object."""
 
-    #: Its target.
-    target: ScaleTargetRef
+    #: Kind and name of its target.
+    target: tuple[str, str]
     #: Histories of the containers of the target.
     use: WorkloadUse
     #: Monotonic time of the last checkpoint, in seconds.
@@ -93,7 +89,7 @@ class VerticalController:
         if self._source.recommender not in named:
             self._evaluated.pop(key, None)
             return None
-        state = self._state(item, autoscaler.spec.target_ref)
+        state = self._state(item, autoscaler)
         found = self._evaluation.evaluate(item, autoscaler, state.use)
         self._report(item, {"recommendation": found.recommendation}, found.conditions)
         if now - state.stored_at >= CHECKPOINT_S:
@@ -101,8 +97,9 @@ class VerticalController:
             self._evaluated[key] = replace(state, stored_at=now)
         return SYNC_S
 
-    def _state(self, item: StoredObject, target: ScaleTargetRef) -> _Evaluated:
+    def _state(self, item: StoredObject, autoscaler: VerticalPodAutoscaler) -> _Evaluated:
         """Return the state of an object; without one, start from its checkpoints."""
+        target = autoscaler.spec.target_ref.kind, autoscaler.spec.target_ref.name
         state = self._evaluated.get(item.name)
         if state is not None and state.target == target:
             return state

@@ -1,7 +1,7 @@
 """One evaluation of a VerticalPodAutoscaler: measurements in, recommendation and conditions out."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,26 +11,11 @@ from stretto.base.errors import InputError, StrettoError
 from stretto.capacity.autoscaling.conditions import AutoscalerCondition
 from stretto.capacity.scaling.targets import active_pods
 from stretto.capacity.vertical import conditions
-from stretto.capacity.vertical.history import VerticalConfig
 from stretto.capacity.vertical.pods import FOLLOWED, measured_pods, target_of
 from stretto.capacity.vertical.policies import recommendation_of
+from stretto.capacity.vertical.source import SharedMetrics, VerticalSource
 from stretto.capacity.vertical.workload import WorkloadUse
 from stretto.reconcile.cache import StoreCache, StoredObject
-from stretto.reconcile.scales import PodMetricsSource
-
-DEFAULT_RECOMMENDER: Final = "default"
-"""Name of the recommender of objects that name none."""
-
-
-class VerticalSource(NamedTuple):
-    """Source of measurements, and the objects that are evaluated with them."""
-
-    #: Metrics of pods.
-    metrics: PodMetricsSource
-    #: Name in ``spec.recommenders`` of the objects that are evaluated.
-    recommender: str = DEFAULT_RECOMMENDER
-    #: Parameters of histories and recommendations.
-    config: VerticalConfig = VerticalConfig()
 
 
 class Evaluated(NamedTuple):
@@ -56,6 +41,7 @@ class VerticalEvaluation:
         self._cache = cache
         self._clock = clock
         self._source = source
+        self._metrics = SharedMetrics(source.metrics, clock)
         for kind in FOLLOWED:
             cache.follow(kind)
 
@@ -93,9 +79,9 @@ class VerticalEvaluation:
         """Add measurements and kills; return the condition about the measurements."""
         now = self._clock.now()
         try:
-            metrics = self._source.metrics.pods(item.record.namespace)
+            metrics = self._metrics.pods(item.record.namespace)
         except StrettoError as error:
-            use.observe(measured_pods(pods, (), now))
+            use.observe(measured_pods(pods, {}, now))
             return conditions.unmeasured(str(error))
         count = use.observe(measured_pods(pods, metrics, now))
         return conditions.measured(len(pods), count)

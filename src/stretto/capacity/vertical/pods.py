@@ -1,6 +1,6 @@
 """Pods of a target, with their measurements in metrics.k8s.io and their out-of-memory kills."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from stretto.api.types.capacity.autoscaling import ScaleTargetRef
@@ -60,11 +60,16 @@ def target_of(cache: StoreCache, namespace: str, target: ScaleTargetRef) -> Stor
 
 
 def measured_pods(
-    pods: Iterable[StoredObject], metrics: Sequence[PodMetrics], now: float
+    pods: Iterable[StoredObject], metrics: Mapping[str, PodMetrics], now: float
 ) -> list[PodMeasurements]:
-    """Return pods with their current measurements and kills, at ``now`` seconds since the epoch."""
-    named = {each.metadata.name: each for each in metrics}
-    return [_measured(pod, named.get(pod.record.name), now) for pod in pods]
+    """Return pods with their current measurements and kills.
+
+    Args:
+        pods: the pods.
+        metrics: metrics of the pods of their namespace, by name.
+        now: seconds since the epoch.
+    """
+    return [_measured(pod, metrics.get(pod.record.name), now) for pod in pods]
 
 
 def _measured(pod: StoredObject, metrics: PodMetrics | None, now: float) -> PodMeasurements:

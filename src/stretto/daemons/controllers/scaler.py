@@ -21,8 +21,8 @@ from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.scaling.targets import TARGETS
 from stretto.capacity.tides.controller import TideController
 from stretto.capacity.vertical.controller import VerticalController
-from stretto.capacity.vertical.evaluation import DEFAULT_RECOMMENDER, VerticalSource
 from stretto.capacity.vertical.pods import FOLLOWED
+from stretto.capacity.vertical.source import DEFAULT_RECOMMENDER, VerticalSource
 from stretto.daemons.controllers.daemon import LeaderTools
 from stretto.daemons.controllers.metrics import loop_families
 from stretto.explain.metrics.tally import MetricFamily

@@ -5,7 +5,7 @@ from stretto.capacity.autoscaling.controller import COMPONENT, AutoscalerControl
 from stretto.capacity.overcommit.matched import MatchedNodesController
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.vertical.controller import VerticalController
-from stretto.capacity.vertical.evaluation import VerticalSource
+from stretto.capacity.vertical.source import VerticalSource
 from stretto.plane.config import PlaneConfig
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
