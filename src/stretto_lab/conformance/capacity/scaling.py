@@ -20,7 +20,8 @@ from stretto.capacity.scaling.behavior import (
     Select,
 )
 from stretto.capacity.scaling.readiness import MetricSample, ReadinessPeriods, ScaledPod
-from stretto.capacity.scaling.replicas import INT64_MAX, MetricPod, Overflow, Proposal, Tolerance
+from stretto.capacity.scaling.replicas import MetricPod, Overflow, Proposal, Tolerance
+from stretto_lab.models.kubernetes.replicas import INT64_MAX, by_value, by_value_per_pod
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""
@@ -256,16 +257,16 @@ def _propose(
     if mode in ("pods", "raw_resource"):
         return replicas.by_average(states, values, target, spec, tolerance)
     if mode == "object":
-        return replicas.by_value(states, sum(metric.values), target, spec, tolerance)
+        return by_value(states, sum(metric.values), target, spec, tolerance)
     if mode == "object_per_pod":
-        return replicas.by_value_per_pod(sum(metric.values), target, status, tolerance)
+        return by_value_per_pod(sum(metric.values), target, status, tolerance)
     if mode == "external":
-        return replicas.by_value(states, _sum_until_full(metric.values), target, spec, tolerance)
+        return by_value(states, _sum_until_full(metric.values), target, spec, tolerance)
     total = _sum_unless_negative(metric.values)
     if total is None:
         return Proposal(replicas.capped(INT64_MAX / target), INT64_MAX)
     capping = Tolerance(tolerance.up, tolerance.down)
-    return replicas.by_value_per_pod(total, target, status, capping)
+    return by_value_per_pod(total, target, status, capping)
 
 
 def _state(
