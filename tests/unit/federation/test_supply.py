@@ -1,4 +1,4 @@
-"""Weights from free capacity, promises, and generations of CPUs."""
+"""Weights from free capacity, and generations of CPUs."""
 
 from fractions import Fraction
 
@@ -7,89 +7,56 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.federation.planner.division.demand import DivisionCluster, DivisionDemand
 from stretto.federation.planner.division.plan import divide
-from stretto.federation.planner.supply.capacity import (
-    CapacityPromise,
-    ClusterCapacity,
-    Promises,
-    fitting,
-)
+from stretto.federation.planner.supply.capacity import fitting
 from stretto.federation.planner.supply.generations import (
     PerformanceMatrix,
     in_replicas,
     in_work,
 )
-from stretto.federation.planner.supply.weights import dynamic_weights
-
-CORE = {"cpu": 1000}
-
-
-def cluster(name: str, free: int, size: int = 100, memory: int = 10**6) -> ClusterCapacity:
-    offers = {"cpu": size * 1000, "memory": memory}
-    return ClusterCapacity(name, offers, {"cpu": free * 1000, "memory": memory})
+from stretto.federation.planner.supply.weights import weighed_request, weights_of
 
 
 def test_weights_follow_the_free_capacity() -> None:
-    weights = dynamic_weights([cluster("a", 30), cluster("b", 60), cluster("c", 60)], CORE)
-    assert weights == {"a": 200_000, "b": 400_000, "c": 400_000}
+    assert weights_of([30, 60, 60], [100, 100, 100]) == [200_000, 400_000, 400_000]
 
 
 def test_a_small_empty_cluster_is_limited_by_its_size() -> None:
-    weights = dynamic_weights([cluster("small", 10, 10), cluster("large", 2, 90)], CORE)
-    assert weights["small"] / sum(weights.values()) == pytest.approx(0.14 / (0.14 + 1 / 6), 1e-5)
-
-
-def test_the_scarcest_requested_resource_decides() -> None:
-    both = {"cpu": 1000, "memory": 1}
-    weights = dynamic_weights([cluster("a", 50, memory=10), cluster("b", 50)], both)
-    assert weights == dynamic_weights([cluster("a", 10, 10), cluster("b", 50)], CORE)
+    small, large = weights_of([10, 2], [10, 90])
+    assert small / (small + large) == pytest.approx(0.14 / (0.14 + 1 / 6), 1e-5)
 
 
 def test_many_equal_clusters_have_equal_weights() -> None:
-    weights = dynamic_weights([cluster(f"c{n}", 50) for n in range(700)], CORE)
-    assert set(weights.values()) == {1429}
+    assert set(weights_of([50] * 700, [100] * 700)) == {1429}
 
 
 def test_a_full_cluster_has_no_weight_and_a_tiny_one_keeps_some() -> None:
-    clusters = [cluster("full", 0), cluster("tiny", 1, 1), cluster("large", 9_000_000, 9_000_000)]
-    weights = dynamic_weights(clusters, CORE)
-    assert (weights["full"], weights["tiny"]) == (0, 1)
+    full, tiny, _ = weights_of([0, 1, 9_000_000], [100, 1, 9_000_000])
+    assert (full, tiny) == (0, 1)
 
 
 def test_without_free_capacity_weights_follow_the_size() -> None:
-    weights = dynamic_weights([cluster("a", 0, 100), cluster("b", -5, 300)], CORE)
-    assert weights == {"a": 250_000, "b": 750_000}
+    assert weights_of([0, 0], [100, 300]) == [250_000, 750_000]
 
 
 def test_without_any_capacity_weights_are_equal() -> None:
-    assert dynamic_weights([cluster("a", 0, 0), cluster("b", 0, 0)], CORE) == {"a": 1, "b": 1}
+    assert weights_of([0, 0], [0, 0]) == [1, 1]
 
 
 def test_a_workload_that_requests_nothing_is_weighed_by_free_cpu() -> None:
-    weights = dynamic_weights([cluster("a", 40), cluster("b", 60)], {})
-    assert weights == {"a": 400_000, "b": 600_000}
+    assert [weighed_request({}), weighed_request({"gpu": 0})] == [{"cpu": 1}, {"cpu": 1}]
+    assert weighed_request({"gpu": 1}) == {"gpu": 1}
+
+
+def test_the_scarcest_requested_resource_decides() -> None:
+    assert fitting({"cpu": 50_000, "memory": 10}, {"cpu": 1000, "memory": 1}) == 10
+
+
+def test_amounts_below_zero_fit_nothing() -> None:
+    assert fitting({"cpu": -5}, {"cpu": 1000}) == 0
 
 
 def test_replicas_that_request_nothing_have_no_capacity() -> None:
     assert fitting({"cpu": 5}, {"cpu": 0}) is None
-
-
-def test_promises_are_deducted_until_the_cluster_reports_the_pods() -> None:
-    promises = Promises().made("web", {"a": 10, "b": 0}, CORE)
-    (less,) = promises.deducted((cluster("a", 30),))
-    assert less.available["cpu"] == 20_000
-    (left,) = promises.reported("web", "a", 4).deducted((cluster("a", 26),))
-    assert left.available["cpu"] == 20_000
-    assert promises.reported("web", "a", 10).all == promises.without("web").all == ()
-
-
-def test_a_new_plan_replaces_the_promises_of_its_workload() -> None:
-    promises = Promises().made("web", {"a": 10}, CORE).made("web", {"a": 3}, CORE)
-    assert [each.replicas for each in promises.all] == [3]
-
-
-def test_a_negative_promise_is_refused() -> None:
-    with pytest.raises(InputError, match="web: promised replicas: got -1"):
-        CapacityPromise("web", "a", -1)
 
 
 MATRIX = PerformanceMatrix.read(

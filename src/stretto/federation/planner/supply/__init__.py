@@ -1,5 +1,5 @@
 """Supply of clusters, as capacities and weights of the division.
 
-This package contains free and promised capacity, dynamic weights, and generations of CPUs. Rounding
-to replicas is in `division`.
+This package contains replicas that fit, dynamic weights, and generations of CPUs. Promises are in
+`scheduling.supply`, rounding to replicas is in `division`.
 """

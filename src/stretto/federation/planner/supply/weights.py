@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from stretto.federation.planner.supply.capacity import Amounts, ClusterCapacity, fitting
+from stretto.federation.planner.supply.capacity import Amounts
 
 SUPPLY_RATIO: Final = Fraction(14, 10)
 """Maximum ratio of a weight to the share of the total capacity."""
@@ -19,14 +19,6 @@ _SCALE: Final = 10**6
 """Approximate sum of all weights."""
 _ONE_MILLI: Final[Amounts] = {"cpu": 1}
 """Amount that weighs clusters for a workload without requests: free CPU."""
-
-
-def dynamic_weights(clusters: Sequence[ClusterCapacity], request: Amounts) -> dict[str, int]:
-    """Weights by cluster for a workload with a request."""
-    needed = weighed_request(request)
-    free = [fitting(each.available, needed) or 0 for each in clusters]
-    total = [fitting(each.allocatable, needed) or 0 for each in clusters]
-    return dict(zip((each.name for each in clusters), weights_of(free, total), strict=True))
 
 
 def weighed_request(request: Amounts) -> Amounts:
