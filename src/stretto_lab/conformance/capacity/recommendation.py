@@ -1,11 +1,10 @@
-"""Recorded recommendations of Katalyst, computed by ``capacity.recommendation``."""
+"""Recorded recommendations of Katalyst, computed by ``models.katalyst.percentiles``."""
 
 from typing import Any, Final
 
 import msgspec
 
-from stretto.capacity.model.profiles import CapacityProfile
-from stretto.capacity.recommendation.percentiles import (
+from stretto_lab.models.katalyst.percentiles import (
     DAY_S,
     PERCENTILE,
     OomRecord,
@@ -70,7 +69,7 @@ class RecommendTask(msgspec.Struct, frozen=True):
     def history(self) -> tuple[UseHistory, float]:
         """The usage after all queries, and the clock time of the last one."""
         half_life_s = self.half_life_h * HOUR_S
-        found, now = UseHistory(self.resource, half_life_s, CapacityProfile.KATALYST), START_S
+        found, now = UseHistory(self.resource, half_life_s), START_S
         for run in self.runs:
             now += run.dt_s
             if not run.error:
@@ -152,6 +151,6 @@ def _containers(wanted: RecommendInput, values: dict[str, float], now_s: float) 
         if task.resource is RecommendedResource.CPU:
             container["cpu_milli"] = recommended_cpu(value, buffer)
             continue
-        least = memory_after_kills(workload, task.container, kills, now_s, CapacityProfile.KATALYST)
+        least = memory_after_kills(workload, task.container, kills, now_s)
         container["memory"] = recommended_memory(value, buffer, least)
     return [found[name] for name in sorted(found)]

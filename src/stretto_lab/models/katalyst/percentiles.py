@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
-from stretto.capacity.model.profiles import CapacityProfile
 
 DAY_S: Final = 86_400.0
 """Seconds that samples must span, and maximum age of the newest sample."""
@@ -57,21 +56,18 @@ class UseError(ValueError):
 class UseHistory:
     """The use of one resource of one container."""
 
-    def __init__(
-        self,
-        resource: RecommendedResource,
-        half_life_s: float = DAY_S,
-        profile: CapacityProfile = CapacityProfile.STRETTO,
-    ) -> None:
-        """Start without samples; ``KATALYST`` adds CPU samples by value instead of by time."""
+    def __init__(self, resource: RecommendedResource, half_life_s: float = DAY_S) -> None:
+        """Start without samples."""
         self._resource = resource
-        self._by_value = profile is CapacityProfile.KATALYST
         self._histogram = DecayingHistogram(_SCALES[resource], half_life_s)
         self._first_s = math.inf
         self._last_s = -math.inf
 
     def add(self, samples: Sequence[UseSample]) -> None:
-        """Add the measurements of one query: all of CPU, the peak of memory at the newest time."""
+        """Add the measurements of one query: all of CPU, the peak of memory at the newest time.
+
+        CPU samples are added by value, not by time.
+        """
         if not samples:
             return
         times = [each.at_s for each in samples]
@@ -79,7 +75,7 @@ class UseHistory:
             newest = max(times)
             self._histogram.add(max(each.value for each in samples), 1.0, newest)
         else:
-            for each in sorted(samples, key=lambda e: e.value if self._by_value else e.at_s):
+            for each in sorted(samples, key=lambda e: e.value):
                 self._histogram.add(each.value, max(each.value, LEAST_CPU_WEIGHT), each.at_s)
         self._first_s = min(self._first_s, *times)
         self._last_s = max(self._last_s, *times)
@@ -122,11 +118,9 @@ class RecommendedWorkload(msgspec.Struct, frozen=True):
     #: Name of the workload, which is the prefix of the names of its pods.
     name: str
 
-    def owns(self, pod: str, profile: CapacityProfile) -> bool:
-        """True if a pod belongs to it by its name; a longer workload name is another workload."""
-        if profile is CapacityProfile.KATALYST:
-            return pod.startswith(self.name)
-        return pod.startswith(f"{self.name}-")
+    def owns(self, pod: str) -> bool:
+        """True if the name of a pod begins with the name of the workload."""
+        return pod.startswith(self.name)
 
 
 def recommended_cpu(cores: float, buffer: float) -> int:
@@ -150,26 +144,22 @@ def recommended_memory(memory: float, buffer: float, least: float = 0.0) -> int:
 
 
 def memory_after_kills(
-    workload: RecommendedWorkload,
-    container: str,
-    records: Iterable[OomRecord],
-    now_s: float,
-    profile: CapacityProfile = CapacityProfile.STRETTO,
+    workload: RecommendedWorkload, container: str, records: Iterable[OomRecord], now_s: float
 ) -> float:
     """Bytes that a container needs after out-of-memory kills; 0 without kills.
 
-    ``KATALYST`` reads only the first record of the container, even if it is too old; otherwise the
-    largest limit of all valid records counts.
+    Only the first record of the container counts, even if a later one has a larger limit.
     """
-    found = [
-        each
-        for each in records
-        if each.namespace == workload.namespace
-        and each.container == container
-        and workload.owns(each.pod, profile)
-    ]
-    if profile is CapacityProfile.KATALYST:
-        found = found[:1]
-    limits = [each.memory for each in found if now_s - each.at_s <= OOM_VALID_S]
-    limit = max(limits, default=0)
-    return max(limit + OOM_STEP, limit * OOM_RATIO) if limits else 0.0
+    first = next(
+        (
+            each
+            for each in records
+            if each.namespace == workload.namespace
+            and each.container == container
+            and workload.owns(each.pod)
+        ),
+        None,
+    )
+    if first is None or now_s - first.at_s > OOM_VALID_S:
+        return 0.0
+    return max(first.memory + OOM_STEP, first.memory * OOM_RATIO)

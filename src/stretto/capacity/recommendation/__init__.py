@@ -1,1 +1,0 @@
-"""Recommended requests from the use of past days, after Katalyst's resource recommender."""
