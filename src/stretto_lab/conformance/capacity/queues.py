@@ -93,7 +93,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
     hierarchy: bool = False
 
     def specs(self) -> list[ShareQueue]:
-        """The queues, with amounts in Volcano's units."""
+        """The queues, with amounts in Volcano's units; the last of equal names counts."""
         return [
             msgspec.structs.replace(
                 each,
@@ -101,14 +101,18 @@ class QueuesInput(msgspec.Struct, frozen=True):
                 guarantee=_counted(each.guarantee),
                 deserved=_counted(each.deserved),
             )
-            for each in self.queues
+            for each in {each.name: each for each in self.queues}.values()
         ]
+
+    def known_jobs(self) -> list[RecordedJob]:
+        """The jobs of existing queues; the last of equal names counts."""
+        names = {each.name for each in self.queues}
+        known = [each for each in self.jobs if each.queue in names]
+        return list({each.name: each for each in known}.values())
 
     def accounts(self) -> dict[str, QueueAccount]:
         """The accounts of existing queues with jobs."""
-        names = {each.name for each in self.queues}
-        found = accounts_by_queue(each.job() for each in self.jobs)
-        return {queue: account for queue, account in found.items() if queue in names}
+        return accounts_by_queue(each.job() for each in self.known_jobs())
 
     def starting(self) -> list[tuple[str, Amounts]]:
         """The queue of each job that is due to start, and its amounts."""
@@ -190,7 +194,7 @@ def _accounts_below(
     """Accounts of the jobs before the first one whose queue has children, with the ancestors."""
     parents = {parent for path in paths.values() for parent in path[1:2]}
     lines: dict[str, list[QueueAccount]] = {}
-    for job in sorted(wanted.jobs, key=attrgetter("name")):
+    for job in sorted(wanted.known_jobs(), key=attrgetter("name")):
         if job.queue in parents:
             break
         for name in paths.get(job.queue, ()):
@@ -217,7 +221,7 @@ def _queue(state: ShareState) -> Fields:
         "allocated": _shown(account.allocated),
         "request": _shown(account.request),
         "elastic": _shown(_some(account.elastic)),
-        "inqueue": _shown(_some(account.inqueue)),
+        "inqueue": _shown(account.inqueue),
         "deserved": _shown(state.deserved),
         "real_capability": _shown(state.capability),
         "share": state.share,

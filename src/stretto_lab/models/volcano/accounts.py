@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.amounts import total_of
-from stretto_lab.models.volcano.amounts import PODS, Amounts, beyond
+from stretto_lab.models.volcano.amounts import CPU, MEMORY, PODS, Amounts, beyond
 
 
 class TaskStatus(Enum):
@@ -100,8 +100,19 @@ class QueuedJob(msgspec.Struct, frozen=True):
             held,
             total_of([held, *(each.amounts for each in waiting)]),
             beyond(held, self.min_resources),
-            beyond(self.min_resources, held) if starts else {},
+            self._promised(held) if starts else {},
         )
+
+    def _promised(self, held: Amounts) -> Amounts:
+        """Amounts that the minimum needs beyond the allocated ones.
+
+        A scalar resource of which nothing is allocated is present even if the minimum is 0.
+        """
+        return {
+            name: amount
+            for name, amount in beyond(self.min_resources, held).items()
+            if amount or (name not in held and name not in (CPU, MEMORY, PODS))
+        }
 
 
 class QueueAccount(msgspec.Struct, frozen=True):
