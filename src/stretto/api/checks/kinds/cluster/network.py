@@ -24,6 +24,7 @@ from stretto.api.checks.fields.texts import (
     dns_subdomain,
     domain_path,
     fully_qualified,
+    label_key,
     label_value,
     path_segment,
     port_name,
@@ -305,6 +306,9 @@ def check_endpoint_slice(item: Json, old: Json | None) -> Errors:
             found.append(required(f"{where}.protocol"))
         else:
             found += one_of(port["protocol"], f"{where}.protocol", PROTOCOLS)
+        word = port.get("appProtocol")
+        if word is not None:
+            found += [invalid(f"{where}.appProtocol", word, each) for each in label_key(word)]
     if old is not None and kind != old.get("addressType"):
         found.append(immutable("addressType", kind))
     return found

@@ -38,8 +38,10 @@ def check_priority_class(item: Json, old: Json | None) -> Errors:
         detail = f"maximum allowed value of a user defined priority is {_MAX_PRIORITY}"
         found.append(forbidden("value", detail))
     policy = item.get("preemptionPolicy")
-    if policy is not None:
+    if policy:
         found += one_of(policy, "preemptionPolicy", PREEMPTION_POLICIES)
+    elif policy is not None:
+        found.append(required("preemptionPolicy"))
     return found
 
 
@@ -71,7 +73,4 @@ def check_lease(item: Json, _old: Json | None) -> Errors:
         found.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
     if spec.get("leaseTransitions") is not None:
         found += not_negative(spec["leaseTransitions"], "spec.leaseTransitions")
-    holder = spec.get("holderIdentity")
-    if holder is not None and not holder:
-        found.append(invalid("spec.holderIdentity", holder, "must not be empty"))
     return found

@@ -14,11 +14,12 @@ from stretto.api.checks.fields.errors import (
 from stretto.api.checks.fields.shapes import choice, members
 from stretto.api.checks.fields.texts import dns_subdomain, driver_name, qualified_name
 from stretto.api.checks.kinds.core.volumes import inline_volume_errors
-from stretto.api.checks.kinds.values import Json, check_selector, one_of, unchanged
+from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, unchanged
 from stretto.api.wire.quantity import nano
 
 _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 _RECLAIM: Final = ("Delete", "Retain")
+_LEAST_PERIOD: Final = 10
 _FIXED: Final = ("parameters", "provisioner", "reclaimPolicy")
 _LIFE: Final = ("Persistent", "Ephemeral")
 _GROUPS: Final = ("File", "None", "ReadWriteOnceWithFSType")
@@ -116,6 +117,14 @@ def check_driver(item: Json, old: Json | None) -> Errors:
         if seconds is not None and seconds < 600:
             detail = "may not specify a duration less than 10 minutes"
             found.append(invalid(f"{where}.expirationSeconds", seconds, detail))
+    period = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if period is not None and period < _LEAST_PERIOD:
+        detail = f"must be greater than or equal to {_LEAST_PERIOD} seconds"
+        found.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
+    if spec.get("serviceAccountTokenInSecrets") is not None and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        value = spec["serviceAccountTokenInSecrets"]
+        found.append(invalid("spec.serviceAccountTokenInSecrets", value, detail))
     before = (old or {}).get("spec") or {}
     for word in ("attachRequired", "volumeLifecycleModes"):
         if old is not None and spec.get(word) != before.get(word):
@@ -147,6 +156,13 @@ def check_csi_node(item: Json, old: Json | None) -> Errors:
         if name in seen:
             found.append(duplicate(f"{where}.name", name))
         seen.add(name)
+        count = (driver.get("allocatable") or {}).get("count")
+        found += not_negative(count, f"{where}.allocatable.count")
+        keys = driver.get("topologyKeys") or []
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
+                found.append(duplicate(where, key))
+            found += [invalid(where, key, each) for each in qualified_name(key)]
     return found
 
 

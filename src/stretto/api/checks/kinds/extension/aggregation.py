@@ -13,7 +13,6 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_1035, dns_label, dns_subdomain
 from stretto.api.checks.kinds.values import Json, not_negative
 
@@ -84,12 +83,13 @@ def check_flow_schema(item: Json, _old: Json | None) -> Errors:
         detail = f"must not be greater than {_MOST_PRECEDENCE}"
         found.append(invalid(path, precedence, detail))
     if precedence == 1 and item["metadata"].get("name") != "exempt":
-        detail = 'only the schema named "exempt" may have matchingPrecedence 1'
+        detail = "only the schema named 'exempt' may have matchingPrecedence 1"
         found.append(invalid(path, precedence, detail))
     method = spec.get("distinguisherMethod")
     if method is not None:
-        kinds = choice("ByNamespace", "ByUser")
-        found += kinds(method.get("type"), "spec.distinguisherMethod.type")
+        kinds, kind = ("ByNamespace", "ByUser"), method.get("type", "")
+        if kind not in kinds:
+            found.append(unsupported("spec.distinguisherMethod.type", {"Type": kind}, kinds))
     name = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
     path = "spec.priorityLevelConfiguration.name"
     if not name:

@@ -57,7 +57,7 @@ def check_policy(item: Json, _old: Json | None) -> Errors:
             found.append(duplicate(f"{where}.key", key))
         keys.add(key)
         if not note.get("valueExpression", "").strip():
-            found.append(required(f"{where}.valueExpression"))
+            found.append(required(f"{where}.valueExpression", "valueExpression is not specified"))
     return found
 
 
@@ -105,6 +105,8 @@ def check_matches(constraints: Json, path: str) -> Errors:
             for number, name in enumerate(rule.get("resourceNames") or ()):
                 here = f"{where}.resourceNames[{number}]"
                 found += [invalid(here, name, each) for each in path_segment(name)]
+                if name in rule["resourceNames"][:number]:
+                    found.append(duplicate(here, name))
     return found
 
 
@@ -114,7 +116,7 @@ def _variables(variables: list[Json]) -> Errors:
     for index, variable in enumerate(variables):
         where, name = f"spec.variables[{index}]", variable.get("name", "")
         if not name:
-            found.append(required(f"{where}.name"))
+            found.append(required(f"{where}.name", "name is not specified"))
         elif not _IDENTIFIER.fullmatch(name):
             detail = "must be a valid CEL identifier"
             found.append(invalid(f"{where}.name", name, detail))
@@ -122,7 +124,7 @@ def _variables(variables: list[Json]) -> Errors:
             found.append(duplicate(f"{where}.name", name))
         names.add(name)
         if not variable.get("expression", "").strip():
-            found.append(required(f"{where}.expression"))
+            found.append(required(f"{where}.expression", "expression is not specified"))
     return found
 
 
@@ -188,8 +190,11 @@ def _param_ref(ref: Json | None) -> Errors:
     elif ref.get("name") and ref.get("selector") is not None:
         detail = "name and selector are mutually exclusive"
         found += [forbidden(f"{path}.{name}", detail) for name in ("name", "selector")]
+    name = ref.get("name") or ""
+    found += [invalid(f"{path}.name", name, each) for each in path_segment(name)]
+    found += check_selector(ref.get("selector"), f"{path}.selector")
     action = ref.get("parameterNotFoundAction")
-    if action is None:
+    if not action:
         found.append(required(f"{path}.parameterNotFoundAction"))
     elif action not in _NOT_FOUND:
         found.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))

@@ -5,7 +5,7 @@ from typing import Final
 
 from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
 from stretto.api.checks.fields.shapes import between, choice
-from stretto.api.checks.fields.texts import dns_1035, fully_qualified, qualified_name
+from stretto.api.checks.fields.texts import dns_1035, dns_subdomain, fully_qualified, qualified_name
 from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
 
 _URL: Final = re.compile(
@@ -88,19 +88,29 @@ def check_client(client: Json, path: str) -> Errors:
         return [required(path, "exactly one of url or service is required")]
     if url is not None or service is None:
         return _url(str(url), f"{path}.url")
-    found = [
-        required(f"{path}.service.{name}", f"service {name} is required")
-        for name in ("name", "namespace")
+    found = [  # kube-apiserver exchanges both paths
+        required(f"{path}.service.{where}")
+        for where, name in (("name", "namespace"), ("namespace", "name"))
         if not service.get(name)
     ]
     port = service.get("port", 443)
     if not 1 <= port <= 65_535:
         detail = "port is not valid: must be between 1 and 65535, inclusive"
         found.append(invalid(f"{path}.service.port", port, detail))
-    target = service.get("path")
-    if target is not None and not target.startswith("/"):
-        detail = "must start with a '/'"
-        found.append(invalid(f"{path}.service.path", target, detail))
+    return found + _service_path(service.get("path") or "", f"{path}.service.path")
+
+
+def _service_path(target: str, path: str) -> Errors:
+    """Check the path of a request to a Service: its segments are subdomains."""
+    if target in ("", "/"):
+        return []
+    found = [] if target.startswith("/") else [invalid(path, target, "must start with a '/'")]
+    for index, step in enumerate(target[1:].removesuffix("/").split("/")):
+        if not step:
+            found.append(invalid(path, target, f"segment[{index}] may not be empty"))
+            continue
+        problems = dns_subdomain(step)
+        found += [invalid(path, target, f"segment[{index}]: {each}") for each in problems]
     return found
 
 
@@ -146,6 +156,8 @@ def _words(values: list[str], path: str) -> Errors:
     if not values:
         return [required(path)]
     found: Errors = []
+    if not path.endswith("apiGroups"):
+        found += [required(f"{path}[{at}]") for at, each in enumerate(values) if not each]
     if len(values) > 1 and "*" in values:
         detail = "if '*' is present, must not specify other values"
         word = path.rpartition(".")[2]
@@ -154,7 +166,7 @@ def _words(values: list[str], path: str) -> Errors:
         elif word == "apiVersions":
             detail = "if '*' is present, must not specify other API versions"
         elif word == "resources":
-            return _resources(values, path)
+            return found + _resources(values, path)
         found.append(invalid(path, values, detail))
     return found
 
