@@ -15,7 +15,9 @@ from stretto.agent.report.pods import NodePod, node_pods
 from stretto.agent.report.writer import ReportWriter
 from stretto.agent.topology.gpus import RecordedGpus
 from stretto.agent.usage.memory import read_memory
+from stretto.api.types.cnr import RECLAIMED_CPU, RECLAIMED_MEMORY, CustomNodeResource
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
+from stretto.api.wire.meta import ObjectMeta
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
@@ -26,6 +28,7 @@ from stretto.framework.profile.capacity.reclaim import (
     MemoryRules,
     ReclaimRules,
 )
+from stretto.state.numa.layout import read_layout
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import Harness, make_node, make_pod, numa_notes
 from tests.support.machines import (
@@ -41,7 +44,6 @@ from tests.support.machines import (
 
 GIB = 1 << 30
 WEB, BATCH = "aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002"
-CPU_NAME, MEMORY_NAME = ExtendedNames.KATALYST.names or ("", "")
 NUMAS = {0: NumaAmounts(64, 24, 8), 1: NumaAmounts(64, 40, 8)}
 MEMORY = {
     WEB: PodAmounts(16, 4, 2),
@@ -83,7 +85,7 @@ def gib(found: Any) -> dict[str, float]:
     """GiB of the headroom of each NUMA node, rounded."""
     numas = [numa for socket in found.topology_zone for numa in socket.children]
     amounts = {each.name: each.resources.allocatable for each in numas}
-    return {name: round(int(each[MEMORY_NAME]) / GIB, 1) for name, each in amounts.items()}
+    return {name: round(int(each[RECLAIMED_MEMORY]) / GIB, 1) for name, each in amounts.items()}
 
 
 def test_memory_is_read_by_numa_node_and_by_kind(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_cpu_is_published_where_memory_is(tmp_path: Path) -> None:
     tree(tmp_path, NUMAS | {1: NumaAmounts(64, 0)}, {WEB: MEMORY[WEB]})
     found = status(tmp_path, rules(MemoryEstimator.NUMA_AWARE), {WEB: PODS[WEB]})
     numas = [numa.resources.allocatable for each in found.topology_zone for numa in each.children]
-    assert [each[CPU_NAME] for each in numas] == ["14990", "0"]
+    assert [each[RECLAIMED_CPU] for each in numas] == ["14990", "0"]
     assert numas[0]["cpu"] == "8"
 
 
@@ -141,7 +143,7 @@ def test_an_estimator_without_numa_nodes_publishes_none(tmp_path: Path) -> None:
     tree(tmp_path)
     found = status(tmp_path, rules(MemoryEstimator.SAME))
     assert all(
-        MEMORY_NAME not in numa.resources.allocatable
+        RECLAIMED_MEMORY not in numa.resources.allocatable
         for each in found.topology_zone
         for numa in each.children
     )
@@ -219,7 +221,7 @@ def test_the_profile_selects_the_memory_of_a_printed_report(tmp_path: Path) -> N
     words = ["agent", "--once", "-o", "json", "--root", str(tmp_path), "--profile", str(profile)]
     printed = json.loads(CliRunner().invoke(cli, words).stdout)["status"]["topologyZone"]
     numas = [each["children"][0]["resources"]["allocatable"] for each in printed]
-    assert [int(each[MEMORY_NAME]) > 0 for each in numas] == [True, True]
+    assert [int(each[RECLAIMED_MEMORY]) > 0 for each in numas] == [True, True]
 
 
 def test_the_headroom_is_published_in_zones_and_as_extended_resources(tmp_path: Path) -> None:
@@ -234,8 +236,15 @@ def test_the_headroom_is_published_in_zones_and_as_extended_resources(tmp_path: 
         agent.step(store, "n", writer)
     found = [store.get(kind, "", "n") for kind in (NODE, CUSTOM_NODE_RESOURCE)]
     node, report = (json.loads(each.body)["status"] for each in found if each is not None)
-    assert node["allocatable"][MEMORY_NAME] == report["resources"]["allocatable"]["memory"]
-    assert MEMORY_NAME in report["topologyZone"][0]["children"][0]["resources"]["capacity"]
+    assert node["allocatable"][RECLAIMED_MEMORY] == report["resources"]["allocatable"]["memory"]
+    assert RECLAIMED_MEMORY in report["topologyZone"][0]["children"][0]["resources"]["capacity"]
+
+
+def test_the_headroom_of_numa_nodes_is_no_amount_to_align_pods_with(tmp_path: Path) -> None:
+    tree(tmp_path)
+    found = status(tmp_path, rules(MemoryEstimator.CANONICAL))
+    layout = read_layout(CustomNodeResource(ObjectMeta("n"), status=found))
+    assert [set(each) for each in layout.amounts] == [{"cpu", "memory"}] * 2
 
 
 def test_the_scheduler_aligns_pods_with_numa_nodes_that_have_a_headroom(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from stretto.api.types.cnr import TopologyZone, ZoneResources
+from stretto.api.types.cnr import RECLAIMED_CPU, RECLAIMED_MEMORY, TopologyZone, ZoneResources
 from stretto.api.wire.quantity import format_milli, format_value, value
 from stretto.api.wire.resources import ResourceList
 from stretto.capacity.headroom.memory import GIB
 from stretto.capacity.headroom.published import Reclaimed, publish
 from stretto.capacity.reclaim.reading import HeadroomEstimate
-from stretto.framework.profile.capacity.reclaim import ExtendedNames, ReclaimRules
+from stretto.framework.profile.capacity.reclaim import ReclaimRules
 
 CPU_STEP: Final = 10
 """Milli-CPU to which amounts are rounded: smaller changes are noise and cause no write."""
@@ -96,10 +96,9 @@ def _with_headroom(zone: TopologyZone, amounts: Mapping[str, Reclaimed]) -> Topo
     mine = amounts.get(zone.name)
     if mine is None:
         return zone
-    cpu, memory = ExtendedNames.KATALYST.names or ("", "")
     shown: ResourceList = {
-        cpu: str(_down(mine["cpu"], CPU_STEP)),
-        memory: str(_down(mine["memory"], MEMORY_STEP)),
+        RECLAIMED_CPU: str(_down(mine["cpu"], CPU_STEP)),
+        RECLAIMED_MEMORY: str(_down(mine["memory"], MEMORY_STEP)),
     }
     resources = ZoneResources(
         {**zone.resources.capacity, **shown}, {**zone.resources.allocatable, **shown}

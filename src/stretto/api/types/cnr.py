@@ -4,12 +4,19 @@ Both have the name of their Node. NUMA- and device-aware rules read the zone tre
 the CustomNodeResource is the pool of reclaimed resources for best-effort pods.
 """
 
+from typing import Final
+
 import msgspec
 
 from stretto.api.types.core import Taint
 from stretto.api.wire.meta import NO_TEXTS, Condition, ObjectMeta, Wire
 from stretto.api.wire.quantity import Quantity, check
 from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
+
+RECLAIMED_CPU: Final = "resource.katalyst.kubewharf.io/reclaimed_millicpu"
+"""Katalyst's resource of the CPU headroom of a node or a NUMA node, in milli-CPU."""
+RECLAIMED_MEMORY: Final = "resource.katalyst.kubewharf.io/reclaimed_memory"
+"""Katalyst's resource of the memory headroom of a node or a NUMA node, in bytes."""
 
 
 class ZoneAttribute(Wire, frozen=True):

@@ -9,13 +9,15 @@ is ignored completely.
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from stretto.api.types.cnr import CustomNodeResource, TopologyZone
+from stretto.api.types.cnr import RECLAIMED_CPU, RECLAIMED_MEMORY, CustomNodeResource, TopologyZone
 from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError
 from stretto.state.rows.resources import LARGEST, RECLAIMED
 
 SOCKET: Final = "Socket"
 NUMA: Final = "Numa"
+HEADROOM: Final = frozenset((RECLAIMED_CPU, RECLAIMED_MEMORY))
+"""Resources of the headroom of a NUMA node."""
 MAX_NUMA_NODES: Final = 15
 """Maximum number of NUMA nodes per machine: as many bits fit beside a claim's device mask."""
 DEVICE_ZONE_TYPES: Final = frozenset({"GPU", "NIC"})
@@ -65,6 +67,15 @@ def reported_at(cnr: CustomNodeResource) -> str:
     times += [each.last_heartbeat_time or "" for each in cnr.status.conditions]
     times.append((measured.update_time if measured is not None else None) or "")
     return max(times)
+
+
+def _aligned(zone: TopologyZone) -> dict[str, str | int | float]:
+    """Amounts of a NUMA node with which pods can be aligned.
+
+    Its headroom is not one of them: best-effort pods are charged to the pool of the node.
+    """
+    found = zone.resources.allocatable.items()
+    return {name: amount for name, amount in found if name not in HEADROOM}
 
 
 def read_layout(cnr: CustomNodeResource, created_at: str = "") -> NumaLayout:
@@ -119,8 +130,7 @@ class _NumaLayoutReader:
             numbers=tuple(numbers),
             sockets=tuple(self._found[number][0] for number in numbers),
             amounts=tuple(
-                self.amounts(zone.resources.allocatable, f"NUMA {zone.name}: allocatable")
-                for zone in zones
+                self.amounts(_aligned(zone), f"NUMA {zone.name}: allocatable") for zone in zones
             ),
             gpus=tuple(tuple(self._gpus(zone)) for zone in zones),
             reported=tuple(self._reported(zones)),

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.types.cnr import RECLAIMED_CPU, RECLAIMED_MEMORY
 from stretto.framework.profile.capacity.section import check_ranges, read_section
 
 
@@ -77,10 +78,7 @@ class ExtendedNames(Enum):
 MOST_GIB: Final = 1 << 20
 """Largest amount of memory in a setting: one PiB."""
 _NAMES: Final = {
-    ExtendedNames.KATALYST: (
-        "resource.katalyst.kubewharf.io/reclaimed_millicpu",
-        "resource.katalyst.kubewharf.io/reclaimed_memory",
-    ),
+    ExtendedNames.KATALYST: (RECLAIMED_CPU, RECLAIMED_MEMORY),
     ExtendedNames.BATCH: ("kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"),
     ExtendedNames.MID: ("kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"),
 }
