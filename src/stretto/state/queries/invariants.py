@@ -131,6 +131,32 @@ def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     return found
 
 
+def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
+    """Find nodes whose pods use more than allocatable (only other components may cause this)."""
+    ledger = cluster.ledger
+    over = np.argwhere(ledger.used > ledger.alloc)
+    found = [
+        InvariantBreach(
+            1,
+            f"node {cluster.nodes.names[slot] or slot}: {_name(cluster, r)} is over-committed, "
+            f"{ledger.used[slot, r]} of {ledger.alloc[slot, r]}",
+        )
+        for slot, r in over.tolist()
+        if ledger.slots.live[slot]
+    ]
+    full = np.unique(np.argwhere(cluster.topology.taken > cluster.topology.alloc)[:, 0])
+    found.extend(
+        InvariantBreach(1, f"node {cluster.nodes.names[slot]}: a NUMA node of it is over-committed")
+        for slot in full.tolist()
+    )
+    short = np.argwhere((ledger.devices.kind > 0) & (ledger.devices.free < 0))
+    found.extend(
+        InvariantBreach(1, f"node {cluster.nodes.names[slot]}: device {d} is over-committed")
+        for slot, d in short.tolist()
+    )
+    return found
+
+
 def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
     """Check that a pending pod has no slot, and that a placed pod has a live slot or is a stray."""
     pods, slots = cluster.pods, cluster.ledger.slots
@@ -185,3 +211,8 @@ def gangs_are_complete(plan: Plan, verdict: Verdict) -> list[InvariantBreach]:
 def _placed_rows(cluster: Cluster) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     pods = cluster.pods
     return np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
+
+
+def _name(cluster: Cluster, column: int) -> str:
+    names = cluster.ledger.resources.names
+    return names[column] if column < len(names) else str(column)
