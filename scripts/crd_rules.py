@@ -50,6 +50,13 @@ WITHIN_LIMIT: Final = (
     " || !isQuantity(string(self.guarantee[name])) || !isQuantity(string(self.limit[name]))"
     " || quantity(string(self.guarantee[name])).compareTo(quantity(string(self.limit[name]))) <= 0)"
 )
+_MIN_WITHIN_MAX: Final = (
+    "!has(self.minAllowed) || !has(self.maxAllowed) || self.minAllowed.all(name,"
+    " !(name in self.maxAllowed)"
+    " || !isQuantity(string(self.minAllowed[name])) || !isQuantity(string(self.maxAllowed[name]))"
+    " || quantity(string(self.minAllowed[name]))"
+    ".compareTo(quantity(string(self.maxAllowed[name]))) <= 0)"
+)
 _ONCE: Final = rules(
     rule(
         "self.all(one, self.exists_one(other, other.topologyKey == one.topologyKey))",
@@ -105,6 +112,8 @@ def _tide_taints(path: str) -> dict[str, dict[str, Any]]:
     effect = {"enum": ["", *_EFFECT["enum"]]}
     return keys | {f"{each}.effect": effect for each in taints}
 
+
+_CONTAINERS: Final = "VerticalPodAutoscaler.spec.resourcePolicy.containerPolicies"
 
 RULES: Final[dict[str, dict[str, Any]]] = {
     # ------------------------------------------------------------ Queue
@@ -201,6 +210,29 @@ RULES: Final[dict[str, dict[str, Any]]] = {
             for each in ("season", "ahead")
         )
     ),
+    # ------------------------------------------------------------ VerticalPodAutoscaler
+    "VerticalPodAutoscaler.spec.targetRef.kind": {"minLength": 1, "maxLength": 63},
+    "VerticalPodAutoscaler.spec.targetRef.name": {"minLength": 1, **NAME},
+    "VerticalPodAutoscaler.spec.recommenders": {"maxItems": 1},
+    _CONTAINERS: {
+        "maxItems": 32,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["containerName"],
+    },
+    f"{_CONTAINERS}[]": rules(
+        rule(_MIN_WITHIN_MAX, "minAllowed is at most maxAllowed of each resource")
+    ),
+    f"{_CONTAINERS}[].containerName": {"default": "*", "minLength": 1, "maxLength": 63},
+    f"{_CONTAINERS}[].minAllowed": {**AMOUNTS, "maxProperties": 8},
+    f"{_CONTAINERS}[].maxAllowed": {**AMOUNTS, "maxProperties": 8},
+    f"{_CONTAINERS}[].controlledResources": {
+        "maxItems": 8,
+        **rules(rule("self.all(each, each in ['cpu', 'memory'])", "cpu and memory only")),
+    },
+    "VerticalPodAutoscaler.status.conditions": {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+    },
     # ------------------------------------------------------------ TideNodePool
     **{f"TideNodePool.spec.nodeConfigs.reserve.{each}": _SHARE for each in ("online", "offline")},
     **_tide_labels("TideNodePool.spec.nodeConfigs"),

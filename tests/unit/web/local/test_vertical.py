@@ -104,12 +104,23 @@ def test_a_mode_that_changes_pods_is_stated_as_not_applied(cluster: Cluster) -> 
     assert reasons(found)["Applied"] == "False RecommendationOnly"
 
 
+def policy(**fields: Any) -> dict[str, Any]:
+    return {"resourcePolicy": {"containerPolicies": [fields]}}
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
         ({"updatePolicy": {"updateMode": "Sometimes"}}, "updateMode"),
         ({"targetRef": {"kind": "Deployment"}}, "targetRef.name"),
-        ({"resourcePolicy": {"containerPolicies": [{"mode": "Of"}]}}, "mode"),
+        (policy(mode="Of"), "mode"),
+        (policy(minAllowed={"cpu": "2"}, maxAllowed={"cpu": "1"}), "at most maxAllowed"),
+        (policy(minAllowed={"cpu": "much"}), "quantity"),
+        (policy(maxAllowed={"memory": "-1"}), "0 or more"),
+        (policy(controlledResources=["gpu"]), "controlledResources"),
+        (policy(containerName=""), "containerName"),
+        ({"resourcePolicy": {"containerPolicies": [{}, {"mode": "Off"}]}}, "Duplicate"),
+        ({"recommenders": [{"name": "a"}, {"name": "b"}]}, "recommenders"),
     ],
 )
 def test_a_malformed_spec_is_refused(cluster: Cluster, spec: dict[str, Any], said: str) -> None:
