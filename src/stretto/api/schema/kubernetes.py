@@ -170,6 +170,13 @@ def _type(expression: str, facts: Json) -> ValueType:
     return ValueType(_FORMS[expression], go_type=go_type)
 
 
+def _key_default(key: FieldType) -> Any:
+    """Return the default of a key of a list; a key that Go always encodes has its empty value."""
+    if key.default is not None or key.is_pointer or key.omits_empty:
+        return key.default
+    return {Form.STRING: "", Form.INT32: 0}.get(key.type.form)
+
+
 def _list(expression: str, facts: Json) -> ValueType:
     merge = Merge(facts.get("list", "atomic"))
     keys = tuple(facts.get("keys", ()))
@@ -179,7 +186,7 @@ def _list(expression: str, facts: Json) -> ValueType:
     if keys and item.form is Form.STRUCT:
         named = {each[0]: each for each in _data().types[expression[1:]]}
         for key in keys:
-            default = _field(named[key]).default if key in named else None
+            default = _key_default(_field(named[key])) if key in named else None
             if default is not None:
                 defaults[key] = default
     return ValueType(Form.LIST, item, None, merge, keys, defaults, facts.get("go", ""))

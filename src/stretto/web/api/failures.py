@@ -130,6 +130,8 @@ def unconvertible(kind: Kind, item: Mapping[str, Any], why: str) -> ApiError:
     key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     number = _FRACTION.search(why)
     cause = f"cannot convert float64 to {number[1]}" if number else why
+    if cause.startswith("illegal base64"):
+        cause = f"error decoding from json: {cause}"
     text = f"failed to convert new object ({key}; {version}) to proper version: "
     return internal(f"{text}unable to convert unstructured object to {version}: {cause}")
 

@@ -56,6 +56,14 @@ def is_field(kind: ValueType, name: str) -> bool:
     return kind.form is Form.STRUCT and name in kind.struct.fields
 
 
+_NO_SCALAR: Final[dict[type, str]] = {
+    dict: "associative list without keys has an element that's a map type",
+    list: "not supported: associative list with lists as elements",
+    type(None): "associative list without keys has an element that's an explicit null",
+}
+"""Messages about items of a set by their Python types."""
+
+
 def item_element(kind: ValueType, item: Any, index: int) -> str:
     """The path element of an item of a set or of a keyed list.
 
@@ -63,11 +71,12 @@ def item_element(kind: ValueType, item: Any, index: int) -> str:
         ApplyError: the item has no key.
     """
     if kind.merge is Merge.SET:
+        if item is None or isinstance(item, dict | list):
+            raise ApplyError(f"element {index}: {_NO_SCALAR[type(item)]}")
         return valued(item)
     if not isinstance(item, dict):
-        raise ApplyError(
-            f"element {index}: associative list with keys may not have non-map elements"
-        )
+        noun = "a null element" if item is None else "non-map elements"
+        raise ApplyError(f"element {index}: associative list with keys may not have {noun}")
     found = {key: item.get(key) for key in kind.sorted_keys}
     if None in found.values():
         stated = {key: each for key, each in found.items() if each is not None}

@@ -258,7 +258,7 @@ def _resize(policies: list[Json], path: str, spec: Json) -> Errors:
         seen.add(name)
         found += choice(*_RESIZED)(name, path) if name else [required(path)]
         found += choice(*_RESIZES)(restart, path) if restart else [required(path)]
-        if spec.get("restartPolicy") == "Never" and restart == "RestartContainer":
+        if spec.get("restartPolicy") == "Never" and restart != "NotRequired":
             detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             found.append(invalid(path, restart, detail))
     return found
