@@ -14,7 +14,7 @@ import pytest
 from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
 from stretto.cli.main import cli
-from stretto.stores.faulty.odds import FAULTS
+from stretto.stores.faulty.odds import FaultOdds
 from stretto_lab.chaos.draws.faults import Fault, FaultDraw
 from stretto_lab.chaos.draws.preemption import CHANGES as PREEMPTION_CHANGES
 from stretto_lab.chaos.report import Campaign, run_campaign
@@ -152,7 +152,7 @@ def test_every_kind_of_change_is_drawn() -> None:
 
 
 def test_every_fault_of_the_store_is_known() -> None:
-    assert set(FAULTS) <= set(HIGHEST_ODDS)
+    assert set(FaultOdds.__struct_fields__) <= set(HIGHEST_ODDS)
 
 
 def test_every_failpoint_of_the_source_is_known(repo_root: Path) -> None:

@@ -1,5 +1,5 @@
 """Models of other systems: functions of values that compute what these systems compute.
 
-The comparison with recorded results and the tests of the product use them. The product contains
-its own implementation of each feature, over columns.
+Comparisons with recorded results, studies and tests use them. The product has its own
+implementation of each feature that it offers, mostly over columns.
 """

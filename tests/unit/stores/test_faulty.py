@@ -8,7 +8,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import TooOldError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.faulty.odds import FAULTS, LONGEST_DELAY, LONGEST_LANDING, NO_FAULTS, FaultOdds
+from stretto.stores.faulty.odds import LONGEST_DELAY, LONGEST_LANDING, NO_FAULTS, FaultOdds
 from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import (
     Deletion,
@@ -299,6 +299,7 @@ def _story(seed: int, odds: FaultOdds) -> tuple[list[object], Counter[str]]:
     return seen, store.fired
 
 
+FAULTS = FaultOdds.__struct_fields__
 SOME = FaultOdds(**dict.fromkeys(FAULTS, 0.1))
 
 

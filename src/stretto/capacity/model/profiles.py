@@ -10,11 +10,5 @@ class CapacityProfile(Enum):
     STRETTO = "stretto"
     #: Katalyst.
     KATALYST = "katalyst"
-    #: Koordinator.
-    KOORDINATOR = "koordinator"
     #: Volcano.
     VOLCANO = "volcano"
-    #: The Vertical Pod Autoscaler.
-    VPA = "vpa"
-    #: The Horizontal Pod Autoscaler.
-    HPA = "hpa"

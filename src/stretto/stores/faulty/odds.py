@@ -54,6 +54,3 @@ class FaultOdds(msgspec.Struct, frozen=True, kw_only=True):
 
 NO_FAULTS: Final = FaultOdds()
 """No faults."""
-
-FAULTS: Final = FaultOdds.__struct_fields__
-"""The names of all faults."""
