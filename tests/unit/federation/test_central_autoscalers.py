@@ -14,11 +14,12 @@ from stretto.api.wire.meta import ObjectMeta
 from stretto.base.clock import ManualClock
 from stretto.base.errors import UnreachableError
 from stretto.federation import names
-from stretto.federation.scaling.metrics import WITHIN_S, FleetMetrics
+from stretto.federation.scaling.metrics import FleetMetrics
 from stretto.federation.scaling.pods import FleetPods
 from stretto.federation.scaling.sources import SourceScales
 from stretto.reconcile.reconciler import RetryError
 from stretto.reconcile.scales import NoScaleError
+from stretto.reconcile.usage import WITHIN_S
 from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.render import render
 from stretto.stores.store import Patch

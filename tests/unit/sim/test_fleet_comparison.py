@@ -7,7 +7,7 @@ import pytest
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import GROUP
-from stretto.sim.fleet.comparison.changes import NOTHING, WhatIf
+from stretto.sim.fleet.comparison.changes import WhatIf
 from stretto.sim.fleet.comparison.outcomes import PolicyOutcome
 from stretto.sim.fleet.comparison.plots import fleet_plots
 from stretto.sim.fleet.comparison.policies import FleetPolicy
@@ -21,6 +21,10 @@ SHARES = {"east": 2, "west": 1}
 
 def pod(name: str, arrival: float = 0.0, **more: Any) -> FleetPod:
     return FleetPod(name, 1000, 512, arrival_s=arrival, **{"duration_s": 50.0, **more})
+
+
+NOTHING = WhatIf()
+"""No events."""
 
 
 def ran(
