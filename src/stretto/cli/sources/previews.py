@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from stretto.base.errors import InputError
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import StateContents, StateOptions, read_state, rules_of
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 TIER: Final = "numpy"
 """Kernels of a plan, which need no compilation."""
+PASTED: Final = "objects"
+"""Name of the pasted text in messages, instead of the path of a temporary file."""
 
 
 def preview_parts(
@@ -56,8 +59,13 @@ def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()
             path = Path(folder) / "objects.yaml"
             path.write_text(text, encoding="utf-8")
             rules = rules_of(state, "", TIER, plugins)
-            report, _, notes = planned(state, [path], settings, rules)
-        return _preview(report, [*report.refused, *notes])
+            try:
+                report, _, notes = planned(state, [path], settings, rules)
+            except InputError as error:
+                where = error.where.replace(str(path), PASTED)
+                raise InputError(where, error.value, error.expected, error.hint) from None
+        said = [each.replace(str(path), PASTED) for each in (*report.refused, *notes)]
+        return _preview(report, said)
 
     return previewed
 
