@@ -15,7 +15,7 @@ from tests.unit.web.dashboards import cookie_of, get
 
 LOOKING = (
     "get", "explain", "story", "plan", "defragment", "queues", "shards", "doctor", "record",
-    "capacity", "scale", "tides", "dashboard", "top",
+    "capacity", "scale", "tides", "dashboard", "top", "recommend",
 )  # fmt: skip
 States = dict[str, str]
 
