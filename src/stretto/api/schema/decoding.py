@@ -39,6 +39,8 @@ class Decoding:
 
     #: Paths of unknown members, in order.
     unknown: list[str] = field(default_factory=list)
+    #: True if too large integers wrap, as in Go's conversion of values that are already decoded.
+    wraps: bool = False
 
 
 def decode(value: Any, struct: StructType, found: Decoding) -> dict[str, Any]:
@@ -204,6 +206,8 @@ def _int(value: Any, kind: ValueType, path: str, place: _Place) -> int:
     bounds = _INT32 if kind.form is Form.INT32 else _INT64
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if isinstance(value, int) and value not in bounds and place[1].wraps:
+        return (value - bounds.start) % (bounds.stop - bounds.start) + bounds.start
     if not isinstance(value, int) or value not in bounds:
         raise _mismatch(value, kind, path, place, f"number {value}")
     return value

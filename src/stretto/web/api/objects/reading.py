@@ -216,7 +216,7 @@ def read_object(
     prefix = f'{stated or kind.kind} in version "{_version_of(version, kind.version)}" cannot be '
     prefix += f"handled as a {kind.kind}: "
     try:
-        item, unknown = decoded_object(value, resource, keeps_nulls=is_applied)
+        item, unknown = decoded_object(value, resource, is_merged=is_applied)
     except OtherKindError as error:
         if not error.is_known:
             raise bad_request(prefix + str(error)) from error
@@ -256,9 +256,11 @@ def _unknown(value: Json) -> list[str]:
 
 
 def decoded_object(
-    value: Json, resource: ServedResource, *, keeps_nulls: bool = False
+    value: Json, resource: ServedResource, *, is_merged: bool = False
 ) -> tuple[Json, list[str]]:
     """Decode an object of a kind; return it with messages about unknown members.
+
+    The nulls of a merged object are values, and its integers wrap.
 
     Raises:
         DecodeError: the value is an object of another kind, or does not match its kind.
@@ -271,7 +273,7 @@ def decoded_object(
     if not same or (resource.definition is None and (stated or kind.kind) != kind.kind):
         _read_as_stated(value)
         raise _other_kind(stated, version, resource)
-    item, unknown = _decoded(value, resource, keeps_nulls=keeps_nulls)
+    item, unknown = _decoded(value, resource, is_merged=is_merged)
     word = kind.kind if resource.definition is None else stated or kind.kind
     item = {"kind": word, "apiVersion": kind.api_version, **_without_type(item)}
     return item, [f'unknown field "{path}"' for path in unknown]
@@ -285,11 +287,11 @@ def _read_as_stated(value: Json) -> None:
         decode(value, struct(name), Decoding())
 
 
-def _decoded(value: Json, resource: ServedResource, *, keeps_nulls: bool) -> tuple[Json, list[str]]:
+def _decoded(value: Json, resource: ServedResource, *, is_merged: bool) -> tuple[Json, list[str]]:
     """Decode an object by its kind; return it with the paths of unknown members."""
     if resource.definition is not None:
-        return read_custom(value, resource, keeps_nulls=keeps_nulls)
-    found = Decoding()
+        return read_custom(value, resource, keeps_nulls=is_merged)
+    found = Decoding(wraps=is_merged)
     item = decode_recurring(value, resource.struct, found)
     _mark_reset(value, item)
     return item, found.unknown

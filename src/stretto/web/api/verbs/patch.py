@@ -43,6 +43,7 @@ def changed_item(call: Call, old: Json, media: str) -> Json:
     if resource.definition is not None:
         result = replace(result, struct=None)
     call.sent = result.item
-    read = partial(decoded_object, resource=resource)
+    merged = result.is_strategic and resource.definition is None
+    read = partial(decoded_object, resource=resource, is_merged=merged)
     item = read_result(call, result, resource.struct, read)
     return default_object(call, named(call, item))

@@ -170,6 +170,9 @@ def _addresses(spec: Json) -> Errors:
     if addresses and not spec.get("clusterIP"):
         detail = "must be empty when `clusterIP` is not specified"
         found.append(invalid("spec.clusterIPs", addresses, detail))
+    elif addresses and addresses[0] != spec["clusterIP"]:
+        detail = "first value must match `clusterIP`"
+        found.append(invalid("spec.clusterIPs", addresses, detail))
     families = spec.get("ipFamilies") or []
     for index, family in enumerate(families):
         where = f"spec.ipFamilies[{index}]"

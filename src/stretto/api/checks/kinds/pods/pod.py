@@ -202,7 +202,7 @@ def _rest(spec: Json, path: str) -> Iterator[Any]:
             yield from (invalid(here, name, each) for each in dns_subdomain(name))
     for name in ("priorityClassName", "runtimeClassName"):
         value = spec.get(name)
-        if value:
+        if value is not None:
             yield from (invalid(f"{path}.{name}", value, each) for each in dns_subdomain(value))
     policy = spec.get("preemptionPolicy")
     if policy is not None:
