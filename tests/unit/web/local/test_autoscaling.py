@@ -181,7 +181,7 @@ def test_a_change_in_the_older_version_keeps_the_other_metrics(cluster: Cluster)
     cluster.send("POST", AUTOSCALERS, autoscaler(metrics=[cpu(50), memory]))
     change = {"spec": {"targetCPUUtilizationPercentage": 70}}
     assert cluster.send("PATCH", f"{OLDER}/web", change)["apiVersion"] == "autoscaling/v1"
-    assert cluster.send("GET", f"{AUTOSCALERS}/web")["spec"]["metrics"] == [cpu(70), memory]
+    assert cluster.send("GET", f"{AUTOSCALERS}/web")["spec"]["metrics"] == [memory, cpu(70)]
 
 
 def test_a_list_of_the_older_version_has_its_form(cluster: Cluster) -> None:
