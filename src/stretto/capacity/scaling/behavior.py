@@ -159,7 +159,7 @@ class Scaler:
         if bounds.least <= current <= bounds.most:
             found = self._normalized(now, current, desired)
         else:
-            found = ScalingStep(min(max(current, bounds.least), bounds.most))
+            found = ScalingStep(bounds.most if current > bounds.most else bounds.least)
         if bounds.behavior is not None:
             self._record_change(now, current, found.replicas, bounds.behavior)
         return found

@@ -69,7 +69,7 @@ class LoadRules:
     when_expired: Expired = Expired.REJECT
 
     def check(self) -> None:
-        """Verify all parameters.
+        """Verify all parameters that Koordinator verifies, which excludes limits of online pods.
 
         Raises:
             InputError: a weight, a threshold or the expiration is out of range.
@@ -78,7 +78,6 @@ class LoadRules:
         _check("resourceWeights", self.weights, 1)
         for name, each in [
             ("usageThresholds", limits.latest),
-            ("prodUsageThresholds", limits.prod),
             ("aggregated.usageThresholds", limits.percentile),
             ("dominantResourceWeight", {"": self.dominant_weight}),
         ]:
