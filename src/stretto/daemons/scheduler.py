@@ -36,7 +36,6 @@ from stretto.plane.plane import Plane
 from stretto.plane.warming import load_kernels
 from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
 
@@ -64,8 +63,6 @@ The server deletes old events itself.
 
 LOOK_FOR_KERNELS_EVERY: Final = 2.0
 """Seconds between checks whether another process has compiled the kernels."""
-LINE: Final = KubeOptions(connect=2.0, answer=4.0)
-"""Timeouts of connections: in total not longer than the longest write that the lease allows."""
 
 
 Make = Callable[[PlaneConfig, Store, Clock], Plane]

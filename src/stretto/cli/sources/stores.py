@@ -1,11 +1,17 @@
 """Opens the API server of a cluster as a store."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from stretto.base.rng import Rng
     from stretto.stores.kube.store import KubeStore
+
+
+CONNECT_S: Final = 2.0
+"""Seconds in which a daemon must be connected."""
+ANSWER_S: Final = 4.0
+"""Seconds for an answer; with ``CONNECT_S`` at most the longest write that the lease allows."""
 
 
 class ClusterStore(NamedTuple):
@@ -46,8 +52,9 @@ def scheduler_store(kubeconfig: Path | None, context: str, rng: "Rng") -> "KubeS
     Raises:
         InputError: the kubeconfig is invalid.
     """
-    from stretto.daemons.scheduler import LINE
     from stretto.stores.kube.login.access import access_from
     from stretto.stores.kube.store import KubeStore
+    from stretto.stores.kube.transport.options import KubeOptions
 
-    return KubeStore(access_from(kubeconfig, context), rng, LINE)
+    settings = KubeOptions(connect=CONNECT_S, answer=ANSWER_S)
+    return KubeStore(access_from(kubeconfig, context), rng, settings)

@@ -15,7 +15,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.agent.node import NodeAgent
     from stretto.base.clock import Clock
-    from stretto.framework.profile.capacity.reclaim import ExtendedNames
+    from stretto.framework.profile.capacity.reclaim import ExtendedNames, ReclaimRules
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,13 +146,12 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
     from stretto.agent.topology.gpus import gpu_reader
     from stretto.base.clock import WallClock
     from stretto.framework.profile.capacity.reclaim import ExtendedNames
-    from stretto.framework.profile.profile import load_profile
 
     if not (opts.root / "proc/stat").exists():
         expected = "the root of a Linux file system with /proc and /sys"
         raise InputError("--root", str(opts.root), expected, "mount them, for example at /host")
     clock = WallClock()
-    rules = load_profile(opts.profile).capacity.reclaim if opts.profile is not None else None
+    rules = None if opts.profile is None else _reclaim_rules(opts.profile)
     limits = LimitRules(cpu_percent=opts.cpu_percent, cpu_limit=CpuLimit(opts.cpu_limit))
     enforcer = Enforcer(opts.root, EnforceMode(opts.enforce), limits, opts.state_dir)
     machine = NodeAgent(opts.root, gpu_reader(opts.root), clock, rules, enforcer)
@@ -161,6 +160,13 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
     else:
         names = rules.extended_resources if rules is not None else ExtendedNames.NONE
         _report(common, opts, (machine, names), clock)
+
+
+def _reclaim_rules(profile: str) -> "ReclaimRules | None":
+    """Read the section of a profile; only this needs the modules of all rules, which take 6 MiB."""
+    from stretto.framework.profile.profile import load_profile
+
+    return load_profile(profile).capacity.reclaim
 
 
 def _print_once(

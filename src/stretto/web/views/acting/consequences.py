@@ -48,8 +48,7 @@ def eviction_effects(sight: Sight, key: str) -> Consequences:
 
 def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
     """Return the effects of cordoning or uncordoning a node."""
-    name, fitting = overview.node.name, format_count(len(overview.fitting), "pending pod")
-    fits = "fits" if len(overview.fitting) == 1 else "fit"
+    name = overview.node.name
     if not cordoned:
         return Consequences(
             f"Open {name} for new pods",
@@ -61,9 +60,17 @@ def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
         (
             f"The scheduler places no further pod on {name}.",
             f"{stay} on it {'stays' if len(overview.pods) == 1 else 'stay'}; nothing is evicted.",
-            f"{fitting} {fits} on it now and must go elsewhere.",
+            *_elsewhere(len(overview.fitting)),
         ),
     )
+
+
+def _elsewhere(fitting: int) -> tuple[str, ...]:
+    """Return the effect on the pending pods that fit on a node now."""
+    if not fitting:
+        return ()
+    needs = "fits on it now and needs" if fitting == 1 else "fit on it now and need"
+    return (f"{format_count(fitting, 'pending pod')} {needs} another node.",)
 
 
 def pod_record(sight: Sight, key: str) -> Record | None:
