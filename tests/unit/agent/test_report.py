@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -238,3 +240,13 @@ def test_the_headroom_is_published_as_extended_resources_once_per_change(tmp_pat
     allocatable = json.loads(record.body)["status"]["allocatable"]
     assert allocatable["kubernetes.io/batch-cpu"] == "15000"
     assert allocatable["cpu"] == "16"
+
+
+def test_an_agent_with_the_default_estimator_imports_no_numpy() -> None:
+    code = (
+        "import sys, stretto.agent.node, stretto.agent.report.writer, stretto.stores.kube.store;"
+        "from stretto.capacity.reclaim.estimators import estimator;"
+        "from stretto.framework.profile.capacity.reclaim import ReclaimRules;"
+        "estimator(ReclaimRules()); sys.exit('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -31,8 +31,7 @@ from stretto.api.wire.quantity import format_milli, format_value
 from stretto.base.clock import timestamp
 from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
 from stretto.framework.profile.capacity.reclaim import ReclaimRules
-from stretto.state.classes.annotations import RECLAIMED_CORES
-from stretto.state.rows.promises import EXCLUSIVE_LEVELS
+from stretto.state.classes.annotations import EXCLUSIVE_LEVELS, RECLAIMED_CORES
 
 MOST_NAMED: Final = 3
 """Ignored readings that a condition names."""

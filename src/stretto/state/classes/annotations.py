@@ -23,7 +23,6 @@ from stretto.api.types.handover_annotations import (
 from stretto.api.types.heads import NO_BYTES, MetaHead
 from stretto.api.wire.quantity import amount, format_amount
 from stretto.base.errors import InputError
-from stretto.state.rows.promises import EXCLUSIVE_LEVELS
 
 QOS_LEVEL: Final = "katalyst.kubewharf.io/qos_level"
 """QoS annotation.
@@ -60,7 +59,10 @@ of it, such as ``example.com/switch=25%,kubernetes.io/hostname=1``."""
 
 DEDICATED: Final = "dedicated_cores"
 RECLAIMED_CORES: Final = "reclaimed_cores"
-QOS_LEVELS: Final = (DEDICATED, "shared_cores", RECLAIMED_CORES, "system_cores")
+SYSTEM_CORES: Final = "system_cores"
+QOS_LEVELS: Final = (DEDICATED, "shared_cores", RECLAIMED_CORES, SYSTEM_CORES)
+EXCLUSIVE_LEVELS: Final = frozenset({DEDICATED, SYSTEM_CORES})
+"""QoS levels whose amounts count once: exclusive cores, and agents of the node."""
 GPU: Final = "nvidia.com/gpu"
 DEFAULT_TTL: Final = 60
 """Time to live of a reservation without TTL annotation, in seconds (Gödel's default)."""

@@ -17,9 +17,6 @@ import numpy.typing as npt
 
 from stretto.base.amounts import add_amounts
 
-EXCLUSIVE_LEVELS: Final = frozenset({"dedicated_cores", "system_cores"})
-"""QoS levels whose amounts count once: exclusive cores, and agents of the node."""
-
 IntColumn = npt.NDArray[np.int64]
 """int64[slot]: amounts of a resource."""
 NOT_SET: Final = -1
