@@ -11,27 +11,16 @@ from contextlib import contextmanager
 from typing import Final
 
 from stretto.cel.language.problems import Problem
-from stretto.cel.language.tokens import Token, TokenKind, shown, tokens_of
+from stretto.cel.language.tokens import LONE, Token, TokenKind, shown, tokens_of
 
-STARTS: Final = frozenset(
-    (
-        TokenKind.OPEN_BRACKET,
-        TokenKind.OPEN_BRACE,
-        TokenKind.OPEN_PARENTHESIS,
-        TokenKind.DOT,
-        TokenKind.MINUS,
-        TokenKind.NOT,
-        TokenKind.TRUE,
-        TokenKind.FALSE,
-        TokenKind.NULL,
-        TokenKind.FLOAT,
-        TokenKind.INT,
-        TokenKind.UINT,
-        TokenKind.STRING,
-        TokenKind.BYTES,
-        TokenKind.NAME,
-    )
-)
+STARTS: Final = LONE | {
+    TokenKind.OPEN_BRACKET,
+    TokenKind.OPEN_BRACE,
+    TokenKind.OPEN_PARENTHESIS,
+    TokenKind.DOT,
+    TokenKind.MINUS,
+    TokenKind.NOT,
+}
 """Kinds of the first token of an expression."""
 _GOES_ON: Final = frozenset(
     (
