@@ -64,12 +64,13 @@ _SCALARS: Final = {
 def definition(kind: Kind) -> dict[str, Any]:
     """The CustomResourceDefinition of a kind."""
     entry = entry_of(kind)
+    subresources = {name: SUBRESOURCES.get(name, {}) for name in entry.subresources}
     version = {
         "name": kind.version,
         "served": True,
         "storage": True,
-        "subresources": {name: SUBRESOURCES.get(name, {}) for name in entry.subresources},
-        "additionalPrinterColumns": [_column(each) for each in entry.columns],
+        **_stated("subresources", subresources),
+        **_stated("additionalPrinterColumns", [_column(each) for each in entry.columns]),
         "schema": {"openAPIV3Schema": root(kind)},
     }
     names = {
@@ -77,10 +78,9 @@ def definition(kind: Kind) -> dict[str, Any]:
         "listKind": f"{kind.kind}List",
         "plural": kind.plural,
         "singular": entry.singular,
-        "categories": [*entry.categories],
+        **_stated("categories", [*entry.categories]),
+        **_stated("shortNames", [*entry.short_names]),
     }
-    if entry.short_names:
-        names["shortNames"] = [*entry.short_names]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -92,6 +92,14 @@ def definition(kind: Kind) -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def _stated(name: str, value: dict[str, Any] | list[Any]) -> dict[str, Any]:
+    """A member that is not empty.
+
+    An API server drops empty ones, so two field managers that state them have a conflict.
+    """
+    return {name: value} if value else {}
 
 
 def _approval(kind: Kind) -> dict[str, Any]:

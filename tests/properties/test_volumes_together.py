@@ -51,11 +51,20 @@ def volume(harness: Harness, name: str, rng: np.random.Generator) -> None:
         "capacity": {"storage": f"{rng.integers(3, 9)}Gi"},
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "local",
-        "local": {"path": f"/mnt/{name}"},
         "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
-        "volumeAttributesClassName": ATTRIBUTES[rng.integers(3)],
     }
-    put(harness, PERSISTENT_VOLUME, name, spec=spec, status={"phase": "Available"})
+    source = source_of(name, ATTRIBUTES[rng.integers(3)])
+    put(harness, PERSISTENT_VOLUME, name, spec=spec | source, status={"phase": "Available"})
+
+
+def source_of(name: str, attributes: str) -> dict[str, object]:
+    """Only volumes of CSI drivers may name a VolumeAttributesClass."""
+    if not attributes:
+        return {"local": {"path": f"/mnt/{name}"}}
+    return {
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+        "volumeAttributesClassName": attributes,
+    }
 
 
 def pods(harness: Harness, rng: np.random.Generator) -> list[bytes]:
