@@ -16,6 +16,7 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|\[(\.\.\.)\]")
 _MISSING: Final = re.compile(r"Object missing required field `(.+)`")
 _WRONG: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
 _LENGTH: Final = re.compile(r"Expected `array` of (?:at least )?length (.+), got \d+")
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.+)`")
 _BAD_CHOICE: Final = "Invalid enum value"
 
 _WORDS: Final[dict[str, str]] = {
@@ -73,6 +74,11 @@ def refusal(
     if missing:
         return InputError(_joined(name, f"{at}.{missing[1]}"), None, "a value, it is required")
     steps, value, expected = _found(document, at, complaint)
+    unknown = _UNKNOWN.fullmatch(complaint)
+    if unknown:
+        known = ", ".join(getattr(_type_at(struct, at), "__struct_encode_fields__", ()))
+        hint = "remove the unknown field, or correct its name"
+        return InputError(_joined(name, steps), unknown[1], f"one of {known or 'its fields'}", hint)
     if complaint.startswith(_BAD_CHOICE):
         expected = _choices(struct, at)
     if isinstance(value, float) and abs(value) > _LARGEST and expected == _WORDS["int"]:
@@ -104,14 +110,20 @@ def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
     return path, value, f"a list of {length[1]} items" if length else complaint
 
 
-def _choices(struct: Any, at: str) -> str:
-    """The valid values of the enum at a path."""
+def _type_at(struct: Any, at: str) -> Any:
+    """The struct or enum at a path in a struct."""
     for member, _, _ in _STEP.findall(at):
         fields = msgspec.structs.fields(struct) if hasattr(struct, "__struct_fields__") else ()
         struct = next((each.type for each in fields if each.encode_name == member), struct)
         struct = next(iter(_inner_types(struct)), struct)
-    if isinstance(struct, type) and issubclass(struct, Enum):
-        return f"one of {', '.join(str(choice.value) for choice in struct)}"
+    return struct
+
+
+def _choices(struct: Any, at: str) -> str:
+    """The valid values of the enum at a path."""
+    kind = _type_at(struct, at)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return f"one of {', '.join(str(choice.value) for choice in kind)}"
     return "a known name"
 
 

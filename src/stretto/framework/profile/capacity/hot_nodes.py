@@ -121,7 +121,7 @@ def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
     common = {key: given.pop(key) for key in _OF_POOLS if key in given}
     listed = given.pop("pools", None)
     speeds = read_speeds(given.pop("cpuSpeeds", None), f"{where}.cpuSpeeds")
-    rules = read_section(given, HotNodeRules, "everySeconds and limits of moves", where)
+    rules = read_section(given, HotNodeRules, where)
     pools = [_pool(common, where)]
     if listed is not None:
         pools = _pools(common, listed, f"{where}.pools")
@@ -150,8 +150,7 @@ def _pools(common: Mapping[str, Any], listed: Any, where: str) -> list[LoadPool]
 
 
 def _pool(given: Mapping[str, Any], where: str) -> LoadPool:
-    expected = "nodeSelector, low, high, deviation, weights and anomaly of a pool"
-    pool = read_section(given, LoadPool, expected, where)
+    pool = read_section(given, LoadPool, where)
     parse_labels(pool.node_selector, f"{where}.nodeSelector")
     ranges = {
         "anomaly.abnormal": (pool.anomaly.abnormal, 1, MOST),

@@ -142,11 +142,7 @@ def read_overcommit(value: Any, where: str) -> OvercommitRules | None:
     """
     if value is None or value is False:
         return None
-    expected = (
-        "pools by name with caps, static, scenarios, memoryEnvironments, measured; "
-        "environmentLabel, serviceClassLabel, expirationSeconds"
-    )
-    rules = read_section(value, OvercommitRules, expected, where)
+    rules = read_section(value, OvercommitRules, where)
     if not rules.expiration_seconds >= 1.0:
         raise InputError(
             f"{where}.expirationSeconds", rules.expiration_seconds, "at least 1 second"

@@ -147,11 +147,7 @@ def read_reclaim(value: Any, where: str) -> ReclaimRules | None:
     """
     if value is None or value is False:
         return None
-    cpu, memory = (
-        ", ".join(each.value for each in methods) for methods in (Estimator, MemoryEstimator)
-    )
-    expected = f"estimator ({cpu}), memory.estimator ({memory}) and their settings"
-    rules = read_section(value, ReclaimRules, expected, where)
+    rules = read_section(value, ReclaimRules, where)
     ranges = {
         "reservedCores": (rules.reserved_cores, 0.0, 4096.0),
         "memoryShare": (rules.memory_share, 0.0, 1.0),

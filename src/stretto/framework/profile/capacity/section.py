@@ -5,21 +5,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from stretto.api.wire.refusals import refusal
 from stretto.base.errors import InputError
 
 Rules = TypeVar("Rules")
 
 
-def read_section(value: Any, form: type[Rules], expected: str, where: str) -> Rules:
+def read_section(value: Any, form: type[Rules], where: str) -> Rules:
     """Read a section as a struct.
 
     Raises:
-        InputError: a field is unknown or has another type; the message contains ``expected``.
+        InputError: a field is unknown or has another type; the message contains its path.
     """
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:
-        raise InputError(where, None, expected, str(error)) from error
+        raise refusal(error, msgspec.json.encode(value), where, form) from error
 
 
 def check_ranges(ranges: Mapping[str, tuple[float, float, float]], where: str) -> None:
