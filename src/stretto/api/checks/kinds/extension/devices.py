@@ -169,8 +169,6 @@ def check_slice(item: Json, old: Json | None) -> Errors:
     spec = item.get("spec") or {}
     driver = spec.get("driver", "")
     found = driver_name(driver, "spec.driver") if driver else [required("spec.driver")]
-    if not spec.get("driver"):
-        found = [required("spec.driver")]
     found += _pool(spec.get("pool") or {})
     before = (old or {}).get("spec") or {}
     given = [name for name in _NODES if spec.get(name)]
