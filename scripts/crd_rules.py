@@ -44,19 +44,18 @@ AMOUNTS: Final = {
         ),
     ),
 }
-WITHIN_LIMIT: Final = (
-    "!has(self.guarantee) || !has(self.limit) || self.guarantee.all(name,"
-    " !(name in self.limit)"
-    " || !isQuantity(string(self.guarantee[name])) || !isQuantity(string(self.limit[name]))"
-    " || quantity(string(self.guarantee[name])).compareTo(quantity(string(self.limit[name]))) <= 0)"
-)
-_MIN_WITHIN_MAX: Final = (
-    "!has(self.minAllowed) || !has(self.maxAllowed) || self.minAllowed.all(name,"
-    " !(name in self.maxAllowed)"
-    " || !isQuantity(string(self.minAllowed[name])) || !isQuantity(string(self.maxAllowed[name]))"
-    " || quantity(string(self.minAllowed[name]))"
-    ".compareTo(quantity(string(self.maxAllowed[name]))) <= 0)"
-)
+
+
+def _at_most(low: str, high: str) -> str:
+    """A condition that no amount of a member is above that of another member."""
+    one, two = (f"string(self.{each}[name])" for each in (low, high))
+    return (
+        f"!has(self.{low}) || !has(self.{high}) || self.{low}.all(name, !(name in self.{high})"
+        f" || !isQuantity({one}) || !isQuantity({two})"
+        f" || quantity({one}).compareTo(quantity({two})) <= 0)"
+    )
+
+
 _ONCE: Final = rules(
     rule(
         "self.all(one, self.exists_one(other, other.topologyKey == one.topologyKey))",
@@ -126,7 +125,7 @@ RULES: Final[dict[str, dict[str, Any]]] = {
     ),
     "Queue.spec": rules(
         rule(
-            WITHIN_LIMIT,
+            _at_most("guarantee", "limit"),
             "at most the limit of each resource: raise the limit or lower the guarantee",
             fieldPath=".guarantee",
         )
@@ -220,7 +219,10 @@ RULES: Final[dict[str, dict[str, Any]]] = {
         "x-kubernetes-list-map-keys": ["containerName"],
     },
     f"{_CONTAINERS}[]": rules(
-        rule(_MIN_WITHIN_MAX, "minAllowed is at most maxAllowed of each resource")
+        rule(
+            _at_most("minAllowed", "maxAllowed"),
+            "minAllowed is at most maxAllowed of each resource",
+        )
     ),
     f"{_CONTAINERS}[].containerName": {"default": "*", "minLength": 1, "maxLength": 63},
     f"{_CONTAINERS}[].minAllowed": {**AMOUNTS, "maxProperties": 8},
