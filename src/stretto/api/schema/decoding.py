@@ -261,12 +261,12 @@ def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
     return text if micro else f"{match[1]}Z"
 
 
-def _quantity(value: Any, _kind: ValueType, path: str, _place: _Place) -> str:
+def _quantity(value: Any, _kind: ValueType, _path: str, _place: _Place) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DecodeError(_BAD_QUANTITY)
     text = str(value)
     try:
-        return canonical(text, path)
+        return canonical(text)
     except InputError as error:
         is_other = _OTHER_SUFFIX.fullmatch(text.strip()) is not None
         raise DecodeError(_BAD_SUFFIX if is_other else _BAD_QUANTITY) from error

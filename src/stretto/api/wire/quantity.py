@@ -178,14 +178,14 @@ def format_nano(count: int, notation: Notation) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def canonical(text: str, where: str = "quantity") -> str:
+def canonical(text: str) -> str:
     """Return the canonical text of a quantity, as kube-apiserver returns it: ``1000m`` is ``1``.
 
     Raises:
         InputError: the text is not a quantity.
     """
     bare = text.strip()
-    return format_nano(nano(bare, where), notation_of(bare))
+    return format_nano(nano(bare, "quantity"), notation_of(bare))
 
 
 def format_amount(resource: str, count: int) -> str:
