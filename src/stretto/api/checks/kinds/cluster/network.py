@@ -16,7 +16,6 @@ from stretto.api.checks.fields.errors import (
     too_many,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import (
     ADDRESS_TEXT,
     NETWORK_TEXT,
@@ -221,7 +220,7 @@ def check_network_policy(item: Json, _old: Json | None) -> Errors:
 def _policy_port(port: Json, path: str) -> Errors:
     found: Errors = []
     if port.get("protocol") is not None:
-        found += choice("TCP", "UDP", "SCTP")(port["protocol"], f"{path}.protocol")
+        found += one_of(port["protocol"], f"{path}.protocol", ("TCP", "UDP", "SCTP"))
     number, end = port.get("port"), port.get("endPort")
     if isinstance(number, int):
         found += port_number(number, f"{path}.port")

@@ -9,7 +9,6 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import path_segment
 from stretto.api.checks.kinds.values import (
     Json,
@@ -210,7 +209,7 @@ def _behavior(behavior: Json) -> Errors:
 
 
 def _policy(policy: Json, path: str) -> Errors:
-    found = choice(*_POLICIES)(policy.get("type"), f"{path}.type")
+    found = one_of(policy.get("type"), f"{path}.type", _POLICIES)
     value, period = policy.get("value") or 0, policy.get("periodSeconds") or 0
     if value <= 0:
         found.append(invalid(f"{path}.value", value, "must be greater than zero"))

@@ -11,7 +11,7 @@ from stretto.api.checks.fields.errors import (
     repeated,
     required,
 )
-from stretto.api.checks.fields.shapes import choice, members
+from stretto.api.checks.fields.shapes import members
 from stretto.api.checks.fields.texts import dns_subdomain, driver_name, qualified_name
 from stretto.api.checks.kinds.core.volumes import inline_volume_errors
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, unchanged
@@ -41,7 +41,7 @@ def check_storage_class(item: Json, old: Json | None) -> Errors:
     if mode is None:
         found.append(required("volumeBindingMode"))
     else:
-        found += choice(*_BINDING)(mode, "volumeBindingMode")
+        found += one_of(mode, "volumeBindingMode", _BINDING)
     found += _topologies(item.get("allowedTopologies") or [])
     return found + unchanged(item, old, (*_FIXED, "volumeBindingMode"))
 

@@ -209,13 +209,13 @@ def _traffic(spec: Json, kind: str) -> Errors:
             text = "may only be set for externally-accessible services"
             found.append(invalid(path, policy, text))
         else:
-            found += choice("Cluster", "Local")(policy, path)
+            found += one_of(policy, path, ("Cluster", "Local"))
     inner = spec.get("internalTrafficPolicy")
     if inner is not None:
-        found += choice("Cluster", "Local")(inner, "spec.internalTrafficPolicy")
+        found += one_of(inner, "spec.internalTrafficPolicy", ("Cluster", "Local"))
     way = spec.get("trafficDistribution")
     if way is not None:
-        found += choice(*_DISTRIBUTIONS)(way, "spec.trafficDistribution")
+        found += one_of(way, "spec.trafficDistribution", _DISTRIBUTIONS)
     check = spec.get("healthCheckNodePort") or 0
     if check and not (kind == "LoadBalancer" and policy == "Local"):
         text = (

@@ -11,10 +11,9 @@ from stretto.api.checks.fields.errors import (
     invalid,
     required,
 )
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_label, dns_subdomain, driver_name
 from stretto.api.checks.kinds.pods.placement import check_node_selector
-from stretto.api.checks.kinds.values import Json
+from stretto.api.checks.kinds.values import Json, one_of
 
 _MODES: Final = ("All", "ExactCount")
 _MOST_DEVICES: Final = 128
@@ -136,7 +135,7 @@ def _request(request: Json, path: str) -> Errors:
         if count <= 0:
             found.append(invalid(f"{path}.count", count, "must be greater than zero"))
     else:
-        found += choice(*_MODES)(mode, f"{path}.allocationMode")
+        found += one_of(mode, f"{path}.allocationMode", _MODES)
     return found
 
 

@@ -12,10 +12,15 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_subdomain, path_segment, qualified_name
 from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
-from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
+from stretto.api.checks.kinds.values import (
+    FAILURE_POLICY,
+    MATCH_POLICY,
+    Json,
+    check_selector,
+    one_of,
+)
 
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -235,7 +240,7 @@ def check_mutating_policy(item: Json, _old: Json | None) -> Errors:
     policy = spec.get("reinvocationPolicy")
     if not policy:
         return [*found, required("spec.reinvocationPolicy")]
-    return found + choice("IfNeeded", "Never")(policy, "spec.reinvocationPolicy")
+    return found + one_of(policy, "spec.reinvocationPolicy", ("IfNeeded", "Never"))
 
 
 def _mutation(mutation: Json, path: str) -> Errors:

@@ -6,7 +6,13 @@ from typing import Final
 from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
 from stretto.api.checks.fields.shapes import between, choice
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain, fully_qualified, qualified_name
-from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
+from stretto.api.checks.kinds.values import (
+    FAILURE_POLICY,
+    MATCH_POLICY,
+    Json,
+    check_selector,
+    one_of,
+)
 
 _URL: Final = re.compile(
     r"(?:(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):)?(?://(?:(?P<user>[^@/?#]*)@)?(?P<host>[^/?#]*))?"
@@ -144,7 +150,7 @@ def check_operations(rule: Json, path: str) -> Errors:
         detail = "if '*' is present, must not specify other operations"
         found.append(invalid(f"{path}.operations", operations, detail))
     for index, each in enumerate(operations):
-        found += choice(*_OPERATIONS)(each, f"{path}.operations[{index}]")
+        found += one_of(each, f"{path}.operations[{index}]", _OPERATIONS)
     for name in ("apiGroups", "apiVersions", "resources"):
         found += _words(rule.get(name) or [], f"{path}.{name}")
     if rule.get("scope") is not None:

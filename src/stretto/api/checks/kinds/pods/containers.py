@@ -150,7 +150,7 @@ def _restart(container: Json, where: str) -> Iterator[Any]:
             yield required(f"{here}.exitCodes", "must be specified")
         else:
             operator = codes.get("operator", "")
-            yield from choice("In", "NotIn")(operator, f"{here}.exitCodes.operator")
+            yield from one_of(operator, f"{here}.exitCodes.operator", ("In", "NotIn"))
 
 
 def _once(container: Json, where: str, names: set[str]) -> Iterator[Any]:
@@ -256,8 +256,8 @@ def _resize(policies: list[Json], path: str, spec: Json) -> Errors:
         if name in seen:
             found.append(duplicate(f"{path}[{index}]", name))
         seen.add(name)
-        found += choice(*_RESIZED)(name, path) if name else [required(path)]
-        found += choice(*_RESIZES)(restart, path) if restart else [required(path)]
+        found += one_of(name, path, _RESIZED) if name else [required(path)]
+        found += one_of(restart, path, _RESIZES) if restart else [required(path)]
         if spec.get("restartPolicy") == "Never" and restart != "NotRequired":
             detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             found.append(invalid(path, restart, detail))

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import forbidden, invalid, required
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import header_name, port_name
-from stretto.api.checks.kinds.values import Json, not_negative, port_number
+from stretto.api.checks.kinds.values import Json, not_negative, one_of, port_number
 
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PROBED: Final = ("exec", "httpGet", "tcpSocket", "grpc")
@@ -70,7 +69,7 @@ def _request(action: Json, path: str, _grace: int) -> Iterator[Any]:
     if not action.get("path"):
         yield required(f"{path}.path")
     yield from check_port(action.get("port"), f"{path}.port")
-    yield from choice("HTTP", "HTTPS")(action.get("scheme"), f"{path}.scheme")
+    yield from one_of(action.get("scheme"), f"{path}.scheme", ("HTTP", "HTTPS"))
     for header in action.get("httpHeaders") or ():
         name = header.get("name", "")
         yield from (invalid(f"{path}.httpHeaders", name, each) for each in header_name(name))

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import invalid, missing, required
-from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import config_key, dns_subdomain, qualified_name
-from stretto.api.checks.kinds.values import Json
+from stretto.api.checks.kinds.values import Json, one_of
 from stretto.api.wire.quantity import nano
 
 _RESOURCES: Final = (
@@ -50,7 +49,7 @@ def check_field_ref(ref: Json, path: str, known: tuple[str, ...] = POD_FIELDS) -
         key = subscript[2].lower() if subscript[1] == _SUBSCRIPTED[0] else subscript[2]
         yield from (invalid(path, subscript[2], each) for each in qualified_name(key))
     else:
-        yield from choice(*known)(field, where)
+        yield from one_of(field, where, known)
 
 
 def _conversion(ref: Json, field: str, subscript: re.Match[str] | None) -> str:
@@ -72,7 +71,7 @@ def check_resource_ref(ref: Json, path: str, *, is_file: bool = False) -> Iterat
     elif not name:
         yield required(f"{path}.resource")
     elif not name.startswith(("limits.hugepages-", "requests.hugepages-")):
-        yield from choice(*_RESOURCES)(name, f"{path}.resource")
+        yield from one_of(name, f"{path}.resource", _RESOURCES)
     yield from _divisor(name, ref.get("divisor") or "0", f"{path}.divisor")
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import between, choice, each, members, optional
 from stretto.api.checks.kinds.pods.mounts import local_path
-from stretto.api.checks.kinds.values import Json
+from stretto.api.checks.kinds.values import Json, one_of
 
 PRIVILEGED: Final = "disallowed by cluster policy"
 """Reason for refusing a privileged container on a server that allows none."""
@@ -84,7 +84,7 @@ def _seccomp(profile: Json | None, path: str) -> Errors:
     if not kind:
         found = [required(f"{path}.type", "type is required when seccompProfile is set")]
     else:
-        found = choice(*_PROFILES)(kind, f"{path}.type")
+        found = one_of(kind, f"{path}.type", _PROFILES)
     if kind != "Localhost":
         quote = {"Type": kind, "LocalhostProfile": local}
         detail = "can only be set when seccomp type is Localhost"
@@ -108,7 +108,7 @@ def _app_armor(profile: Json | None, path: str) -> Errors:
         return [invalid(where, local, "must not be padded with whitespace")] if padded else []
     if kind in _PROFILES and local is not None:
         return [invalid(where, local, "can only be set when AppArmor type is Localhost")]
-    return choice(*_PROFILES)(kind, f"{path}.type")
+    return one_of(kind, f"{path}.type", _PROFILES)
 
 
 def check_container_security(context: Json | None, path: str, *, uses_host_users: bool) -> Errors:
