@@ -127,13 +127,15 @@ def _at(source: Json, path: str, absent: str | None) -> Any:
     return absent if value is None else value
 
 
+def _type_of_use(target: Json) -> str:
+    return "Utilization" if "averageUtilization" in target else "AverageValue"
+
+
 _TYPES: Final[Mapping[str, Callable[[Json], str]]] = {
     "object": lambda target: "AverageValue" if "averageValue" in target else "Value",
     "pods": lambda _: "AverageValue",
-    "resource": lambda target: "Utilization" if "averageUtilization" in target else "AverageValue",
-    "containerResource": lambda target: (
-        "Utilization" if "averageUtilization" in target else "AverageValue"
-    ),
+    "resource": _type_of_use,
+    "containerResource": _type_of_use,
     "external": lambda target: "Value" if "value" in target else "AverageValue",
 }
 """Types of targets, which the older form does not contain."""
