@@ -10,7 +10,7 @@ from stretto.api.wire.quantity import format_milli, format_value, value
 from stretto.api.wire.resources import ResourceList
 from stretto.capacity.headroom.memory import GIB
 from stretto.capacity.headroom.published import Reclaimed, publish
-from stretto.capacity.reclaim.reading import HeadroomEstimate
+from stretto.capacity.reclaim.reading import MILLI, HeadroomEstimate
 from stretto.framework.profile.capacity.reclaim import ReclaimRules
 
 CPU_STEP: Final = 10
@@ -23,8 +23,6 @@ POOL_PODS: Final = 1000
 A reclaimed pod uses a slot of the node too, and a scheduler places no pod into a pool without
 slots.
 """
-MILLI: Final = 1000
-"""Milli-CPU per core."""
 
 Zones = tuple[TopologyZone, ...]
 """Trees of zones, one per socket."""

@@ -18,6 +18,7 @@ from stretto.capacity.reclaim.memory import (
     free_memory,
 )
 from stretto.capacity.reclaim.reading import (
+    MILLI,
     HeadroomEstimate,
     HeadroomEstimator,
     HeadroomReading,
@@ -26,8 +27,6 @@ from stretto.capacity.reclaim.reading import (
 from stretto.capacity.reclaim.reservation import PodUseNow, ReservationRules, next_reservation
 from stretto.framework.profile.capacity.reclaim import Estimator, MemoryEstimator, ReclaimRules
 
-MILLI: Final = 1000
-"""Milli-CPU per core."""
 LEAST_USE: Final = 1
 """Milli-CPU of an idle measured pod: Katalyst treats a use of 0 as no measurement."""
 

@@ -3,8 +3,6 @@
 They are in a module of their own because an agent with another estimator needs no NumPy.
 """
 
-from typing import Final
-
 import numpy as np
 
 from stretto.capacity.histograms.peaks import PeakConfig, PeakModels, PredictedPod, by_class, by_pod
@@ -13,11 +11,8 @@ from stretto.capacity.model.classes import Band
 from stretto.capacity.reclaim.batch import BatchStrategy, NodeSupply, batch
 from stretto.capacity.reclaim.held import PodTable, held
 from stretto.capacity.reclaim.mid import MidStrategy, MidSupply, mid
-from stretto.capacity.reclaim.reading import HeadroomEstimate, HeadroomReading, Pair
+from stretto.capacity.reclaim.reading import MILLI, HeadroomEstimate, HeadroomReading, Pair
 from stretto.framework.profile.capacity.reclaim import ReclaimRules
-
-MILLI: Final = 1000
-"""Milli-CPU per core."""
 
 
 class BatchEstimator:

@@ -18,11 +18,9 @@ from stretto.capacity.headroom.memory import (
 from stretto.capacity.headroom.numa_memory import NumaReserve, OversoldLimit, numa_memory_headroom
 from stretto.capacity.headroom.readings import CoreLevel, HeadroomError, MemoryContainer
 from stretto.capacity.reclaim.checks import checked
-from stretto.capacity.reclaim.reading import HeadroomEstimate, HeadroomReading, NodeMemory
+from stretto.capacity.reclaim.reading import MILLI, HeadroomEstimate, HeadroomReading, NodeMemory
 from stretto.framework.profile.capacity.reclaim import MemoryRules, ReclaimRules
 
-MILLI: Final = 1000
-"""Milli-CPU per core."""
 NOT_READ: Final = "the memory of NUMA nodes and pods was not read"
 """Message of a reading without memory in detail."""
 

@@ -1,10 +1,12 @@
 """Input and output of estimators of the headroom: the state of a node, and amounts."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from stretto.capacity.headroom.readings import MemoryContainer, NumaMemory
 
+MILLI: Final = 1000
+"""Milli-CPU per core."""
 Pair = tuple[int, int]
 """Milli-CPU and bytes."""
 
