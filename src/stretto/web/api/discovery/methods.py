@@ -56,7 +56,7 @@ def _check_built_in(call: Call) -> None:
         exists = True
         verbs -= _NAMED
     is_placed = bool(route.namespace) is resource.kind.namespaced
-    if not exists or (route.namespace and not is_placed) or (route.name and not is_placed):
+    if not exists or ((route.namespace or route.name) and not is_placed):
         raise failures.no_route()
     if call.verb not in verbs or call.request.method == "HEAD":
         raise failures.no_method()
