@@ -46,6 +46,8 @@ def local_server(folder: Path, *options: str, log: Path | None = None) -> Iterat
         process = subprocess.Popen([*command, *options], stdout=target, stderr=target)
     try:
         while not kubeconfig.exists():
+            if process.poll() is not None:
+                raise SystemExit(f"stretto up ended with exit status {process.returncode}")
             time.sleep(0.01)
         ready = time.perf_counter() - start
         while kubectl(kubeconfig, "get", "--raw", "/readyz").returncode:
