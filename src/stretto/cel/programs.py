@@ -102,11 +102,11 @@ class Compiler:
         found = self._programs.get((text, environment))
         if found is None:
             with _stated_problems():
-                found = self._new(text, self._tree(text, environment), environment)
+                found = self._new(text, self._counted(text, environment), environment)
             self._programs[text, environment] = found
         return found
 
-    def _tree(self, text: str, environment: Environment) -> Tree:
+    def _counted(self, text: str, environment: Environment) -> Tree:
         """Parse an expression, and count its nodes, also those of a faulty one."""
         try:
             tree = _parsed(text, environment)

@@ -9,6 +9,7 @@ from stretto.web.api.authn.users import user_info
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.objects.reading import media_type, parse_body
+from stretto.web.api.objects.rendering import without_type
 from stretto.web.audit.policy import AuditLevel, AuditStage, AuditSubject
 
 Json = dict[str, Any]
@@ -101,8 +102,7 @@ def answer_parts(entry: AuditEntry, response: ApiResponse) -> Json:
     if not isinstance(item, dict):
         return {"responseStatus": status}
     if item.get("kind") == "Status":
-        rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-        status = {**status, **rest, "code": response.status}
+        status = {**status, **without_type(item), "code": response.status}
     return {"responseStatus": status, "responseObject": item}
 
 

@@ -14,7 +14,7 @@ from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import stored_custom
-from stretto.web.api.objects.rendering import rendered
+from stretto.web.api.objects.rendering import rendered, without_type
 from stretto.web.api.objects.versions import shown_form, shown_forms
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.storage import StoredItem
@@ -72,8 +72,7 @@ def _comparable(item: Json) -> Json:
         {key: each for key, each in entry.items() if key != "time"}
         for entry in item["metadata"].get("managedFields") or ()
     ]
-    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-    return {**rest, "metadata": metadata, "managed": fields}
+    return {**without_type(item), "metadata": metadata, "managed": fields}
 
 
 def canonical(call: Call, item: Json) -> Json:

@@ -15,11 +15,13 @@ from stretto.api.schema.protobuf import (
     open_envelope,
 )
 from stretto.base.errors import InputError
+from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.recurring import decode_recurring
+from stretto.web.api.objects.rendering import without_type
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -194,6 +196,22 @@ def _yaml(body: bytes, most: int) -> tuple[Any, list[str]]:
     return document, problems
 
 
+def sent_object(call: Call) -> Json:
+    """Decode the object in the body of a request; its warnings are kept for the answer.
+
+    Raises:
+        ApiError: the body is malformed, or is no object of the kind of the path.
+    """
+    request, resource = call.request, call.resource
+    value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
+    if resource.definition is not None:
+        check_kind_stated(request.body, value, resource.kind.kind)
+    call.sent = value
+    item, warnings = read_object(value, repeated, resource, call.options.validation)
+    call.warnings += warnings
+    return item
+
+
 def read_object(
     value: Json,
     repeated: list[str],
@@ -275,7 +293,7 @@ def decoded_object(
         raise _other_kind(stated, version, resource)
     item, unknown = _decoded(value, resource, is_merged=is_merged)
     word = kind.kind if resource.definition is None else stated or kind.kind
-    item = {"kind": word, "apiVersion": kind.api_version, **_without_type(item)}
+    item = {"kind": word, "apiVersion": kind.api_version, **without_type(item)}
     return item, [f'unknown field "{path}"' for path in unknown]
 
 
@@ -306,10 +324,6 @@ def _mark_reset(value: Json, item: Json) -> None:
 
 def _version_of(api_version: Any, default: str) -> str:
     return str(api_version).rpartition("/")[2] if api_version else default
-
-
-def _without_type(item: Json) -> Json:
-    return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
 
 
 def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKindError:

@@ -91,3 +91,8 @@ def kept_form(item: Json, kind: Kind, *, is_custom: bool = False) -> Json:
     version = item.get("apiVersion", kind.api_version) if is_custom else kind.api_version
     named = {"kind": kind.kind, "apiVersion": version}
     return {**item, **named, "metadata": metadata}
+
+
+def without_type(item: Json) -> Json:
+    """Return an object without its kind and version."""
+    return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}

@@ -21,6 +21,7 @@ from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct, struct_of_kind
 from stretto.web.api.crds.objects import shown_custom
 from stretto.web.api.objects.recurring import decode_recurring
+from stretto.web.api.objects.rendering import without_type
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.webhooks.reviews import ReviewMemory
 
@@ -66,18 +67,14 @@ def shown_forms(
         found = [_shown_built_in(resource, each) for each in items]
     kind = resource.kind
     head = {"kind": kind.kind, "apiVersion": kind.api_version}
-    return [{**head, **_without_type(each)} for each in found]
+    return [{**head, **without_type(each)} for each in found]
 
 
 def _shown_built_in(resource: ServedResource, item: Json) -> Json:
     """Return a stored object of a kind of Kubernetes in the served version."""
     if not resource.struct.fields:
         return item
-    return decode_recurring(_without_type(served_form(resource, item)), resource.struct, Decoding())
-
-
-def _without_type(item: Json) -> Json:
-    return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+    return decode_recurring(without_type(served_form(resource, item)), resource.struct, Decoding())
 
 
 def stored_form(resource: ServedResource, item: Json) -> Json:
@@ -88,7 +85,7 @@ def stored_form(resource: ServedResource, item: Json) -> Json:
     if forms is None or found is None:
         return item
     stored = forms.to_stored(item)
-    inner = decode(_without_type(stored), found, Decoding())
+    inner = decode(without_type(stored), found, Decoding())
     return {"kind": kind.kind, "apiVersion": kind.api_version, **inner}
 
 

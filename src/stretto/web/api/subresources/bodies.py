@@ -6,7 +6,7 @@ from typing import Any
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.reading import parse_body, read_object
+from stretto.web.api.objects.reading import sent_object
 from stretto.web.api.patching.configurations import read_config
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
 from stretto.web.api.state import ApiState
@@ -23,14 +23,7 @@ def object_body(call: Call) -> Json:
     Raises:
         ApiError: it is malformed, or contains the name of another object.
     """
-    request = call.request
-    value, repeated = parse_body(
-        request.body, request.header("content-type"), call.resource.kind.kind
-    )
-    call.sent = value
-    item, warnings = read_object(value, repeated, call.resource, call.options.validation)
-    call.warnings += warnings
-    return default_object(call, named(call, item))
+    return default_object(call, named(call, sent_object(call)))
 
 
 ObjectChange = Callable[[Json], tuple[Json, bool]]

@@ -4,7 +4,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import internal
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.naming import place
-from stretto.web.api.objects.reading import check_kind_stated, parse_body, read_object
+from stretto.web.api.objects.reading import sent_object
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.writes import create_object, default_object
@@ -12,13 +12,7 @@ from stretto.web.api.writes import create_object, default_object
 
 def create(state: ApiState, call: Call) -> ApiResponse:
     """Create an object."""
-    request, resource = call.request, call.resource
-    value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
-    if resource.definition is not None:
-        check_kind_stated(request.body, value, resource.kind.kind)
-    call.sent = value
-    item, warnings = read_object(value, repeated, resource, call.options.validation)
-    call.warnings += warnings
+    item = sent_object(call)
     place(call, item)
     if item["metadata"].get("resourceVersion"):
         raise internal("resourceVersion should not be set on objects to be created")

@@ -5,7 +5,7 @@ from stretto.web.api.failures import conflict, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import other_uid
 from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.reading import check_kind_stated, parse_body, read_object
+from stretto.web.api.objects.reading import sent_object
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
@@ -14,14 +14,8 @@ from stretto.web.api.writes import create_object, default_object, update_object
 
 def update(state: ApiState, call: Call) -> ApiResponse:
     """Replace an object; some kinds create it if it does not exist."""
-    request, resource, route = call.request, call.resource, call.route
-    value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
-    if resource.definition is not None:
-        check_kind_stated(request.body, value, resource.kind.kind)
-    call.sent = value
-    item, warnings = read_object(value, repeated, resource, call.options.validation)
-    call.warnings += warnings
-    item = default_object(call, named(call, item))
+    resource, route = call.resource, call.route
+    item = default_object(call, named(call, sent_object(call)))
     metadata = item["metadata"]
     old = state.storage.served(resource, route.namespace, route.name)
     if old is not None:
