@@ -10,6 +10,7 @@ from stretto.base.errors import InputError
 from stretto.federation.planner.supply.generations import PerformanceMatrix
 from stretto.inputs.neutral.files import encoding_of, read_text
 from stretto.inputs.neutral.streams import read_start
+from stretto.inputs.neutral.strict import strict
 
 KEY: Final = "federation"
 """The key that marks a scenario file as a fleet."""
@@ -92,10 +93,7 @@ def read_fleet(path: Path) -> FleetScenario:
     expected = "a fleet: federation with clusters and objects"
     if len(documents) != 1:
         raise InputError(str(path), f"{len(documents)} documents", expected, "keep one of them")
-    try:
-        made = msgspec.convert(documents[0], FleetScenario)
-    except (msgspec.ValidationError, ValueError) as error:
-        raise InputError(str(path), None, expected, str(error)) from error
+    made = strict(FleetScenario, documents[0], str(path))
     _check(path, made.federation)
     if not made.name:
         return msgspec.structs.replace(made, name=path.stem)

@@ -8,6 +8,7 @@ import msgspec
 
 from stretto.api.edit.yaml_text import load_documents
 from stretto.base.errors import InputError
+from stretto.inputs.neutral.strict import strict
 from stretto.web.api.authn.users import User
 from stretto.web.api.routes import Route
 
@@ -172,10 +173,7 @@ def read_policy(path: Path) -> AuditPolicy:
     documents = [each for _, each in load_documents(text, str(path))]
     if len(documents) != 1:
         raise InputError(str(path), f"{len(documents)} documents", "one audit policy")
-    try:
-        found = msgspec.convert(documents[0], AuditPolicy)
-    except msgspec.ValidationError as error:
-        raise InputError(str(path), None, f"an audit policy: {error}") from error
+    found = strict(AuditPolicy, documents[0], str(path))
     if (found.api_version, found.kind) != (_VERSION, _KIND):
         stated = f"{found.api_version}, Kind={found.kind}"
         raise InputError(str(path), stated, f"{_VERSION}, Kind={_KIND}")

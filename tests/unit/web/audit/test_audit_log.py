@@ -204,7 +204,7 @@ HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
         ("", "0 documents"),
         ("kind: Policy\nrules: []\n", "expected audit.k8s.io/v1, Kind=Policy"),
         (f"{HEAD}rules: [{{level: Loud}}]", "rules[0].level"),
-        (f"{HEAD}rules: [{{level: None, verb: [get]}}]", "unknown field `verb`"),
+        (f"{HEAD}rules: [{{level: None, verb: [get]}}]", "rules[0].verb: unknown key"),
         (f"{HEAD}omitStages: [Never]", "omitStages"),
         (
             f"{HEAD}rules: [{{level: None, namespaces: [a], nonResourceURLs: [/x]}}]",
