@@ -1,11 +1,28 @@
-"""Name and namespace of the path, applied to the object of a request."""
+"""The object in the body of a request, with the name and the namespace of the path."""
 
 from typing import Any
 
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request
+from stretto.web.api.objects.reading import check_kind_stated, parse_body, read_object
 
 Json = dict[str, Any]
+
+
+def sent_object(call: Call) -> Json:
+    """Decode the object in the body of a request; its warnings are kept for the answer.
+
+    Raises:
+        ApiError: the body is malformed, or is no object of the kind of the path.
+    """
+    request, resource = call.request, call.resource
+    value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
+    if resource.definition is not None:
+        check_kind_stated(request.body, value, resource.kind.kind)
+    call.sent = value
+    item, warnings = read_object(value, repeated, resource, call.options.validation)
+    call.warnings += warnings
+    return item
 
 
 def named(call: Call, item: Json) -> Json:

@@ -15,13 +15,11 @@ from stretto.api.schema.protobuf import (
     open_envelope,
 )
 from stretto.base.errors import InputError
-from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.recurring import decode_recurring
-from stretto.web.api.objects.rendering import without_type
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -196,22 +194,6 @@ def _yaml(body: bytes, most: int) -> tuple[Any, list[str]]:
     return document, problems
 
 
-def sent_object(call: Call) -> Json:
-    """Decode the object in the body of a request; its warnings are kept for the answer.
-
-    Raises:
-        ApiError: the body is malformed, or is no object of the kind of the path.
-    """
-    request, resource = call.request, call.resource
-    value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
-    if resource.definition is not None:
-        check_kind_stated(request.body, value, resource.kind.kind)
-    call.sent = value
-    item, warnings = read_object(value, repeated, resource, call.options.validation)
-    call.warnings += warnings
-    return item
-
-
 def read_object(
     value: Json,
     repeated: list[str],
@@ -293,8 +275,8 @@ def decoded_object(
         raise _other_kind(stated, version, resource)
     item, unknown = _decoded(value, resource, is_merged=is_merged)
     word = kind.kind if resource.definition is None else stated or kind.kind
-    item = {"kind": word, "apiVersion": kind.api_version, **without_type(item)}
-    return item, [f'unknown field "{path}"' for path in unknown]
+    head = {"kind": word, "apiVersion": kind.api_version}
+    return {**head, **item, **head}, [f'unknown field "{path}"' for path in unknown]
 
 
 def _read_as_stated(value: Json) -> None:

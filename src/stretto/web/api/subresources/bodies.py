@@ -5,8 +5,7 @@ from typing import Any
 
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import shape
-from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.reading import sent_object
+from stretto.web.api.objects.naming import named, sent_object
 from stretto.web.api.patching.configurations import read_config
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
 from stretto.web.api.state import ApiState

@@ -3,8 +3,7 @@
 from stretto.web.api.call import Call
 from stretto.web.api.failures import internal
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.naming import place
-from stretto.web.api.objects.reading import sent_object
+from stretto.web.api.objects.naming import place, sent_object
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.writes import create_object, default_object

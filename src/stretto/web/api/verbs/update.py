@@ -4,8 +4,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import conflict, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import other_uid
-from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.reading import sent_object
+from stretto.web.api.objects.naming import named, sent_object
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
