@@ -49,7 +49,8 @@ def protobuf(item: Json) -> bytes:
 
 def _partial(item: Json) -> bytes:
     if "items" in item:
-        return encode_list(item["metadata"], [_partial(each) for each in item["items"]])
+        items = item["items"] or ()  # an empty list of metadata is null, as in Go
+        return encode_list(item["metadata"], [_partial(each) for each in items])
     holder = struct("core/v1.ConfigMap")
     return encode_message({"metadata": item["metadata"]}, holder)
 
