@@ -13,7 +13,7 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
-from stretto.web.local.autoscaling.assembly import scaling_controllers
+from stretto.web.local.autoscaling.assembly import scaling_controllers, served_use
 from stretto.web.local.controllers.assembly import (
     SimulatedNodes,
     local_controllers,
@@ -94,12 +94,13 @@ class LocalClusterProcess:
         state = self._server.state
         nodes = SimulatedNodes(_names(parts.nodes), parts.heartbeat_s, parts.controllers)
         self._loop.add_controllers(node_controllers(cluster, state, client, nodes))
+        use = served_use(cluster, client)
         if not parts.controllers:
             return
         make_local_objects(client)
         authority = parts.authority
         self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
-        scaling = scaling_controllers(cache, cluster, self._clock, client, parts.plane)
+        scaling = scaling_controllers(cache, use, self._clock, client, parts.plane)
         self._loop.add_controllers(scaling)
 
     def step(self) -> bool:

@@ -130,3 +130,9 @@ def test_a_report_that_no_machine_can_make_counts_as_none(cluster: Cluster) -> N
     cluster.report("n0", cpu="1e30", memory="3Gi")
     cluster.settle()
     assert cluster.send("GET", f"{TOP}/nodes/n0")["usage"]["cpu"] == "2"
+
+
+def test_simulated_nodes_have_metrics_beside_external_controllers() -> None:
+    cluster = Cluster(nodes=1, controllers=False)
+    run(cluster, annotations={"stretto.dev/use": "cpu=2,memory=1Gi"})
+    assert usage(cluster, "p") == {"cpu": "2", "memory": "1Gi"}

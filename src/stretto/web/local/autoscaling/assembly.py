@@ -15,27 +15,33 @@ from stretto.web.local.autoscaling.metrics import serve_metrics, simulated_use
 from stretto.web.local.autoscaling.scales import ApiScales
 from stretto.web.local.autoscaling.tides import tide_controller
 from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.use.simulated import SimulatedUse
+
+
+def served_use(cluster: LocalCluster, client: ApiClient) -> SimulatedUse:
+    """Serve the use of a cluster's pods and nodes as metrics of its API; return the use."""
+    use = simulated_use(cluster)
+    serve_metrics(client.state, use)
+    return use
 
 
 def scaling_controllers(
     cache: StoreCache,
-    cluster: LocalCluster,
+    use: SimulatedUse,
     clock: Clock,
     client: ApiClient,
     plane: PlaneConfig | None,
 ) -> list[Reconciler]:
-    """Serve the metrics of a cluster; return the controllers that scale its workloads.
+    """Return the controllers that scale the workloads of a cluster.
 
     Args:
         cache: caches of the cluster's store.
-        cluster: the same cluster, for the controllers of workloads.
+        use: the use of its pods and nodes.
         clock: wall time.
-        client: a client of the API server that serves the metrics.
+        client: a client of its API server.
         plane: configuration of the scheduler that tries switches of tidal pools first; without it,
             no node switches.
     """
-    use = simulated_use(cluster)
-    serve_metrics(client.state, use)
     scales = ApiScales(client.named(COMPONENT))
     ports = AutoscalerPorts(CachedPods(cache), use, scales)
     return [
