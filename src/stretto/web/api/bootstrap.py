@@ -1,5 +1,6 @@
 """The objects that a new server creates by itself."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
@@ -12,7 +13,11 @@ from stretto.web.api.fresh.registrations import (
     initial_registrations,
     missing_registrations,
 )
-from stretto.web.api.fresh.services import api_objects, settle_network
+from stretto.web.api.fresh.services import (
+    api_objects,
+    settle_authentication,
+    settle_network,
+)
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.objects.ownership import own_new
 from stretto.web.api.routes import Route
@@ -45,7 +50,7 @@ _PRIORITIES: Final = (
 )
 
 
-def make_objects(state: ApiState, client_authority: str) -> None:
+def make_objects(state: ApiState, authentication: Mapping[str, str]) -> None:
     """Create the missing namespaces, priority classes, roles and settings."""
     for name in _NAMESPACES:
         make(state, ("", "v1", "namespaces"), {"metadata": {"name": name}})
@@ -54,8 +59,9 @@ def make_objects(state: ApiState, client_authority: str) -> None:
         make(state, ("scheduling.k8s.io", "v1", "priorityclasses"), item)
     for level in priority_levels():
         make(state, (GROUP, "v1", "prioritylevelconfigurations"), level, PRODUCER)
-    for resource, item in api_objects(state.now, client_authority):
+    for resource, item in api_objects(state.now, authentication):
         make(state, resource, item)
+    settle_authentication(state, authentication)
     settle_network(state)
     for item in initial_registrations(state):
         make_registration(state, item)

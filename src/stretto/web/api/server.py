@@ -1,8 +1,8 @@
 """The API server: processing of a request into a response, without sockets."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stretto.api.wire.kinds import Kind
@@ -64,8 +64,8 @@ class ApiSettings:
     aggregates_roles: bool = True
     #: True if containers may be privileged.
     allows_privileged: bool = True
-    #: PEM certificates of the clients' authorities; empty if clients have none.
-    client_authority: str = ""
+    #: How other servers authenticate clients: the data of ``extension-apiserver-authentication``.
+    authentication: Mapping[str, str] = field(default_factory=dict)
 
 
 class ApiServer:
@@ -87,7 +87,7 @@ class ApiServer:
             aggregates_roles=settings.aggregates_roles,
             allows_privileged=settings.allows_privileged,
         )
-        make_objects(self._state, settings.client_authority)
+        make_objects(self._state, settings.authentication)
         refresh(self._state)
         self._snapshots = Snapshots(self._state.storage, settings.clock)
         self._turns = OwnTurns(self._state)

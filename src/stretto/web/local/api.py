@@ -32,7 +32,7 @@ def api_server(store: Store, clock: Clock, rng: Rng, keys: ServerKeys) -> ApiSer
         rng.child("api"),
         keys.administrator,
         accounts_key=keys.accounts.read_bytes(),
-        client_authority=keys.authority.cert.read_text(encoding="ascii"),
+        authentication=keys.authentication(),
     )
     return ApiServer(store, settings)
 

@@ -15,6 +15,14 @@ from stretto.web.api.authn.users import MASTERS, TokenTable, User
 _AUTHORITY_DAYS: Final = 3650
 _SERVING_DAYS: Final = 365
 """Validity of the serving certificate in days; every start replaces it."""
+_PROXY_HEADERS: Final = {
+    "requestheader-allowed-names": '["front-proxy-client"]',
+    "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    "requestheader-group-headers": '["X-Remote-Group"]',
+    "requestheader-uid-headers": '["X-Remote-Uid"]',
+    "requestheader-username-headers": '["X-Remote-User"]',
+}
+"""Name and headers of a proxy in front of API servers, as usual in Kubernetes."""
 _HOSTS: Final = (
     "127.0.0.1",
     "::1",
@@ -55,6 +63,11 @@ class ServerKeys:
         return _pair(self.folder, "server")
 
     @property
+    def proxies(self) -> PemPair:
+        """The authority of proxies that state the users of requests to other API servers."""
+        return _pair(self.folder, "front-proxy-ca")
+
+    @property
     def accounts(self) -> Path:
         """The key that signs tokens of ServiceAccounts."""
         return self.folder / "accounts.key"
@@ -69,6 +82,14 @@ class ServerKeys:
         """TLS files: the server's certificate, and the authority of clients' certificates."""
         return TlsFiles(self.serving.cert, self.serving.key, self.authority.cert)
 
+    def authentication(self) -> dict[str, str]:
+        """Return how other servers authenticate clients, as kube-apiserver publishes it."""
+        return {
+            "client-ca-file": self.authority.cert.read_text(encoding="ascii"),
+            "requestheader-client-ca-file": self.proxies.cert.read_text(encoding="ascii"),
+            **_PROXY_HEADERS,
+        }
+
 
 def open_keys(folder: Path) -> ServerKeys:
     """Return the keys in a folder; create missing ones.
@@ -79,9 +100,8 @@ def open_keys(folder: Path) -> ServerKeys:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         keys = ServerKeys(folder, _token(folder / "token"))
-        if not (keys.authority.cert.exists() and keys.authority.key.exists()):
-            subject = CertificateSubject(name="stretto", is_authority=True, days=_AUTHORITY_DAYS)
-            write_pair(keys.authority, subject)
+        _make_authority(keys.authority, "stretto")
+        _make_authority(keys.proxies, "stretto-front-proxy")
         served = CertificateSubject(
             name="stretto-api", hosts=_HOSTS, use=Use.SERVER, days=_SERVING_DAYS
         )
@@ -92,6 +112,12 @@ def open_keys(folder: Path) -> ServerKeys:
         expected = f"a folder for keys: {error}"
         raise InputError("--keys", str(folder), expected, "delete it to get new keys") from error
     return keys
+
+
+def _make_authority(pair: PemPair, name: str) -> None:
+    """Create an authority if one of its files is missing."""
+    if not (pair.cert.exists() and pair.key.exists()):
+        write_pair(pair, CertificateSubject(name=name, is_authority=True, days=_AUTHORITY_DAYS))
 
 
 def _pair(folder: Path, name: str) -> PemPair:

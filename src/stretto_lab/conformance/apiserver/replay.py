@@ -47,7 +47,7 @@ class SessionReplay:
             uses_accounts=setup.server in ("sa", "full"),
             aggregates_roles=setup.server == "full",
             allows_privileged=False,
-            client_authority="certificates",
+            authentication={"client-ca-file": "certificates"},
         )
         self._server = ApiServer(store, settings)
         tokens = {name: f"token-{name}" for name in _USERS}

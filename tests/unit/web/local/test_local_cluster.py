@@ -52,6 +52,15 @@ def test_a_new_namespace_gets_an_account_and_the_authority(cluster: Cluster) -> 
     assert names == ["default", "kube-root-ca.crt"]
 
 
+def test_a_changed_authority_is_restored(cluster: Cluster) -> None:
+    path = "/api/v1/namespaces/shop/configmaps/kube-root-ca.crt"
+    cluster.settle()
+    before = cluster.send("GET", path)["data"]
+    cluster.send("PATCH", path, {"data": {"ca.crt": "other", "more": "text"}})
+    cluster.settle()
+    assert cluster.send("GET", path)["data"] == before
+
+
 def test_one_step_leaves_a_part_of_much_work_so_that_requests_are_answered(
     cluster: Cluster,
 ) -> None:

@@ -1,5 +1,6 @@
 """The Service of the API itself, its network and its settings."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from stretto.api.edit.apply.managers import (
@@ -9,7 +10,7 @@ from stretto.api.edit.apply.managers import (
     managed_apply,
     managers_of,
 )
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import CONFIG_MAP, Kind
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -24,16 +25,19 @@ _NETWORK_WRITER: Final = "kubernetes-service-cidr-controller"
 _FIRST: Final = "10.0.0.1"
 _PREFIX: Final = "ipaddress.kubernetes.io/"
 _MAPS: Final = ("", "v1", "configmaps")
+_SYSTEM: Final = "kube-system"
+_AUTHENTICATION: Final = "extension-apiserver-authentication"
 
 
-def api_objects(now: str, client_authority: str) -> list[tuple[tuple[str, str, str], Json]]:
+def api_objects(
+    now: str, authentication: Mapping[str, str]
+) -> list[tuple[tuple[str, str, str], Json]]:
     """Objects that describe the server to its clients, each with group, version and plural.
 
     Args:
         now: RFC 3339 time.
-        client_authority: PEM certificates of the clients' authorities; empty if clients have none.
+        authentication: how other servers authenticate clients.
     """
-    known = {"client-ca-file": client_authority} if client_authority else {}
     metadata, day = {"name": _NAME, "namespace": "default"}, now[:10]
     return [
         (("networking.k8s.io", "v1", "servicecidrs"), _service_network()),
@@ -41,17 +45,26 @@ def api_objects(now: str, client_authority: str) -> list[tuple[tuple[str, str, s
         (("networking.k8s.io", "v1", "ipaddresses"), _address()),
         (("", "v1", "endpoints"), _endpoints(metadata)),
         (("discovery.k8s.io", "v1", "endpointslices"), _slice(metadata)),
-        (_MAPS, _settings("extension-apiserver-authentication", known)),
+        (_MAPS, _settings(_AUTHENTICATION, authentication)),
         (_MAPS, _settings("kube-apiserver-legacy-service-account-token-tracking", {"since": day})),
     ]
 
 
-def _settings(name: str, data: dict[str, str]) -> Json:
-    return {"metadata": {"name": name, "namespace": "kube-system"}, "data": data}
+def _settings(name: str, data: Mapping[str, str]) -> Json:
+    return {"metadata": {"name": name, "namespace": _SYSTEM}, "data": dict(data)}
 
 
 def _service_network() -> Json:
     return {"metadata": {"name": _NAME}, "spec": {"cidrs": [_NETWORK]}}
+
+
+def settle_authentication(state: ApiState, authentication: Mapping[str, str]) -> None:
+    """Replace the settings of an earlier start with other keys."""
+    resource = state.resources.find(*_MAPS)
+    found = state.storage.find(CONFIG_MAP, _SYSTEM, _AUTHENTICATION)
+    if resource is None or found is None or found.item.get("data", {}) == authentication:
+        return
+    state.storage.replace(resource, found.record, {**found.item, "data": dict(authentication)})
 
 
 def settle_network(state: ApiState) -> None:

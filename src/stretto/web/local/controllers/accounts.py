@@ -21,7 +21,7 @@ _NOTE: Final = {
 
 
 class AccountController:
-    """Controller that creates both objects in each namespace, also after their deletion."""
+    """Controller that creates both objects in each namespace, and restores them after changes."""
 
     def __init__(self, cluster: LocalCluster, client: ApiClient, authority: bytes) -> None:
         """Control the namespaces of a cluster.
@@ -33,6 +33,7 @@ class AccountController:
         """
         #: Name in logs and messages.
         self.name = f"{cluster.name}/accounts"
+        self._cluster = cluster
         self._namespaces = cluster.objects(NAMESPACE)
         self._accounts = cluster.objects(SERVICE_ACCOUNT)
         self._maps = cluster.objects(CONFIG_MAP)
@@ -40,11 +41,13 @@ class AccountController:
         self._authority = authority.decode()
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The changed namespace, or the namespace of a deleted object."""
+        """The changed namespace, or the namespace of a deleted account or changed authority."""
         record = change.object.record
         if change.kind == NAMESPACE:
             yield record.name
-        elif change.kind in (SERVICE_ACCOUNT, CONFIG_MAP) and change.new is None:
+            return
+        is_lost = change.kind == SERVICE_ACCOUNT and change.new is None
+        if is_lost or (change.kind == CONFIG_MAP and record.name == _AUTHORITY):
             yield record.namespace
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
@@ -55,10 +58,18 @@ class AccountController:
             return None
         if self._accounts.get(name, _ACCOUNT) is None:
             self._create(SERVICE_ACCOUNT, {"metadata": {"name": _ACCOUNT, "namespace": name}})
-        if self._maps.get(name, _AUTHORITY) is None:
-            metadata = {"name": _AUTHORITY, "namespace": name, "annotations": _NOTE}
-            self._create(CONFIG_MAP, {"metadata": metadata, "data": {"ca.crt": self._authority}})
+        self._trust(name)
         return None
+
+    def _trust(self, namespace: str) -> None:
+        """Let a namespace state the current authority; a store outlives deleted keys."""
+        stated, found = {"ca.crt": self._authority}, self._maps.get(namespace, _AUTHORITY)
+        if found is None:
+            metadata = {"name": _AUTHORITY, "namespace": namespace, "annotations": _NOTE}
+            self._create(CONFIG_MAP, {"metadata": metadata, "data": stated})
+        elif found.fields.get("data") != stated:
+            others = dict.fromkeys(found.fields.get("data") or (), None)
+            self._cluster.patch(found, {"data": {**others, **stated}})
 
     def _create(self, kind: Kind, item: dict[str, object]) -> None:
         try:
