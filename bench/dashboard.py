@@ -26,12 +26,11 @@ from typing import NamedTuple
 import uvicorn
 from record import commit, machine, store
 
-from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.inputs.objects.objects import NAMESPACE
 from stretto.plane.plane import Plane
 from stretto.serving.configuration import server_config
 from stretto.serving.sockets import LOOPBACK, listening
@@ -79,7 +78,7 @@ class LoadedScheduler:
             await self._settle()
             before = time.process_time()
             placed += sum(1 for each in self._store.list(POD).records if each.node)
-            self._store.delete(POD, [Deletion(NAMESPACE, name) for name in names])
+            self._store.delete(POD, [Deletion(DEFAULT_NAMESPACE, name) for name in names])
             making += time.process_time() - before
             await self._settle()
         return placed / (time.process_time() - start - making)

@@ -259,8 +259,10 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
     watches.wrap(bench.plane.pump, "poll", "pump")
     watches.wrap(bench.plane.binder, "commit", "binder")
     watches.wrap(bench.plane.shards[0], "cycle", "shard")
-    watches.wrap(bench.plane.shards[0].default.runtime, "sync", "snapshot")
-    watches.wrap(bench.plane.shards[0].default.runtime.scores, "place", "kernel")
+    runtime = bench.plane.shards[0].default.runtime
+    assert isinstance(runtime, Runtime)
+    watches.wrap(runtime, "sync", "snapshot")
+    watches.wrap(runtime.scores, "place", "kernel")
     walls, cpus = [], []
     for _ in range(rounds):
         watches.clear()

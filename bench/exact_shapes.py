@@ -113,7 +113,7 @@ def ours(each: Pod) -> Pod:
 
 def main() -> None:
     """Measure the named shapes, or all."""
-    nodes, running, count = (int(each) for each in (*sys.argv[1:4], 5000, 1000, 1000)[:3])
+    nodes, running, count = (int(each) for each in (*sys.argv[1:4], "5000", "1000", "1000")[:3])
     wanted = sys.argv[4:]
     print(f"{nodes:,} nodes, {running:,} pods running, {count:,} placed one by one")
     print(f"{'':26}{'library':>20}{'plane':>20}")

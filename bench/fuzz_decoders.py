@@ -201,7 +201,8 @@ def run(options: argparse.Namespace, findings: Path, corpus: Path) -> int:
     """Fuzz in a process of its own, because libFuzzer ends its process; the number of inputs."""
     for number, target in enumerate(targets()):
         (corpus / f"{number:03}").write_bytes(bytes([number]) + target.example)
-    words = [sys.executable, __file__, "--inside", "--findings", findings, "--corpus", corpus]
+    words = [sys.executable, __file__, "--inside"]
+    words += ["--findings", str(findings), "--corpus", str(corpus)]
     words += ["--seconds", str(options.seconds), "--seed", str(options.seed)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     found = EXECUTED.search(done.stderr)

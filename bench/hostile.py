@@ -55,7 +55,7 @@ def measured(case: Case, rounds: int) -> dict[str, Any]:
         clock = ManualClock(1_790_000_000.0)
         server = ApiServer(MemoryStore(clock, Rng(0)), ApiSettings(clock, Rng(1)))
         for request in case.before:
-            assert (found := server.handle(request)).status < 300, found  # type: ignore[union-attr]
+            assert (found := server.handle(request)).status < 300, found
         request = case.request
         gc.collect()
         status, spent = sent(server, request)

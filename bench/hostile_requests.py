@@ -143,7 +143,7 @@ def policy(*expressions: str) -> Json:
 
 def managed(managers: int, fields: int) -> list[Json]:
     """Managed fields of many managers, each with many fields."""
-    owned = {"f:data": {f"f:k{number}": {} for number in range(fields)}}
+    owned: Json = {"f:data": {f"f:k{number}": {} for number in range(fields)}}
     entry = {"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": owned}
     return [{"manager": f"m{number}", **entry} for number in range(managers)]
 

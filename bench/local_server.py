@@ -25,7 +25,7 @@ class LocalServer(NamedTuple):
 
 def kubectl(kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     """Run kubectl."""
-    command = [path_of("kubectl"), "--kubeconfig", kubeconfig, *words]
+    command = [str(path_of("kubectl")), "--kubeconfig", str(kubeconfig), *words]
     environment = {**os.environ, "HOME": str(kubeconfig.parent)}
     return subprocess.run(command, capture_output=True, check=False, env=environment)
 
@@ -40,7 +40,7 @@ def local_server(folder: Path, *options: str, log: Path | None = None) -> Iterat
         log: where its output goes; ``None``: nowhere.
     """
     kubeconfig = folder / "config"
-    command = [str(Path(sys.executable).parent / "stretto"), "up", "--kubeconfig", kubeconfig]
+    command = [str(Path(sys.executable).parent / "stretto"), "up", "--kubeconfig", str(kubeconfig)]
     start = time.perf_counter()
     with (log or Path(os.devnull)).open("wb") as target:
         process = subprocess.Popen([*command, *options], stdout=target, stderr=target)

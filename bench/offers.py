@@ -26,7 +26,8 @@ from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS, AllocatorSettings
 from stretto.offers.allocator.values.kinds import ResourceIdentity
 from stretto.offers.allocator.values.resources import resources_of, scalars
-from stretto.sim.offers.frameworks import jenkins_like, marathon_like, spark_like
+from stretto.sim.offers.demand import TaskDemand
+from stretto.sim.offers.frameworks import AnswerMode, FrameworkPlan
 from stretto.sim.offers.world import OfferWorld
 
 YEAR = 365 * 24 * 3600.0
@@ -103,6 +104,26 @@ def exhausted(agents: int, frameworks: int) -> dict[str, float]:
     return {"refused_first_ms": first, "refused_later_ms": later}
 
 
+def services(name: str, tasks: int) -> FrameworkPlan:
+    """A framework with many small tasks that never end, and quick answers."""
+    demand = TaskDemand.of({"cpus": 0.2, "mem": 128})
+    return FrameworkPlan(FrameworkInfo(name, frozenset({"services"})), demand, backlog=tasks)
+
+
+def builds(name: str) -> FrameworkPlan:
+    """A framework with a few short tasks, one for each offer."""
+    demand = TaskDemand.of({"cpus": 0.5, "mem": 512})
+    info = FrameworkInfo(name, frozenset({"builds"}))
+    return FrameworkPlan(info, demand, AnswerMode.ONE, backlog=5, duration=60.0)
+
+
+def batch(name: str) -> FrameworkPlan:
+    """A framework with larger tasks of minutes, as many as an offer holds."""
+    demand = TaskDemand.of({"cpus": 1, "mem": 1024})
+    info = FrameworkInfo(name, frozenset({"batch"}))
+    return FrameworkPlan(info, demand, backlog=20, duration=300.0)
+
+
 def mix(settings: AllocatorSettings, part: float) -> tuple[float, float]:
     """CPU seconds and virtual seconds until 19,500 tasks of services, builds and batch start."""
     node = scalars(cpus=64_000, mem=488_000_000)
@@ -110,11 +131,11 @@ def mix(settings: AllocatorSettings, part: float) -> tuple[float, float]:
     world = OfferWorld(settings, agents, seed=1)
     names = (f"{number:04d}" for number in range(1_000))
     for _ in range(4):
-        world.add(marathon_like(next(names), "marathon", int(4_000 * part)))
+        world.add(services(next(names), int(4_000 * part)))
     for _ in range(int(50 * part)):
-        world.add(spark_like(next(names), "spark"))
+        world.add(batch(next(names)))
     for _ in range(int(500 * part)):
-        world.add(jenkins_like(next(names), "jenkins"))
+        world.add(builds(next(names)))
     began = process_time()
     placed = world.run(3_600.0).placed_s
     return process_time() - began, placed

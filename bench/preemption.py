@@ -54,8 +54,8 @@ class Field:
         config = PlaneConfig(load_profile("default"), tier=tier)
         self.plane = Plane(config, self.store, self.clock)
         self.plane.run_until_idle()
-        pods = self.plane.cluster.pods
-        pods.started[: pods.length] = self.rng.numpy().random(pods.length)
+        table = self.plane.cluster.pods
+        table.started[: table.length] = self.rng.numpy().random(table.length)
         self.waiting = 0
         gc.enable()
         gc.freeze()
@@ -95,7 +95,7 @@ class Field:
         before = self.plane.cluster.pods.rows()
         self.store.create(POD, bodies)
         self._follow()
-        return np.setdiff1d(self.plane.cluster.pods.rows(), before).tolist()
+        return [int(row) for row in np.setdiff1d(self.plane.cluster.pods.rows(), before)]
 
     def withdraw(self) -> None:
         """Delete the pending pods."""

@@ -37,6 +37,9 @@ class Pool:
         """Requests of a pod of a class."""
         return ((0, class_id + 1), (1, 2 * (SIZES - class_id)), (3, 1))
 
+    def requesters(self) -> None:
+        """Return no predicate: no class depends on placed pods."""
+
     def capacity(self) -> dict[int, int]:
         """Total capacity."""
         return {0: 2_000_000, 1: 4_000_000, 3: 1 << 30}

@@ -110,7 +110,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
             given = [] if value is True else [str(value).format(scratch=scratch)]
             words += [f"--{key}", *given]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def cells(workload: dict[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
+from stretto.control.binder.conflicts import PlanJudge
 from stretto.framework.compiled.group_tables import PlacementWork
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.kernels.groups.place import _undo_unit
@@ -95,6 +96,12 @@ def timed(work: Callable[[], object]) -> Timed:
     return Timed(time.perf_counter() - wall, time.process_time() - cpu)
 
 
+def submit_all(harness: Harness, *bodies: bytes) -> None:
+    """Submit pods, and place them."""
+    harness.submit(*bodies)
+    harness.settle()
+
+
 def median(rounds: list[Timed], count: int = 1) -> dict[str, float]:
     """Milliseconds per round, and items per second for rounds with several items."""
     wall = statistics.median(each.wall for each in rounds)
@@ -130,7 +137,7 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
             return answer
 
         shard.default.runtime.place = watched  # type: ignore[method-assign]
-        whole.append(timed(lambda bodies=bodies: (harness.submit(*bodies), harness.settle())))
+        whole.append(timed(partial(submit_all, harness, *bodies)))
         shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
     cluster = harness.plane.cluster
@@ -194,7 +201,7 @@ def gang(
         shard.default.runtime.place = watched  # type: ignore[method-assign]
         harness.submit(*members[:-1])
         harness.settle()
-        whole.append(timed(lambda last=members[-1]: (harness.submit(last), harness.settle())))
+        whole.append(timed(partial(submit_all, harness, members[-1])))
         shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
         bound = sum(1 for i in range(pods) if harness.node_of(f"{title}-{i}"))
@@ -293,6 +300,7 @@ def given_back_by_binder(rounds: int, bound: bool) -> dict[str, Any]:
     notes = numa_notes(exclusive=False) if bound else {}
     cluster, clean, spent = harness.plane.cluster, list[bool](), list[Timed]()
     judge = harness.plane.binder._judge  # noqa: SLF001 (a stage of its own)
+    assert isinstance(judge, PlanJudge)
     decide = judge.judge
 
     def watched(plan: Plan) -> Any:
