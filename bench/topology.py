@@ -18,15 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
 from stretto.control.binder.conflicts import PlanJudge
-from stretto.framework.compiled.group_tables import PlacementWork
 from stretto.framework.compiled.placement import PlacementRequest
-from stretto.framework.kernels.groups.place import _undo_unit
-from stretto.state.numa.layout import MAX_NUMA_NODES
-from stretto.state.numa.ledger import NUMA_COLUMNS
 from stretto.state.queries.invariants import check_all, overcommitted
 from stretto.state.work.claims import Plan
 from stretto.stores.store import Deletion
@@ -238,57 +232,11 @@ def gangs(racks: int, rounds: int) -> dict[str, Any]:
 
 
 def rolled_back(rounds: int) -> dict[str, Any]:
-    """Roll-back of a gang of 1,000, measured for the shard and for the binder."""
-    return {"by_the_shard": given_back_by_shard(rounds)} | {
+    """Roll-back of a gang of 1,000 by the binder."""
+    return {
         f"by_the_binder{'_from_numa_nodes' if bound else ''}": given_back_by_binder(rounds, bound)
         for bound in (False, True)
     }
-
-
-def given_back_by_shard(rounds: int) -> dict[str, Any]:
-    """The kernel releases 999 slots that a gang of 1,000 took on a snapshot."""
-    harness = Harness([make_node(f"n{i}", cpu="7", labels={"pen": "p"}) for i in range(333)])
-    harness.create(POD_GROUP, make_group("last", 1000, **affinity("pen")))
-    runtime = harness.plane.shards[0].default.runtime
-    calls: list[tuple[Any, Any, PlacementWork]] = []
-    call = runtime._call  # type: ignore[attr-defined]  # noqa: SLF001 (a stage of its own)
-
-    def watched(*arguments: Any) -> int:
-        calls.append(arguments)
-        return int(call(*arguments))
-
-    runtime._call = watched  # type: ignore[attr-defined]  # noqa: SLF001
-    harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
-    harness.settle()
-    program, state, work = calls[-1]
-    numa, requests, caps, search, job = work
-    free, before = runtime.columns.free, runtime.columns.free.copy()
-    short = job._replace(start=np.array([0, 999], np.int32), at_least=np.array([999], np.int32))
-    place = [0] * (int(search.slots.max()) + 1)
-    for p, slot in enumerate(search.slots.tolist()):
-        place[slot] = p
-    classes, places = len(job.class_id), len(search.slots)
-    rows_state = (
-        np.zeros((classes, places), np.int32),
-        np.zeros((classes, places), np.int32),
-        np.full(classes, -1, np.int64),
-        np.zeros(classes, np.int64),
-        np.zeros(1, np.int32),
-        np.zeros(1, np.int64),
-        np.zeros((0, places), np.int32),
-        np.zeros(classes, np.int32),
-        (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8)),
-    )
-    held = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
-    spent, taken = [], 0
-    for _ in range(rounds + 1):
-        runtime.columns.has_log_capacity(4000)
-        call(program, state, work._replace(job=short))
-        taken = int((before - free)[0].sum()) // 2000
-        short.slot[:999] = [place[slot] for slot in short.slot[:999].tolist()]
-        give = (program, state, numa, requests, caps, search, short, 0, rows_state, held)
-        spent.append(timed(partial(_undo_unit, *give)))
-    return {**median(spent[1:]), "taken": taken, "no_trace": bool((free == before).all())}
 
 
 def given_back_by_binder(rounds: int, bound: bool) -> dict[str, Any]:
