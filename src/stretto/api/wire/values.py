@@ -19,6 +19,11 @@ def is_flat(value: Any) -> bool:
     return type(value) is dict and NESTED.isdisjoint(map(type, value.values()))
 
 
+def has_plain_only(value: Any) -> bool:
+    """Return whether a value is a map of values that are neither null nor have members."""
+    return type(value) is dict and PLAIN.issuperset(map(type, value.values()))
+
+
 def has_texts_only(value: Any) -> bool:
     """Return whether a value is a map of texts: then equality in Python is that of JSON."""
     return type(value) is dict and _TEXT.issuperset(map(type, value.values()))

@@ -17,7 +17,7 @@ from stretto.api.edit.apply.walking import (
     member_type,
 )
 from stretto.api.schema.types import ANY, Form, Merge, ValueType
-from stretto.api.wire.values import NESTED, PLAIN, has_texts_only, is_alike
+from stretto.api.wire.values import NESTED, PLAIN, has_plain_only, has_texts_only, is_alike
 
 
 @dataclass
@@ -50,9 +50,14 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
     if is_leaf(kind) or not isinstance(value, dict | list):
         return not (value is None and kind.form in (Form.LIST, Form.MAP, Form.STRUCT))
     if isinstance(value, list):
+        inner, shapes = kind.item or ANY, _Shapes()
+        has_members = inner.merge is Merge.GRANULAR
         for element, each in sorted(items(kind, value).items()):
+            if has_members and has_plain_only(each):
+                node[element] = shapes[tuple(each)]
+                continue
             below: FieldSet = {SELF: LEAF}
-            _own(each, kind.item or ANY, below)
+            _own(each, inner, below)
             node[element] = below if len(below) > 1 else LEAF
         return False
     for name, each in sorted(value.items()):
@@ -68,6 +73,16 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
         elif below:
             node[element] = below
     return False
+
+
+class _Shapes(dict[tuple[str, ...], FieldSet]):
+    """Nodes of objects whose members have no members, by the names of the members."""
+
+    def __missing__(self, names: tuple[str, ...]) -> FieldSet:
+        """Build a node, which all objects with these names share."""
+        node = {SELF: LEAF, **{fieldset.field(name): LEAF for name in sorted(names)}}
+        found = self[names] = node if names else LEAF
+        return found
 
 
 def compare(old: Any, new: Any, kind: ValueType) -> FieldChanges:
@@ -122,7 +137,7 @@ def _shape(old: Any, new: Any) -> type | None:
     return one if one is two else None
 
 
-def _only_in(one: Mapping[str, list[Any]], two: Container[str], kind: ValueType) -> FieldSet:
+def _only_in(one: Mapping[str, Sequence[Any]], two: Container[str], kind: ValueType) -> FieldSet:
     """Return the nodes of the items that only one of two lists has."""
     return {
         element: LEAF if len(group) > 1 else _all_of(group[0], kind)

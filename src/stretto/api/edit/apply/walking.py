@@ -1,6 +1,6 @@
 """Traversal of typed values for merges, comparisons and field sets: members with path elements."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, keyed_rows, path_text, valued
@@ -104,18 +104,18 @@ _MAPS: Final = frozenset({dict})
 
 def items(kind: ValueType, values: list[Any]) -> dict[str, Any]:
     """Return the items of a list by their path elements; the first of repeated ones counts."""
-    found: dict[str, Any] = {}
-    for element, each in zip(elements(kind, values), values, strict=True):
-        found.setdefault(element, each)
-    return found
+    return {element: group[0] for element, group in grouped(kind, values).items()}
 
 
-def grouped(kind: ValueType, values: list[Any]) -> dict[str, list[Any]]:
+def grouped(kind: ValueType, values: list[Any]) -> dict[str, Sequence[Any]]:
     """Return the items of a list by their path elements, with repeated ones."""
+    names = list(elements(kind, values))
+    if len(set(names)) == len(names):
+        return dict(zip(names, zip(values, strict=True), strict=True))
     found: dict[str, list[Any]] = {}
-    for element, each in zip(elements(kind, values), values, strict=True):
-        found.setdefault(element, []).append(each)
-    return found
+    for name, each in zip(names, values, strict=True):
+        found.setdefault(name, []).append(each)
+    return dict(found)
 
 
 def struct_value(struct: StructType) -> ValueType:
@@ -154,8 +154,20 @@ def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
         raise ApplyError(f"{path_text(path)}: expected list, got &{{{go_value(value)}}}")
     inner = kind.item or ANY
     for element, each in zip(_distinct(value, kind, path), value, strict=True):
-        if type(each) not in inner.applied:
+        if type(each) not in inner.applied and not _has_applied(each, inner):
             check_typed(each, inner, (*path, element))
+
+
+def _has_applied(value: Any, kind: ValueType) -> bool:
+    """Return whether an object has only scalars with the types of its fields."""
+    if type(value) is not dict or kind.form is not Form.STRUCT:
+        return False
+    fields = kind.struct.fields
+    for name, each in value.items():
+        known = fields.get(name)
+        if known is None or type(each) not in known.type.applied:
+            return False
+    return True
 
 
 def _distinct(value: list[Any], kind: ValueType, path: tuple[str, ...]) -> Iterator[str]:
