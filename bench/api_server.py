@@ -2,6 +2,7 @@
 
     python bench/api_server.py --pods 5000 --clients 64
     python bench/api_server.py --watchers 500 --rate 1000 --seconds 10
+    python bench/api_server.py --server kube-apiserver
 
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
 many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
@@ -17,12 +18,14 @@ import asyncio
 import json
 import multiprocessing
 import os
+import re
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -30,10 +33,15 @@ from typing import Any, NamedTuple, cast
 import uvloop
 import yaml
 
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.credentials import ADMIN
+
 PODS = "/api/v1/namespaces/default/pods"
 PAGE = 500
 ADDED = b'"ADDED"'
 """Each event of a new pod holds it once."""
+NAME = re.compile(rb'"name":"(p[0-9]+)"')
+"""The name of an object; a chunk of the response may begin inside of one."""
 CREATORS = 128
 """Connections that create pods while others watch."""
 HEADERS = "host: 127.0.0.1\r\nuser-agent: bench/1\r\naccept: application/json\r\n"
@@ -217,9 +225,8 @@ class Watcher(asyncio.Protocol):
         """Note the arrival of every whole line; returns the rest."""
         *lines, rest = data.split(b"\n")
         for line in lines:
-            if ADDED in line:
-                name = json.loads(line)["object"]["metadata"]["name"]
-                self.arrivals[name] = time.perf_counter()
+            if ADDED in line and (name := NAME.search(line)):
+                self.arrivals[name[1].decode()] = time.perf_counter()
         return rest
 
 
@@ -335,24 +342,44 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def started(folder: Path) -> tuple[subprocess.Popen[bytes], Target]:
-    """A server with a store in a folder."""
-    kubeconfig = folder / "kubeconfig"
-    command = [sys.executable, "-m", "stretto.cli.main", "up", "--nodes", "0"]
-    command += ["--controllers", "external", "--scheduler", "external"]
-    command += ["--store", f"sqlite:{folder / 'store.db'}", "--kubeconfig", str(kubeconfig)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not kubeconfig.exists():
-        time.sleep(0.05)
-    config = yaml.safe_load(kubeconfig.read_text())
-    port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-    authority = str(folder / "store.db.keys" / "ca.crt")
-    return process, Target(port, config["users"][0]["user"]["token"], authority, process.pid)
+@contextmanager
+def local_api(options: argparse.Namespace) -> Iterator[Target]:
+    """Run ``stretto up`` with a store in a temporary folder."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        folder = Path(scratch)
+        kubeconfig = folder / "kubeconfig"
+        command = [sys.executable, "-m", "stretto.cli.main", "up", "--nodes", "0"]
+        command += ["--controllers", "external", "--scheduler", "external"]
+        command += ["--store", f"sqlite:{folder / 'store.db'}", "--kubeconfig", str(kubeconfig)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not kubeconfig.exists():
+                time.sleep(0.05)
+            config = yaml.safe_load(kubeconfig.read_text())
+            port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+            authority = str(folder / "store.db.keys" / "ca.crt")
+            yield Target(port, config["users"][0]["user"]["token"], authority, process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def real_api(_options: argparse.Namespace) -> Iterator[Target]:
+    """Run kube-apiserver with etcd."""
+    with ControlPlane() as plane:
+        secrets, process = plane.credentials, plane["kube-apiserver"]
+        yield Target(plane.port, secrets.tokens[ADMIN], str(secrets.ca.cert), process.pid)
+
+
+SERVERS = {"stretto": local_api, "kube-apiserver": real_api}
+"""Servers that can be measured, by their name."""
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--server", choices=SERVERS, default="stretto")
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--folder", type=Path, help="where the store is [a temporary folder]")
@@ -363,14 +390,9 @@ def main() -> None:
     cores = max(1, (os.cpu_count() or 1) - 2)
     parser.add_argument("--processes", type=int, default=cores, help="of all watchers but one")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        process, target = started(Path(folder))
-        try:
-            found = uvloop.run(_measured(target, options))
-        finally:
-            process.terminate()
-            process.wait()
-    print(json.dumps(found, indent=1))
+    with SERVERS[options.server](options) as target:
+        found = uvloop.run(_measured(target, options))
+    print(json.dumps({"server": options.server, **found}, indent=1))
 
 
 async def _measured(target: Target, options: argparse.Namespace) -> dict[str, Any]:
