@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -38,13 +37,8 @@ def drawn(text: str, plots: list[Path]) -> None:
     FigureCanvasAgg(figure)
     screen = figure.add_axes((0.0, 0.0, 0.56, 1.0), facecolor=DARK)
     screen.set(xticks=[], yticks=[])
-    style: dict[str, Any] = {
-        "family": "monospace",
-        "fontsize": 7.9,
-        "color": LIGHT,
-        "linespacing": 1.28,
-    }
-    screen.text(0.03, 0.97, text, va="top", transform=screen.transAxes, linespacing=1.28, **style)
+    style = {"family": "monospace", "fontsize": 7.9, "color": LIGHT, "linespacing": 1.28}
+    screen.text(0.03, 0.97, text, va="top", transform=screen.transAxes, **style)
     for row, plot in enumerate(plots):
         axes = figure.add_axes((0.57, 0.505 - 0.5 * row, 0.42, 0.48))
         axes.imshow(imread(plot))

@@ -12,6 +12,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from stretto.serving.chunks import WRITER
+
 PEER: Final = "stretto.peer"
 """Key in the ``extensions`` of a scope for the client's certificate, as ``ssl`` decodes it."""
 RELEASE: Final = "stretto.release"
@@ -73,8 +75,8 @@ def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
 class _Connection(HttpToolsProtocol):
     """Connection that exposes the client's certificate and limits the size of request heads."""
 
-    _is_encrypted = False
-    _peer: dict[object, object] | None = None
+    _extensions: dict[str, dict[object, object]]
+    """Entries of the scope of each request."""
     _timer: asyncio.TimerHandle | None = None
     """Timer that closes the connection; set until the headers of a request are complete."""
     _is_head = True
@@ -82,12 +84,24 @@ class _Connection(HttpToolsProtocol):
     _head: int = 0
     """Bytes received since the request began."""
 
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the client has received enough of the earlier bytes."""
+        return not self.flow.write_paused and not self.transport.is_closing()
+
+    def write(self, chunks: bytes) -> None:
+        """Send chunks of a response that has begun without a length."""
+        self.transport.write(chunks)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Handle a new connection."""
         super().connection_made(transport)
+        self._extensions = {WRITER: {"writer": self}}
         secured = transport.get_extra_info("ssl_object")
-        self._is_encrypted = secured is not None
-        self._peer = None if secured is None else secured.getpeercert()
+        if secured is None:
+            self._extensions[RELEASE] = {"call": self._release}
+        elif peer := secured.getpeercert():
+            self._extensions[PEER] = peer
         self._start_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -106,10 +120,7 @@ class _Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._stop_timer()
         self._is_head, self._head = True, 0
-        if self._peer:
-            self.scope["extensions"] = {PEER: self._peer}
-        elif not self._is_encrypted:
-            self.scope["extensions"] = {RELEASE: {"call": self._release}}
+        self.scope["extensions"] = self._extensions
 
     def on_headers_complete(self) -> None:
         """Handle the end of the headers."""

@@ -4,44 +4,32 @@ It implements ASGI directly, without a framework, because it has one route for a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stretto.serving.chunks import WRITER
 from stretto.serving.configuration import PEER
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookAnswer, WebhookCall
 from stretto.web.api.authn.users import certificate_user
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse, ApiStream
-from stretto.web.api.webhooks.reviews import (
-    PendingReviews,
-    PendingReviewsError,
-    ReviewCall,
-    ReviewMemory,
-)
+from stretto.web.api.webhooks.reviews import PendingReviews
+from stretto.web.asgi import part, start
+from stretto.web.barrier import NO_BARRIER, Barrier
 from stretto.web.hosts import LOOPBACK_HOSTS, host_of
-from stretto.web.wakeups import Wakeup, WakeupGroup
+from stretto.web.streaming import HttpStreams, Review
 
 MAX_BODY: Final = 3 << 20
 """Maximum bytes of a request body, as in kube-apiserver."""
 _BODY_SECONDS: Final = 60.0
 """Seconds within which a client must send a body."""
-_IDLE_SECONDS: Final = 5.0
-"""Seconds after which an idle stream checks for events and for its end by itself."""
 _MOST_ATTEMPTS: Final = 100
 """Maximum attempts of a request; each attempt but the last one waits for webhooks."""
 _TEXT: Final = "text/plain; charset=utf-8"
 
 Attempt = Callable[[ApiRequest], Answer | PendingReviews]
 """Answers a request, or returns the webhooks that must answer first."""
-Review = Callable[[Sequence[WebhookCall]], Awaitable[Sequence[WebhookAnswer]]]
-"""Calls webhooks at the same time; returns one answer for each."""
-Settled = Callable[[], Awaitable[None]]
-"""Waits until all previous writes are durable."""
-
-
-async def at_once() -> None:
-    """Return at once: writes are durable when they return."""
 
 
 async def unreviewed(calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
@@ -51,7 +39,7 @@ async def unreviewed(calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
 
 def application(
     attempt: Attempt,
-    settled: Settled = at_once,
+    barrier: Barrier = NO_BARRIER,
     review: Review = unreviewed,
     *,
     loopback: bool = True,
@@ -60,26 +48,26 @@ def application(
 
     Args:
         attempt: answers requests.
-        settled: awaited before a response is sent, so that every answered state survives a kill of
-            the process.
+        barrier: makes writes durable before a response is sent, so that every answered state
+            survives a kill of the process.
         review: calls webhooks; other requests are answered meanwhile.
         loopback: refuse requests with a host name of another machine, which a browser sends after
             DNS rebinding to this address.
     """
-    return _Api(attempt, settled, review, loopback=loopback)
+    return _Api(attempt, barrier, review, loopback=loopback)
 
 
 class _Api:
     """Application that answers every HTTP request."""
 
     def __init__(
-        self, attempt: Attempt, settled: Settled, review: Review, *, loopback: bool
+        self, attempt: Attempt, barrier: Barrier, review: Review, *, loopback: bool
     ) -> None:
         self._attempt = attempt
-        self._settled = settled
+        self._barrier = barrier
         self._review = review
         self._loopback = loopback
-        self._wakeups: WakeupGroup | None = None
+        self._streams = HttpStreams(barrier, review)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -99,15 +87,17 @@ class _Api:
             return
         target = scope.get("raw_path", b"/").decode("latin-1")
         query = scope.get("query_string", b"").decode("latin-1")
-        decoded = (scope.get("extensions") or {}).get(PEER)
+        extensions = scope.get("extensions") or {}
+        decoded = extensions.get(PEER)
         peer = None if decoded is None else certificate_user(decoded)
         whole = f"{target}?{query}" if query else target
         request = ApiRequest(scope["method"], whole, headers, body, peer)
         answer = await self._answered(request)
         if isinstance(answer, ApiStream):
-            await self._stream(answer, request.memory, receive, send)
+            writer = extensions.get(WRITER, {}).get("writer")
+            await self._streams.serve(answer, request.memory, receive, send, writer)
             return
-        await self._settled()
+        await self._barrier.settled()
         await _respond(answer, send)
 
     async def _answered(self, request: ApiRequest) -> Answer:
@@ -119,67 +109,6 @@ class _Api:
             calls = [each.call for each in answer.calls]
             request.memory.take(answer.calls, await self._review(calls))
         return _plain(504, "the object changes faster than its webhooks answer\n")
-
-    async def _stream(
-        self, stream: ApiStream, memory: ReviewMemory, receive: Receive, send: Send
-    ) -> None:
-        """Send the chunks of a stream until it ends or the client disconnects.
-
-        If the stream waits for webhooks, their answers are stored in the memory of its request.
-        """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + stream.timeout if stream.timeout else float("inf")
-        news = Wakeup(self._wakeups_of(loop), _IDLE_SECONDS, until)
-        left = asyncio.ensure_future(_departure(receive))
-        left.add_done_callback(lambda _: news.set())
-        try:
-            await send(_start(stream.status, _listed(stream, None)))
-            while not left.done():
-                news.clear()
-                stream.call_once(news.wake)  # before the poll, so that no later change is missed
-                try:
-                    chunks = stream.poll()
-                except PendingReviewsError as pending:
-                    await self._review_for(memory, pending.calls, left)
-                    continue
-                if chunks is None or loop.time() >= until:
-                    break
-                if chunks:
-                    await self._settled()
-                    await send(_part(b"".join(chunks), more=True))
-                    if news.is_set or stream.is_due():
-                        await asyncio.sleep(0)  # let other requests run
-                        continue
-                await news.wait()
-            await send(_part(b"", more=False))
-        finally:
-            left.cancel()
-            news.close()
-            stream.close()
-
-    def _wakeups_of(self, loop: asyncio.AbstractEventLoop) -> WakeupGroup:
-        """Return the group of wake-ups of the event loop that runs the application."""
-        if self._wakeups is None or self._wakeups.loop is not loop:
-            self._wakeups = WakeupGroup(loop)
-        return self._wakeups
-
-    async def _review_for(
-        self, memory: ReviewMemory, calls: Sequence[ReviewCall], left: asyncio.Future[None]
-    ) -> None:
-        """Call webhooks and store their answers in a memory, unless the client disconnects."""
-        review = asyncio.ensure_future(self._review([each.call for each in calls]))
-        waits: set[asyncio.Future[Any]] = {review, left}
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        if review.done():
-            memory.take(calls, review.result())
-        else:
-            review.cancel()
-
-
-async def _departure(receive: Receive) -> None:
-    """Wait until the client disconnects."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -231,27 +160,5 @@ def _plain(status: int, text: str) -> ApiResponse:
 
 
 async def _respond(answer: ApiResponse, send: Send) -> None:
-    await send(_start(answer.status, _listed(answer, len(answer.body))))
-    await send(_part(answer.body, more=False))
-
-
-def _start(status: int, headers: Sequence[tuple[bytes, bytes]]) -> Message:
-    return {"type": "http.response.start", "status": status, "headers": headers}
-
-
-def _part(body: bytes, *, more: bool) -> Message:
-    return {"type": "http.response.body", "body": body, "more_body": more}
-
-
-def _listed(answer: ApiResponse | ApiStream, length: int | None) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response as pairs."""
-    found: list[tuple[bytes, bytes]] = []
-    for name, value in answer.headers.items():
-        key = name.lower().encode("latin-1")
-        values = (value,) if isinstance(value, str) else value
-        found += [(key, each.encode("utf-8")) for each in values]
-    if answer.content_type:
-        found.append((b"content-type", answer.content_type.encode("latin-1")))
-    if length is not None:
-        found.append((b"content-length", str(length).encode()))
-    return found
+    await send(start(answer))
+    await send(part(answer.body, more=False))

@@ -1,27 +1,54 @@
-"""Wake-ups of the tasks that send streams: hundreds of them wait for the same change."""
+"""Wake-ups of streams: hundreds of them wait for the same change, and are served in one round."""
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from stretto.base.errors import StrettoError
+
 _NEVER: Final = float("inf")
-LONGEST_PAUSE: Final = 0.01
-"""Seconds that a round of wake-ups waits at most for requests."""
+PAUSE: Final = 3.0
+"""Seconds that a round of wake-ups waits for each second of the last round."""
+LONGEST_PAUSE: Final = 0.05
+"""Seconds that a round of wake-ups waits at most."""
+
+Round = Callable[[], AbstractContextManager[object]]
+"""Encloses a round of wake-ups."""
+Wake = Callable[[], None]
+"""Wakes a stream; any thread may call this."""
+Direct = Callable[[Wake], bool]
+"""Sends what is due for a stream whose task waits; the function wakes it at the next change.
+
+The result is ``False`` if the task must go on instead.
+"""
+
+
+def _leave_to_task(wake: Wake) -> bool:
+    """Let the task of a stream go on."""
+    del wake
+    return False
 
 
 class WakeupGroup:
     """Flags that are set together, in one turn of an event loop.
 
-    A request that has written waits in the same turn until its write is durable. The tasks of the
-    next turn therefore need not wait for it. After each round the next one waits as long as this
-    one took, but not longer than ``LONGEST_PAUSE``: the streams leave half of the time to requests,
-    and a later round sends several changes at once.
+    After each round the next one waits ``PAUSE`` times as long as this one took, but not longer
+    than ``LONGEST_PAUSE``: the streams leave most of the time to requests, and a later round sends
+    several changes at once. A write to a socket costs more than the encryption of ten changes.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Create a group for the tasks of an event loop."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, enclosing: Round = nullcontext) -> None:
+        """Create a group for the tasks of an event loop.
+
+        Args:
+            loop: the event loop.
+            enclosing: encloses each round; if it raises, the tasks of the round receive the error.
+        """
         #: The event loop.
         self.loop = loop
+        self._enclosing = enclosing
         self._due: deque[Wakeup] = deque()
         self._is_scheduled = False
         self._earliest = 0.0
@@ -41,14 +68,19 @@ class WakeupGroup:
 
     def _run(self) -> None:
         self._is_scheduled = False  # before the loop: a flag that is added later needs a new round
-        while self._due:
-            self._due.popleft().set()
         start = self.loop.time()
+        try:
+            with self._enclosing():
+                while self._due:
+                    self._due.popleft().advance()
+        except StrettoError as error:
+            while self._due:
+                self._due.popleft().fail(error)
         self.loop.call_soon(self._pause, start)  # after the tasks that wait for the flags
 
     def _pause(self, start: float) -> None:
         now = self.loop.time()
-        self._earliest = now + min(now - start, LONGEST_PAUSE)
+        self._earliest = now + min(PAUSE * (now - start), LONGEST_PAUSE)
 
 
 class Wakeup:
@@ -58,16 +90,24 @@ class Wakeup:
     works. A wait costs less than one for an event of asyncio with a timer of its own.
     """
 
-    def __init__(self, group: WakeupGroup, interval: float, deadline: float = _NEVER) -> None:
+    def __init__(
+        self,
+        group: WakeupGroup,
+        interval: float,
+        deadline: float = _NEVER,
+        direct: Direct = _leave_to_task,
+    ) -> None:
         """Create a flag that is not set.
 
         Args:
             group: the group with which the flag is set.
             interval: seconds between two times at which the flag is set by itself.
             deadline: time of the event loop at which the flag is set by itself, too.
+            direct: called in a round instead of waking the task.
         """
         self._group = group
         self._interval = interval
+        self._direct = direct
         self._is_set = False
         self._waiter: asyncio.Future[None] | None = None
         self._timer = group.loop.call_later(interval, self._tick)
@@ -81,6 +121,18 @@ class Wakeup:
     def wake(self) -> None:
         """Set the flag in the next turn; any thread may call this."""
         self._group.add(self)
+
+    def advance(self) -> None:
+        """Serve the task directly if it waits; otherwise set the flag."""
+        waits = self._waiter is not None and not self._waiter.done()
+        if not (waits and self._direct(self.wake)):
+            self.set()
+
+    def fail(self, error: StrettoError) -> None:
+        """Raise an error in the task if it waits; otherwise set the flag."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
+        self._is_set = True
 
     def set(self) -> None:
         """Set the flag and wake the task."""
@@ -106,4 +158,4 @@ class Wakeup:
 
     def _tick(self) -> None:
         self._timer = self._group.loop.call_later(self._interval, self._tick)
-        self.set()
+        self.wake()

@@ -12,6 +12,7 @@ import pytest
 from stretto.serving import configuration
 from stretto.serving.accepting import SocketServer
 from stretto.serving.certificates import CertificateSubject, Use, write_pair
+from stretto.serving.chunks import WRITER, chunk
 from stretto.serving.configuration import PEER, TlsFiles, server_config
 from stretto.serving.sockets import LOOPBACK, listening
 from stretto.web.api.authn.users import certificate_user
@@ -29,11 +30,31 @@ async def named(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": json.dumps(found).encode()})
 
 
-def served(client: Callable[[int], Awaitable[bytes]], tls: TlsFiles | None = None) -> bytes:
+async def chunked(scope: Any, receive: Any, send: Any) -> None:
+    """An application that writes one chunk directly."""
+    writer = scope["extensions"][WRITER]["writer"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    writer.write(chunk(b"shared"))
+    await send({"type": "http.response.body"})
+
+
+async def flooding(scope: Any, receive: Any, send: Any) -> None:
+    """An application that writes until the client is behind, then says how many writes it took."""
+    writer, writes = scope["extensions"][WRITER]["writer"], 0
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while writer.is_ready:
+        writer.write(chunk(bytes(1 << 20)))
+        writes += 1
+    await send({"type": "http.response.body", "body": b"writes: %d" % writes})
+
+
+def served(
+    client: Callable[[int], Awaitable[bytes]], tls: TlsFiles | None = None, app: Any = named
+) -> bytes:
     """What a client gets from a server."""
 
     async def run() -> bytes:
-        server = SocketServer(server_config(named, tls))
+        server = SocketServer(server_config(app, tls))
         with listening(LOOPBACK, 0) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             found = await client(listener.getsockname()[1])
@@ -81,6 +102,17 @@ def test_a_client_certificate_of_another_authority_is_refused(tmp_path: Path) ->
     context = ssl.create_default_context(cafile=str(keys.authority.cert))
     context.load_cert_chain(other.serving.cert, other.serving.key)
     assert served(sending(REQUEST, context), keys.tls) == b""
+
+
+def test_chunks_that_are_written_directly_belong_to_the_response(tmp_path: Path) -> None:
+    keys = open_keys(tmp_path / "keys")
+    context = ssl.create_default_context(cafile=str(keys.authority.cert))
+    answer = served(sending(REQUEST, context), keys.tls, chunked)
+    assert answer.endswith(b"\r\n\r\n6\r\nshared\r\n0\r\n\r\n")
+
+
+def test_a_client_that_is_behind_is_not_ready_for_chunks() -> None:
+    assert int(served(sending(REQUEST), app=flooding).split()[-2]) < 64
 
 
 def test_endless_headers_end_the_connection() -> None:

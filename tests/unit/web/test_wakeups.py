@@ -2,10 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from stretto.web.wakeups import LONGEST_PAUSE, Wakeup, WakeupGroup
+import pytest
+
+from stretto.base.errors import StrettoError
+from stretto.web.wakeups import LONGEST_PAUSE, PAUSE, Direct, Round, Wakeup, WakeupGroup
 
 
 class ManualLoop:
@@ -68,9 +72,9 @@ def test_one_call_of_the_loop_sets_all_flags_of_a_round() -> None:
     assert (calls, [each.is_set for each in both]) == (1, [True, True])
 
 
-def test_a_round_pauses_as_long_as_the_last_one_took() -> None:
+def test_a_round_pauses_in_proportion_to_the_last_one() -> None:
     loop, flag = after_a_round(0.004)
-    assert (flag.is_set, [time for time, _ in loop.later]) == (False, [0.008])
+    assert (flag.is_set, [time for time, _ in loop.later]) == (False, [(1 + PAUSE) * 0.004])
 
 
 def test_a_pause_is_limited() -> None:
@@ -105,3 +109,51 @@ def test_another_thread_wakes_a_task() -> None:
         return flag.is_set
 
     assert asyncio.run(wait())
+
+
+def in_a_round(direct: Direct, enclosing: Round = nullcontext) -> bool:
+    """Whether a task that waits goes on after a round."""
+
+    async def run() -> bool:
+        group = WakeupGroup(asyncio.get_running_loop(), enclosing)
+        flag = Wakeup(group, 60.0, direct=direct)
+        waiting = asyncio.ensure_future(flag.wait())
+        await asyncio.sleep(0)
+        flag.wake()
+        for _ in range(4):
+            await asyncio.sleep(0)
+        flag.close()
+        if waiting.done():
+            waiting.result()
+        return not waiting.cancel()
+
+    return asyncio.run(run())
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """Fail at the start of a round."""
+    raise StrettoError("lost")
+    yield
+
+
+def test_a_stream_that_is_served_in_a_round_does_not_wake_its_task() -> None:
+    assert not in_a_round(lambda _: True)
+
+
+def test_a_stream_that_a_round_leaves_to_its_task_wakes_it() -> None:
+    assert in_a_round(lambda _: False)
+
+
+def test_a_task_receives_the_error_of_a_round() -> None:
+    with pytest.raises(StrettoError, match="lost"):
+        in_a_round(lambda _: True, failing)
+
+
+def test_a_round_does_not_serve_a_stream_whose_task_is_busy() -> None:
+    loop: Any = ManualLoop()
+    served: list[object] = []
+    flag = Wakeup(WakeupGroup(loop), 5.0, direct=lambda wake: not served.append(wake))
+    flag.wake()
+    loop.turn()
+    assert (flag.is_set, served) == (True, [])

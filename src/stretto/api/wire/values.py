@@ -1,6 +1,5 @@
 """JSON values as Python has them: identities and copies."""
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -10,18 +9,12 @@ NESTED: Final = frozenset({dict, list})
 PLAIN: Final = frozenset({str, int, float, bool})
 """Types of values without members, except null."""
 _TEXT: Final = frozenset({str})
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
-_IDENTITY: Final = _ENCODER.encode
+_IDENTITY: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def is_flat(value: Any) -> bool:
     """Return whether a value is a map of values without members."""
     return type(value) is dict and NESTED.isdisjoint(map(type, value.values()))
-
-
-def has_plain_only(value: Any) -> bool:
-    """Return whether a value is a map of values that are neither null nor have members."""
-    return type(value) is dict and PLAIN.issuperset(map(type, value.values()))
 
 
 def has_texts_only(value: Any) -> bool:
@@ -35,11 +28,6 @@ def identity(value: Any) -> bytes:
     A search for a value among many takes time by their number; a search for its text does not.
     """
     return _IDENTITY(value)
-
-
-def identities(values: Iterable[Any]) -> list[str]:
-    """Return the identities of many values as texts, several times faster than one by one."""
-    return _ENCODER.encode_lines(values).decode().split("\n")[:-1]
 
 
 def is_equal(one: Any, two: Any) -> bool:

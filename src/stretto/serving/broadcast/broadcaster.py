@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from stretto.serving.broadcast.packets import ENDED, HEAD, Packet
+from stretto.serving.chunks import chunk
 
 _PROCESS: Final = (sys.executable, "-P", "-m", "stretto.serving.broadcast.process")
 _ENDED_AT_ONCE: Final = 1024
@@ -177,7 +178,7 @@ class _ProcessLink:
         try:
             async for message in broadcast.messages():
                 kind = Packet.NEWEST if message.is_state else Packet.PASSING
-                data = b"%x\r\n%b\r\n" % (len(message.data), message.data)
+                data = chunk(message.data)
                 self._write(HEAD.pack(kind, number, len(data)) + data)
                 await self._taken.wait()
         finally:

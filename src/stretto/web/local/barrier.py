@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Store
-from stretto.web.application import Settled, at_once
+from stretto.web.barrier import NO_BARRIER, Barrier
 
 
 class WriteBarrier:
@@ -41,7 +41,17 @@ class WriteBarrier:
         self._waiting.append(mine)
         await mine
 
-    def _run(self) -> None:
+    def settle(self) -> None:
+        """Make all previous writes durable now, and answer the requests that wait.
+
+        Raises:
+            StrettoError: the writes may be lost.
+        """
+        if (error := self._run()) is not None:
+            raise error
+
+    def _run(self) -> Exception | None:
+        """Flush and answer the requests that wait; return the error if it fails."""
         waiting, self._waiting = self._waiting, []
         failed: Exception | None = None
         try:
@@ -55,10 +65,11 @@ class WriteBarrier:
                 each.set_result(None)
             else:
                 each.set_exception(failed)
+        return failed
 
 
-def settling(store: Store) -> Settled:
-    """Return a function that waits until all previous writes to a store are durable."""
+def barrier_of(store: Store) -> Barrier:
+    """Return the barrier of a store."""
     if not isinstance(store, SqliteStore):
-        return at_once
-    return WriteBarrier(lambda: store.is_pending, store.flush).settled
+        return NO_BARRIER
+    return WriteBarrier(lambda: store.is_pending, store.flush)

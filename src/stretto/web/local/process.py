@@ -11,7 +11,7 @@ from stretto.serving.sockets import LOOPBACK, Check, listening
 from stretto.stores.store import Store
 from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.api import AuditOptions, api_server, audited
-from stretto.web.local.barrier import settling
+from stretto.web.local.barrier import barrier_of
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.keys import ServerKeys
 from stretto.web.local.pages import LocalPages, dashboard_application
@@ -68,14 +68,14 @@ def serve_local(
         webhooks = LocalWebhooks()
         parts = replace(options.parts, authority=authority, start_reviews=webhooks.start)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
-        settled = settling(store)
+        barrier = barrier_of(store)
         page = ""
         with (
             closing(webhooks),
             audited(server, clock, rng.child("audit"), options.audit) as attempt,
             closing(LocalClusterProcess(server, store, clock, parts)) as cluster,
         ):
-            api = webhooks.application(attempt, settled)
+            api = webhooks.application(attempt, barrier)
             applications = [ServedApplication(api, listener, keys.tls)]
             if cluster.plane is not None:
                 application, page = dashboard_application(
@@ -83,5 +83,5 @@ def serve_local(
                 )
                 applications.append(application)
             write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
-            process = LocalServer(applications, cluster, options.speed, settled, options.check)
+            process = LocalServer(applications, cluster, options.speed, barrier, options.check)
             process.run(lambda: on_ready(address, page))

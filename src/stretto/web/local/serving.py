@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import TlsFiles, server_config
 from stretto.serving.sockets import Check, SignalledServer
-from stretto.web.application import Settled, at_once
+from stretto.web.barrier import NO_BARRIER, Barrier
 from stretto.web.local.cluster import LocalClusterProcess
 
 _SHORTEST: Final = 0.001
@@ -39,7 +39,7 @@ class LocalServer:
         applications: Sequence[ServedApplication],
         cluster: LocalClusterProcess,
         speed: float = 1.0,
-        settled: Settled = at_once,
+        barrier: Barrier = NO_BARRIER,
         check: Check = lambda: None,
     ) -> None:
         """Serve applications.
@@ -48,7 +48,7 @@ class LocalServer:
             applications: the applications; signals stop the first one, and all others with it.
             cluster: the cluster whose controllers run in the same loop.
             speed: cluster seconds per second, for waiting.
-            settled: makes the writes of the cluster durable.
+            barrier: makes the writes of the cluster durable.
             check: raises if a signal has arrived before the applications handle signals.
         """
         first, *others = applications
@@ -57,7 +57,7 @@ class LocalServer:
         self._applications = applications
         self._cluster = cluster
         self._speed = speed
-        self._settled = settled
+        self._barrier = barrier
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Serve until a signal arrives, or a step of the cluster fails: then raise its error."""
@@ -91,7 +91,7 @@ class LocalServer:
         while True:
             news.clear()
             moved = self._cluster.step()
-            await self._settled()
+            await self._barrier.settled()
             if moved:
                 await asyncio.sleep(0)
                 continue

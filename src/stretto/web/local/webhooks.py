@@ -9,7 +9,8 @@ from starlette.types import ASGIApp
 from stretto.stores.kube.webhooks import HttpWebhookClient
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 from stretto.web.api.webhooks.reviews import ReviewCall, ReviewMemory
-from stretto.web.application import Attempt, Settled, application
+from stretto.web.application import Attempt, application
+from stretto.web.barrier import Barrier
 
 
 class LocalWebhooks:
@@ -20,9 +21,9 @@ class LocalWebhooks:
         self._client: HttpWebhookClient | None = None
         self._running: set[str] = set()
 
-    def application(self, attempt: Attempt, settled: Settled) -> ASGIApp:
+    def application(self, attempt: Attempt, barrier: Barrier) -> ASGIApp:
         """Return the API of a server that calls webhooks."""
-        return application(attempt, settled, self.review)
+        return application(attempt, barrier, self.review)
 
     async def review(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
         """Call webhooks at the same time; return one answer for each."""

@@ -99,10 +99,9 @@ class PlaneSource:
 
     @property
     def version(self) -> int:
-        """A number that increases with each change of an object that the plane reads, or of use."""
+        """A number that increases with each change of a node or of its use."""
         cluster = self._plane.cluster
-        applied = sum(self._plane.pump.applied.values())
-        return cluster.ledger.head + cluster.nodes.version + applied
+        return int(cluster.ledger.head) + int(cluster.nodes.version)
 
     @property
     def columns(self) -> Cluster:

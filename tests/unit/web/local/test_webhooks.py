@@ -20,7 +20,7 @@ from stretto.stores.kube.transport.event_loop import LoopThread
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer, ApiSettings
-from stretto.web.application import at_once
+from stretto.web.barrier import NO_BARRIER
 from stretto.web.local.keys import PemPair
 from stretto.web.local.webhooks import LocalWebhooks
 
@@ -79,7 +79,7 @@ class Site:
         clock = ManualClock(1_790_000_000.0)
         self.server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2)))
         self.webhooks = LocalWebhooks()
-        self.app: Any = self.webhooks.application(self.server.attempt, at_once)
+        self.app: Any = self.webhooks.application(self.server.attempt, NO_BARRIER)
 
     async def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]

@@ -1,0 +1,24 @@
+"""Chunks of HTTP/1.1, which responses with the same contents share."""
+
+from typing import Final, Protocol
+
+WRITER: Final = "stretto.writer"
+"""Key of an entry in the ``extensions`` of a scope; its ``writer`` is a ``ChunkWriter``."""
+
+
+class ChunkWriter(Protocol):
+    """Writer of chunks of a response that has begun without a length."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the client has received enough of the earlier bytes."""
+        ...
+
+    def write(self, chunks: bytes) -> None:
+        """Send chunks, with their lengths."""
+        ...
+
+
+def chunk(data: bytes) -> bytes:
+    """Return the chunk that contains the data, of which there is at least one byte."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
