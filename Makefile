@@ -1,7 +1,7 @@
-# Everything a newcomer types. Each target carries its sentence; `make help` prints them.
-# The virtual environment is made once from a lock file and then only checked by its stamps: the
-# targets that run Stretto install requirements.lock, those that test it requirements-dev.lock.
-# The configuration of pip (or of uv, which is used if it is on the path) applies throughout.
+# Commands of the project; `make help` lists them.
+# The virtual environment is created once from a lock file. Stamp files record its state: targets that
+# run Stretto install requirements.lock, targets that test it also install requirements-dev.lock.
+# The configuration of pip applies, or that of uv if uv is on the path.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -11,21 +11,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 
-# chaos: how many seeds, and how many steps each
+# chaos: number of seeds, and steps of each
 SEEDS ?= 200
 STEPS ?= 400
-# how many test families run side by side, and how many processes the long tests use
+# number of test families that run at the same time, and of processes of the long tests
 JOBS ?= 2
-# kube-tools: which programs; all where empty
+# kube-tools: programs to build; empty for all
 PROGRAMS ?=
-# fuzz: how many seconds each of its two parts takes
+# fuzz: seconds of each of the two parts
 FUZZ_S ?= 600
-# bench: where the figures go
+# bench: file of the figures
 BENCH_OUT ?= out/bench-engine.json
 
 FAMILY := scripts/family.sh
 
-# Regardless of the shell: without bytecode each of a hundred processes compiles every file again.
+# Bytecode is always written: without it, each of a hundred processes compiles every file again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
@@ -34,8 +34,8 @@ help: ## Show this list
 
 # ---------------------------------------------------------------- environment
 
-# The stamps: what a run needs, and what development needs on top of it. A stamp is newer than the
-# lock that it stands for, and than the pyproject.toml whose entry points are installed.
+# Stamps of the dependencies of a run and of development. A stamp is newer than its lock file, and
+# newer than the pyproject.toml whose entry points are installed.
 RUN := $(VENV)/.run
 DEV := $(VENV)/.dev
 
@@ -48,11 +48,11 @@ $(DEV): $(RUN) requirements-dev.lock
 	@touch $@
 
 .PHONY: kernels
-kernels: $(RUN) ## Compile the kernels that are not, or whose sources have changed (four minutes on two cores)
+kernels: $(RUN) ## Compile missing and outdated kernels (four minutes on two cores)
 	@$(BIN)/stretto kernels
 
 .PHONY: venv
-venv: $(DEV) ## Make .venv with all that development needs (the other targets make what they need)
+venv: $(DEV) ## Create .venv with the development dependencies (other targets create it when needed)
 
 # ---------------------------------------------------------------- the main job
 
@@ -63,40 +63,40 @@ run: $(RUN) ## Fill a real fleet of 1,213 GPU servers to 130 % and report
 # ---------------------------------------------------------------- quality
 
 .PHONY: lint
-lint: $(DEV) ## Check style, format and the floors of the house
+lint: $(DEV) ## Check style, format and the limits of the structure
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
-types: $(DEV) ## Check the types, strictly
+types: $(DEV) ## Check types with mypy, strictly
 	$(BIN)/mypy
 
 .PHONY: check
-check: lint types ## Check style, floors and types, without running a test
+check: lint types ## Run lint and types, without tests
 
 .PHONY: fix
-fix: $(DEV) ## Format the code and mend what ruff can mend
+fix: $(DEV) ## Format the code and apply the fixes of ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Each family is one process: one collection of tests, one import of the libraries, no messages
-# between workers. The longest start first.
+# Each family is one process: it collects tests and imports libraries once, and needs no messages
+# between workers. The longest families start first.
 BESIDE := -j $(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-# What depends on the version of Python.
+# Families that depend on the version of Python.
 PER_PYTHON := test-unit test-scenarios test-properties
 
 .PHONY: test
-test: $(DEV) kernels ## Check everything and run every test that is not marked slow (under 5 minutes)
+test: $(DEV) kernels ## Run all checks, and all tests that are not marked slow (under 5 minutes)
 	@$(MAKE) --no-print-directory $(BESIDE) \
-	  lint $(PER_PYTHON) test-chaos types test-docs test-house test-contract test-recipes
+	  lint $(PER_PYTHON) test-chaos types test-docs test-structure test-contract test-recipes
 
 .PHONY: test-unit
 test-unit: $(DEV) ## Run the tests of single modules
 	@$(FAMILY) unit 240 tests/unit
 
 .PHONY: test-properties
-test-properties: $(DEV) ## Check the laws over random clusters, and fast code against its reference
+test-properties: $(DEV) ## Check the laws on random clusters, and fast code against its references
 	@$(FAMILY) properties 120 tests/properties
 
 .PHONY: test-scenarios
@@ -107,24 +107,24 @@ test-scenarios: $(DEV) ## Run whole planes, the command line, and comparisons wi
 test-chaos: $(DEV) ## Run the tests of the fault simulator
 	@$(FAMILY) chaos 90 tests/chaos
 
-.PHONY: test-house
-test-house: $(DEV) ## Check budgets of files and functions, generated documents and the glossary
-	@$(FAMILY) house 30 tests/test_house.py tests/test_assignments.py tests/test_words.py
+.PHONY: test-structure
+test-structure: $(DEV) ## Check limits of files and functions, generated documents and the glossary
+	@$(FAMILY) structure 30 tests/test_structure.py tests/test_assignments.py tests/test_words.py
 
 .PHONY: test-contract
-test-contract: $(DEV) ## Run the one suite of all stores
+test-contract: $(DEV) ## Run the contract suite of all stores
 	@$(FAMILY) contract 30 tests/contract
 
 .PHONY: test-docs
-test-docs: $(DEV) ## Run what the documents show
+test-docs: $(DEV) ## Run the examples in the documentation
 	@$(FAMILY) docs 60 --doctest-modules --ignore=docs/_ext --ignore=docs/conf.py src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
 
 .PHONY: test-recipes
-test-recipes: $(DEV) ## Execute the checklists of CONTRIBUTING.md
+test-recipes: $(DEV) ## Run the checklists of CONTRIBUTING.md
 	@$(FAMILY) recipes 30 tests/recipes
 
 .PHONY: test-python
-test-python: $(DEV) ## Run what depends on the version of Python, with the environment VENV
+test-python: $(DEV) ## Run the tests that depend on the version of Python, with the environment VENV
 	@$(MAKE) --no-print-directory $(BESIDE) $(PER_PYTHON)
 
 .PHONY: test-pythons
@@ -140,7 +140,7 @@ kube-tools: $(DEV) ## Build etcd, Kubernetes, kwok and helm into the user's cach
 	@$(PY) -m stretto_lab.control_plane.tools $(PROGRAMS)
 
 .PHONY: test-kube
-test-kube: $(DEV) kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
+test-kube: $(DEV) kernels kube-tools ## Run the tests that need a real API server: the contract, faults, the scheduler in a cluster
 	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server RETRY=1 $(FAMILY) kube 600 --timeout 240 tests/contract tests/e2e
 
 .PHONY: test-mesos
@@ -152,7 +152,7 @@ test-mesos-all: $(DEV) ## Run all Mesos clients that can be installed: avmesos, 
 	@MARKS=mesos $(FAMILY) mesos-all 600 --timeout 300 tests/e2e/mesos
 
 .PHONY: test-kube-all
-test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, upstream's end-to-end suite
+test-kube-all: test-kube ## Run the long tests on a real API server too: 5,000 pods at once, upstream's end-to-end suite
 	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 3600 --timeout 600 tests/contract tests/e2e
 
 .PHONY: kube-suite
@@ -161,7 +161,7 @@ kube-suite: $(DEV) kernels kube-tools ## Run Kubernetes' own tests against stret
 	@$(PY) scripts/suite_page.py
 
 .PHONY: test-browser
-test-browser: $(DEV) ## Open the dashboard in a real Chromium (installs Playwright, and Debian's Chromium as root)
+test-browser: $(DEV) ## Test the dashboard in a real Chromium (installs Playwright, and Debian's Chromium as root)
 	@scripts/browser_tools.sh $(VENV) requirements-browser.lock
 	@MARKS=browser $(FAMILY) browser 240 tests/browser
 
@@ -177,31 +177,31 @@ chaos: $(RUN) ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
 	@$(BIN)/stretto chaos --seeds $(SEEDS) --steps $(STEPS) --json out/chaos.json --out out
 
 .PHONY: bench
-bench: kernels ## Measure what this machine can do: 20,000 nodes, 1,000,000 running pods
+bench: kernels ## Measure the speed of this machine: 20,000 nodes, 1,000,000 running pods
 	@mkdir -p $(dir $(BENCH_OUT))
 	@$(BIN)/stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 --json $(BENCH_OUT)
 
 .PHONY: one-pool
-one-pool: $(RUN) ## Run a day of 2,000 machines in one pool and in two, and draw it
+one-pool: $(RUN) ## Simulate a day of 2,000 machines in one pool and in two, and plot it
 	@mkdir -p out
 	@$(BIN)/stretto study one-pool --json out/one-pool.json --out out
 
-# ---------------------------------------------------------------- made files
+# ---------------------------------------------------------------- generated files
 
 .PHONY: diagrams
-diagrams: $(DEV) ## Draw docs/concepts/lifecycle.md from the transition tables
+diagrams: $(DEV) ## Generate docs/concepts/lifecycle.md from the transition tables
 	@$(PY) scripts/diagrams.py
 
 .PHONY: crds
-crds: $(DEV) ## Write deploy/crds from the structs of our kinds
+crds: $(DEV) ## Generate deploy/crds from the structs of the kinds of Stretto
 	@$(PY) scripts/crds.py
 
 .PHONY: examples
-examples: $(DEV) ## Write what the examples say now to examples/*.out
+examples: $(DEV) ## Write the current output of the examples to examples/*.out
 	@STRETTO_WRITE_EXAMPLES=1 $(PY) -m pytest --no-header -q tests/docs/test_examples.py
 
 .PHONY: generated
-generated: diagrams examples ## Write every generated document and example output again
+generated: diagrams examples ## Generate all documents and example outputs again
 
 .PHONY: docs
 docs: $(DEV) ## Build the documentation site into out/site; warnings are errors
@@ -213,7 +213,7 @@ man: $(RUN) ## Write the manual pages of every command to out/man
 	@$(PY) scripts/man.py out/man/man1
 
 .PHONY: lock
-lock: ## Make both lock files from pyproject.toml, for Python 3.11 to 3.14 (UPGRADE=1: newest versions)
+lock: ## Resolve both lock files from pyproject.toml, for Python 3.11 to 3.14 (UPGRADE=1: newest versions)
 	@scripts/make_lock.sh
 
 .PHONY: clean

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.test_house import functions
+from tests.test_structure import functions
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "stretto"
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.test_house import ROOT, tracked_texts
+from tests.test_structure import ROOT, tracked_texts
 
 GLOSSARY = "docs/words.md"
 #: Files whose text is checked; recorded data, licenses and lock files are foreign.

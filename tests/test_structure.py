@@ -1,6 +1,6 @@
-"""The rules of the house as tests: budgets, floors, manifestos, nothing of one machine.
+"""Structural rules: sizes, folders, imports, plugins, portability, lock files and targets of make.
 
-A failing rule names file and line, and says what to do about it.
+A failing test names the file and the line.
 """
 
 import ast
@@ -29,10 +29,10 @@ PLUGINS = PACKAGE / "framework" / "plugins"
 FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
-MANIFESTO_LINES = 15
+DOCSTRING_LINES = 15
 FOLDER_FILES = 15
 IMPORTS = 12
-#: Modules that join parts: their imports are their purpose.
+#: Modules that assemble parts, whose imports are not limited.
 COMPOSITION_ROOTS = {
     "stretto.agent.tasks.parts",
     "stretto.cli.commands.master",
@@ -63,7 +63,7 @@ COMPOSITION_ROOTS = {
     "stretto_lab.chaos.pool.world",
 }
 
-#: Hosts of package registries, written apart so that this file names none.
+#: Hosts of package registries, in parts so that this file does not contain them.
 REGISTRIES = [
     ".".join(parts)
     for parts in [
@@ -75,7 +75,7 @@ REGISTRIES = [
         ("anaconda", "org"),
     ]
 ]
-#: Folders that exist on a single machine only.
+#: Absolute paths that exist on a single machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|root|home|Users)/[\w.]")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -110,7 +110,7 @@ def name_of(path: Path) -> str:
 
 @cache
 def nodes_of(path: Path) -> tuple[ast.stmt, ...]:
-    """The functions and the imports of a file, at any depth: what most rules concern."""
+    """Functions and imports of a file at any depth, which most rules examine."""
     wanted = Function | ast.Import | ast.ImportFrom
     return tuple(node for node in ast.walk(tree_of(path)) if isinstance(node, wanted))
 
@@ -129,15 +129,15 @@ def parameters(function: Function) -> int:
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
-# ---------------------------------------------------------------- budgets
+# ---------------------------------------------------------------- sizes
 
 
-def test_no_file_is_longer_than_its_budget() -> None:
+def test_no_file_exceeds_its_length() -> None:
     lengths = {name_of(p): len(p.read_text(encoding="utf-8").splitlines()) for p in sources()}
     assert [f"{n}:1 has {k} lines" for n, k in lengths.items() if k > FILE_LINES] == []
 
 
-def test_no_function_is_longer_than_its_budget() -> None:
+def test_no_function_exceeds_its_length() -> None:
     long = [
         f"{name_of(path)}:{f.lineno} {f.name} has {(f.end_lineno or 0) - f.lineno + 1} lines"
         for path in sources()
@@ -158,24 +158,24 @@ def test_no_function_but_a_kernel_takes_more_than_five_parameters() -> None:
     assert many == []
 
 
-# ---------------------------------------------------------------- rooms and floors
+# ---------------------------------------------------------------- packages
 
 
-def test_every_folder_of_the_package_has_its_manifesto() -> None:
+def test_every_folder_of_the_package_is_a_package() -> None:
     folders = {path.parent for path in sources()}
     assert [name_of(f) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
 
 
-def test_a_manifesto_is_a_short_docstring_and_nothing_else() -> None:
+def test_an_init_file_is_a_short_docstring_and_nothing_else() -> None:
     wrong = []
     for path in sources():
         if path.name != "__init__.py":
             continue
         docstring = ast.get_docstring(tree_of(path)) or ""
-        if not 0 < len(docstring.splitlines()) <= MANIFESTO_LINES:
-            wrong.append(f"{name_of(path)}:1 needs a docstring of 1 to {MANIFESTO_LINES} lines")
+        if not 0 < len(docstring.splitlines()) <= DOCSTRING_LINES:
+            wrong.append(f"{name_of(path)}:1 needs a docstring of 1 to {DOCSTRING_LINES} lines")
         if len(tree_of(path).body) > 1 and path.parent not in (PACKAGE, LAB):
-            wrong.append(f"{name_of(path)}:{tree_of(path).body[1].lineno} holds code")
+            wrong.append(f"{name_of(path)}:{tree_of(path).body[1].lineno} contains code")
     assert wrong == []
 
 
@@ -185,7 +185,7 @@ def test_no_module_is_called_utils() -> None:
     assert [name for name, found in parts.items() if found] == []
 
 
-#: Folders with one file for each rule or each command: as many files as there are of those.
+#: Folders with one file for each rule or each command, whose number is not limited.
 OPEN_FOLDERS = {
     "stretto/framework/plugins",
     "stretto/framework/plugins/parity",
@@ -204,7 +204,7 @@ def stems_by_folder() -> dict[str, list[str]]:
     return found
 
 
-def test_no_folder_holds_more_files_than_its_budget() -> None:
+def test_no_folder_contains_too_many_files() -> None:
     assert {
         f: len(stems) for f, stems in stems_by_folder().items() if len(stems) > FOLDER_FILES
     } == {}
@@ -219,7 +219,7 @@ def test_no_two_files_of_a_folder_share_a_prefix() -> None:
     assert shared == {}
 
 
-def test_no_module_imports_more_modules_of_ours_than_its_budget() -> None:
+def test_no_module_imports_too_many_modules_of_this_project() -> None:
     wide = {
         name: len(imported(path) - {name})
         for name, path in modules().items()
@@ -259,7 +259,7 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imported(path: Path) -> frozenset[str]:
-    """Modules of ours that a file names in any import: type-only and inside functions too."""
+    """Modules of this project that a file imports, also for types only or inside functions."""
     found = set()
     for node in nodes_of(path):
         if isinstance(node, ast.Import):
@@ -277,19 +277,19 @@ def without_leaves(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     return graph
 
 
-def turned(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+def reversed_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     return {name: {other for other, uses in graph.items() if name in uses} for name in graph}
 
 
-def test_no_import_circle_not_even_for_types() -> None:
+def test_imports_have_no_cycle_even_for_types() -> None:
     graph = {name: set(imported(path) - {name}) for name, path in modules().items()}
-    circles = turned(without_leaves(turned(without_leaves(graph))))
-    assert {name: sorted(uses) for name, uses in sorted(circles.items())} == {}
+    cycles = reversed_graph(without_leaves(reversed_graph(without_leaves(graph))))
+    assert {name: sorted(uses) for name, uses in sorted(cycles.items())} == {}
 
 
-def test_a_circle_would_be_found() -> None:
+def test_a_cycle_is_found() -> None:
     graph = {"top": {"a"}, "a": {"b"}, "b": {"a", "ground"}, "ground": set()}
-    assert set(turned(without_leaves(turned(without_leaves(graph))))) == {"a", "b"}
+    assert set(reversed_graph(without_leaves(reversed_graph(without_leaves(graph))))) == {"a", "b"}
 
 
 # ---------------------------------------------------------------- plugins
@@ -329,7 +329,7 @@ def test_every_plugin_has_a_line_in_the_documentation() -> None:
     assert unmentioned(plugin_files(), documents) == []
 
 
-# ---------------------------------------------------------------- nothing of one machine
+# ---------------------------------------------------------------- portability
 
 
 def test_no_tracked_file_names_a_package_registry() -> None:
@@ -337,7 +337,7 @@ def test_no_tracked_file_names_a_package_registry() -> None:
     assert named == []
 
 
-def test_no_tracked_file_holds_a_path_of_one_machine() -> None:
+def test_no_tracked_file_contains_a_path_of_one_machine() -> None:
     found = [
         f"{name}:{number} {line.strip()[:80]}"
         for name, text in tracked_texts().items()
@@ -372,7 +372,7 @@ def pins_of(lock: str) -> set[tuple[str, str]]:
 
 
 def wanted_by(lock: str) -> list[Requirement]:
-    """What pyproject.toml and the laboratory want of a lock file, without our own packages."""
+    """Requirements of the project and of the laboratory, without their own packages."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     requested = [*project["dependencies"]]
@@ -400,7 +400,7 @@ def test_every_pin_has_a_hash_and_no_address(lock: str) -> None:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_no_lock_contains_our_own_packages(lock: str) -> None:
+def test_no_lock_contains_packages_of_this_repository(lock: str) -> None:
     assert [name for name, _ in pins_of(lock) if name.startswith("stretto")] == []
 
 
@@ -414,7 +414,7 @@ def test_every_extra_is_in_a_lock_file_or_in_this_repository() -> None:
     assert set(project["optional-dependencies"]) - locked == {"all", "lab"}
 
 
-def test_every_make_target_has_its_sentence() -> None:
+def test_every_make_target_has_a_description() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^\.PHONY: (\S+)", text, re.MULTILINE)
     assert [t for t in targets if not re.search(rf"^{t}:.* ## \w", text, re.MULTILINE)] == []
