@@ -36,7 +36,7 @@ TABLE_PODS = 10_000
 EVENTS = 200
 """Pods whose creation all watchers receive."""
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-"""What kubectl accepts."""
+"""Media types that kubectl accepts."""
 
 
 class Served:

@@ -229,7 +229,7 @@ def _same(watcher: Watcher) -> Watcher:
 
 
 class Received(NamedTuple):
-    """What the watchers of one process have received."""
+    """Events that the watchers of one process have received."""
 
     #: Events.
     events: int

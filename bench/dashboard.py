@@ -43,7 +43,7 @@ from stretto.web.views.sources import PlaneSource
 WAVE = 2000
 """Pods that are created, placed and deleted together."""
 HEAD = struct.Struct("<IQ")
-"""What precedes the cells of a frame."""
+"""Header of a frame, before its cells."""
 SENDER = b"stretto.serving.broadcast.process"
 """In the command line of the process that sends frames."""
 

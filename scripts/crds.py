@@ -46,7 +46,7 @@ SUBRESOURCES: Final[dict[str, dict[str, str]]] = {
         "labelSelectorPath": ".status.selector",
     }
 }
-"""Where subresources find their values."""
+"""Paths of the values of subresources."""
 APPROVALS: Final = {
     "autoscaling.k8s.io": {
         "api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"
@@ -209,7 +209,7 @@ class _Plain(yaml.SafeDumper):
     """Writes repeated values in full, because anchors are hard to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Whether to write the data out: always."""
+        """Return that the data are always written."""
         return True
 
 

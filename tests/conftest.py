@@ -1,4 +1,4 @@
-"""What all tests share: numbers of examples of properties, optional data beside the clone."""
+"""Settings of all tests: numbers of examples of properties, optional data beside the clone."""
 
 import os
 import signal

@@ -95,7 +95,7 @@ def made_in(function: Function) -> set[str]:
 
 
 def targets_of(node: ast.AST) -> Iterator[ast.expr]:
-    """What a statement assigns to."""
+    """Return the targets of an assignment."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]

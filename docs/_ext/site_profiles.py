@@ -1,4 +1,4 @@
-"""What a profile may name, from the code: named profiles, plugins, default filters and scores."""
+"""Names for profiles, from the code: named profiles, plugins, default filters and scores."""
 
 from site_source import first_sentence
 

@@ -55,7 +55,7 @@ def short_name(name: str) -> str:
 
 
 def is_served(key: str, served: list[Any]) -> bool:
-    """Whether a server serves a group and version; the meta kinds are always wanted."""
+    """Return whether a server serves a group and version; the meta kinds are always wanted."""
     group, version, _ = key.split("/")
     if (group, version) == ("", "v1"):
         return True
@@ -96,7 +96,7 @@ def fields(go: list[dict[str, Any]] | None, schema: dict[str, Any]) -> list[list
 
 
 def field_facts(go: dict[str, Any], described: dict[str, Any]) -> dict[str, Any]:
-    """What merging, defaults and messages need of a field."""
+    """Facts of a field for merging, defaults and messages."""
     facts: dict[str, Any] = {}
     if described.get("default") not in (None, {}, "", 0, False):
         facts["default"] = described["default"]

@@ -1,4 +1,4 @@
-"""What the simulator found in the product, each as the few steps that it takes."""
+"""Faults of the product that the simulator found, each as the few steps that reproduce it."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What other schedulers got wrong under faults, each as one precise fault on the real plane."""
+"""Known faults of other schedulers, each as one precise fault on the real plane."""
 
 import msgspec
 import pytest

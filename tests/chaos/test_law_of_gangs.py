@@ -16,7 +16,7 @@ pytestmark = pytest.mark.chaos
 
 
 def breaches_of_a_release() -> list[str]:
-    """What the law finds while one of two gangs is released; the second has a guarantee."""
+    """Return the violations while one of two gangs is released; the second has a guarantee."""
     harness, found = broken_pair(cpu="4"), list[str]()
     law, watch = EvictorLaw(SimpleNamespace(changes=0, members={})), EvictionWatch()  # type: ignore[arg-type]
 

@@ -52,7 +52,7 @@ def single_cases(path: Path) -> Iterator[ConformanceCase]:
 
 
 def difference(case: ConformanceCase) -> str:
-    """What a plane does otherwise with the pod of a case; empty where it does the same."""
+    """Return the differences of a plane for the pod of a case; empty without any."""
     plane, requested = plane_of(case), list[tuple[str, list[str]]]()
     assert case.pod is not None
     plane.plane.observers.append(lambda step: requested.extend(victims(plane, step.plans)))

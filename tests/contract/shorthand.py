@@ -158,7 +158,7 @@ def written(reply: Reply) -> Record:
 
 
 def answer(reply: Reply) -> tuple[WriteOutcome, StatusReason]:
-    """What became of a write, and why."""
+    """Outcome of a write, and its reason."""
     return reply.outcome, reply.code
 
 

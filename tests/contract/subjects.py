@@ -24,7 +24,7 @@ HISTORY = 64
 """Events that the stores under test keep: few, so that a test can outrun them."""
 
 FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""Where files are put: in memory where that can be, because a busy disk makes an fsync slow, and
+"""Folder of files: in memory if possible, because a busy disk makes an fsync slow, and
 what survives a crash is tested elsewhere."""
 
 
@@ -65,7 +65,7 @@ class Subject:
             time.sleep(0.01)
 
     def comes(self, holds: Callable[[], bool]) -> bool:
-        """Whether a condition becomes true before an event would have arrived."""
+        """Return whether a condition becomes true before an event would have arrived."""
         deadline = time.monotonic() + self.latency
         while not holds():
             if time.monotonic() >= deadline:

@@ -19,7 +19,7 @@ def counted(desk: Desk) -> Desk:
 
 
 def _evicted(desk: Desk, pods: list[Record]) -> int:
-    """How many of the pods may go, one after the other."""
+    """Return the number of pods that can be evicted one after the other."""
     return sum(desk.evict(pod).outcome is WriteOutcome.OK for pod in pods)
 
 

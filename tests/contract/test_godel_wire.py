@@ -52,13 +52,13 @@ def test_a_daemon_that_does_nothing_is_not_equal(recordings: Mapping[str, Scenar
 
 
 def verdict(scenario: Scenario) -> str:
-    """How our roles compare with the recorded ones."""
+    """Comparison of the roles with the recorded ones."""
     odd = [role for role in ROLES if role in scenario.config and not is_equal(scenario, role)]
     named = dict.fromkeys(NAMES.get(role, role) for role in odd)
     return f"deviates: {', '.join(named)}" if odd else "equal"
 
 
 def is_equal(scenario: Scenario, role: str) -> bool:
-    """Whether one of our roles did what the recorded one did."""
+    """Return whether one of our roles did what the recorded one did."""
     ours = Replay(scenario, role).run()
     return comparable(ours, scenario, role) == comparable(recorded(scenario, role), scenario, role)

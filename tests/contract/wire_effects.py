@@ -1,4 +1,4 @@
-"""What daemons did, in a form in which the recorded ones' writes and ours can be compared.
+"""Effects of daemons, in a form in which recorded and own writes can be compared.
 
 What each write changed, object by object, in the order in which it was first done. Times, uids,
 names among equals, words for people and repeats are no part of it.
@@ -24,9 +24,9 @@ from stretto.api.types.handover_annotations import (
 
 Json = Mapping[str, Any]
 Effect = tuple[str, ...]
-"""What one write did, in words that can be compared."""
+"""Effect of one write, in a form that can be compared."""
 Effects = dict[str, list[Effect]]
-"""What was done to each object, each thing once, in the order in which it was first done."""
+"""Effects on each object, each one once, in the order of their first occurrence."""
 
 
 class Scenario(NamedTuple):
@@ -58,7 +58,7 @@ def note(effects: Effects, found: Iterable[Effect], plural: str, name: str) -> N
 
 
 def effect_of(verb: str, plural: str, body: Json, waiting: set[str], name: str) -> Iterator[Effect]:
-    """What a write did."""
+    """Effect of a write."""
     if verb != "patch":
         yield (verb,)
         return
@@ -95,7 +95,7 @@ def _word(key: str, text: str | None) -> str:
 
 
 def recorded(scenario: Scenario, role: str) -> Effects:
-    """What the recorded daemon did."""
+    """Effects of the recorded daemon."""
     effects: Effects = {}
     waiting: set[str] = set()
     shadow: dict[str, dict[str, str]] = {}

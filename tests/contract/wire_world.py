@@ -160,7 +160,7 @@ class Replay:
         self._beats: dict[str, float] = {}
 
     def run(self) -> Effects:
-        """What our role has done when all is over."""
+        """Return the writes of the role at the end."""
         for each in self._scenario.objects:
             kind = _BY_PLURAL.get(_plural(each))
             if kind is not None:
@@ -248,7 +248,7 @@ class Replay:
             self._look_until(self.clock.monotonic() - 1000.0 - self._late + 1.0)
 
     def _is_early(self, step: Json) -> bool:
-        """Whether our dispatcher has not yet done what a step of a shard answers."""
+        """Return whether our dispatcher has not yet done what a step of a shard answers."""
         if self.role != "dispatcher" or step["actor"] == "binder":
             return False
         record = self.store.get(POD, step.get("namespace", ""), step["name"])
@@ -333,14 +333,14 @@ class Replay:
             self._put(kind, space, name, self._real(body), sub)
 
     def _comes(self, name: str) -> bool:
-        """Whether a pod is created later."""
+        """Return whether a pod is created later."""
         later = self._scenario.steps[self._number + 1 :]
         return any(
             s["name"] == name and s["verb"] == "create" and not s.get("subresource") for s in later
         )
 
     def _catch_up(self, name: str) -> None:
-        """What was written about an object that was noted too late."""
+        """Return the writes to an object that was recorded too late."""
         mine = [step for step in self._early if step["name"] == name]
         self._early = [step for step in self._early if step["name"] != name]
         for step in mine:

@@ -29,7 +29,7 @@ def shown(path: Path) -> Iterator[list[str]]:
 
 
 def fault(words: list[str]) -> str:
-    """What is wrong with a command; empty for nothing."""
+    """Return the problem of a command; empty without one."""
     command: click.Command = cli
     while isinstance(command, click.Group) and words and re.match("[a-z]", words[0]):
         name, *words = words

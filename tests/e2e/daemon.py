@@ -75,11 +75,11 @@ class Daemon:
             return 0, str(error)
 
     def is_ready(self) -> bool:
-        """Whether it is ready to schedule."""
+        """Return whether it is ready to schedule."""
         return self.page("/readyz") == (200, "ok\n")
 
     def stands_by(self) -> bool:
-        """Whether it is a standby that is ready to take over."""
+        """Return whether it is a standby that is ready to take over."""
         return "standing by" in self.page("/readyz")[1]
 
     def ready(self) -> Self:
@@ -205,7 +205,7 @@ def why(plane: ControlPlane, name: str, namespace: str = SPACE) -> str:
 
 
 def may(plane: ControlPlane, user: str, what: dict[str, str]) -> bool:
-    """Whether RBAC permits a user to do something."""
+    """Return whether RBAC permits a user to do something."""
     about = {"spec": {"user": user, "resourceAttributes": what}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     reply = plane.send("POST", path, json.dumps(about).encode())

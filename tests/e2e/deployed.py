@@ -83,7 +83,7 @@ class Deployed(Daemon):
         super().__init__(kubeconfig, folder / "log", *more, verb=words[0])
 
     def is_ready(self) -> bool:
-        """Whether the readiness probe succeeds, as leader or standby."""
+        """Return whether the readiness probe succeeds, as leader or standby."""
         return self.page("/readyz")[0] == 200
 
 

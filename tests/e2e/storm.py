@@ -60,7 +60,7 @@ class _SlowWrite:
         self._line = self._begun()
 
     def holds_the_place(self) -> bool:
-        """Whether other writes are rejected.
+        """Return whether other writes are rejected.
 
         A slow write that was rejected, or that does not take the slot in time, starts again. No
         probe is sent in the same call, because the probe could take the slot first.
@@ -83,7 +83,7 @@ class _SlowWrite:
         )
 
     def _was_rejected(self) -> bool:
-        """Whether the server replied before the body."""
+        """Return whether the server replied before the body."""
         self._line.sock.settimeout(0)
         try:
             self._line.sock.recv(1)

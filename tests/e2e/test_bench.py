@@ -54,7 +54,7 @@ def test_kube_schedulers_choice_is_among_our_best_nodes_for_every_pod() -> None:
 
 
 def measured(folder: Path, workloads: str) -> dict[str, Any]:
-    """What the command writes about workloads on 20 nodes."""
+    """Return the results of the command for workloads on 20 nodes."""
     out = folder / "out.json"
     words = ["bench", "kube", "--workload", workloads, "--nodes", "20", "--rounds", "1"]
     result = CliRunner().invoke(cli, [*words, "--json", str(out), "--out", str(folder)])

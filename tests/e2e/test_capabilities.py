@@ -1,4 +1,4 @@
-"""What the API server does not do, it really does not: the other side of the contract's skips."""
+"""The API server lacks the capabilities for which the contract suite skips tests."""
 
 import json
 

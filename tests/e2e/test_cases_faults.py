@@ -1,4 +1,4 @@
-"""What goes wrong around a plane that schedules, one thing at a time; afterwards the laws hold."""
+"""Single faults around a plane that schedules; afterwards the laws hold."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -68,7 +68,7 @@ def test_an_unknown_program_error_names_the_known_programs() -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Whether a process is still there after a moment."""
+    """Return whether a process is still there after a moment."""
     for _ in range(600):
         try:
             os.kill(pid, 0)

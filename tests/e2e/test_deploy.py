@@ -102,7 +102,7 @@ class Guide:
 
 @pytest.fixture(scope="module")
 def reported(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the commands of the page print, block by block."""
+    """Return the output of the commands of the page, block by block."""
     guide = Guide(cluster, tmp_path_factory.mktemp("guide"))
     with guide.running:
         return [guide.follow(block) for block in blocks(PAGE)]
@@ -170,7 +170,7 @@ BAD = [
     (POD_GROUP, placed({"nodeSelector": {"nodeSelectorTerms": [BY_NAME]}}), "labels only"),
     (POD_GROUP, placed({"sortRules": [BY_DISK]}), "supported values"),
 ]
-"""What is refused, and a part of the reason."""
+"""Refused input, and a part of the reason."""
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,7 @@ def test_a_token_that_is_replaced_in_time_is_never_missed(
 
 
 def is_refused(store: KubeStore) -> bool:
-    """Whether the server rejects a store's login."""
+    """Return whether the server rejects a store's login."""
     try:
         store.list(POD)
     except NotAllowedError:

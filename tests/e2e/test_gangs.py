@@ -104,6 +104,6 @@ def test_a_group_of_volcano_is_a_gang_and_has_the_phases_that_its_controller_wai
 
 
 def all_leaving(ground: Ground) -> bool:
-    """Whether all pods on nodes are terminating or deleted."""
+    """Return whether all pods on nodes are terminating or deleted."""
     pods = [each for each in pods_of(ground.site) if each["spec"].get("nodeName")]
     return all("deletionTimestamp" in each["metadata"] for each in pods)

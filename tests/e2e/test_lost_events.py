@@ -68,11 +68,11 @@ class Site:
         return {pods.uid[row]: nodes.names[pods.slot[row]] for row in rows}
 
     def comes_to_know(self, wanted: dict[str, str]) -> bool:
-        """Whether the pump brings the cluster to this within a while."""
+        """Return whether the pump brings the cluster to this within a while."""
         return self.comes_to(lambda: self.known() == wanted)
 
     def comes_to(self, holds: Callable[[], bool]) -> bool:
-        """Whether the pump brings the cluster to something; a server that starts is waited for."""
+        """Return whether the pump leads to a condition, also after the start of the server."""
         until = time.monotonic() + LONGEST
         while time.monotonic() < until:
             with suppress(UnreachableError):

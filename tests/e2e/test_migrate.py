@@ -61,7 +61,7 @@ ON_NODES = {"running", "ring-0"}
 
 
 class Course(NamedTuple):
-    """What the cluster held as the page was followed; pods by name."""
+    """Pods of the cluster by name after each step of the page."""
 
     #: Before anything.
     first: dict[str, dict[str, Any]]
@@ -209,7 +209,7 @@ def _done(plane: ControlPlane, text: str, folder: Path) -> None:
 
 
 def _is_reported(each: dict[str, Any]) -> bool:
-    """Whether a pod's conditions say why it waits."""
+    """Return whether a pod's conditions say why it waits."""
     return any(c["type"] == "PodScheduled" for c in each["status"].get("conditions", []))
 
 

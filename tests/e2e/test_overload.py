@@ -80,5 +80,5 @@ def test_binds_come_through_a_storm(narrow: ControlPlane, store: KubeStore) -> N
 
 
 def outcomes(replies: Iterable[Reply]) -> set[WriteOutcome]:
-    """What became of writes."""
+    """Outcomes of writes."""
     return {reply.outcome for reply in replies}

@@ -65,16 +65,16 @@ class Pair:
         return next(each for each in self.both if each.part.pid == pid)
 
     def stands(self) -> bool:
-        """Whether one of the two leads and the other is ready to."""
+        """Return whether one of the two leads and the other is ready to."""
         leader = self.leader()
         return leader.is_ready() and all(e.stands_by() for e in self.both if e is not leader)
 
     def is_followed(self, turns: int) -> bool:
-        """Whether the lease has more transitions than this."""
+        """Return whether the lease has more transitions than this."""
         return self.turns() > turns
 
     def said(self) -> str:
-        """What both have said last."""
+        """Return the last log lines of both."""
         return "\n".join(f"{self.verb}: {each.part.log_tail()[-500:]}" for each in self.both)
 
 
@@ -111,14 +111,14 @@ def wave(plane: ControlPlane, space: str, name: str) -> int:
 
 
 class Ledger:
-    """Where pods were seen; one that is seen on two nodes is an error."""
+    """Nodes of the observed pods; a pod on two nodes is an error."""
 
     def __init__(self, plane: ControlPlane, space: str) -> None:
         self.plane, self.space, self.seen = plane, space, dict[str, str]()
         put(plane, "/api/v1/namespaces", {"metadata": {"name": space}})
 
     def look(self) -> int:
-        """How many pods have a node."""
+        """Return the number of pods with a node."""
         for name, where in bound(self.plane, self.space).items():
             assert self.seen.setdefault(name, where) == where
         return len(self.seen)

@@ -24,7 +24,7 @@ AMOUNTS = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "10
 
 @pytest.fixture(scope="module")
 def control(tmp_path_factory: pytest.TempPathFactory) -> SuiteOutcome:
-    """What kube-scheduler passes in the same environment."""
+    """Results of kube-scheduler in the same environment."""
     build((SUITE,))
     with cluster(CONTROL) as plane:
         return run_suite(plane.kubeconfig, tmp_path_factory.mktemp("control"))

@@ -45,7 +45,7 @@ SPACE_SELECTORS: tuple[dict[str, Any], ...] = (
 
 
 class Shape(NamedTuple):
-    """What hypothesis draws and shrinks; the rest follows from the seed."""
+    """Part that hypothesis draws and shrinks; the rest follows from the seed."""
 
     seed: int
     nodes: int

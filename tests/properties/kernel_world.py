@@ -38,7 +38,7 @@ ANY_MODEL = (1 << 63) - 1
 
 
 class Shape(NamedTuple):
-    """What hypothesis draws and shrinks; the rest follows from the seed."""
+    """Part that hypothesis draws and shrinks; the rest follows from the seed."""
 
     seed: int
     slots: int
@@ -149,7 +149,7 @@ def make_batch(shape: Shape, rng: np.random.Generator, size: int) -> PodBatch:
 
 
 class Change(NamedTuple):
-    """What others did to some slots: their new state."""
+    """New state of some slots after changes by others."""
 
     slots: np.ndarray
     shift: np.ndarray

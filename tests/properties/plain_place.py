@@ -22,7 +22,7 @@ from tests.properties.kernel_world import World
 
 
 class Scan(NamedTuple):
-    """What one batch is placed on."""
+    """State on which one batch is placed."""
 
     program: PointProgram
     state: PointState
@@ -47,7 +47,7 @@ def plain_place(world: World, batch: PodBatch) -> int:
 
 
 def _place_unit(scan: Scan, pods: range, at_least: int) -> bool:
-    """Whether enough pods found a place (an empty unit has nothing to fail)."""
+    """Return whether enough pods found a place (an empty unit has nothing to fail)."""
     batch, placed, hopeless = scan.batch, 0, None
     for position, i in enumerate(pods):
         if len(pods) - position + placed < at_least:

@@ -1,4 +1,4 @@
-"""What is written is read back; what is not known is kept."""
+"""Encoding and decoding are inverse; unknown members are kept."""
 
 import json
 from contextlib import suppress

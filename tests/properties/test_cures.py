@@ -69,7 +69,7 @@ def pod(draw: Any, name: str, *, cpu: tuple[str, ...], **more: Any) -> bytes:
 
 
 def stated(draw: Any) -> dict[str, Any]:
-    """What a pending pod states about nodes and pods."""
+    """Constraints of a pending pod on nodes and pods."""
     spec = between(draw)
     if rarely(draw, 4):
         spec["nodeSelector"] = {"pool": draw(st.sampled_from("xyz"))}
@@ -214,7 +214,7 @@ def check(world: CureWorld) -> None:
 
 
 def check_reason(world: CureWorld, said: Explanation) -> None:
-    """What the dominant reason says about the emptied cluster."""
+    """Return the dominant reason for the emptied cluster."""
     assert said.dominant is not None
     if said.dominant.tier in EXCLUDED:
         assert CureKind.CAPACITY not in {each.kind for each in said.cures if each.alone}

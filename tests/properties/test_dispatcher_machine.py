@@ -116,7 +116,7 @@ class DispatcherMachine(RuleBasedStateMachine):
         self.check_order(work)
 
     def may_evict(self, sent: Dispatch, blocked: float) -> bool:
-        """Whether a unit of the strict queue may be sent before the failed ones are placed."""
+        """Return whether the strict queue may send a unit before the failed ones are placed."""
         return sent.blocking and sent.unit.rank < blocked
 
     def check_order(self, work: list[list[Dispatch]]) -> None:
@@ -317,7 +317,7 @@ class TreeMachine(FairMachine):
         assert {unit.state for unit in stuck} <= {UnitState.FORMING, UnitState.FAILED}
 
     def is_too_large(self, unit: Unit) -> bool:
-        """Whether it exceeds its empty queue, or waits behind such a unit in a blocking queue."""
+        """Return whether it exceeds its queue, or is behind such a unit in a blocking queue."""
         usage = self.desk.dispatcher._places.usage
         assert usage is not None
         least = dict(usage.demand(unit).least)[0]

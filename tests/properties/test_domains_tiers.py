@@ -1,4 +1,4 @@
-"""Where pods matter to pods, both tiers place as a plain scan by the rules themselves does.
+"""With inter-pod rules, both tiers place as a plain scan by the rules does.
 
 Random clusters (``between_world``), batches of units with gangs that fail and are undone, pins,
 plans of which some claims are granted and others refused, events of others in between, tie rules.

@@ -207,14 +207,14 @@ def test_a_pod_waits_only_if_the_binder_would_refuse_it(
 
 
 def fit_together(ratio: float, real: int, placed: "Sized") -> bool:
-    """Whether shared amounts fit beside exclusive ones, which count once: in integers."""
+    """Return whether shared amounts fit beside exclusive ones, which count once: in integers."""
     exclusive = sum(amount for amount, alone in placed if alone)
     shared = sum(amount for amount, alone in placed if not alone)
     return exclusive <= real and shared <= max(int((real - exclusive) * ratio), real - exclusive)
 
 
 UNITS = {"cpu": ("m", 1), "memory": ("Mi", 1 << 20)}
-"""How a test writes an amount of a resource, and its size in the units of the ledger."""
+"""Amount of a resource in the notation of a test, and its size in the units of the ledger."""
 any_ratio = st.one_of(st.sampled_from(EXACT + ANY), st.integers(100, 300).map(lambda n: n / 100))
 Sized = list[tuple[int, bool]]
 

@@ -69,7 +69,7 @@ GOOD = {
 
 
 def read(name: str, data: bytes) -> object:
-    """What a reader makes of some bytes; refusals of ours are an answer too."""
+    """Return the result of a reader for some bytes; a refusal is a result too."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""What holds for every seed and every input."""
+"""Laws for every seed and every input."""
 
 from collections import Counter
 

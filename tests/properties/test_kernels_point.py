@@ -1,4 +1,4 @@
-"""What a slot is worth: the compiled function, the one-pass scan and NumPy say the same."""
+"""Score of a slot: the compiled function, the one-pass scan and NumPy are equal."""
 
 import math
 

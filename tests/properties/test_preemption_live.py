@@ -78,7 +78,7 @@ class World(Site):
 
 
 def as_library_says(world: World, decision: Decision, before: dict[str, str], name: str) -> bool:
-    """Whether a pod is on the library's node, and only its victims are gone."""
+    """Return whether a pod is on the library's node, and only its victims are gone."""
     node, after = world.node_of(name), world.placements()
     gone = before.keys() - after.keys()
     if len(decision.feasible):

@@ -24,7 +24,7 @@ SHARDS = {"tier": "numpy", "shards": 2, "partition": False, "batch": 2}
 
 
 class Moment(NamedTuple):
-    """What changes at one time."""
+    """Changes at one time."""
 
     #: The configured ratio in hundredths.
     ratio: int

@@ -99,7 +99,7 @@ def report(scene: LoadScene, slot: int) -> bytes:
 
 
 def outcome(scene: LoadScene, gone: tuple[str, ...] = ()) -> tuple[bool, frozenset[str]]:
-    """Whether the newcomer is placed without these pods, and which pods reclaim evicts for it."""
+    """Return whether the new pod is placed without these pods, and the pods evicted for it."""
     harness = cluster_of(scene)
     for name in gone:
         harness.delete(name)
@@ -112,7 +112,7 @@ def outcome(scene: LoadScene, gone: tuple[str, ...] = ()) -> tuple[bool, frozens
 
 
 def is_enough(scene: LoadScene, gone: tuple[str, ...]) -> bool:
-    """Whether the newcomer is placed without these pods, and without further evictions."""
+    """Return whether the new pod is placed without these pods and without further evictions."""
     return outcome(scene, gone) == (True, frozenset())
 
 

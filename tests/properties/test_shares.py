@@ -1,4 +1,4 @@
-"""What a queue is said to hold is the sum over its live claims, always."""
+"""The usage of a queue always equals the sum over its live claims."""
 
 from collections import Counter
 

@@ -56,7 +56,7 @@ def test_the_node_and_its_victims_are_those_of_kube_schedulers_search(
 
 
 def agrees(world: World, hit: VictimSearchHit | None, upstream: PostFilterResult) -> bool:
-    """Whether a node is one of upstream's best, with the same victims; or both found none."""
+    """Return whether a node is one of upstream's best with the same victims, or none is found."""
     if hit is None or upstream.chosen is None:
         return hit is None and upstream.chosen is None
     names = world.cluster.pods.name

@@ -138,7 +138,7 @@ class LoadedWorld(ClusterFeed):
         return finder
 
     def accepts(self, slot: int, gone: frozenset[str]) -> bool:
-        """What the filters say in a cluster of the same history from which pods were deleted."""
+        """Return the results of the filters in an equal cluster without the deleted pods."""
         other = LoadedWorld(self.seed, self.profile)
         for name in gone:
             other.pod(make_pod(name), DELETED)

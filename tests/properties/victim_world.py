@@ -38,7 +38,7 @@ APPS = ("web", "db", "batch")
 
 
 CALM = ("come", "come", "go", "budget", "node")
-"""What may happen in a cluster that kube-scheduler's search can be shown."""
+"""Changes of a cluster that kube-scheduler's search can process."""
 KINDS = (*CALM, "leave", "wait")
 
 
@@ -163,7 +163,7 @@ class World(ClusterFeed):
         return ExactScheduler(snapshot).decide(codec.decode_as(Pod, body))
 
     def has_lower(self, slot: int, preemptor: Preemptor) -> bool:
-        """Whether a band below the preemptor's exists at all: otherwise nothing is searched."""
+        """Return whether a band below the preemptor's exists; otherwise nothing is searched."""
         return self.victims.bands_below(preemptor.priority) > 0
 
 

@@ -1,4 +1,4 @@
-"""What users do wrong, as it is typed: exit code, what, where, expected, what to do; no traceback.
+"""Mistakes of users, as typed: exit code, object, place, expectation, advice; no traceback.
 
 Each file's own tests hold the details; here stands that the whole command answers as promised, one
 case for each point of the list, and that nothing is done before the answer.

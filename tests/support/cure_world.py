@@ -49,7 +49,7 @@ class CureWorld:
         return harness
 
     def is_placed(self, harness: Harness) -> bool:
-        """Whether the pending pod has a node, or enough pods of the gang."""
+        """Return whether the pending pod has a node, or enough pods of the gang."""
         placed = sum(bool(harness.node_of(name)) for name in self.pending)
         return placed >= (self.group["spec"]["minMember"] if self.group else len(self.pending))
 
@@ -207,4 +207,4 @@ PLAY: Final[Mapping[CureKind, Callable[[CureWorld, Remedy], None]]] = {
     CureKind.MEMBERS: _members,
     CureKind.LIMIT: _limit,
 }
-"""How each cure is applied; an event needs no change, and rules and groups do not occur here."""
+"""Application of each cure; an event needs no change, and rules and groups do not occur here."""

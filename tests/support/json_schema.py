@@ -15,7 +15,7 @@ TYPES: dict[str, Any] = {
 
 
 def violations(value: Any, schema: dict[str, Any], top: dict[str, Any], at: str) -> Iterator[str]:
-    """Where a value does not fit a schema; ``top`` contains the definitions."""
+    """Yield the paths at which a value violates a schema; ``top`` contains the definitions."""
     if "$ref" in schema:
         schema = top["$defs"][schema["$ref"].removeprefix("#/$defs/")]
     if "anyOf" in schema:

@@ -45,7 +45,7 @@ class Delivered(NamedTuple):
 
 
 class WatchLog(NamedTuple):
-    """What one watch has delivered."""
+    """Events that one watch has delivered."""
 
     #: The version that it started from.
     start: int

@@ -27,7 +27,7 @@ def harness() -> Harness:
 
 
 class Counted:
-    """What was handed out and computed while it watched."""
+    """Units that were dispatched and rows that were computed during the observation."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.handed = self.calls = 0

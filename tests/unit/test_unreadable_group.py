@@ -40,7 +40,7 @@ def put_least(harness: Harness, least: object) -> None:
 
 
 def condition(harness: Harness) -> str:
-    """What the first pod's conditions say."""
+    """Return the messages of the first pod's conditions."""
     record = harness.store.get(POD, "default", "a")
     assert record is not None
     conditions: list[dict[str, Any]] = json.loads(record.body)["status"]["conditions"]

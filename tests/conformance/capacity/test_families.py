@@ -40,7 +40,7 @@ def test_recorded_results_in_the_repository_are_computed_again(family: str) -> N
 
 
 def agrees(got: Any, want: Any) -> bool:
-    """Whether a result has the expected fields; of errors, the presence counts."""
+    """Return whether a result has the expected fields; of errors, the presence counts."""
     if isinstance(want, dict):
         return all(
             key in got and (key == "error" or agrees(got[key], value))

@@ -121,7 +121,7 @@ class FleetSite:
         put(self.host, FEDERATED_CLUSTER.kind, name, spec=spec, **more)
 
     def is_ready(self, name: str) -> bool:
-        """Whether a cluster is ready."""
+        """Return whether a cluster is ready."""
         return self.condition(name, "Ready") == "True"
 
     def condition(self, name: str, type_: str) -> str:
@@ -167,7 +167,7 @@ class FleetSite:
         return shown(self.host, FEDERATED_OBJECT.kind, f"{name}-{type_}")
 
     def why(self) -> str:
-        """What the controllers have logged last."""
+        """Return the last log lines of the controllers."""
         tails = [path.read_text()[-1500:] for path in sorted(self._log.iterdir())]
         objects = shown(self.host, FEDERATED_OBJECT.kind, "") or {}
         states = [
@@ -192,7 +192,7 @@ class FleetSite:
 
 
 def quietly(holds: Callable[[], bool]) -> bool:
-    """Whether a condition holds; not while a server is unreachable."""
+    """Return whether a condition holds; not while a server is unreachable."""
     try:
         return holds()
     except UnreachableError:

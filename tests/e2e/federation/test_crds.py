@@ -33,7 +33,7 @@ def plane() -> Iterator[ControlPlane]:
 
 
 def refusal(plane: ControlPlane, body: dict[str, Any]) -> str:
-    """What the server answers to an object that it must refuse."""
+    """Return the response of the server to an object that it must refuse."""
     command = [str(path_of("kubectl")), "--kubeconfig", str(plane.kubeconfig)]
     command += ["create", "--dry-run=server", "-f", "-"]
     done = subprocess.run(command, input=yaml.safe_dump(body), capture_output=True, text=True)

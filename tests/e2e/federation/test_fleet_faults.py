@@ -42,7 +42,7 @@ class Kept:
         self.before = self.identities()
 
     def is_complete(self) -> bool:
-        """Whether all of it is in its members, and runs."""
+        """Return whether all of it is in its members, and runs."""
         site = self.site
         copies = all(len(uids(site, CONFIG_MAP, each)) == len(site.members) for each in self.maps)
         return copies and site.total(self.name) == self.replicas == site.running(self.name)
@@ -53,7 +53,7 @@ class Kept:
         return {**found, self.name: uids(self.site, DEPLOYMENT, self.name)}
 
     def holds(self) -> bool:
-        """Whether every object is still the same, and not too much runs."""
+        """Return whether every object is still the same, and not too much runs."""
         total = sum(each[0] for each in self.site.counts(self.name).values())
         return self.identities() == self.before and total <= self.replicas
 

@@ -135,7 +135,7 @@ def of_shards(shards: int) -> set[str]:
 
 
 def reconciled(daemon: Daemon, controller: str) -> bool:
-    """Whether a process has reconciled keys of a controller."""
+    """Return whether a process has reconciled keys of a controller."""
     return f'reconciliations_total{{controller="{controller}"' in daemon.page("/metrics")[1]
 
 

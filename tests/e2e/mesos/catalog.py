@@ -13,7 +13,7 @@ PROGRAMS: Final = Path(__file__).with_name("programs")
 
 
 class FrameworkLine(NamedTuple):
-    """How a framework is started; address, tasks and seconds follow."""
+    """Command that starts a framework; address, tasks and seconds follow."""
 
     #: Program and first arguments.
     words: tuple[str, ...]

@@ -51,7 +51,7 @@ class MesosSite:
             self.kill(name)
 
     def outputs(self) -> list[str]:
-        """What all tasks have written, commands and those of executors."""
+        """Return the output of all tasks, of commands and of executors."""
         commands = self._directory.glob("a*/tasks/*/*/sandbox/stdout")
         own = self._directory.glob("a*/executors/*/*/*/sandbox/task-*")
         return [path.read_text() for path in (*commands, *own)]

@@ -54,7 +54,7 @@ def start(site: MesosSite, client: str, *more: str) -> "subprocess.Popen[str]":
 
 
 def result(framework: "subprocess.Popen[str]") -> list[Any]:
-    """What a framework has printed."""
+    """Return the output of a framework."""
     output, _ = framework.communicate(timeout=200)
     return [json.loads(each) for each in output.splitlines() if each.startswith("{")]
 

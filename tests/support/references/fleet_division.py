@@ -18,7 +18,7 @@ from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 def plain_division(
     workload: FederatedWorkload, clusters: Sequence[MemberCluster], promised: dict[str, Amounts]
 ) -> DivisionPlan:
-    """What the default division should find for replicas that are spread."""
+    """Reference of the default division for replicas that are spread."""
     free = {
         each.name: {x: n - promised[each.name].get(x, 0) for x, n in each.available.items()}
         for each in clusters

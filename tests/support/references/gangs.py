@@ -7,7 +7,7 @@ Amounts = tuple[int, ...]
 
 
 def gang_fits(nodes: Sequence[Amounts], members: Sequence[Amounts], at_least: int) -> bool:
-    """Whether some assignment places at least this number of members."""
+    """Return whether some assignment places at least this number of members."""
     return any(
         _assigns([list(node) for node in nodes], chosen)
         for chosen in combinations(members, at_least)

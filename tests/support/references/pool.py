@@ -92,7 +92,7 @@ def _conservative(pool: PoolState) -> None:
 
 
 def _fits(held: Sequence[tuple[int, int, int]], whole: int, job: Job, at: int) -> bool:
-    """Whether a job fits from a time on, for its whole run time."""
+    """Return whether a job fits from a time on, for its whole run time."""
     instants = {at, *(start for start, _, _ in held if at < start < at + job.duration)}
     return all(
         job.size + sum(size for start, end, size in held if start <= t < end) <= whole

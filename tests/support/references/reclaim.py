@@ -49,7 +49,7 @@ class Scene(NamedTuple):
         return sum(stated) if stated else None
 
     def is_lawful(self, asker: str, cpu: int, evicted: Iterable[int]) -> bool:
-        """Whether evicting these pods for a queue is lawful.
+        """Return whether evicting these pods for a queue is lawful.
 
         No queue falls below its guarantee, no gang below its minimum, and every victim is within
         the reach of the queue.
@@ -74,7 +74,7 @@ class Scene(NamedTuple):
         return True
 
     def is_lawful_whole(self, asker: str, cpu: int, evicted: Iterable[int]) -> bool:
-        """Whether evicting these pods unit by unit is lawful, each from queues that have borrowed.
+        """Return whether evicting these pods by unit is lawful, each from borrowing queues.
 
         A unit larger than what its queue has borrowed may take the queue below its guarantee.
         """
@@ -94,7 +94,7 @@ class Scene(NamedTuple):
     def _may_go_in_turn(
         self, asker: str, units: set[str], gone: Sequence[Pod], before: frozenset[int]
     ) -> bool:
-        """Whether some order of the units evicts each while its queues have borrowed."""
+        """Return whether some order of the units evicts each while its queues have borrowed."""
         if not units:
             return True
         for unit in units:
@@ -118,13 +118,13 @@ class Scene(NamedTuple):
         return found
 
     def fits(self, slot: int, requests: Sequence[int], evicted: Iterable[int]) -> bool:
-        """Whether requests fit on a node without evicted pods."""
+        """Return whether requests fit on a node without evicted pods."""
         evicted = set(evicted)
         used = sum(pod.cpu for pod in self.pods if pod.slot == slot and pod.row not in evicted)
         return used + sum(requests) <= self.sizes[slot]
 
     def protected(self, row: int, asker: str, evicted: Iterable[int]) -> bool:
-        """Whether a queue outside the asker's path falls below its guarantee without a pod."""
+        """Return whether a queue off the asker's path falls below its guarantee without a pod."""
         evicted, pod = {*evicted, row}, next(pod for pod in self.pods if pod.row == row)
         return any(
             self.used(queue, evicted) < (self.guarantee(queue) or 0)

@@ -20,7 +20,7 @@ def site(tmp_path: Path) -> ProbeSite:
 
 
 def with_server(answer: bytes, play: Callable[[int], Awaitable[Any]]) -> Any:
-    """What is found at a server that sends an answer to each connection."""
+    """Return the result of a probe of a server that sends a response to each connection."""
 
     async def served(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer)

@@ -1,4 +1,4 @@
-"""What the agent measures and writes: rates, pods, one write per change."""
+"""Measurements and writes of the agent: rates, pods, one write per change."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What the agent sees of a machine: golden trees of several machine types."""
+"""Topology that the agent reads: golden trees of several machine types."""
 
 from pathlib import Path
 from types import SimpleNamespace

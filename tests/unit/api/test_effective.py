@@ -1,4 +1,4 @@
-"""What a pod takes of a node is what Kubernetes adds up."""
+"""Effective requests of a pod equal the sum of Kubernetes."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What Gödel's own components write to an API server: `../shared/data/godel_wire`."""
+"""Writes of Gödel's own components to an API server: `../shared/data/godel_wire`."""
 
 import gzip
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def test_every_field_that_godel_writes_is_read(traces: list[dict[str, Any]]) -> 
 
 
 def is_complete(trace: dict[str, Any]) -> bool:
-    """Whether all changes of pods were recorded, as strategic patches."""
+    """Return whether all changes of pods were recorded, as strategic patches."""
     return not any(
         step.get("omitted_repeats")
         or (

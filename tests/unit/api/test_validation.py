@@ -1,4 +1,4 @@
-"""What is absurd or contradicts itself is refused, with path, value and what to do."""
+"""Absurd and contradictory values are refused with path, value and advice."""
 
 from typing import Any
 

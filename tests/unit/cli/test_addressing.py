@@ -1,4 +1,4 @@
-"""How commands name a master: its URL, its certificate and their credentials."""
+"""Addressing of a master by commands: its URL, its certificate and their credentials."""
 
 from pathlib import Path
 

@@ -30,7 +30,7 @@ def invoked(*lines: list[str]) -> list[Result]:
 
 
 def completed(words: list[str]) -> list[str]:
-    """What a shell proposes for the value of the last option, next to the name of the master."""
+    """Return the completions for the value of the last option, beside the name of the master."""
     *before, last = words[0], *words[-2:], *words[1:-2]
     shell = ShellComplete(cli, {}, "stretto", COMPLETE)
     return [each.value for each in shell.get_completions([*before, last], "")]

@@ -1,4 +1,4 @@
-"""What Gödel's own components write passes our kinds unchanged: `../shared/data/godel_wire`."""
+"""Objects of Gödel's own components pass the schemas unchanged: `../shared/data/godel_wire`."""
 
 import gzip
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def complaints(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:
-    """What an API server would refuse or drop; metadata is its own."""
+    """Return what an API server would refuse or drop, except metadata."""
     if isinstance(value, dict):
         known, others = schema.get("properties", {}), schema.get("additionalProperties")
         missing = [name for name in schema.get("required", ()) if name not in value]
@@ -44,7 +44,7 @@ def complaints(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:
 
 
 def fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether a plain value is of the type and among the words."""
+    """Return whether a plain value is of the type and among the words."""
     types = TYPES.get(schema.get("type", ""), object)
     return isinstance(value, types) and value in schema.get("enum", [value])
 

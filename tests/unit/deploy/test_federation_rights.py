@@ -66,7 +66,7 @@ _SCALED: Final = {
         [{"group": "autoscaling", "kind": "HorizontalPodAutoscaler", "name": "one"}]
     ),
 }
-"""What lets the autoscaler of a Deployment run in members."""
+"""Objects with which the autoscaler of a Deployment runs in members."""
 _STATUS: Final[dict[str, Any]] = {
     "Service": _BALANCED,
     "Ingress": _BALANCED,
@@ -78,7 +78,7 @@ _STATUS: Final[dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def used() -> set[Right]:
-    """What the controllers do with a host that has an object of every kind."""
+    """Calls of the controllers for a host that has an object of every kind."""
     found: defaultdict[UnreliableStore, set[Right]] = defaultdict(set)
     with pytest.MonkeyPatch.context() as patch:
         record(patch, found)
@@ -149,7 +149,7 @@ def join_with_secret(fleet: EmbeddedFleet) -> None:
 
 
 def report(fleet: EmbeddedFleet) -> None:
-    """What other controllers of a member write to the status of an object."""
+    """Status that other controllers of a member write to an object."""
     member = fleet.members["east"].store
     for kind in map(kind_of, default_types()):
         status = _STATUS.get(kind.kind)

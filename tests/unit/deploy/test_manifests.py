@@ -50,7 +50,7 @@ def containers() -> Iterator[dict[str, Any]]:
 
 
 def arguments() -> dict[str, Any]:
-    """What the command line makes of the arguments."""
+    """Return the options that the command line parses from the arguments."""
     first, *rest = pod()["spec"]["containers"][0]["args"]
     assert first == "scheduler"
     found: dict[str, Any] = scheduler.make_context("scheduler", rest).params

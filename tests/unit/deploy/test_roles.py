@@ -71,7 +71,7 @@ def readable(name: str, verb: str) -> set[str]:
 
 
 def rights_in_files() -> dict[str, set[str]]:
-    """What each role may do, by the files: verb and resource, with subresource and group.
+    """Rights of each role, from the files: verb and resource, with subresource and group.
 
     The master is not one: its rights are compared with those of the scheduler (`test_master`).
     """
@@ -92,7 +92,7 @@ def rights_in_files() -> dict[str, set[str]]:
 
 
 def rights_in_table() -> dict[str, set[str]]:
-    """What each role may do, by the table of kinds."""
+    """Rights of each role, from the table of kinds."""
     found: dict[str, set[str]] = {}
     for entry in TABLE.entries():
         for each in entry.all_grants():

@@ -1,4 +1,4 @@
-"""How far a gang would come: what fits together, what the next member lacks."""
+"""Progress of a gang: members that fit together, and what the next one lacks."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What protects pods from an eviction has a name: the budget, or the queue, also in a record."""
+"""The budget or queue that protects pods from an eviction is named, also in a record."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What cannot follow a workload: the workload says so, until it can."""
+"""Objects that cannot follow a workload: the workload reports them until they can."""
 
 from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.federation import names
@@ -17,7 +17,7 @@ def following(*volumes: str, followers: str = "[]") -> FederationWorld:
 
 
 def said(world: FederationWorld) -> str:
-    """What the Deployment says about its followers."""
+    """Return the condition of the Deployment about its followers."""
     condition = world.condition("Followed")
     return "" if condition is None or condition[0] == "True" else ": ".join(condition[1:])
 

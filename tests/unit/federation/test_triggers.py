@@ -1,4 +1,4 @@
-"""What schedules a federated object again, and how little of it an object records."""
+"""Triggers that schedule a federated object again, and the small part that an object records."""
 
 from dataclasses import replace
 

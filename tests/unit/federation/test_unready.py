@@ -1,4 +1,4 @@
-"""What is decided while a member does not answer: it keeps what it has and gets nothing more."""
+"""Decisions while a member does not answer: it keeps its replicas and gets no further ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and when they are stale."""
+"""Location of compiled kernels, and when they are stale."""
 
 import os
 import subprocess

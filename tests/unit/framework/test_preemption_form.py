@@ -1,4 +1,4 @@
-"""What a profile may say of preemption."""
+"""Settings of preemption in a profile."""
 
 from typing import Any
 

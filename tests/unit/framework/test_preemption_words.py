@@ -18,7 +18,7 @@ WEB = {"matchLabels": {"app": "web"}}
 def words(
     *running: bytes, pod: bytes, budget: bool = False, nodes: Any = (NODE,), **rules: Any
 ) -> PreemptionMessage | None:
-    """What is said of a pod on nodes, by default one of 4 CPUs."""
+    """Return the explanation of a pod on nodes, by default one of 4 CPUs."""
     profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
     made = Harness(list(nodes), profile=profile, config={"tier": "numpy"})
     made.submit(*running)

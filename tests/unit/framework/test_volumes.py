@@ -68,7 +68,7 @@ def test_an_unprovisioned_volume_times_out_as_the_profile_sets() -> None:
 
 
 def conditions(store: MemoryStore) -> list[str]:
-    """What the pod's conditions say."""
+    """Return the messages of the pod's conditions."""
     record = store.get(POD, "default", "web")
     assert record is not None
     found = msgspec.json.decode(record.body).get("status", {}).get("conditions", [])

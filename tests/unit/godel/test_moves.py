@@ -31,7 +31,7 @@ def harness(**rules: Any) -> Harness:
 
 
 def reported(at: Harness) -> dict[str, float]:
-    """What the metrics say of moves."""
+    """Return the metrics of moves."""
     plane = at.plane
     watched = WatchedPlane(
         plane.engine, plane.units, plane.dispatcher.views, plane.verdicts, None, plane.rescheduler

@@ -105,7 +105,7 @@ def racks() -> Harness:
 
 
 def places(harness: Harness, required=(), preferred=(), rules=(), **more) -> DomainOrder:
-    """Where a group of that affinity may go."""
+    """Return the nodes that a group with this affinity can use."""
     terms = {
         "required": [{"topologyKey": key} for key in required],
         "preferred": [{"topologyKey": key} for key in preferred],

@@ -51,7 +51,7 @@ async def flooding(scope: Any, receive: Any, send: Any) -> None:
 def served(
     client: Callable[[int], Awaitable[bytes]], tls: TlsFiles | None = None, app: Any = named
 ) -> bytes:
-    """What a client gets from a server."""
+    """Return the response that a client receives from a server."""
 
     async def run() -> bytes:
         server = SocketServer(server_config(app, tls))

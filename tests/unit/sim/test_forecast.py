@@ -1,4 +1,4 @@
-"""When a waiting pod is expected to start: the plane's future on a copy, and how far it is off."""
+"""Expected start of a waiting pod: the plane's future on a copy, and its error."""
 
 from math import inf
 from typing import Any

@@ -34,7 +34,7 @@ class GpuNode:
         self.harness.settle()
 
     def takes(self, name: str, gpus: int, **more: Any) -> bool:
-        """Whether a new pod is placed."""
+        """Return whether a new pod is placed."""
         self.harness.submit(make_pod(name, gpus=gpus, **{"cpu": "0", **more}))
         self.harness.settle()
         return self.harness.placements()[name] == "n"

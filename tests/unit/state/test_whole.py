@@ -1,4 +1,4 @@
-"""What is kept whole of objects, nodes and pods, and what a change of one may cure."""
+"""Objects, nodes and pods that are kept whole, and the units that a change of one may cure."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from tests.unit.stores.contents import sqlite
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the store's file is."""
+    """Path of the store's file."""
     return tmp_path / "store.sqlite"
 
 

@@ -58,7 +58,7 @@ def everything(store: SqliteStore) -> list[Record]:
 
 
 def connection_of(store: SqliteStore) -> sqlite3.Connection:
-    """What the store writes through."""
+    """Writes of the store."""
     return store._journal._connection
 
 

@@ -282,7 +282,7 @@ def test_a_lost_reply_of_units_answers_every_pod() -> None:
 
 
 def _story(seed: int, odds: FaultOdds) -> tuple[list[object], Counter[str]]:
-    """What a client sees that writes, lists and watches a faulty store for a while."""
+    """Results of a client that writes, lists and watches a faulty store for a while."""
     clock, seen = ManualClock(), list[object]()
     store = FaultyStore(memory(), Rng(seed), odds, clock)
     watch = store.watch(POD, 0)

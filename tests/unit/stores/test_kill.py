@@ -15,7 +15,7 @@ CHILD = Path(__file__).with_name("kill_child.py")
 
 
 class Witness:
-    """What children have had acknowledged, over all their lives."""
+    """Acknowledged writes of all child processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What a store makes of a server's answers, the strange ones too."""
+"""Handling of a server's responses by a store, including malformed ones."""
 
 import time
 from collections.abc import Iterator

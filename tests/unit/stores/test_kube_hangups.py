@@ -30,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def soon(holds: Callable[[], object], seconds: float = 30.0) -> bool:
-    """Whether something holds within some seconds."""
+    """Return whether something holds within some seconds."""
     until = time.monotonic() + seconds
     while not (held := holds()) and time.monotonic() < until:
         time.sleep(0.01)
@@ -243,7 +243,7 @@ async def nothing() -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and no mere remains."""
+    """Return whether a process is there and no mere remains."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""Who may open the dashboard, and what its pages may do in a browser."""
+"""Access to the dashboard, and the restrictions of its pages in a browser."""
 
 import pytest
 

@@ -112,7 +112,7 @@ def test_another_thread_wakes_a_task() -> None:
 
 
 def in_a_round(direct: Direct, enclosing: Round = nullcontext) -> bool:
-    """Whether a task that waits goes on after a round."""
+    """Return whether a task that waits goes on after a round."""
 
     async def run() -> bool:
         group = WakeupGroup(asyncio.get_running_loop(), enclosing)

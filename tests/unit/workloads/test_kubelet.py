@@ -1,4 +1,4 @@
-"""What simulated containers do, by their commands and by annotations."""
+"""Behaviour of simulated containers, by their commands and by annotations."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every framework runs: of ten tasks one fails, and one sleeps and is killed."""
+"""Work of every framework: of ten tasks one fails, and one sleeps and is killed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What may pass a blocked head, and what run times are taken for."""
+"""Units that may start before a blocked head, and the use of run times."""
 
 from math import inf
 

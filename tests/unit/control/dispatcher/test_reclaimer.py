@@ -1,4 +1,4 @@
-"""When pods are evicted to restore a queue's guarantee, and until when other queues wait."""
+"""Evictions that restore a queue's guarantee, and the time that other queues wait."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What Gödel's own components read off our writes, and what we make of theirs."""
+"""Writes of this scheduler as Gödel's components read them, and the reverse."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What shards of their own know of queues: guarantees against preemption, and planned nodes."""
+"""Queues at separate shards: guarantees against preemption, and planned nodes."""
 
 from typing import Any
 

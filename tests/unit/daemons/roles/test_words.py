@@ -8,7 +8,7 @@ from tests.unit.daemons.roles.rig import Rig, says
 
 
 def words(rig: Rig, pod: str) -> list[str]:
-    """What the conditions of a pod say."""
+    """Return the messages of a pod's conditions."""
     status: dict[str, Any] = rig.shown(POD, pod, "default").get("status") or {}
     return [each.get("message", "") for each in status.get("conditions", ())]
 

@@ -1,4 +1,4 @@
-"""What frameworks hold of queues is summed as nodes change, not over all nodes."""
+"""Shares of frameworks in queues are summed as nodes change, not over all nodes."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""How many more pods fit, after changes of the nodes."""
+"""Number of pods that fit after changes of the nodes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a file holds, by its content."""
+"""Kind of a file, by its content."""
 
 from pathlib import Path
 

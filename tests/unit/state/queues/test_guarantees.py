@@ -1,4 +1,4 @@
-"""What a guarantee protects while pods of its queue are in flight."""
+"""Protection by a guarantee while pods of its queue are in flight."""
 
 import msgspec
 

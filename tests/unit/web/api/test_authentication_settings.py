@@ -19,7 +19,7 @@ def store() -> MemoryStore:
 
 
 def published(store: MemoryStore, authentication: Mapping[str, str]) -> bytes:
-    """What a server over the store, started with these settings, publishes."""
+    """Return what a server with these settings publishes over the store."""
     settings = ApiSettings(ManualClock(), Rng(2), authentication=authentication)
     answer = ApiServer(store, settings).handle(ApiRequest("GET", PATH))
     body: bytes = getattr(answer, "body", b"")

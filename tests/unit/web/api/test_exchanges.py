@@ -19,7 +19,7 @@ TOPICS = {
 
 
 def answered(server: ApiServer, exchange: Any) -> Any:
-    """What the server answers to a recorded request, in the form of the record."""
+    """Return the response to a recorded request, in the form of the record."""
     method, path, media, body = exchange["request"]
     data = body if isinstance(body, str) else "" if body is None else json.dumps(body)
     answer = server.handle(ApiRequest(method, path, {"content-type": media}, data.encode()))

@@ -178,7 +178,7 @@ def sent_by(who: str, server: ApiServer, request: ApiRequest) -> Answer:
 
 
 def is_failure(answer: Answer) -> bool:
-    """Whether the server itself has failed."""
+    """Return whether the server itself has failed."""
     return isinstance(answer, ApiResponse) and b"an internal error occurred" in answer.body
 
 

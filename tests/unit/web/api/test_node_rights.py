@@ -1,4 +1,4 @@
-"""What a node may do: itself, its pods, and what they need."""
+"""Rights of a node: itself, its pods, and the objects that they need."""
 
 import json
 from typing import Any

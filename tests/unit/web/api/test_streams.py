@@ -125,7 +125,7 @@ def test_a_watch_of_a_namespace_yields_nothing_about_others() -> None:
 
 
 def due_after_polls(polls: int) -> bool:
-    """Whether a watch of three new objects has more events after some polls."""
+    """Return whether a watch of three new objects has more events after some polls."""
     site = Site()
     stream = opened(site, "default")
     for name in ("a", "b", "c"):

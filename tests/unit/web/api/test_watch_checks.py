@@ -97,7 +97,7 @@ def read(stream: ApiStream) -> Events:
 
 
 def watched(store: Store, clock: ManualClock) -> tuple[list[WatchLog], list[Written]]:
-    """What watches deliver that begin at several times, are cut, and resume."""
+    """Events of watches that begin at several times, are interrupted, and resume."""
     client = Client(store, clock)
     logs: list[WatchLog] = []
     started: list[tuple[int, Any, ApiStream, Events]] = []
