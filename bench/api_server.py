@@ -2,6 +2,7 @@
 
     python bench/api_server.py --pods 5000 --clients 64
     python bench/api_server.py --watchers 500 --rate 1000 --seconds 10
+    python bench/api_server.py --server kube-apiserver
 
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
 many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
@@ -17,12 +18,14 @@ import asyncio
 import json
 import multiprocessing
 import os
+import re
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -30,13 +33,38 @@ from typing import Any, NamedTuple, cast
 import uvloop
 import yaml
 
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.credentials import ADMIN
+
 PODS = "/api/v1/namespaces/default/pods"
 PAGE = 500
-ADDED = b'"ADDED"'
-"""Each event of a new pod holds it once."""
+
+
+class EventFormat(NamedTuple):
+    """Format of the events of a watch."""
+
+    #: The media type.
+    accept: str
+    #: Bytes that each event of a new object contains once.
+    mark: bytes
+    #: Name of an object; a chunk of the response may begin inside of one.
+    name: re.Pattern[bytes]
+
+
+FORMATS = {
+    "json": EventFormat("application/json", b'"ADDED"', re.compile(rb'"name":"(p[0-9]+)"')),
+    "protobuf": EventFormat(
+        "application/vnd.kubernetes.protobuf;stream=watch",
+        b"\n\x05ADDED",
+        re.compile(rb"\n[\x02-\x08](p[0-9]+)[\x12\x1a]"),
+    ),
+}
+"""Formats of watches: that of kubectl and most clients, and that of informers in Go."""
+SHARED = 64
+"""Bytes of a read that are searched again with the next one: more than a mark or a name has."""
 CREATORS = 128
 """Connections that create pods while others watch."""
-HEADERS = "host: 127.0.0.1\r\nuser-agent: bench/1\r\naccept: application/json\r\n"
+HEADERS = "host: 127.0.0.1\r\nuser-agent: bench/1\r\n"
 
 
 class Target(NamedTuple):
@@ -178,6 +206,15 @@ class WatchedKind(NamedTuple):
     make: Callable[[int], bytes]
 
 
+class WatchedEvents(NamedTuple):
+    """The events of a watch."""
+
+    #: Path of the collection.
+    path: str
+    #: Their format.
+    format: EventFormat
+
+
 KINDS = {
     "pods": WatchedKind(PODS, pod),
     "configmaps": WatchedKind("/api/v1/namespaces/default/configmaps", config_map),
@@ -188,9 +225,9 @@ KINDS = {
 class Watcher(asyncio.Protocol):
     """Counts the events of one watch, and notes when each arrives if it is sampled."""
 
-    def __init__(self, target: Target, path: str, is_sampled: bool) -> None:
+    def __init__(self, target: Target, watched: WatchedEvents, is_sampled: bool) -> None:
         self._target = target
-        self._path = path
+        self._watched = watched
         self._rest = b""
         #: When the event of a pod arrived, by its name; empty unless the watcher is sampled.
         self.arrivals: dict[str, float] = {}
@@ -202,25 +239,21 @@ class Watcher(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Request the watch."""
-        head = f"GET {self._path}?watch=1 HTTP/1.1\r\n{HEADERS}"
+        head = f"GET {self._watched.path}?watch=1 HTTP/1.1\r\n{HEADERS}"
+        head += f"accept: {self._watched.format.accept}\r\n"
         opened = cast(asyncio.WriteTransport, transport)
         opened.write(f"{head}authorization: Bearer {self._target.token}\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
-        """Count what arrived; a mark that two reads share counts once."""
+        """Count what arrived; a mark or a name that two reads share counts once."""
+        mark, name = self._watched.format.mark, self._watched.format.name
         self.size += len(data)
         data = self._rest + data
-        self.events += data.count(ADDED) - self._rest.count(ADDED)
-        self._rest = data[-2 * len(ADDED) :] if not self._is_sampled else self._note(data)
-
-    def _note(self, data: bytes) -> bytes:
-        """Note the arrival of every whole line; returns the rest."""
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            if ADDED in line:
-                name = json.loads(line)["object"]["metadata"]["name"]
-                self.arrivals[name] = time.perf_counter()
-        return rest
+        self.events += data.count(mark) - self._rest.count(mark)
+        self._rest = data[-SHARED:]
+        if self._is_sampled:
+            for found in name.finditer(data):
+                self.arrivals.setdefault(found[1].decode(), time.perf_counter())
 
 
 def _same(watcher: Watcher) -> Watcher:
@@ -239,10 +272,12 @@ class Received(NamedTuple):
     end: float
 
 
-async def connected(target: Target, path: str, count: int, is_sampled: bool) -> list[Watcher]:
+async def connected(
+    target: Target, watched: WatchedEvents, count: int, is_sampled: bool
+) -> list[Watcher]:
     """Start watches."""
     loop, trust = asyncio.get_running_loop(), target.trust()
-    found = [Watcher(target, path, is_sampled) for _ in range(count)]
+    found = [Watcher(target, watched, is_sampled) for _ in range(count)]
     for each in found:
         await loop.create_connection(partial(_same, each), "127.0.0.1", target.port, ssl=trust)
     return found
@@ -256,11 +291,11 @@ async def received(watchers: Sequence[Watcher], count: int, latest: float) -> Re
     return Received(events, sum(each.size for each in watchers), time.perf_counter())
 
 
-def share(target: Target, path: str, watchers: int, pipe: Any) -> None:
+def share(target: Target, watched: WatchedEvents, watchers: int, pipe: Any) -> None:
     """Receive the events of some watchers in a process of its own."""
 
     async def receive() -> None:
-        found = await connected(target, path, watchers, is_sampled=False)
+        found = await connected(target, watched, watchers, is_sampled=False)
         pipe.send("connected")
         wanted = await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
         pipe.send(await received(found, *wanted))
@@ -268,14 +303,19 @@ def share(target: Target, path: str, watchers: int, pipe: Any) -> None:
     uvloop.run(receive())
 
 
+def events_of(options: argparse.Namespace) -> WatchedEvents:
+    """The events that the watchers receive."""
+    return WatchedEvents(KINDS[options.kind].path, FORMATS[options.format])
+
+
 def shares(target: Target, options: argparse.Namespace) -> list[Any]:
     """Start the processes of all watchers but one; returns the pipes to them."""
-    spawn, path, rest = multiprocessing.get_context("spawn"), KINDS[options.kind].path, []
+    spawn, events, rest = multiprocessing.get_context("spawn"), events_of(options), []
     count, processes = options.watchers - 1, min(options.processes, options.watchers - 1)
     for at in range(processes):
         here, there = spawn.Pipe()
         part = count * (at + 1) // processes - count * at // processes
-        spawn.Process(target=share, args=(target, path, part, there), daemon=True).start()
+        spawn.Process(target=share, args=(target, events, part, there), daemon=True).start()
         rest.append(here)
     for each in rest:
         each.recv()
@@ -302,7 +342,7 @@ async def created(target: Target, options: argparse.Namespace) -> tuple[float, d
 async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]:
     """Create objects at a rate while many watchers receive them; returns rates and delays."""
     loop, pipes = asyncio.get_running_loop(), shares(target, options)
-    own = await connected(target, KINDS[options.kind].path, 1, is_sampled=True)
+    own = await connected(target, events_of(options), 1, is_sampled=True)
     await asyncio.sleep(1.0)
     before = cpu_seconds(target.pid)
     start, sent = await created(target, options)
@@ -319,6 +359,7 @@ async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]
         "watchers": options.watchers,
         "processes": len(pipes) + 1,
         "kind": options.kind,
+        "format": options.format,
         "created_per_second": round(count / seconds),
         "delivered_per_second": round(delivered / took),
         "missing": count * options.watchers - delivered,
@@ -335,42 +376,58 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def started(folder: Path) -> tuple[subprocess.Popen[bytes], Target]:
-    """A server with a store in a folder."""
-    kubeconfig = folder / "kubeconfig"
-    command = [sys.executable, "-m", "stretto.cli.main", "up", "--nodes", "0"]
-    command += ["--controllers", "external", "--scheduler", "external"]
-    command += ["--store", f"sqlite:{folder / 'store.db'}", "--kubeconfig", str(kubeconfig)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not kubeconfig.exists():
-        time.sleep(0.05)
-    config = yaml.safe_load(kubeconfig.read_text())
-    port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-    authority = str(folder / "store.db.keys" / "ca.crt")
-    return process, Target(port, config["users"][0]["user"]["token"], authority, process.pid)
+@contextmanager
+def local_api(options: argparse.Namespace) -> Iterator[Target]:
+    """Run ``stretto up`` with a store in a temporary folder."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        folder = Path(scratch)
+        kubeconfig = folder / "kubeconfig"
+        command = [sys.executable, "-m", "stretto.cli.main", "up", "--nodes", "0"]
+        command += ["--controllers", "external", "--scheduler", "external"]
+        command += ["--store", f"sqlite:{folder / 'store.db'}", "--kubeconfig", str(kubeconfig)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not kubeconfig.exists():
+                time.sleep(0.05)
+            config = yaml.safe_load(kubeconfig.read_text())
+            port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+            authority = str(folder / "store.db.keys" / "ca.crt")
+            yield Target(port, config["users"][0]["user"]["token"], authority, process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def real_api(_options: argparse.Namespace) -> Iterator[Target]:
+    """Run kube-apiserver with etcd."""
+    with ControlPlane() as plane:
+        secrets, process = plane.credentials, plane["kube-apiserver"]
+        yield Target(plane.port, secrets.tokens[ADMIN], str(secrets.ca.cert), process.pid)
+
+
+SERVERS = {"stretto": local_api, "kube-apiserver": real_api}
+"""Servers that can be measured, by their name."""
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--server", choices=SERVERS, default="stretto")
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--folder", type=Path, help="where the store is [a temporary folder]")
     parser.add_argument("--watchers", type=int, default=0, help="measure watches instead")
     parser.add_argument("--kind", choices=KINDS, default="pods", help="objects, for watchers")
+    parser.add_argument("--format", choices=FORMATS, default="json", help="events, for watchers")
     parser.add_argument("--rate", type=float, default=1000.0, help="per second, for watchers")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long, for watchers")
     cores = max(1, (os.cpu_count() or 1) - 2)
     parser.add_argument("--processes", type=int, default=cores, help="of all watchers but one")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        process, target = started(Path(folder))
-        try:
-            found = uvloop.run(_measured(target, options))
-        finally:
-            process.terminate()
-            process.wait()
-    print(json.dumps(found, indent=1))
+    with SERVERS[options.server](options) as target:
+        found = uvloop.run(_measured(target, options))
+    print(json.dumps({"server": options.server, **found}, indent=1))
 
 
 async def _measured(target: Target, options: argparse.Namespace) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import statistics
 import struct
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,6 +124,10 @@ def view(port: int, viewers: int, seconds: float, found: "multiprocessing.Queue[
             viewer.recv(1 << 16)
             viewer.setblocking(False)
             selector.register(viewer, selectors.EVENT_READ)
+        for key in selector.get_map().values():  # frames of the time in which the others connected
+            with suppress(BlockingIOError):
+                while key.fileobj.recv(1 << 20):  # type: ignore[union-attr]
+                    pass
         found.put(0)
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -6,7 +6,7 @@ python scripts/diagrams.py --check    exit with 9 if a document is stale
 
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def render() -> str:
     return HEAD + "".join("".join(section(table)) for table in tables())
 
 
-def roles() -> dict[str, Sequence[Stage]]:
+def roles() -> Mapping[str, Sequence[Stage]]:
     """The stages of the scheduler in one process and of each role."""
     clock = ManualClock()
     store, config = MemoryStore(clock, Rng(0)), PlaneConfig(load_profile("default"), tier="numpy")

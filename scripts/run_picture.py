@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -37,8 +38,13 @@ def drawn(text: str, plots: list[Path]) -> None:
     FigureCanvasAgg(figure)
     screen = figure.add_axes((0.0, 0.0, 0.56, 1.0), facecolor=DARK)
     screen.set(xticks=[], yticks=[])
-    style = {"family": "monospace", "fontsize": 7.9, "color": LIGHT, "linespacing": 1.28}
-    screen.text(0.03, 0.97, text, va="top", transform=screen.transAxes, **style)
+    style: dict[str, Any] = {
+        "family": "monospace",
+        "fontsize": 7.9,
+        "color": LIGHT,
+        "linespacing": 1.28,
+    }
+    screen.text(0.03, 0.97, text, va="top", transform=screen.transAxes, linespacing=1.28, **style)
     for row, plot in enumerate(plots):
         axes = figure.add_axes((0.57, 0.505 - 0.5 * row, 0.42, 0.48))
         axes.imshow(imread(plot))

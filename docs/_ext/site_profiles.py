@@ -3,8 +3,7 @@
 from site_source import first_sentence
 
 from stretto.framework.contract.rule import FilterRule, ScoreRule
-from stretto.framework.plugins.table import RULES
-from stretto.framework.profile.kube_config import DEFAULT_FILTERS, DEFAULT_SCORES
+from stretto.framework.plugins.table import DEFAULT_FILTERS, DEFAULT_SCORES, RULES
 from stretto.framework.profile.profile import PROFILES, load_profile
 
 

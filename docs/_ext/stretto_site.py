@@ -5,6 +5,7 @@ A line ``<!--- include: FILE -->`` includes a file of the repository root, and a
 """
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from site_links import with_includes, with_links
 from sphinx.application import Sphinx
 
 #: Makers of generated parts, by the word in the comment.
-MAKERS = {
+MAKERS: Mapping[str, Callable[..., list[str]]] = {
     "module": site_modules.module,
     "structs": site_structs.tables,
     "schemas": site_structs.schemas,

@@ -22,6 +22,8 @@ from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.dashboard.app import dashboard_app
+from stretto.web.dashboard.guard import Access
 from stretto.web.local.administrator import local_actions
 from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
@@ -194,6 +196,73 @@ def test_a_page_reconnects_to_a_server_that_starts_again(browser: Any, harness: 
     with served(source, parts, int(address.rpartition(":")[2])):
         until(lambda: page.inner_text("[data-live]") == "live" and frames(page) > seen)
     page.close()
+
+
+def test_a_page_names_a_session_that_has_ended(browser: Any, harness: Harness) -> None:
+    source, parts = PlaneSource("a small cluster", harness.plane, FOLLOWED), DashboardParts()
+    page = browser.new_page()
+    with served(source, parts) as address:
+        page.goto(f"{address}/queues?token={TOKEN}")
+        page.goto(f"{address}/queues")
+    other = dashboard_app(source, parts, Access(token="another-token"))
+    with served_app(other, int(address.rpartition(":")[2])):
+        until(lambda: "the session token" in page.inner_text("[data-notice]"))
+    page.close()
+
+
+def test_a_page_whose_pod_has_vanished_names_it(
+    browser: Any, address: str, harness: Harness, source: PlaneSource
+) -> None:
+    with source.lock:
+        harness.submit(make_pod("short", cpu="1"))
+        harness.settle()
+    page = browser.new_page()
+    page.goto(f"{address}/?token={TOKEN}")
+    page.goto(f"{address}/pods/default/short")
+    with source.lock:
+        harness.delete("short")
+        harness.settle()
+    until(lambda: "default/short was not found" in page.inner_text("[data-notice]"))
+    page.close()
+
+
+def test_the_page_of_a_pending_pod_follows_its_placement(
+    page: Any, address: str, harness: Harness, source: PlaneSource
+) -> None:
+    with source.lock:
+        harness.submit(make_pod("wide", cpu="12"))
+        harness.settle()
+    page.goto(f"{address}/pods/default/wide")
+    with source.lock:
+        harness.create_nodes(make_node("wide-node", cpu="16", zone="z9"))
+        harness.settle()
+    until(lambda: "on wide-node" in page.inner_text(".figures"))
+
+
+def test_a_refreshed_page_keeps_the_focus(
+    page: Any, address: str, harness: Harness, source: PlaneSource
+) -> None:
+    page.goto(f"{address}/pods")
+    page.focus("td a[href$='/nodes/n003']")
+    with source.lock:
+        harness.submit(make_pod("aaa", cpu="3"))
+        harness.settle()
+    until(lambda: "default/aaa" in page.inner_text("main"))
+    assert page.evaluate("document.activeElement.textContent") == "n003"
+
+
+def test_a_paused_page_stays_as_it_is(
+    page: Any, address: str, harness: Harness, source: PlaneSource
+) -> None:
+    page.goto(f"{address}/pods")
+    page.click("[data-pause]")
+    with source.lock:
+        harness.submit(make_pod("aab", cpu="3"))
+        harness.settle()
+    page.wait_for_timeout(2000)
+    assert "default/aab" not in page.inner_text("main")
+    page.click("[data-pause]")
+    until(lambda: "default/aab" in page.inner_text("main"))
 
 
 def test_the_keyboard_opens_a_node(page: Any) -> None:

@@ -34,6 +34,15 @@ def test_a_node_without_a_resource_is_absent_from_its_frame() -> None:
     assert list(grid.frame(harness.plane.cluster, "example.com/x")) == [ABSENT, 1]
 
 
+def test_a_frame_has_the_use_of_gpus() -> None:
+    harness = Harness(nodes=[make_node("n1"), make_node("n2", gpus=8)])
+    harness.submit(make_pod("train", cpu="1", gpus=2))
+    harness.settle()
+    grid = NodeGrid(harness.plane.cluster)
+    assert "nvidia.com/gpu" in grid.layout.columns
+    assert list(grid.frame(harness.plane.cluster, "nvidia.com/gpu")) == [ABSENT, 1 + STEPS // 4]
+
+
 def test_a_layout_groups_nodes_by_zone() -> None:
     layout = NodeGrid(small_cluster().plane.cluster).layout
     names, numbers = layout.groups["zone"]
@@ -43,11 +52,19 @@ def test_a_layout_groups_nodes_by_zone() -> None:
 
 def test_a_layout_shows_closed_nodes() -> None:
     taint = {"key": "a", "value": "b", "effect": "NoSchedule"}
-    nodes = [make_node("n1", unschedulable=True), make_node("n2", taints=[taint]), make_node("n3")]
+    lost = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    nodes = [
+        make_node("n1", unschedulable=True),
+        make_node("n2", taints=[taint]),
+        make_node("n3"),
+        make_node("n4", unschedulable=True, taints=[lost]),
+        make_node("n5", taints=[{**taint, "effect": "PreferNoSchedule"}]),
+    ]
     harness = Harness(nodes=nodes)
     harness.settle()
-    states = NodeGrid(harness.plane.cluster).layout.states
-    assert states == (NodeState.CORDONED, NodeState.TAINTED, NodeState.OPEN)
+    state = NodeState
+    expected = (state.CORDONED, state.TAINTED, state.OPEN, state.NOT_READY, state.OPEN)
+    assert NodeGrid(harness.plane.cluster).layout.states == expected
 
 
 def test_viewers_of_an_unchanged_state_share_one_layout() -> None:
@@ -67,6 +84,15 @@ def test_a_frame_changes_when_a_pod_is_placed() -> None:
     harness.submit(make_pod("more", cpu="2"))
     harness.settle()
     assert asyncio.run(hub.frame("cpu"))[HEAD:] != before[HEAD:]
+
+
+def test_a_version_changes_with_a_pod_that_stays_pending() -> None:
+    harness = small_cluster()
+    source = source_of(harness)
+    before = source.version
+    harness.submit(make_pod("second-dream", cpu="64"))
+    harness.settle()
+    assert source.version > before
 
 
 def test_viewers_wake_together_at_one_tick() -> None:

@@ -1,5 +1,6 @@
 """JSON values as Python has them: identities and copies."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -9,12 +10,18 @@ NESTED: Final = frozenset({dict, list})
 PLAIN: Final = frozenset({str, int, float, bool})
 """Types of values without members, except null."""
 _TEXT: Final = frozenset({str})
-_IDENTITY: Final = msgspec.json.Encoder(order="deterministic").encode
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_IDENTITY: Final = _ENCODER.encode
 
 
 def is_flat(value: Any) -> bool:
     """Return whether a value is a map of values without members."""
     return type(value) is dict and NESTED.isdisjoint(map(type, value.values()))
+
+
+def has_plain_only(value: Any) -> bool:
+    """Return whether a value is a map of values that are neither null nor have members."""
+    return type(value) is dict and PLAIN.issuperset(map(type, value.values()))
 
 
 def has_texts_only(value: Any) -> bool:
@@ -28,6 +35,11 @@ def identity(value: Any) -> bytes:
     A search for a value among many takes time by their number; a search for its text does not.
     """
     return _IDENTITY(value)
+
+
+def identities(values: Iterable[Any]) -> list[str]:
+    """Return the identities of many values as texts, several times faster than one by one."""
+    return _ENCODER.encode_lines(values).decode().split("\n")[:-1]
 
 
 def is_equal(one: Any, two: Any) -> bool:

@@ -248,15 +248,15 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         kubelet_events=_writes_events(opts, len(nodes)),
     )
     with DeferredInterrupt() as held, _keys_folder(opts) as folder:
-        store = _store(opts.store, clock, rng)
+        store, keys = _store(opts.store, clock, rng), open_keys(folder)
         try:
             local = LocalOptions(
                 parts,
-                open_keys(folder),
+                keys,
                 opts.kubeconfig,
                 opts.port,
                 opts.speed,
-                LocalPages(opts.dashboard_port, _previews(opts, store)),
+                LocalPages(opts.dashboard_port, _previews(opts, store), keys.dashboard_token),
                 held.check,
                 audit,
             )
@@ -378,6 +378,7 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
     Each uses a copy of the objects at the time of the request.
     """
     from stretto.cli.sources.previews import defragmenter_on, estimator_on, planner_on
+    from stretto.cli.sources.run_studies import kept_studies
     from stretto.cli.sources.states import StateContents
     from stretto.plane.copy import PlaneSettings, StoreState
     from stretto.sim.states.clusters import listed
@@ -391,7 +392,7 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
         return StateContents(StoreState("local cluster", records, opts.profile, settings), "")
 
     return DashboardParts(
-        plan=planner_on(read), defragment=defragmenter_on(read), start=estimator_on(read)
+        kept_studies(), planner_on(read), defragmenter_on(read), estimator_on(read)
     )
 
 

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.labels import ZONE_LABEL
-from stretto.api.wire.quantity import format_amount
+from stretto.api.wire.quantity import format_amount, format_milli
 from stretto.base.errors import InputError
 from stretto.explain.inventory.meta import labels_of
 from stretto.explain.why.scene import Scene
 from stretto.state.rows.devices import WHOLE
+from stretto.state.rows.ledger import Ledger
 from stretto.stores.store import Record
 
 
@@ -32,13 +34,14 @@ class NodeRow(msgspec.Struct, frozen=True):
 
     #: Name of the node.
     name: str
-    #: ``ready``, ``cordoned``, or ``unknown`` for a node that the scheduler state does not contain.
+    #: ``ready``, ``cordoned``, ``not ready``, ``not ready, cordoned``, or ``unknown`` for a node
+    #: that the scheduler state does not contain.
     status: str
     #: Failure zone of the node; empty for none.
     zone: str = ""
     #: Number of pods on the node.
     pods: int = 0
-    #: Resources of the node by name.
+    #: Resources of the node by name, GPUs and other devices included.
     resources: dict[str, NodeUse] = {}
     #: Number of unallocated GPUs or other devices; ``None`` without devices.
     free_devices: int | None = None
@@ -46,6 +49,8 @@ class NodeRow(msgspec.Struct, frozen=True):
     devices: int = 0
     #: Labels of the node.
     labels: dict[str, str] = {}
+    #: True if the node is closed for new pods.
+    cordoned: bool = False
 
 
 def node_rows(scene: Scene, records: Sequence[Record]) -> list[NodeRow]:
@@ -70,7 +75,25 @@ def _row_of(scene: Scene, record: Record, counts: dict[int, int]) -> NodeRow:
     zone = labels.get(ZONE_LABEL, "")
     if slot is None:
         return NodeRow(record.name, "unknown", zone, labels=labels)
-    ledger = scene.cluster.ledger
+    devices = scene.cluster.ledger.devices
+    present = devices.kind[slot] > 0
+    count = int(present.sum())
+    status, cordoned = _standing(record)
+    return NodeRow(
+        name=record.name,
+        status=status,
+        zone=zone,
+        pods=counts.get(slot, 0),
+        resources=_uses(scene.cluster.ledger, slot),
+        free_devices=int((devices.free[slot][present] == WHOLE).sum()) if count else None,
+        devices=count,
+        labels=labels,
+        cordoned=cordoned,
+    )
+
+
+def _uses(ledger: Ledger, slot: int) -> dict[str, NodeUse]:
+    """Return the use of each resource of a node; a shared device counts with its used part."""
     uses = {}
     for name, amount in ledger.offers(slot).items():
         column = ledger.resources.known(name)
@@ -79,23 +102,19 @@ def _row_of(scene: Scene, record: Record, counts: dict[int, int]) -> NodeRow:
         uses[name] = NodeUse(
             format_amount(name, amount), format_amount(name, used), round(100 * used / amount, 2)
         )
-    free = ledger.devices.free[slot]
-    present = ledger.devices.kind[slot] > 0
-    count = int(present.sum())
-    return NodeRow(
-        name=record.name,
-        status="cordoned" if _is_cordoned(record) else "ready",
-        zone=zone,
-        pods=counts.get(slot, 0),
-        resources=uses,
-        free_devices=int((free[present] == WHOLE).sum()) if count else None,
-        devices=count,
-        labels=labels,
-    )
+    for name, (count, _) in ledger.devices.inventory(slot).items():
+        used = int(ledger.devices.use(np.array([slot]), name)[1][0])
+        uses[name] = NodeUse(str(count), format_milli(used), round(used / count / 10, 2))
+    return uses
 
 
-def _is_cordoned(record: Record) -> bool:
+def _standing(record: Record) -> tuple[str, bool]:
+    """Return the status of a node, and whether it is cordoned; without a condition it is ready."""
     try:
-        return decode_as(Node, record.body).spec.unschedulable
+        node = decode_as(Node, record.body)
     except InputError:
-        return False
+        return "ready", False
+    ready = all(each.status == "True" for each in node.status.conditions if each.type == "Ready")
+    cordoned = node.spec.unschedulable
+    words = ["not ready"] * (not ready) + ["cordoned"] * cordoned
+    return ", ".join(words) or "ready", cordoned

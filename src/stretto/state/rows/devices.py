@@ -16,6 +16,8 @@ from stretto.base.errors import InputError
 
 MAX_DEVICES: Final = 16
 """Maximum number of devices per node; further devices are not managed individually."""
+MAX_KINDS: Final = 255
+"""Largest number of a kind, which no kind gets."""
 WHOLE: Final = 1000
 """Milli of a whole device."""
 FORMS: Final = 17
@@ -120,6 +122,19 @@ class DeviceColumns:
             if len(devices):
                 found[kind] = (len(devices), models[int(self.model[slot, devices[0]])])
         return found
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds that nodes or pods have named."""
+        return tuple(self._kinds)
+
+    def use(
+        self, slots: npt.NDArray[np.int64], kind: str
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the milli of a kind on each slot (int64[slot]), and the used part of them."""
+        found = self.kind[slots] == self._kinds.get(kind, MAX_KINDS)
+        offered = found.sum(axis=1, dtype=np.int64) * WHOLE
+        return offered, offered - (self.free[slots] * found).sum(axis=1, dtype=np.int64)
 
     def clear(self, slot: int) -> None:
         """Remove all devices of a slot."""

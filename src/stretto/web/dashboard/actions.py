@@ -13,7 +13,7 @@ from stretto.base.errors import NotFoundError
 from stretto.explain.inventory.node_overview import explain_node
 from stretto.explain.inventory.nodes import node_rows
 from stretto.web.dashboard.render import Renderer
-from stretto.web.dashboard.requests import form_of, page_path, read
+from stretto.web.dashboard.requests import form_of, frame_of, read
 from stretto.web.views.acting.consequences import (
     Consequences,
     cordon_effects,
@@ -93,8 +93,7 @@ class ActionPages:
         }
 
     def _page(self, template: str, request: Request, values: Mapping[str, object]) -> Response:
-        frame = {"path": page_path(request), "bare": False, "live": False}
-        return self._renderer.page(template, {**frame, **values})
+        return self._renderer.page(template, {**frame_of(request), **values})
 
 
 def _named(request: Request, subject: str) -> tuple[Action, str]:

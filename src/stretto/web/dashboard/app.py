@@ -22,7 +22,7 @@ from stretto.web.dashboard.live import Live
 from stretto.web.dashboard.pages import Pages
 from stretto.web.dashboard.pools import PoolPages
 from stretto.web.dashboard.render import PAGES, Renderer
-from stretto.web.dashboard.requests import page_path
+from stretto.web.dashboard.requests import frame_of
 from stretto.web.dashboard.studies import StudyPages
 from stretto.web.views.parts import READ_ONLY, DashboardParts
 from stretto.web.views.sight import ViewSource
@@ -89,5 +89,5 @@ def _error_page(renderer: Renderer, request: Request, error: Exception) -> Respo
     else:
         status = HTTPStatus.NOT_FOUND if isinstance(error, NotFoundError) else HTTPStatus.CONFLICT
         text = str(error)
-    values = {"path": page_path(request), "bare": "part" in request.query_params, "live": False}
-    return renderer.page("error", {**values, "status": int(status), "text": text}, int(status))
+    values = {**frame_of(request), "status": int(status), "text": text}
+    return renderer.page("error", values, int(status))

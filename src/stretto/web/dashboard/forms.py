@@ -14,7 +14,7 @@ from stretto.explain.inventory.moves import capacity_rows
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.web.dashboard.actions import ActionPages
 from stretto.web.dashboard.render import Renderer
-from stretto.web.dashboard.requests import form_of, page_path, read
+from stretto.web.dashboard.requests import form_of, frame_of, read
 from stretto.web.views.acting.contract import SubmittedObject
 from stretto.web.views.parts import DashboardParts, PlanPreview
 from stretto.web.views.sight import ViewSource
@@ -50,9 +50,10 @@ class DashboardForms:
         return found
 
     async def _decisions(self, request: Request) -> Response:
+        frame = frame_of(request, self._source)
         _, found = self._source.decisions(0)
         values = {"decisions": list(reversed(found))}
-        return self._page("decisions", request, values)
+        return self._renderer.page("decisions", {**frame, **values})
 
     async def _plan(self, request: Request) -> Response:
         assert self._parts.plan is not None
@@ -108,10 +109,7 @@ class DashboardForms:
         return self._page("start", request, {"pod": pod, "sentence": sentence})
 
     def _page(self, template: str, request: Request, values: Mapping[str, object]) -> Response:
-        bare = "part" in request.query_params
-        is_live = self._source.capability.live and request.method == "GET"  # a result stays
-        frame = {"path": page_path(request), "bare": bare, "live": is_live}
-        return self._renderer.page(template, {**frame, **values})
+        return self._renderer.page(template, {**frame_of(request), **values})
 
 
 def _moves_of(form: Mapping[str, str]) -> tuple[ReschedulingGoal, int]:

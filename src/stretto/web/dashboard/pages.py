@@ -15,7 +15,7 @@ from stretto.explain.inventory.overviews import explain_pending_pods
 from stretto.explain.why.on_node import explain_pod_on
 from stretto.explain.why.why import explain_pod
 from stretto.web.dashboard.render import Renderer
-from stretto.web.dashboard.requests import page_path, read
+from stretto.web.dashboard.requests import frame_of, read
 from stretto.web.views.queue_tree import queue_tree
 from stretto.web.views.sight import Sight, ViewSource
 from stretto.web.views.tables import matching_pods, node_table, pod_table, unit_table
@@ -74,10 +74,9 @@ class Pages:
         """Return a handler that reads the source in a thread and renders a template."""
 
         def rendered(request: Request) -> Response:
+            frame = frame_of(request, self._source)
             with self._source.open() as sight:
                 values = values_of(sight, request)
-            bare = "part" in request.query_params
-            frame = {"path": page_path(request), "bare": bare, "live": self._source.capability.live}
             return self._renderer.page(template, {**frame, **values})
 
         async def handler(request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from stretto.base.errors import StrettoError
 from stretto.web.dashboard.render import Renderer
-from stretto.web.dashboard.requests import page_path
+from stretto.web.dashboard.requests import frame_of
 from stretto.web.views.parts import DashboardParts
 
 
@@ -36,8 +36,6 @@ class PoolPages:
                 found = await run_in_threadpool(read)
             except StrettoError as refused:
                 error = str(refused)
-            bare = "part" in request.query_params
-            frame = {"path": page_path(request), "bare": bare, "live": False}
-            return self._renderer.page(name, {**frame, "found": found, "error": error})
+            return self._renderer.page(name, {**frame_of(request), "found": found, "error": error})
 
         return handler

@@ -42,6 +42,22 @@ def page_path(request: Request) -> str:
     return path.removeprefix(request.scope.get("root_path", ""))
 
 
+def frame_of(request: Request, source: ViewSource | None = None) -> dict[str, object]:
+    """Return the values of the frame around a page. Call it before the state is read.
+
+    Args:
+        request: the request for the page.
+        source: the state whose changes the page follows; ``None`` for none.
+    """
+    is_live = source is not None and source.capability.live and request.method == "GET"
+    return {
+        "path": page_path(request),
+        "bare": "part" in request.query_params,
+        "live": is_live,  # the result of a submitted form stays
+        "version": source.version if source is not None else 0,
+    }
+
+
 async def form_of(request: Request) -> dict[str, str]:
     """Return the fields of a submitted form.
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from stretto.explain.inventory.run_comparison import MOST_RUNS, RunComparison
 from stretto.web.dashboard.render import Renderer
-from stretto.web.dashboard.requests import page_path, read
+from stretto.web.dashboard.requests import frame_of, read
 from stretto.web.views.parts import Studies
 from stretto.web.views.plots import curve_plot
 from stretto.web.views.sight import ViewSource
@@ -74,9 +74,7 @@ class StudyPages:
         return await read(self._source, self._studies.compare, names)
 
     def _page(self, template: str, request: Request, values: dict[str, object]) -> Response:
-        bare = "part" in request.query_params
-        frame = {"path": page_path(request), "bare": bare, "live": False}
-        return self._renderer.page(template, {**frame, **values})
+        return self._renderer.page(template, {**frame_of(request), **values})
 
 
 def _csv(found: RunComparison) -> str:

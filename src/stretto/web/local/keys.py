@@ -1,4 +1,4 @@
-"""The keys of a local server: its authority, its certificate, the token of its administrator."""
+"""The keys of a local server: its authority, its certificate, and its tokens."""
 
 import os
 from contextlib import suppress
@@ -51,6 +51,8 @@ class ServerKeys:
     folder: Path
     #: Token of the administrator.
     token: str
+    #: Token of the dashboard: open pages reconnect to a server that starts again.
+    dashboard_token: str
 
     @property
     def authority(self) -> PemPair:
@@ -99,7 +101,7 @@ def open_keys(folder: Path) -> ServerKeys:
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        keys = ServerKeys(folder, _token(folder / "token"))
+        keys = ServerKeys(folder, _token(folder / "token"), _token(folder / "dashboard-token"))
         _make_authority(keys.authority, "stretto")
         _make_authority(keys.proxies, "stretto-front-proxy")
         served = CertificateSubject(

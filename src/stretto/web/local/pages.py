@@ -23,6 +23,8 @@ class LocalPages:
     port: int = 0
     #: Optional parts, which plan on copies of the cluster; actions are always offered.
     parts: DashboardParts = READ_ONLY
+    #: Token that a browser presents once; empty for a new one.
+    token: str = ""
 
 
 def dashboard_application(
@@ -40,7 +42,7 @@ def dashboard_application(
     """
     source = PlaneSource("local cluster", plane, Capability(live=True, threaded=False))
     parts = pages.parts._replace(actions=local_actions(client))
-    token = new_token()
+    token = pages.token or new_token()
     listener = listening(LOOPBACK, pages.port)
     address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
     return ServedApplication(dashboard_app(source, parts, Access(token=token)), listener), address

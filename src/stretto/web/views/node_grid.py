@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from stretto.api.wire.labels import ZONE_LABEL
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.devices import DeviceColumns
 
 ABSENT: Final = 0
 """The byte of a node without the resource."""
@@ -23,6 +24,8 @@ _POOL_LABELS: Final = (
     "cloud.google.com/gke-nodepool",
     "eks.amazonaws.com/nodegroup",
 )
+_NOT_READY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Taints of nodes that are not ready."""
 GROUPINGS: Final = {"zone": (ZONE_LABEL,), "rack": ("rack",), "pool": _POOL_LABELS}
 """The labels that group nodes, by grouping; the first label present is used."""
 
@@ -36,6 +39,8 @@ class NodeState(IntEnum):
     CORDONED = 1
     #: The node has a taint that excludes pods without a toleration.
     TAINTED = 2
+    #: The node is not ready or does not answer.
+    NOT_READY = 3
 
 
 class NodeLayout(msgspec.Struct, frozen=True):
@@ -66,6 +71,7 @@ class NodeGrid:
         offered = np.flatnonzero((ledger.alloc[self.slots] > 0).any(axis=0)).tolist()
         names = ledger.resources.names
         self._columns = {names[column]: column for column in offered}
+        self._holders = _holders(ledger.devices, self.slots)
         labels = [cluster.nodes.labels.of(slot) for slot in order]
         #: The layout, which the browser reads once.
         self.layout = NodeLayout(
@@ -73,7 +79,7 @@ class NodeGrid:
             names=tuple(nodes.names[slot] for slot in order),
             states=tuple(int(_state_of(cluster, slot)) for slot in order),
             groups={name: _grouped(labels, keys) for name, keys in GROUPINGS.items()},
-            columns=tuple(self._columns),
+            columns=(*self._columns, *self._holders),
         )
 
     def frame(self, cluster: Cluster, column: str) -> bytes:
@@ -81,24 +87,48 @@ class NodeGrid:
 
         An over-committed node has the byte of 100 %.
         """
-        index = self._columns.get(column)
-        if index is None:
-            return bytes(len(self.slots))
-        offered = cluster.ledger.alloc[self.slots, index].astype(np.float32)
-        cells = cluster.ledger.used[self.slots, index].astype(np.float32)
-        cells /= np.maximum(offered, 1.0)
+        offered, used = self._amounts(cluster, column)
+        cells = used / np.maximum(offered, 1.0)
         np.clip(cells, 0.0, 1.0, out=cells)
         cells *= STEPS
         cells += 1.5  # the half rounds
         cells[offered <= 0] = ABSENT
         return bytes(cells.astype(np.uint8).tobytes())
 
+    def _amounts(
+        self, cluster: Cluster, column: str
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Return the amounts of a column on each node, and their used part; 0 if it is unknown."""
+        offered = np.zeros(len(self.slots), np.float32)
+        used = np.zeros(len(self.slots), np.float32)
+        index = self._columns.get(column)
+        if index is not None:
+            offered[:] = cluster.ledger.alloc[self.slots, index]
+            used[:] = cluster.ledger.used[self.slots, index]
+        elif column in self._holders:
+            places = self._holders[column]
+            found = cluster.ledger.devices.use(self.slots[places], column)
+            offered[places], used[places] = found
+        return offered, used
+
+
+def _holders(
+    devices: DeviceColumns, slots: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the places of the nodes that have devices of a kind, by kind."""
+    found = {kind: np.flatnonzero(devices.use(slots, kind)[0]) for kind in devices.kinds}
+    return {kind: places for kind, places in found.items() if len(places)}
+
 
 def _state_of(cluster: Cluster, slot: int) -> NodeState:
     nodes = cluster.nodes
+    taints = nodes.taint_sets[nodes.taint_set[slot]]
+    if any(each.key in _NOT_READY for each in taints):
+        return NodeState.NOT_READY
     if nodes.unschedulable[slot]:
         return NodeState.CORDONED
-    return NodeState.TAINTED if nodes.taint_set[slot] else NodeState.OPEN
+    is_closed = any(each.effect != "PreferNoSchedule" for each in taints)
+    return NodeState.TAINTED if is_closed else NodeState.OPEN
 
 
 def _grouped(

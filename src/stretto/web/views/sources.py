@@ -99,9 +99,10 @@ class PlaneSource:
 
     @property
     def version(self) -> int:
-        """A number that increases with each change of a node or of its use."""
+        """A number that increases with each change of an object that the plane reads, or of use."""
         cluster = self._plane.cluster
-        return int(cluster.ledger.head) + int(cluster.nodes.version)
+        applied = sum(self._plane.pump.applied.values())
+        return cluster.ledger.head + cluster.nodes.version + applied
 
     @property
     def columns(self) -> Cluster:

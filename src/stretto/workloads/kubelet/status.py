@@ -73,7 +73,7 @@ class PodStatusWriter:
         self._write(pod, "Failed" if code else "Succeeded", "False", containers)
 
     def _write(self, pod: StoredObject, phase: str, ready: str, containers: list[Fields]) -> None:
-        address = address_of(pod.record.uid)
+        address = pod_address(pod.record.uid)
         states = {"ContainersReady": ready, "Initialized": "True", "Ready": ready}
         status: Fields = {
             "phase": phase,
@@ -118,8 +118,8 @@ class PodStatusWriter:
         return [found[type_] for type_ in sorted(found)]
 
 
-def address_of(uid: str) -> str:
-    """The address of a pod in 10.0.0.0/8, derived from its uid."""
+def pod_address(uid: str) -> str:
+    """The address of a simulated pod in 10.0.0.0/8, derived from its uid."""
     number = zlib.crc32(uid.encode())
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 

@@ -11,11 +11,13 @@ from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookFault
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.server import ApiServer
 from stretto.web.api.webhooks.reviews import PendingReviews
+from stretto.workloads.kubelet.status import pod_address
 from tests.unit.web.api.conftest import Reply
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
+HOOKS = {"name": "hooks", "namespace": "default"}
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
 
 Decide = Callable[[Any], dict[str, Any]]
@@ -317,14 +319,19 @@ def service(hooked: Hooked) -> None:
     hooked.send("POST", path, {"metadata": {"name": "hooks"}, "spec": {"ports": ports}})
 
 
-def test_a_service_is_reached_by_its_endpoints(hooked: Hooked) -> None:
-    service(hooked)
-    reference = {"name": "hooks", "namespace": "default", "path": "/x"}
-    hooked.hook("Validating", None, clientConfig={"service": reference}, failurePolicy="Ignore")
+def endpoint(hooked: Hooked, **fields: Any) -> None:
+    """Give the Service of webhooks an endpoint."""
     labels = {"kubernetes.io/service-name": "hooks"}
-    ends = {"addressType": "IPv4", "endpoints": [{"addresses": ["10.1.2.3"]}]}
+    ends = {"addressType": "IPv4", "endpoints": [fields]}
     ends |= {"metadata": {"name": "e", "labels": labels}, "ports": [{"name": "", "port": 8443}]}
     hooked.send("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", ends)
+
+
+def test_a_service_is_reached_by_its_endpoints(hooked: Hooked) -> None:
+    service(hooked)
+    reference = {**HOOKS, "path": "/x"}
+    hooked.hook("Validating", None, clientConfig={"service": reference}, failurePolicy="Ignore")
+    endpoint(hooked, addresses=["10.1.2.3"])
     hooked.store(x="1")
     call = hooked.calls[0]
     assert call.url == "https://10.1.2.3:8443/x?timeout=10s"
@@ -332,10 +339,18 @@ def test_a_service_is_reached_by_its_endpoints(hooked: Hooked) -> None:
     assert call.tls.server_name == "hooks.default.svc"
 
 
+def test_a_simulated_pod_is_not_called(hooked: Hooked) -> None:
+    service(hooked)
+    hooked.hook("Validating", None, clientConfig={"service": HOOKS})
+    pod = {"kind": "Pod", "name": "p", "uid": "1"}
+    endpoint(hooked, addresses=[pod_address("1")], targetRef=pod)
+    assert "simulated pods serve nothing" in hooked.store(x="1").message
+    assert hooked.calls == []
+
+
 def test_a_service_without_endpoints_is_named(hooked: Hooked) -> None:
     service(hooked)
-    reference = {"name": "hooks", "namespace": "default"}
-    hooked.hook("Validating", None, clientConfig={"service": reference})
+    hooked.hook("Validating", None, clientConfig={"service": HOOKS})
     text = 'no endpoints available for service "hooks"'
     assert text in hooked.store(x="1").message
 

@@ -19,12 +19,14 @@ def test_keys_are_kept_between_starts(tmp_path: Path) -> None:
     published = first.authentication()
     again = open_keys(tmp_path / "keys")
     assert (again.token, again.authentication()) == (first.token, published)
+    assert again.dashboard_token == first.dashboard_token != first.token
 
 
 def test_only_the_owner_reads_keys(tmp_path: Path) -> None:
     keys = open_keys(tmp_path / "keys")
     assert stat.S_IMODE(keys.folder.stat().st_mode) == 0o700
-    private = [keys.authority.key, keys.serving.key, keys.accounts, keys.folder / "token"]
+    private = [keys.authority.key, keys.serving.key, keys.accounts]
+    private += [keys.folder / "token", keys.folder / "dashboard-token"]
     assert {stat.S_IMODE(each.stat().st_mode) for each in private} == {0o600}
 
 

@@ -1,6 +1,6 @@
 """Validation of values against a schema, with the messages of kube-apiserver."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from stretto.api.checks.custom.formats import FORMATS
@@ -16,7 +16,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.patterns import matches
-from stretto.api.wire.values import identity
+from stretto.api.wire.values import identities
 
 Json = dict[str, Any]
 
@@ -71,6 +71,13 @@ _NUMBER_LIMITS: Final = frozenset({"format", "maximum", "minimum", "multipleOf"}
 """Members of schemas that limit numbers."""
 _LIMITS: Final = (_FREE_TEXT | _COMBINED | _NUMBER_LIMITS | {"enum"}) - {"maxLength"}
 """Members of schemas that limit scalars, except the length of texts."""
+_OBJECT_LIMITS: Final = _COMBINED | {
+    "additionalProperties",
+    "enum",
+    "maxProperties",
+    "minProperties",
+}
+"""Members of schemas that limit objects, except those about one member."""
 _SCALARS: Final = {str: "string", bool: "boolean", int: "integer"}
 """Types of schemas whose values have a type of Python."""
 
@@ -85,27 +92,41 @@ def _is_free(value: Any, schema: Json) -> bool:
     return word != "integer" or value in _INT64
 
 
+def _is_free_object(value: Json, schema: Json) -> bool:
+    """Return whether an object has the required members, and only free scalars."""
+    if schema.get("type") != "object" or not _OBJECT_LIMITS.isdisjoint(schema):
+        return False
+    for name in schema.get("required") or ():
+        if name not in value:
+            return False
+    properties = schema.get("properties") or {}
+    for name, each in value.items():
+        inner = properties.get(name)
+        if inner is None or not _is_free(each, inner):
+            return False
+    return True
+
+
 def _wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
+    wanted, word = schema.get("type") or "", _word(value)
     if schema.get("x-kubernetes-int-or-string"):
-        wanted, holds = "integer,string", isinstance(value, int | str)
-        holds = holds and not isinstance(value, bool)
+        wanted, holds = "integer,string", isinstance(value, int | str) and word != "boolean"
     else:
-        wanted = schema.get("type") or ""
-        holds = not wanted or _is_of(value, wanted)
+        holds = not wanted or _is_of(value, word, wanted)
     if holds:
         return None
-    word = _word(value)
     if schema.get("format") and not isinstance(value, str | list | None):
-        wanted, word = schema["format"], _FORMAT_WORDS.get(_word(value), "")
+        wanted, word = schema["format"], _FORMAT_WORDS.get(word, "")
     return type_invalid(path or _SOME, word, f'{path} in body must be of type {wanted}: "{word}"')
 
 
-def _is_of(value: Any, word: str) -> bool:
-    if word == "integer":
-        return _word(value) == "integer" or (isinstance(value, float) and _is_whole(value))
-    if word == "number":
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, _TYPES[word]) if word in _TYPES else True
+def _is_of(value: Any, word: str, wanted: str) -> bool:
+    """Return whether a value of the type ``word`` has the type that is wanted."""
+    if wanted == "integer":
+        return word == "integer" or (isinstance(value, float) and _is_whole(value))
+    if wanted == "number":
+        return word in ("integer", "number")
+    return word == wanted or wanted not in _TYPES
 
 
 def _word(value: Any) -> str:
@@ -179,7 +200,7 @@ def _list(value: list[Any], schema: Json, path: str, found: Errors) -> None:
     items = schema.get("items")
     if isinstance(items, dict):
         for index, each in enumerate(value):
-            if not _is_free(each, items):
+            if not (_is_free_object if type(each) is dict else _is_free)(each, items):
                 _check(each, items, f"{path}[{index}]", found)
     if "maxItems" in schema and len(value) > schema["maxItems"]:
         found.append(_too_many(path, len(value), schema["maxItems"]))
@@ -199,15 +220,16 @@ def _repeated(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if kind not in ("set", "map"):
         return
-    seen: set[bytes] = set()
-    for index, each in enumerate(value):
-        mark = each
-        if kind == "map" and isinstance(each, dict):
-            mark = {key: each[key] for key in keys if key in each}
-        text = identity(mark)
+    marks = value if kind == "set" else [_keys_of(each, keys) for each in value]
+    seen: set[str] = set()
+    for index, text in enumerate(identities(marks)):
         if text in seen:
-            yield duplicate(f"{path}[{index}]", mark)
+            yield duplicate(f"{path}[{index}]", marks[index])
         seen.add(text)
+
+
+def _keys_of(item: Any, keys: Sequence[str]) -> Any:
+    return {key: item[key] for key in keys if key in item} if isinstance(item, dict) else item
 
 
 def _object(value: Json, schema: Json, path: str, found: Errors) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from stretto.api.edit.apply import fieldset
-from stretto.api.edit.apply.fieldset import FieldSet
+from stretto.api.edit.apply.fieldset import LEAF, SELF, FieldSet
 from stretto.api.edit.apply.walking import (
     MISSING,
     atom,
@@ -16,8 +16,8 @@ from stretto.api.edit.apply.walking import (
     items,
     member_type,
 )
-from stretto.api.schema.types import ANY, Form, ValueType
-from stretto.api.wire.values import NESTED, PLAIN, has_texts_only, is_alike
+from stretto.api.schema.types import ANY, Form, Merge, ValueType
+from stretto.api.wire.values import NESTED, PLAIN, has_plain_only, has_texts_only, is_alike
 
 
 @dataclass
@@ -50,23 +50,39 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
     if is_leaf(kind) or not isinstance(value, dict | list):
         return not (value is None and kind.form in (Form.LIST, Form.MAP, Form.STRUCT))
     if isinstance(value, list):
-        for element, each in sorted(items(kind, value), key=lambda pair: pair[0]):
-            below: FieldSet = {}
-            _own(each, kind.item or ANY, below)
-            node[element] = {fieldset.SELF: {}, **below} if below else {}
+        inner, shapes = kind.item or ANY, _Shapes()
+        has_members = inner.merge is Merge.GRANULAR
+        for element, each in sorted(items(kind, value).items()):
+            if has_members and has_plain_only(each):
+                node[element] = shapes[tuple(each)]
+                continue
+            below: FieldSet = {SELF: LEAF}
+            _own(each, inner, below)
+            node[element] = below if len(below) > 1 else LEAF
         return False
     for name, each in sorted(value.items()):
+        element = f"f:{name}"
         if type(each) in PLAIN:  # it has its own owner, whatever its type
-            node[fieldset.field(name)] = {}
+            node[element] = LEAF
             continue
         below = {}
         member = _own(each, member_type(kind, name) or ANY, below)
         empty = each is None or each == {}
         if member or empty or not is_field(kind, name):
-            node[fieldset.field(name)] = {fieldset.SELF: {}, **below} if below else {}
+            node[element] = {SELF: LEAF, **below} if below else LEAF
         elif below:
-            node[fieldset.field(name)] = below
+            node[element] = below
     return False
+
+
+class _Shapes(dict[tuple[str, ...], FieldSet]):
+    """Nodes of objects whose members have no members, by the names of the members."""
+
+    def __missing__(self, names: tuple[str, ...]) -> FieldSet:
+        """Build a node, which all objects with these names share."""
+        node = {SELF: LEAF, **{fieldset.field(name): LEAF for name in sorted(names)}}
+        found = self[names] = node if names else LEAF
+        return found
 
 
 def compare(old: Any, new: Any, kind: ValueType) -> FieldChanges:
@@ -97,7 +113,7 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
                 continue
             if type(one) in PLAIN and type(two) in PLAIN:
                 if not is_alike(one, two):
-                    nodes[1][fieldset.field(name)] = {}
+                    nodes[1][fieldset.field(name)] = LEAF
                 continue
             inner = member_type(kind, name) or ANY
             _descend(fieldset.field(name), (one, two), inner, nodes)
@@ -121,10 +137,10 @@ def _shape(old: Any, new: Any) -> type | None:
     return one if one is two else None
 
 
-def _only_in(one: Mapping[str, list[Any]], two: Container[str], kind: ValueType) -> FieldSet:
+def _only_in(one: Mapping[str, Sequence[Any]], two: Container[str], kind: ValueType) -> FieldSet:
     """Return the nodes of the items that only one of two lists has."""
     return {
-        element: {} if len(group) > 1 else _all_of(group[0], kind)
+        element: LEAF if len(group) > 1 else _all_of(group[0], kind)
         for element, group in one.items()
         if element not in two
     }
@@ -139,12 +155,12 @@ def _compare_items(
         _descend(element, (old[0], new[0]), kind, nodes)
     elif len(old) > 1 and len(new) > 1:
         if not is_alike(old, new):
-            nodes[1][element] = {}
+            nodes[1][element] = LEAF
     elif len(old) > 1:
-        nodes[2][element] = {}
+        nodes[2][element] = LEAF
         nodes[0][element] = _all_of(new[0], kind)
     else:
-        nodes[0][element] = {}
+        nodes[0][element] = LEAF
         nodes[2][element] = _all_of(old[0], kind)
 
 
@@ -160,7 +176,7 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
         return
     below: _Nodes = ({}, {}, {})
     if _compare(old, new, kind, below):
-        nodes[1][element] = {}
+        nodes[1][element] = LEAF
     for node, inner in zip(nodes, below, strict=True):
         if inner:
             node[element] = inner
@@ -169,20 +185,19 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
 def _all_of(value: Any, kind: ValueType) -> FieldSet:
     """The node of a value that only one side has, with all its members."""
     if not isinstance(value, dict | list) or not value:
-        return {}
-    kind = atom(kind, value)
-    if is_leaf(kind):
-        return {}
-    found: FieldSet = {fieldset.SELF: {}}
-    if kind.form is Form.MAP and kind.item is not None and kind.item.form is Form.STRING:
-        found.update((fieldset.field(name), {}) for name in value)
-    elif isinstance(value, dict):
+        return LEAF
+    if kind.form is Form.ANY:
+        kind = atom(kind, value)
+    if kind.merge is Merge.ATOMIC:
+        return LEAF
+    found: FieldSet = {SELF: LEAF}
+    if isinstance(value, dict):
         for name, each in value.items():
             is_nested = type(each) in NESTED
-            inner = _all_of(each, member_type(kind, name) or ANY) if is_nested else {}
+            inner = _all_of(each, member_type(kind, name) or ANY) if is_nested else LEAF
             found[f"f:{name}"] = inner
     else:
         item = kind.item or ANY
         for element, group in grouped(kind, value).items():
-            found[element] = {} if len(group) > 1 else _all_of(group[0], item)
+            found[element] = LEAF if len(group) > 1 else _all_of(group[0], item)
     return found

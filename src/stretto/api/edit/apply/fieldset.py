@@ -5,10 +5,12 @@ an item of a keyed list, ``v:…`` for an item of a set. A path is in the set if
 contains ``.``; the root is in no set.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+
+from stretto.api.wire.values import identities
 
 FieldSet = dict[str, Any]
 """The tree; an empty dictionary is the empty set at the root, and a member below the root."""
@@ -16,6 +18,8 @@ FieldSet = dict[str, Any]
 _ENCODE: Final = msgspec.json.Encoder().encode
 SELF: Final = "."
 """Key that makes a node with children a member of the set."""
+LEAF: Final[FieldSet] = {}
+"""A member without children. Trees share it: none changes after it is built."""
 
 
 def is_member(node: Mapping[str, Any]) -> bool:
@@ -57,7 +61,7 @@ def difference(one: FieldSet, two: FieldSet) -> FieldSet:
         other = two.get(key)
         if other is None or (not node and not is_member(other)):
             kept[key] = node
-        elif node:
+        elif node and node != other:
             left = _difference(node, other)
             if left is not None:
                 kept[key] = left
@@ -160,6 +164,18 @@ def field(name: str) -> str:
 def keyed(keys: Mapping[str, Any]) -> str:
     """The path element of an item of a keyed list; its keys are in the order of their names."""
     return "k:" + _ENCODE(keys).decode()
+
+
+def keyed_rows(keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:
+    """The path elements of the items of a keyed list.
+
+    Args:
+        keys: the names of the keys, in their order.
+        columns: for each key, its values in all items.
+    """
+    heads = [f"{_ENCODE(key).decode()}:".replace("%", "%%") for key in keys]
+    form = "k:{" + ",".join(f"{head}%s" for head in heads) + "}"
+    return [form % row for row in zip(*map(identities, columns), strict=True)]
 
 
 def valued(value: Any) -> str:

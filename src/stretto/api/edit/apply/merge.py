@@ -7,7 +7,7 @@ from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.fieldset import FieldSet
 from stretto.api.edit.apply.walking import MISSING, atom, is_leaf, items, member_type
 from stretto.api.schema.types import ANY, ValueType
-from stretto.api.wire.values import is_flat
+from stretto.api.wire.values import NESTED, is_flat
 
 
 def merge(old: Any, new: Any, kind: ValueType) -> Any:
@@ -20,8 +20,11 @@ def merge(old: Any, new: Any, kind: ValueType) -> Any:
     if isinstance(new, dict) and isinstance(old, dict):
         merged = dict(old)
         for name, value in new.items():
-            inner = member_type(kind, name) or ANY
-            merged[name] = merge(old.get(name, MISSING), value, inner)
+            if type(value) in NESTED:
+                inner = member_type(kind, name) or ANY
+                merged[name] = merge(old.get(name, MISSING), value, inner)
+            else:
+                merged[name] = value
         return merged
     if isinstance(new, list) and isinstance(old, list):
         return _merge_lists(old, new, kind)
@@ -38,9 +41,8 @@ def _clean(new: dict[str, Any], kind: ValueType) -> dict[str, Any]:
 
 def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
     """Merge two lists: new items keep the order of the new list, others their old place."""
-    left = list(items(kind, old))
-    before, after = dict(left), dict(items(kind, new))
-    right = list(after)
+    before, after = items(kind, old), items(kind, new)
+    left, right = list(before), list(after)
     shared = iter([element for element in right if element in before])
     awaited = next(shared, None)
     merged: list[Any] = []
@@ -48,7 +50,7 @@ def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
     inner = kind.item or ANY
     at_left = at_right = 0
     while at_left < len(left) or at_right < len(right):
-        element = left[at_left][0] if at_left < len(left) else None
+        element = left[at_left] if at_left < len(left) else None
         if element is not None and at_right < len(right):
             if element == right[at_right]:
                 merged.append(merge(before[element], after[element], inner))
@@ -61,7 +63,7 @@ def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
                 continue
         if element is not None:
             if element not in after:
-                merged.append(left[at_left][1])
+                merged.append(before[element])
                 at_left += 1
                 continue
             if element in done:
@@ -92,7 +94,7 @@ def without(value: Any, gone: FieldSet, kind: ValueType) -> Any:
         return kept
     if isinstance(value, list):
         remaining = []
-        for element, each in items(kind, value):
+        for element, each in items(kind, value).items():
             node = gone.get(element)
             if node is None:
                 remaining.append(each)
@@ -115,7 +117,7 @@ def extracted(value: Any, wanted: FieldSet, kind: ValueType) -> Any:
     if isinstance(value, list) and not is_leaf(kind):
         return [
             _extracted(each, wanted[element], kind.item or ANY)
-            for element, each in items(kind, value)
+            for element, each in items(kind, value).items()
             if element in wanted
         ]
     return value

@@ -1,9 +1,9 @@
 """Traversal of typed values for merges, comparisons and field sets: members with path elements."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
+from stretto.api.edit.apply.fieldset import field, keyed, keyed_rows, path_text, valued
 from stretto.api.schema.golang import go_syntax, go_value, reflected_type
 from stretto.api.schema.types import (
     ANY,
@@ -85,22 +85,37 @@ def item_element(kind: ValueType, item: Any, index: int) -> str:
     return keyed(found)
 
 
-def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the items of a list with their path elements; a repeated element counts once."""
-    seen: set[str] = set()
-    for index, each in enumerate(values):
-        element = item_element(kind, each, index)
-        if element not in seen:
-            seen.add(element)
-            yield element, each
+def elements(kind: ValueType, values: list[Any]) -> Iterable[str]:
+    """The path elements of the items of a set or of a keyed list, in their order.
+
+    Raises:
+        ApplyError: the iteration reaches an item without a key.
+    """
+    if kind.merge is Merge.KEYED and _MAPS.issuperset(map(type, values)):
+        columns = [[each.get(key) for each in values] for key in kind.sorted_keys]
+        if not any(None in column for column in columns):
+            return keyed_rows(kind.sorted_keys, columns)
+    return (item_element(kind, each, index) for index, each in enumerate(values))
 
 
-def grouped(kind: ValueType, values: list[Any]) -> dict[str, list[Any]]:
+_MAPS: Final = frozenset({dict})
+"""Type of the items of a keyed list."""
+
+
+def items(kind: ValueType, values: list[Any]) -> dict[str, Any]:
+    """Return the items of a list by their path elements; the first of repeated ones counts."""
+    return {element: group[0] for element, group in grouped(kind, values).items()}
+
+
+def grouped(kind: ValueType, values: list[Any]) -> dict[str, Sequence[Any]]:
     """Return the items of a list by their path elements, with repeated ones."""
+    names = list(elements(kind, values))
+    if len(set(names)) == len(names):
+        return dict(zip(names, zip(values, strict=True), strict=True))
     found: dict[str, list[Any]] = {}
-    for index, each in enumerate(values):
-        found.setdefault(item_element(kind, each, index), []).append(each)
-    return found
+    for name, each in zip(names, values, strict=True):
+        found.setdefault(name, []).append(each)
+    return dict(found)
 
 
 def struct_value(struct: StructType) -> ValueType:
@@ -137,22 +152,38 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
 def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
     if not isinstance(value, list):
         raise ApplyError(f"{path_text(path)}: expected list, got &{{{go_value(value)}}}")
-    seen: set[str] = set()
     inner = kind.item or ANY
-    for index, each in enumerate(value):
-        if kind.merge is Merge.ATOMIC:
-            element = f"i:{index}"
-        else:
-            try:
-                element = item_element(kind, each, index)
-            except ApplyError as error:
-                raise ApplyError(f"{path_text(path)}: {error}") from error
-            if element in seen:
-                text = f"duplicate entries for key {path_text((element,))}"
-                raise ApplyError(f"{path_text(path)}: {text}")
-            seen.add(element)
-        if type(each) not in inner.applied:
+    for element, each in zip(_distinct(value, kind, path), value, strict=True):
+        if type(each) not in inner.applied and not _has_applied(each, inner):
             check_typed(each, inner, (*path, element))
+
+
+def _has_applied(value: Any, kind: ValueType) -> bool:
+    """Return whether an object has only scalars with the types of its fields."""
+    if type(value) is not dict or kind.form is not Form.STRUCT:
+        return False
+    fields = kind.struct.fields
+    for name, each in value.items():
+        known = fields.get(name)
+        if known is None or type(each) not in known.type.applied:
+            return False
+    return True
+
+
+def _distinct(value: list[Any], kind: ValueType, path: tuple[str, ...]) -> Iterator[str]:
+    """Yield the path elements of the items of a list, and refuse repeated ones."""
+    if kind.merge is Merge.ATOMIC:
+        yield from (f"i:{index}" for index in range(len(value)))
+        return
+    seen: set[str] = set()
+    try:
+        for element in elements(kind, value):
+            if element in seen:
+                raise ApplyError(f"duplicate entries for key {path_text((element,))}")
+            seen.add(element)
+            yield element
+    except ApplyError as error:
+        raise ApplyError(f"{path_text(path)}: {error}") from error
 
 
 def _check_scalar(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:

@@ -47,7 +47,7 @@ def read_custom(
         if not isinstance(stated, dict):
             raise DecodeError("metadata is no object")
         metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
-    item, unknown = prune(value, schema, top=True)
+    item, unknown = prune({**value, "metadata": {}}, schema, top=True)
     item = item if keeps_nulls or not has_nulls(item) else drop_nulls(item, schema)
     embedded = read_embedded(item, schema) if resource.version["has_embedded"] else ()
     item["metadata"] = metadata
@@ -163,8 +163,8 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
         if resource.version["has_embedded"]:
             errors += check_embedded(item, schema)
     if old is not None:
-        former = FormerValues()
-        errors = [x for x in errors if not former.is_unchanged(x.field, item, old, schema)]
+        former = FormerValues(item, old, schema)
+        errors = [each for each in errors if not former.is_unchanged(each.field)]
     blocked = any(each.reason in _BLOCKING for each in errors)
     if not resource.version["has_rules"]:
         return errors

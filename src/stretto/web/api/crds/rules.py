@@ -11,7 +11,7 @@ from stretto.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.cel.running.values import CelOptional
 from stretto.web.api.cel.schemas import rule_value
 from stretto.web.api.cel.variables import RULES
-from stretto.web.api.crds.ratcheting import FormerValues
+from stretto.web.api.crds.ratcheting import partners
 
 Json = dict[str, Any]
 
@@ -67,7 +67,6 @@ class _Rules:
 
     def __init__(self) -> None:
         self._left = OBJECT_LIMIT
-        self._former = FormerValues()
 
     def walk(self, schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
         """Yield the errors of the rules of a schema and of the schemas below it."""
@@ -85,8 +84,8 @@ class _Rules:
                         below = f"{path}[{name}]"
                     yield from self.walk(inner, value[name], before, below)
         elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-            for index, each in enumerate(value):
-                before = self._former.partner(schema, each, old)
+            pairs = zip(value, partners(schema, value, old), strict=True)
+            for index, (each, before) in enumerate(pairs):
                 yield from self.walk(schema["items"], each, before, f"{path}[{index}]")
 
     def _all(

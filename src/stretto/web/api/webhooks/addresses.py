@@ -7,6 +7,7 @@ from stretto.api.types.federation.objects import WebhookTLSConfig
 from stretto.api.wire.kinds import SERVICE, Kind
 from stretto.stores.webhooks import MOST_BYTES, WebhookCall
 from stretto.web.api.storage import ObjectStorage
+from stretto.workloads.kubelet.status import pod_address
 
 Json = dict[str, Any]
 
@@ -14,6 +15,9 @@ _SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"
 _PORT: Final = 443
 _GROWTH: Final = 4
 """Maximum bytes of an answer per sent byte, in addition to a constant."""
+_SIMULATED: Final = (
+    "simulated pods serve nothing: run the webhook on this machine and state its clientConfig.url"
+)
 _OF_SERVICE: Final = "kubernetes.io/service-name"
 
 
@@ -37,7 +41,7 @@ def address_of(storage: ObjectStorage, client: Json) -> HookAddress:
     """Return the address of the webhook of a ``clientConfig``.
 
     Raises:
-        AddressError: its Service does not exist, or has no ready endpoint.
+        AddressError: its Service does not exist, or has no ready endpoint that can serve.
     """
     url = client.get("url")
     if url:
@@ -90,7 +94,8 @@ def _of_service(storage: ObjectStorage, reference: Json) -> HookAddress:
 
 
 def _endpoint(storage: ObjectStorage, namespace: str, name: str, port: str) -> tuple[str, int]:
-    """Return address and port of the first ready endpoint."""
+    """Return address and port of the first ready endpoint that can serve."""
+    problem = f'no endpoints available for service "{name}"'
     for each in storage.items(_SLICE, namespace):
         if (each["metadata"].get("labels") or {}).get(_OF_SERVICE) != name:
             continue
@@ -100,11 +105,19 @@ def _endpoint(storage: ObjectStorage, namespace: str, name: str, port: str) -> t
             if (found.get("name") or "") == port
         ]
         ready = [
-            address
+            endpoint
             for endpoint in each.get("endpoints") or ()
             if (endpoint.get("conditions") or {}).get("ready") is not False
-            for address in endpoint.get("addresses") or ()
+            and endpoint.get("addresses")
         ]
-        if numbers and numbers[0] and ready:
-            return str(ready[0]), int(numbers[0])
-    raise AddressError(f'no endpoints available for service "{name}"')
+        serving = [endpoint for endpoint in ready if not _is_simulated(endpoint)]
+        if numbers and numbers[0] and serving:
+            return str(serving[0]["addresses"][0]), int(numbers[0])
+        problem = _SIMULATED if ready else problem
+    raise AddressError(problem)
+
+
+def _is_simulated(endpoint: Json) -> bool:
+    """Return whether an endpoint is a simulated pod, whose address may be that of a machine."""
+    uid = (endpoint.get("targetRef") or {}).get("uid")
+    return bool(uid) and endpoint["addresses"][0] == pod_address(str(uid))
