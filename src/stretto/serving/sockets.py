@@ -17,17 +17,16 @@ LOOPBACK: Final = "127.0.0.1"
 Check = Callable[[], None]
 """Raises if a signal has arrived."""
 _BACKLOG: Final = 1024
-ANY_PORT: Final = "--port 0 selects any free port"
-"""Hint of a command whose port the kernel may choose."""
 
 
-def listening(address: str, port: int, hint: str = ANY_PORT) -> socket.socket:
+def listening(address: str, port: int, option: str = "--port", hint: str = "") -> socket.socket:
     """Return a listening socket; port 0 selects a free port.
 
     Args:
         address: the address.
         port: the port.
-        hint: remedy if the port cannot be used.
+        option: the option that states the port.
+        hint: remedy if the port cannot be used; empty: that the kernel can choose one.
 
     Raises:
         InputError: the port is in use or not permitted.
@@ -41,7 +40,8 @@ def listening(address: str, port: int, hint: str = ANY_PORT) -> socket.socket:
     except OSError as error:
         listener.close()
         expected = f"a free port ({error.strerror})"
-        raise InputError("--port", port, expected, hint) from error
+        hint = hint or f"{option} 0 selects any free port"
+        raise InputError(option, port, expected, hint) from error
     return listener
 
 

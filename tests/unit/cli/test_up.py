@@ -1,6 +1,7 @@
 """Options of ``stretto up``."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,8 @@ def test_nodes_are_those_of_manifests_without_what_a_server_wrote(tmp_path: Path
         (["--like", "pending", "--nodes", "9"], "at most 4: pending has no more nodes"),
         (["--like", "nothing.yaml"], "a file that exists"),
         (["--like", "8cpu"], "64cpu-256gib"),
+        (["--like", "openbb"], "an example, a file; examples: "),
+        (["--keys", "/proc/none"], "name another folder"),
         (["--store", "sqlite"], "memory or sqlite:PATH"),
         (["--speed", "0"], "--speed"),
     ],
@@ -109,3 +112,15 @@ def test_a_limit_of_the_audit_log_needs_the_log() -> None:
     result = CliRunner().invoke(cli, ["up", "--audit-log-maxsize", "5"])
     assert result.exit_code == 2
     assert "--audit-log-maxsize: got 5, expected --audit-log in addition" in result.output
+
+
+@pytest.mark.parametrize("option", ["--port", "--dashboard-port"])
+def test_a_taken_port_is_named_with_its_option(option: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ["up", option, port, "--tier", "numpy", "--kubeconfig", str(tmp_path / "config")]
+        result = CliRunner().invoke(cli, words)
+    assert (result.exit_code, f"{option}: got {port}, expected a free port" in result.output) == (
+        2,
+        True,
+    )

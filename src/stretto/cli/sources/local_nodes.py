@@ -45,6 +45,9 @@ def local_nodes(like: str, count: int | None) -> list[bytes]:
     if not path.is_file():
         if path.suffix in _FILES or "/" in like:
             raise InputError(OPTION, like, f"a file that exists, with {_EXPECTED}")
+        if not like[:1].isdecimal():
+            hint = f"examples: {', '.join(example_names())}"
+            raise InputError(OPTION, like, "a shape such as 64cpu-256gib, an example, a file", hint)
         number = DEFAULT_COUNT if count is None else count
         return [node_body(each) for each in nodes_of_shape(like, number, OPTION)]
     found = _nodes_of(path)

@@ -60,7 +60,8 @@ def write_kubeconfig(path: Path, access: ServerAccess) -> None:
             file.write(dump_document(document))
         written.replace(path)
     except OSError as error:
-        raise InputError("--kubeconfig", str(path), f"a file to write: {error}") from error
+        expected = f"a file that can be written ({error.strerror})"
+        raise InputError("--kubeconfig", str(path), expected, "name another file") from error
 
 
 def _is_config(document: Json) -> bool:

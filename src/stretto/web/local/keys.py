@@ -110,8 +110,11 @@ def open_keys(folder: Path) -> ServerKeys:
         write_pair(keys.serving, served, keys.authority)
         if not keys.accounts.exists():
             write_key(keys.accounts)
-    except (OSError, ValueError) as error:
-        expected = f"a folder for keys: {error}"
+    except OSError as error:
+        expected = f"a folder that can be read and written ({error.strerror})"
+        raise InputError("--keys", str(folder), expected, "name another folder") from error
+    except ValueError as error:
+        expected = f"a folder of intact keys ({error})"
         raise InputError("--keys", str(folder), expected, "delete it to get new keys") from error
     return keys
 

@@ -43,6 +43,6 @@ def dashboard_application(
     source = PlaneSource("local cluster", plane, Capability(live=True, threaded=False))
     parts = pages.parts._replace(actions=local_actions(client))
     token = pages.token or new_token()
-    listener = listening(LOOPBACK, pages.port)
+    listener = listening(LOOPBACK, pages.port, "--dashboard-port")
     address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
     return ServedApplication(dashboard_app(source, parts, Access(token=token)), listener), address

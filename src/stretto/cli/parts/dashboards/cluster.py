@@ -33,7 +33,7 @@ def serve_joined(common: CommandContext, kubeconfig: Path, profile: str, port: i
     token = new_token()
     with (
         DeferredInterrupt() as held,
-        listening(LOOPBACK, port) as listener,
+        listening(LOOPBACK, port, "--dashboard-port") as listener,
         joined_dashboard(common, kubeconfig, profile, Access(token=token)) as app,
     ):
         address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"

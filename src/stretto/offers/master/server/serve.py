@@ -79,5 +79,5 @@ async def serve_application(app: ASGIApp, settings: ServerSettings) -> None:
     """Serve an application until SIGINT or SIGTERM."""
     certificate = settings.certificate
     tls = None if certificate is None else TlsFiles(certificate, settings.key)
-    with listening(settings.ip, settings.port, "choose another port") as listener:
+    with listening(settings.ip, settings.port, hint="choose another port") as listener:
         await SocketServer(server_config(app, tls)).serve(sockets=[listener])
