@@ -33,7 +33,7 @@ _VARINT: Final = 0
 _FIXED64: Final = 1
 _BYTES: Final = 2
 _FIXED32: Final = 5
-_INTEGERS: Final = frozenset((Form.INT32, Form.INT64, Form.BOOL))
+_INTEGERS: Final = (Form.INT32, Form.INT64, Form.BOOL)  # a set would call the hash of Enum
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_VARINT: Final = 10
 _MALFORMED: Final = (
@@ -47,6 +47,8 @@ _MALFORMED: Final = (
 )
 """Exceptions caused by malformed messages."""
 _NANOS: Final = 1_000_000_000
+_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
+"""The numbers that are encoded in one byte: most tags and lengths."""
 
 
 class ProtobufError(Exception):
@@ -145,7 +147,7 @@ _Table = dict[int, Any]
 
 @cache
 def _numbered(struct: StructType) -> _Table:
-    """Fields by number; an embedded message is a separate table."""
+    """Fields in the order of their numbers; an embedded message is a separate table."""
     table: _Table = {}
     for field in struct.fields.values():
         if not field.numbers:
@@ -154,7 +156,15 @@ def _numbered(struct: StructType) -> _Table:
         for number in field.numbers[:-1]:
             place = place.setdefault(number, {})
         place[field.numbers[-1]] = field
-    return table
+    return _ordered(table)
+
+
+def _ordered(table: _Table) -> _Table:
+    """Return a table in the order of its numbers."""
+    return {
+        number: _ordered(field) if isinstance(field, dict) else field
+        for number, field in sorted(table.items())
+    }
 
 
 def _message(raw: bytes, table: _Table, fields: _CountedFields) -> Json:
@@ -338,7 +348,10 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
 
 
 def encode_message(item: Json, struct: StructType) -> bytes:
-    """Encode an object as a message; members without a field number are omitted."""
+    """Encode an object as a message; members without a field number are omitted.
+
+    A struct inside of it may be encoded already (``bytes``).
+    """
     return _encoded(item, _numbered(struct))
 
 
@@ -359,7 +372,7 @@ def encode_event(word: str, item: bytes) -> bytes:
 
 def _encoded(item: Json, table: _Table) -> bytes:
     found = bytearray()
-    for number, field in sorted(table.items()):
+    for number, field in table.items():
         if isinstance(field, dict):
             inner = _encoded(item, field)
             if inner:
@@ -395,7 +408,7 @@ def _member(number: int, value: Any, kind: ValueType) -> bytes:
 def _content(value: Any, kind: ValueType) -> bytes:
     form = kind.form
     if form is Form.STRUCT:
-        return _encoded(value, _numbered(kind.struct))
+        return value if isinstance(value, bytes) else _encoded(value, _numbered(kind.struct))
     if kind.union is not None:
         return _encoded_union(value, kind, kind.union)
     if form is Form.STRING:
@@ -451,6 +464,8 @@ def _tag(number: int, wire: int) -> bytes:
 
 
 def _varint_of(value: int) -> bytes:
+    if value <= 0x7F:
+        return _ONE_BYTE[value]
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)

@@ -7,7 +7,8 @@ import msgspec
 from stretto.api.edit.yaml_text import dump_sorted
 from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.protobuf import encode_event, encode_list, encode_message, envelope
-from stretto.api.schema.types import StructType
+from stretto.api.schema.types import Form, StructType
+from stretto.web.api.objects.recent import recent
 
 Json = dict[str, Any]
 
@@ -42,9 +43,24 @@ def protobuf(item: Json) -> bytes:
         return envelope(version, kind, _partial(item))
     if "items" in item and kind.endswith("List"):
         found = _struct(version, kind.removesuffix("List"))
-        items = [encode_message(each, found) for each in item["items"]]
+        items = [_message(each, found) for each in item["items"]]
         return envelope(version, kind, encode_list(item["metadata"], items))
-    return envelope(version, kind, encode_message(item, _struct(version, kind)))
+    return envelope(version, kind, _message(item, _struct(version, kind)))
+
+
+def _message(item: Json, kind: StructType) -> bytes:
+    """Encode an object; a recurring spec is encoded once."""
+    known, spec = kind.fields.get("spec"), item.get("spec")
+    if known is None or known.type.form is not Form.STRUCT or not spec:
+        return encode_message(item, kind)
+    return encode_message(
+        {**item, "spec": _spec(msgspec.json.encode(spec), known.type.struct)}, kind
+    )
+
+
+@recent
+def _spec(text: bytes, kind: StructType) -> bytes:
+    return encode_message(msgspec.json.decode(text), kind)
 
 
 def _partial(item: Json) -> bytes:

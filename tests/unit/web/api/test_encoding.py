@@ -1,0 +1,29 @@
+"""The encoding of objects: those of one template share the encoding of their spec."""
+
+from typing import Any
+
+import pytest
+
+from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.protobuf import decode_message, encode_message, open_envelope
+from stretto.web.api.encoding import protobuf
+
+POD = struct("core/v1.Pod")
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    """A pod with a spec."""
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_a_pod_is_encoded_with_its_own_name_and_spec(node: str) -> None:
+    raw = open_envelope(protobuf(pod(node, nodeName=node))).raw
+    found = decode_message(raw, POD)
+    assert (found["metadata"]["name"], found["spec"]["nodeName"]) == (node, node)
+
+
+@pytest.mark.parametrize("spec", [{}, {"nodeName": "n1"}, {"priority": 0, "nodeSelector": {}}])
+def test_a_shared_spec_is_encoded_as_an_object_of_its_own(spec: dict[str, Any]) -> None:
+    item = pod("p", **spec)
+    assert open_envelope(protobuf(item)).raw == encode_message(item, POD)
