@@ -274,6 +274,37 @@ def test_the_keyboard_opens_a_node(page: Any) -> None:
     assert page.inner_text("#cell").startswith(page.inner_text("#panel h1"))
 
 
+def test_arrow_keys_follow_the_groups_that_are_shown(page: Any) -> None:
+    until(lambda: frames(page))
+    page.select_option("#grouping", "zone")
+    page.focus("#grid")
+    for key in ("Home", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    first, below = "n002", page.inner_text("#cell").partition(":")[0]
+    assert int(below[1:]) % 2 == 0
+    assert below > first
+
+
+def test_a_link_opens_a_node_with_its_colour_and_group(page: Any, address: str) -> None:
+    page.goto(f"{address}/?node=n007&column=memory&grouping=zone")
+    page.wait_for_selector("#panel h1")
+    assert page.inner_text("#panel h1") == "n007"
+    assert page.inner_text("#cell") == "n007: 0 % of memory"
+    assert page.input_value("#grouping") == "zone"
+
+
+def test_a_chosen_colour_is_in_the_address(page: Any) -> None:
+    until(lambda: frames(page))
+    page.select_option("#column", "memory")
+    assert "column=memory" in page.url
+
+
+def test_a_node_under_the_mouse_is_named(page: Any) -> None:
+    until(lambda: frames(page))
+    page.hover("#grid", position={"x": 5, "y": 5})
+    assert page.inner_text("#tip").startswith("n0")
+
+
 def test_a_click_opens_a_node(page: Any) -> None:
     until(lambda: frames(page))
     page.click("#grid", position={"x": 5, "y": 5})

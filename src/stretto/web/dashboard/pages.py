@@ -95,7 +95,7 @@ class Pages:
             "nodes": len(cluster.nodes),
             "placed": placed,
             "pending": len(rows) - placed,
-            "selected": request.query_params.get("node", ""),
+            "find": request.query_params.get("find", ""),
             "pod": request.query_params.get("pod", ""),
         }
 
