@@ -37,3 +37,9 @@ def test_a_status_names_a_node_that_is_not_ready() -> None:
     expected = ["ready", "not ready", "not ready, cordoned", "cordoned"]
     assert [each.status for each in rows] == expected
     assert [each.cordoned for each in rows] == [False, False, True, True]
+
+
+def test_a_row_has_the_taints_of_its_node() -> None:
+    taints = [{"key": "broken", "value": "fan", "effect": "NoSchedule"}]
+    (row,) = rows_of(Harness(nodes=[make_node("n1", taints=taints)]))
+    assert row.taints == ("broken=fan:NoSchedule",)

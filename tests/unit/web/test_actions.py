@@ -8,6 +8,7 @@ import pytest
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.dashboard.app import dashboard_app
+from stretto.web.views.acting.consequences import drain_warnings
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sources import PlaneSource
 from tests.unit.web.dashboards import get, post
@@ -69,6 +70,16 @@ def test_a_preview_of_an_eviction_names_the_budget(allowed: int, text: str) -> N
 def test_a_preview_of_a_cordon_says_what_stays() -> None:
     page = preview("/actions/cordon?subject=n1")
     assert "1 pod on it stays; nothing is evicted." in page
+
+
+def test_a_drain_names_the_budgets_that_limit_it() -> None:
+    harness = Harness(nodes=[make_node("n1", cpu="4")])
+    harness.put(POD_DISRUPTION_BUDGET, budget(0))
+    harness.submit(make_pod("web", cpu="2", labels={"app": "web"}, owner=OWNER))
+    harness.settle()
+    with PlaneSource("a small cluster", harness.plane).open() as sight:
+        (warning,) = drain_warnings(sight, "n1")
+    assert warning == "PodDisruptionBudget default/web covers 1 pod here and allows 0 now."
 
 
 def test_a_preview_does_nothing() -> None:

@@ -136,6 +136,25 @@ def test_a_plan_shows_where_pods_would_go() -> None:
     assert "kind: Pod</textarea>" in page
 
 
+def test_the_drain_of_a_node_is_planned_before_anything_is_evicted() -> None:
+    preview = PlanPreview("0 of 1 pod would be placed.", [PlannedPod("default/web", "", "full")])
+    app = small_dashboard(DashboardParts(drain=lambda _: preview))
+    assert 'href="/nodes/n2/drain"' in get(app, "/nodes/n2").text
+    page = get(app, "/nodes/n2/drain").text
+    assert "0 of 1 pod would be placed." in page
+    assert "1 pod without a controller" in page
+
+
+def test_the_drain_of_an_unknown_node_is_not_found() -> None:
+    app = small_dashboard(DashboardParts(drain=lambda _: PlanPreview("", [])))
+    assert get(app, "/nodes/n9/drain").status_code == 404
+
+
+def test_the_page_of_a_node_has_the_requests_of_its_pods() -> None:
+    page = get(small_dashboard(), "/nodes/n2").text
+    assert "2 cores" in page
+
+
 def test_a_plan_of_bad_text_says_what_is_wrong() -> None:
     def refuse(text: str) -> PlanPreview:
         raise InputError("objects", text, "Kubernetes objects")

@@ -377,7 +377,12 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
 
     Each uses a copy of the objects at the time of the request.
     """
-    from stretto.cli.sources.previews import defragmenter_on, estimator_on, planner_on
+    from stretto.cli.sources.previews import (
+        defragmenter_on,
+        drainer_on,
+        estimator_on,
+        planner_on,
+    )
     from stretto.cli.sources.run_studies import kept_studies
     from stretto.cli.sources.states import StateContents
     from stretto.plane.copy import PlaneSettings, StoreState
@@ -392,7 +397,11 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
         return StateContents(StoreState("local cluster", records, opts.profile, settings), "")
 
     return DashboardParts(
-        kept_studies(), planner_on(read), defragmenter_on(read), estimator_on(read)
+        kept_studies(),
+        planner_on(read),
+        defragmenter_on(read),
+        estimator_on(read),
+        drainer_on(read),
     )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stretto.web.views.parts import (
         DashboardParts,
         Defragmenter,
+        DrainPlanner,
         Planner,
         PlanPreview,
         StartEstimator,
@@ -43,6 +44,7 @@ def preview_parts(
         planner_on(read, plugins),
         defragmenter_on(read),
         estimator_on(read, plugins),
+        drainer_on(read, plugins),
     )
 
 
@@ -88,6 +90,23 @@ def estimator_on(
         return estimate_start(pod, read().state, plugins).sentence
 
     return estimated
+
+
+def drainer_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()) -> "DrainPlanner":
+    """Return a function that plans the drain of a node on the state that ``read`` returns."""
+
+    def previewed(node: str) -> "PlanPreview":
+        from stretto.explain.words.amounts import format_count
+        from stretto.sim.history.plan import plan_drain
+
+        state, _ = read()
+        report = plan_drain(state, node, rules_of(state, "", TIER, plugins))
+        pending = sum(len(each.pods) for each in report.pending)
+        ended = report.pods - len(report.placed) - pending
+        words = "of a DaemonSet or of the node itself would end with it"
+        return _preview(report, [f"{format_count(ended, 'pod')} {words}."] if ended else [])
+
+    return previewed
 
 
 def _preview(report: "PlanReport", notes: list[str]) -> "PlanPreview":

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from stretto.api.codec import decode_as
-from stretto.api.types.core import Node
+from stretto.api.types.core import Node, Taint
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.labels import ZONE_LABEL
 from stretto.api.wire.quantity import format_amount, format_milli
@@ -51,6 +51,8 @@ class NodeRow(msgspec.Struct, frozen=True):
     labels: dict[str, str] = {}
     #: True if the node is closed for new pods.
     cordoned: bool = False
+    #: Taints as ``key=value:effect``.
+    taints: tuple[str, ...] = ()
 
 
 def node_rows(scene: Scene, records: Sequence[Record]) -> list[NodeRow]:
@@ -71,7 +73,8 @@ def node_rows(scene: Scene, records: Sequence[Record]) -> list[NodeRow]:
 
 def _row_of(scene: Scene, record: Record, counts: dict[int, int]) -> NodeRow:
     labels = labels_of(record)
-    slot = scene.cluster.nodes.by_name.get(record.name)
+    nodes = scene.cluster.nodes
+    slot = nodes.by_name.get(record.name)
     zone = labels.get(ZONE_LABEL, "")
     if slot is None:
         return NodeRow(record.name, "unknown", zone, labels=labels)
@@ -89,7 +92,13 @@ def _row_of(scene: Scene, record: Record, counts: dict[int, int]) -> NodeRow:
         devices=count,
         labels=labels,
         cordoned=cordoned,
+        taints=tuple(map(_taint, nodes.taint_sets[nodes.taint_set[slot]])),
     )
+
+
+def _taint(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
 
 
 def _uses(ledger: Ledger, slot: int) -> dict[str, NodeUse]:

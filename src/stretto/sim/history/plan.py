@@ -1,4 +1,4 @@
-"""Plans a submission: the effect of new objects on a state, computed in a sandbox.
+"""Plans a submission or a drain: the effect of new objects, or of a node's end, on a state.
 
     report = plan(state_of("sqlite:run.db"), objects)
 
@@ -18,6 +18,7 @@ from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.plane.plane import Plane
+from stretto.sim.fitting.changes import NodeChange, changed
 from stretto.sim.history.kubelet import KubeletRefusal, kubelet_refusals
 from stretto.sim.pending import EXPLAINED, PendingExplainer, pending_groups
 from stretto.sim.submission.applied import PlannedChange, apply_objects
@@ -166,6 +167,37 @@ def plan(
         ),
         changes=applied.changes,
         kubelet_refused=unrunnable,
+    )
+
+
+def plan_drain(state: StoreState, node: str, rules: SchedulingRules | None = None) -> PlanReport:
+    """Compute where the pods of a node would go if the node were drained.
+
+    Pods of a DaemonSet end with their node. The sandbox schedules the other ones together with the
+    pods that are already pending; disruption budgets do not limit it.
+
+    Raises:
+        NotFoundError: the state has no such node.
+        InputError: the rules cannot be used.
+    """
+    before = {each.uid: each for each in state.records if each.kind == POD and each.node}
+    leaving = {uid: each for uid, each in before.items() if each.node == node}
+    copy = PlaneCopy(changed(state, NodeChange(lost=frozenset([node]))), rules)
+    copy.settle()
+    after = _snapshot(copy)
+    present = {each.uid for each in copy.store.list(POD).records}
+    homeless = {uid: leaving[uid] for uid in leaving if uid in present and uid not in after.nodes}
+    places = {uid: (_key(each), each.node) for uid, each in before.items()}
+    return PlanReport(
+        state=state.title,
+        objects={},
+        pods=len(leaving),
+        placed=tuple(_placements(copy.plane, [uid for uid in leaving if uid in after.nodes])),
+        pending=tuple(_unplaced(copy, homeless)),
+        victims=tuple(_victims(_PlanSnapshot(places, {}), after, frozenset(leaving))),
+        also_placed=(),
+        refused=(),
+        use=(),
     )
 
 

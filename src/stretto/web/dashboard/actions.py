@@ -8,10 +8,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from stretto.api.wire.kinds import NODE
-from stretto.base.errors import NotFoundError
-from stretto.explain.inventory.node_overview import explain_node
-from stretto.explain.inventory.nodes import node_rows
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import form_of, frame_of, read
 from stretto.web.views.acting.consequences import (
@@ -21,6 +17,7 @@ from stretto.web.views.acting.consequences import (
     pod_record,
 )
 from stretto.web.views.acting.contract import Action, Actions
+from stretto.web.views.details import node_details
 from stretto.web.views.sight import ViewSource
 
 
@@ -73,12 +70,7 @@ class ActionPages:
         with self._source.open() as sight:
             if action is Action.EVICT:
                 return eviction_effects(sight, subject)
-            records = [each for each in sight.records(NODE) if each.name == subject]
-            if not records:
-                raise NotFoundError(f"node {subject}", "no node of that name")
-            sight.complete()
-            overview = explain_node(sight.scene, node_rows(sight.scene, records)[0])
-        return cordon_effects(overview, cordoned=action is Action.CORDON)
+            return cordon_effects(node_details(sight, subject), cordoned=action is Action.CORDON)
 
     async def _submit(self, request: Request) -> Response:
         text = (await form_of(request)).get("objects", "")

@@ -51,7 +51,7 @@ def dashboard_app(
     renderer = Renderer(source.title, pages, access.base, parts.actions)
     live = Live(source)
     routes = [
-        *Pages(source, renderer, estimates=parts.start is not None).routes(),
+        *Pages(source, renderer, parts).routes(),
         *DashboardForms(source, parts, renderer).routes(),
         *(StudyPages(source, parts.studies, renderer).routes() if parts.studies else ()),
         *PoolPages(parts, renderer).routes(),

@@ -15,6 +15,7 @@ from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.web.dashboard.actions import ActionPages
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import form_of, frame_of, read
+from stretto.web.views.acting.consequences import drain_warnings
 from stretto.web.views.acting.contract import SubmittedObject
 from stretto.web.views.parts import DashboardParts, PlanPreview
 from stretto.web.views.sight import ViewSource
@@ -45,6 +46,8 @@ class DashboardForms:
             found.append(Route("/defragment", self._defragment, methods=["GET", "POST"]))
         if self._parts.start is not None:
             found.append(Route("/pods/{namespace}/{name}/start", self._start))
+        if self._parts.drain is not None:
+            found.append(Route("/nodes/{name}/drain", self._drain))
         if self._parts.actions is not None:
             found += ActionPages(self._source, self._parts.actions, self._renderer).routes()
         return found
@@ -101,6 +104,19 @@ class DashboardForms:
             "error": error,
         }
         return self._page("defragment", request, values)
+
+    async def _drain(self, request: Request) -> Response:
+        assert self._parts.drain is not None
+        node = request.path_params["name"]
+        warnings = await read(self._source, self._warnings, node)
+        preview = await run_in_threadpool(self._parts.drain, node)
+        return self._page(
+            "drain", request, {"node": node, "preview": preview, "warnings": warnings}
+        )
+
+    def _warnings(self, node: str) -> Sequence[str]:
+        with self._source.open() as sight:
+            return drain_warnings(sight, node)
 
     async def _start(self, request: Request) -> Response:
         assert self._parts.start is not None

@@ -7,18 +7,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import NotFoundError
-from stretto.explain.inventory.node_overview import explain_node
-from stretto.explain.inventory.nodes import node_rows
 from stretto.explain.inventory.overviews import explain_pending_pods
 from stretto.explain.why.on_node import explain_pod_on
 from stretto.explain.why.why import explain_pod
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import frame_of, read
+from stretto.web.views.details import node_details
+from stretto.web.views.parts import DashboardParts
 from stretto.web.views.queue_tree import queue_tree
 from stretto.web.views.sight import Sight, ViewSource
-from stretto.web.views.tables import matching_pods, node_table, pod_table, unit_table
+from stretto.web.views.tables import (
+    matching_pods,
+    node_table,
+    pod_table,
+    unit_table,
+)
 
 ROWS: Final = 200
 """Number of rows per page of a table."""
@@ -42,17 +47,17 @@ class PageRows(NamedTuple):
 class Pages:
     """Handlers of the pages that read the source."""
 
-    def __init__(self, source: ViewSource, renderer: Renderer, *, estimates: bool) -> None:
+    def __init__(self, source: ViewSource, renderer: Renderer, parts: DashboardParts) -> None:
         """Serve the pages of a source.
 
         Args:
             source: the state.
             renderer: renders the templates.
-            estimates: whether pages of pending pods link to the estimate of their start.
+            parts: the optional parts to which pages link.
         """
         self._source = source
         self._renderer = renderer
-        self._estimates = estimates
+        self._parts = parts
 
     def routes(self) -> list[Route]:
         """The routes of these pages."""
@@ -105,14 +110,8 @@ class Pages:
         return {"table": _page_of(found, request), "find": text}
 
     def _node(self, sight: Sight, request: Request) -> Values:
-        name = request.path_params["name"]
-        records = [each for each in sight.records(NODE) if each.name == name]
-        if not records:
-            raise NotFoundError(f"node {name}", "no node of that name", "choose one of the table")
-        sight.complete()
-        row = node_rows(sight.scene, records)[0]
-        overview = None if row.status == "unknown" else explain_node(sight.scene, row)
-        return {"row": row, "overview": overview}
+        found = node_details(sight, request.path_params["name"])
+        return {**found._asdict(), "drains": self._parts.drain is not None}
 
     # ---------------------------------------------------------------- pods
 
@@ -143,7 +142,7 @@ class Pages:
         return {
             "answer": answer,
             "story": story,
-            "estimates": self._estimates,
+            "estimates": self._parts.start is not None,
             "node_names": sorted(sight.scene.cluster.nodes.by_name)[:ROWS],
         }
 

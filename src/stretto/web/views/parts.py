@@ -38,6 +38,8 @@ class PlanPreview(NamedTuple):
 
 Planner = Callable[[str], PlanPreview]
 """Plans pasted YAML, in a thread; raises ``InputError`` for invalid text."""
+DrainPlanner = Callable[[str], PlanPreview]
+"""Plans where the pods of a node would go, in a thread; raises ``NotFoundError``."""
 Defragmenter = Callable[[ReschedulingGoal, int], DefragPlan]
 """Plans a limited number of moves towards a goal, in a thread."""
 
@@ -82,6 +84,8 @@ class DashboardParts(NamedTuple):
     defragment: Defragmenter | None = None
     #: Estimates the starts of pending pods; ``None``: no estimates.
     start: StartEstimator | None = None
+    #: Plans the drain of a node; ``None``: no such page.
+    drain: DrainPlanner | None = None
     #: Returns the offers of a master; ``None``: no such page.
     offers: Callable[[], OfferBoard] | None = None
     #: Returns the clusters of a federation; ``None``: no such page.

@@ -1,16 +1,17 @@
 """Effects of an action, before it runs."""
 
+from collections import Counter
 from typing import NamedTuple
 
 from stretto.api.codec import decode_as
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import POD
-from stretto.explain.inventory.node_overview import NodeOverview
 from stretto.explain.why.answers import Explanation
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.amounts import format_count
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.stores.store import Record
+from stretto.web.views.details import NodeDetails
 from stretto.web.views.sight import Sight
 
 
@@ -46,21 +47,22 @@ def eviction_effects(sight: Sight, key: str) -> Consequences:
     return Consequences(title, (*effects, *budgets), obstacle)
 
 
-def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
+def cordon_effects(node: NodeDetails, *, cordoned: bool) -> Consequences:
     """Return the effects of cordoning or uncordoning a node."""
-    name = overview.node.name
+    name = node.row.name
     if not cordoned:
         return Consequences(
             f"Open {name} for new pods",
             (f"The scheduler places pods on {name} again.",),
         )
-    stay = format_count(len(overview.pods), "pod")
+    stay = format_count(len(node.pods), "pod")
+    fitting = node.overview.fitting if node.overview is not None else ()
     return Consequences(
         f"Close {name} for new pods",
         (
             f"The scheduler places no further pod on {name}.",
-            f"{stay} on it {'stays' if len(overview.pods) == 1 else 'stay'}; nothing is evicted.",
-            *_elsewhere(len(overview.fitting)),
+            f"{stay} on it {'stays' if len(node.pods) == 1 else 'stay'}; nothing is evicted.",
+            *_elsewhere(len(fitting)),
         ),
     )
 
@@ -71,6 +73,31 @@ def _elsewhere(fitting: int) -> tuple[str, ...]:
         return ()
     needs = "fits on it now and needs" if fitting == 1 else "fit on it now and need"
     return (f"{format_count(fitting, 'pending pod')} {needs} another node.",)
+
+
+def drain_warnings(sight: Sight, node: str) -> list[str]:
+    """Return sentences about budgets that limit the drain of a node, and about pods that it ends.
+
+    Raises:
+        NotFoundError: no such node.
+    """
+    pods = sight.scene.cluster.pods
+    slot = sight.scene.slot_of(node)
+    rows = [row for row in pods.rows().tolist() if pods.slot[row] == slot]
+    ledger = BudgetLedger(sight.scene.cluster)
+    ledger.sync()
+    covered = Counter(number for row in rows for number in ledger.of_row(row))
+    found = []
+    for number, count in covered.items():
+        budget, left = ledger.budgets[number], max(0, int(ledger.remaining[number]))
+        if left < count:
+            name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
+            found.append(f"{name} covers {format_count(count, 'pod')} here and allows {left} now.")
+    records = [each for each in sight.records(POD) if each.node == node]
+    bare = sum(decode_as(Pod, each.body).metadata.controller() is None for each in records)
+    if bare:
+        found.append(f"{format_count(bare, 'pod')} without a controller: nothing creates it again.")
+    return found
 
 
 def pod_record(sight: Sight, key: str) -> Record | None:
