@@ -89,7 +89,10 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
     stored = state.storage.create(resource, canonical(call, item))
     for after in state.after_write:
         after(state, AdmittedWrite(call, "CREATE", stored.item, None))
-    return stored.item if is_canonical(resource) else shape(call, stored.item)
+    if not is_canonical(resource):
+        return shape(call, stored.item)
+    state.views.keep_new(stored.record, resource.kind, stored.item)
+    return stored.item
 
 
 def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:

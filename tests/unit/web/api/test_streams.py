@@ -117,6 +117,34 @@ def test_watches_of_the_same_objects_share_the_bytes_of_a_batch() -> None:
     assert one[0].count(b'"ADDED"') == 2
 
 
+@pytest.mark.parametrize(
+    ("resource", "item"),
+    [
+        ("pods", {"spec": {"containers": [{"name": "main", "image": "nginx"}]}}),
+        ("services", {"spec": {"ports": [{"port": 80}]}}),
+        ("secrets", {"stringData": {"key": "value"}, "metadata": {"annotations": {}}}),
+        ("configmaps", {"data": {"key": "value"}}),
+    ],
+)
+def test_a_watch_sends_a_new_object_as_a_read_returns_it(resource: str, item: Any) -> None:
+    site, path = Site(), f"/api/v1/namespaces/default/{resource}"
+    stream = site.server.handle(ApiRequest("GET", f"{path}?watch=1&resourceVersion=0"))
+    assert isinstance(stream, ApiStream)
+    stream.poll()
+    site.send("POST", path, {**item, "metadata": {**item.get("metadata", {}), "name": "new"}})
+    sent = [json.loads(line)["object"] for line in b"".join(stream.poll() or ()).splitlines()]
+    assert site.send("GET", f"{path}/new") in sent
+
+
+def test_a_new_object_that_has_changed_is_sent_in_both_states() -> None:
+    site = Site()
+    stream = opened(site, "default")
+    site.send("POST", MAPS, config_map("a"))
+    site.send("PATCH", f"{MAPS}/a", {"data": {"x": "1"}}, "merge-patch+json")
+    lines = b"".join(stream.poll() or ()).splitlines()
+    assert [json.loads(each)["object"].get("data") for each in lines] == [None, {"x": "1"}]
+
+
 def test_a_watch_of_a_namespace_yields_nothing_about_others() -> None:
     site = Site()
     stream = opened(site, "kube-public")

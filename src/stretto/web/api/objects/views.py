@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
+from stretto.api.wire.kinds import Kind
 from stretto.stores.store import Record, WatchEvent
 from stretto.web.api.objects.rendering import rendered
 
@@ -11,12 +12,16 @@ Made = TypeVar("Made")
 
 _KEPT: Final = 4096
 """Maximum entries of each cache: watches read a change soon after it happens, or never."""
+_KEPT_NEW: Final = 512
+"""Maximum new objects that are kept for watches: those of one round of events."""
 _KEPT_BATCHES: Final = 4
 """Maximum batches of each form: one group of writes wakes many watches."""
 _FORMS: Final = 64
 """Maximum forms of batches: combinations of kind and accepted form."""
 _LARGE: Final = 32 << 10
 """Maximum body size in bytes for caching, so that the memory is bounded in bytes too."""
+_LARGE_NEW: Final = 8 << 10
+"""Maximum body size in bytes of a new object that is kept, watched or not."""
 
 
 class RecordViews:
@@ -27,6 +32,7 @@ class RecordViews:
         self._items: _Latest[Json] = _Latest(kept)
         self._events: _Latest[bytes] = _Latest(kept)
         self._converted: _Latest[Json] = _Latest(kept)
+        self._new: _Latest[Json] = _Latest(_KEPT_NEW)
         self._batches: _Latest[BatchViews] = _Latest(_FORMS)
 
     def item(self, record: Record) -> Json:
@@ -40,6 +46,15 @@ class RecordViews:
         if len(record.body) > _LARGE:
             return make()
         return self._events.get((_state(record), form), make)
+
+    def keep_new(self, record: Record, kind: Kind, item: Json) -> None:
+        """Cache the object of a new record as served in a kind; callers must not change it."""
+        if len(record.body) <= _LARGE_NEW:
+            self._new.get((record.uid, record.version, kind), lambda: item)
+
+    def new(self, record: Record, kind: Kind) -> Json | None:
+        """Return the object of a new record as served in a kind; ``None`` if it is not cached."""
+        return self._new.find((record.uid, record.version, kind))
 
     def converted(self, record: Record, form: Hashable) -> Json | None:
         """Return the object of a record as converted by a webhook; ``None`` if it is not cached."""

@@ -225,9 +225,12 @@ class EventStream:
         if accepted.form == "Table":
             return self._encoded(word, shape(call, views.item(record)))
         form = (self._resource.kind, self._resource.generation, word, accepted)
-        return views.event(
-            record, form, lambda: self._encoded(word, shape(call, views.item(record)))
-        )
+
+        def made() -> bytes:
+            item = views.new(record, self._resource.kind)
+            return self._encoded(word, item or shape(call, views.item(record)))
+
+        return views.event(record, form, made)
 
     def _encoded(self, word: str, item: Json) -> bytes:
         accepted = self._plan.accepted
