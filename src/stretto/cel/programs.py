@@ -15,7 +15,8 @@ from stretto.cel.language.resolving import resolve
 from stretto.cel.language.types import CelType
 from stretto.cel.language.validators import literal_problems
 from stretto.cel.running.budget import Budget, OverBudgetError
-from stretto.cel.running.planning import CelRun, Evaluator, planned
+from stretto.cel.running.evaluation import CelRun, Evaluator
+from stretto.cel.running.planning import planned
 from stretto.cel.running.values import EvaluationError
 
 MOST_BYTES: Final = 10_000

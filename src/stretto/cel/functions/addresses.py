@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
+from stretto.cel.functions.netip import address_problem
 from stretto.cel.language.types import CelType, parsed_type
 from stretto.cel.running.values import CelOpaque, EvaluationError
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_LENGTH: Final = re.compile(r"0|[1-9]\d{0,2}", re.ASCII)
+_LENGTH: Final = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 _MULTICAST: Final = tuple(map(ipaddress.ip_network, ("224.0.0.0/24", "ff02::/16")))
 _UNICAST: Final = ipaddress.ip_network("169.254.0.0/16")
 _IP: Final = parsed_type("net.IP")
@@ -30,6 +31,11 @@ class IpValue(CelOpaque):
     def __str__(self) -> str:
         return str(self.address)
 
+    @property
+    def native(self) -> str:
+        """Go's type and text of the value."""
+        return f"(netip.Addr){self}"
+
 
 @dataclass(frozen=True)
 class CidrValue(CelOpaque):
@@ -43,6 +49,11 @@ class CidrValue(CelOpaque):
 
     def __str__(self) -> str:
         return f"{self.address}/{self.length}"
+
+    @property
+    def native(self) -> str:
+        """Go's type and text of the value."""
+        return f"(netip.Prefix){self}"
 
     @property
     def network(self) -> _Network:
@@ -59,8 +70,8 @@ def _address(text: str) -> _Address:
     try:
         found = ipaddress.ip_address(text)
     except ValueError as error:
-        problem = f"IP Address {quoted(text)} parse error during conversion from string: ParseAddr("
-        raise EvaluationError(f"{problem}{quoted(text)}): unable to parse IP") from error
+        problem = f"IP Address {quoted(text)} parse error during conversion from string: "
+        raise EvaluationError(problem + address_problem(text)) from error
     if isinstance(found, ipaddress.IPv6Address):
         if found.scope_id is not None:
             raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
@@ -71,7 +82,7 @@ def _address(text: str) -> _Address:
 
 
 def _ip(value: Any) -> IpValue:
-    """The address of a text or of a network."""
+    """Return the address of a text or of a network."""
     return IpValue(value.address if isinstance(value, CidrValue) else _address(value))
 
 
@@ -84,9 +95,12 @@ def _cidr(text: str) -> CidrValue:
     try:
         found = ipaddress.ip_address(address)
     except ValueError as error:
-        shown = f"ParseAddr({quoted(address)}): unable to parse IP"
-        raise EvaluationError(f"{parse}{shown}") from error
-    if not _LENGTH.fullmatch(length) or int(length) > found.max_prefixlen:
+        raise EvaluationError(parse + address_problem(address)) from error
+    if isinstance(found, ipaddress.IPv6Address) and found.scope_id is not None:
+        raise EvaluationError(f"{parse}IPv6 zones cannot be present in a prefix")
+    if not _LENGTH.fullmatch(length):
+        raise EvaluationError(f"{parse}bad bits after slash: {quoted(length)}")
+    if int(length) > found.max_prefixlen:
         raise EvaluationError(f"{parse}prefix length out of range")
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         problem = f"IPv4-mapped IPv6 address {quoted(text)} is not allowed"
@@ -105,20 +119,17 @@ def _succeeds(parse: Callable[[str], Any]) -> Callable[[str], bool]:
     return succeeds
 
 
-def _parsed(parse: Callable[[str], Any], value: Any) -> Any:
-    """Return the value of a text; kube-apiserver does not state why a text has none here."""
+def _contains_ip(network: CidrValue, other: Any) -> bool:
+    """Return whether a network contains an address; kube-apiserver does not state its problem."""
     try:
-        return parse(value) if isinstance(value, str) else value
+        address = _address(other) if isinstance(other, str) else other.address
     except EvaluationError as error:
         raise EvaluationError("no such overload") from error
-
-
-def _contains_ip(network: CidrValue, other: Any) -> bool:
-    return _parsed(_ip, other).address in network.network
+    return address in network.network
 
 
 def _contains_cidr(network: CidrValue, other: Any) -> bool:
-    inner = _parsed(_cidr, other)
+    inner = _cidr(other) if isinstance(other, str) else other
     if network.address.version != inner.address.version:
         return False
     return network.length <= inner.length and inner.network.network_address in network.network

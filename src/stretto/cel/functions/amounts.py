@@ -2,24 +2,22 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stretto.api.wire.quantity import nano
+from stretto.api.checks.fields.errors import quoted
+from stretto.api.wire.quantity import Notation, format_nano, nano, notation_of
 from stretto.base.errors import InputError
+from stretto.cel.functions.conversions import small_number
 from stretto.cel.language.types import CelType, struct
 from stretto.cel.running.values import CelOpaque, EvaluationError
 
 _UNIT: Final = 10**9
 _INT64: Final = range(-(2**63), 2**63)
-_NUMBER: Final = r"(0|[1-9]\d*)"
-_IDENTIFIER: Final = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_VERSION: Final = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIER}(?:\.{_IDENTIFIER})*))?"
-    r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
-    re.ASCII,
-)
-"""A version by the rules of semantic versioning 2.0.0."""
+_DIGITS: Final = re.compile(r"[0-9]*")
+_WORD: Final = re.compile(r"[0-9a-zA-Z-]*")
+_MOST: Final = 2**64
+"""Limit of the numbers of a version."""
 _PARTS: Final = 3
 _QUANTITY: Final = struct("kubernetes.Quantity")
 _SEMVER: Final = struct("kubernetes.Semver")
@@ -31,7 +29,14 @@ class AmountValue(CelOpaque):
 
     #: Billionths of the unit.
     nanos: int
+    #: Notation of its text.
+    notation: Notation = field(compare=False)
     kind: CelType = _QUANTITY
+
+    @property
+    def native(self) -> str:
+        """Go's type and text of the value."""
+        return f"(*resource.Quantity){format_nano(self.nanos, self.notation)}"
 
     @property
     def rank(self) -> int:
@@ -47,7 +52,14 @@ class VersionValue(CelOpaque):
     numbers: tuple[int, int, int]
     #: The pre-release; empty for a release.
     suffix: str
+    #: The text.
+    text: str = field(compare=False)
     kind: CelType = _SEMVER
+
+    @property
+    def native(self) -> str:
+        """Go's type and text of the value."""
+        return f"(semver.Version){self.text}"
 
     @property
     def rank(self) -> tuple[Any, ...]:
@@ -59,7 +71,7 @@ class VersionValue(CelOpaque):
 
 def _amount(text: str) -> AmountValue:
     try:
-        return AmountValue(nano(text, "quantity"))
+        return AmountValue(nano(text, "quantity"), notation_of(text))
     except InputError as error:
         problem = (
             "quantities must match the regular expression "
@@ -91,18 +103,60 @@ def _as_integer(value: AmountValue) -> int:
 
 
 def _version(text: str, normalizes: bool = False) -> VersionValue:
-    found = _VERSION.fullmatch(_normal(text) if normalizes else text)
-    if found is None:
-        raise EvaluationError(_version_problem(_normal(text) if normalizes else text))
-    return VersionValue((int(found[1]), int(found[2]), int(found[3])), found[4] or "")
+    stated = _normal(text) if normalizes else text
+    if not stated:
+        raise EvaluationError("Version string empty")
+    parts = stated.split(".", _PARTS - 1)
+    if len(parts) != _PARTS:
+        raise EvaluationError("No Major.Minor.Patch elements found")
+    major, minor = (
+        _number(each, name) for each, name in zip(parts, ("major", "minor"), strict=False)
+    )
+    rest, plus, build = parts[-1].partition("+")
+    patch, dash, suffix = rest.partition("-")
+    found = VersionValue((major, minor, _number(patch, "patch")), suffix, stated)
+    for each in suffix.split(".") if dash else ():
+        _check_suffix(each)
+    for each in build.split(".") if plus else ():
+        _check_word(each, "Build meta data")
+    return found
 
 
-def _version_problem(text: str) -> str:
+def _number(text: str, name: str) -> int:
+    """Return a number of a version."""
+    if not _DIGITS.fullmatch(text):
+        raise EvaluationError(f"Invalid character(s) found in {name} number {quoted(text)}")
+    if len(text) > 1 and text.startswith("0"):
+        problem = f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}"
+        raise EvaluationError(problem)
+    return _unsigned(text)
+
+
+def _unsigned(digits: str) -> int:
+    found = small_number(digits) if digits else None
+    if found is None or found >= _MOST:
+        problem = "value out of range" if digits else "invalid syntax"
+        raise EvaluationError(f"strconv.ParseUint: parsing {quoted(digits)}: {problem}")
+    return found
+
+
+def _check_suffix(text: str) -> None:
+    """Refuse an identifier of a pre-release."""
+    if text and _DIGITS.fullmatch(text):
+        if len(text) > 1 and text.startswith("0"):
+            problem = "Numeric PreRelease version must not contain leading zeroes"
+            raise EvaluationError(f"{problem} {quoted(text)}")
+        _unsigned(text)
+    _check_word(text, "Prerelease")
+
+
+def _check_word(text: str, name: str) -> None:
+    """Refuse an identifier of a pre-release or a build."""
     if not text:
-        return "Version string empty"
-    if text.count(".") < _PARTS - 1:
-        return "No Major.Minor.Patch elements found"
-    return f'Invalid character(s) found in version "{text}"'
+        raise EvaluationError(f"{name} is empty")
+    if not _WORD.fullmatch(text):
+        where = name[0].lower() + name[1:]
+        raise EvaluationError(f"Invalid character(s) found in {where} {quoted(text)}")
 
 
 def _is_version(text: str, normalizes: bool = False) -> bool:
@@ -136,8 +190,8 @@ AMOUNTS: Final[Mapping[str, Any]] = {
     "isInteger": _is_integer,
     "asInteger": _as_integer,
     "asApproximateFloat": lambda value: value.nanos / _UNIT,
-    "add": lambda one, two: AmountValue(one.nanos + _nanos(two)),
-    "sub": lambda one, two: AmountValue(one.nanos - _nanos(two)),
+    "add": lambda one, two: AmountValue(one.nanos + _nanos(two), one.notation),
+    "sub": lambda one, two: AmountValue(one.nanos - _nanos(two), one.notation),
     "semver": _version,
     "isSemver": _is_version,
     "major": lambda value: value.numbers[0],

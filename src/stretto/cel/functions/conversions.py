@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any, Final
 
-from stretto.cel.functions.operators import span_of, time_of
+from stretto.cel.functions.operators import ZERO_TIME, time_of
 from stretto.cel.language.types import CelType
 from stretto.cel.running.values import (
     CelDuration,
@@ -123,7 +123,7 @@ def to_string(value: Any) -> str:
     if isinstance(value, CelTime):
         return time_text(value)
     if isinstance(value, CelDuration):
-        return f"{_decimal(value.nanos)}s"
+        return f"{_plain(value.nanos / _NANOS)}s"
     if isinstance(value, int | str | CelOpaque):
         return str(value)
     name = type_name(kind_of(value))
@@ -165,13 +165,6 @@ def _plain(value: float) -> str:
     return text.removesuffix(".0")
 
 
-def _decimal(nanos: int) -> str:
-    """Seconds as a decimal number with as few digits as necessary."""
-    sign, amount = "-" if nanos < 0 else "", abs(nanos)
-    fraction = f"{amount % _NANOS:09d}".rstrip("0")
-    return f"{sign}{amount // _NANOS}{f'.{fraction}' if fraction else ''}"
-
-
 def time_text(value: CelTime) -> str:
     """A point in time in the format of RFC 3339, UTC."""
     seconds, nanos = divmod(value.nanos, _NANOS)
@@ -208,10 +201,17 @@ def parsed_time(text: str) -> CelTime:
 
 
 def to_duration(value: Any) -> CelDuration:
-    """A duration from a text or from nanoseconds."""
+    """A duration from a text.
+
+    Raises:
+        EvaluationError: the value is no text of a duration; cel-go converts no number, although
+            it declares this form.
+    """
     if isinstance(value, CelDuration):
         return value
-    return parsed_duration(value) if isinstance(value, str) else span_of(int(value))
+    if not isinstance(value, str):
+        raise _refuse(value, "google.protobuf.Duration")
+    return parsed_duration(value)
 
 
 def parsed_duration(text: str) -> CelDuration:
@@ -246,12 +246,14 @@ def to_type(value: Any) -> CelType:
 
 
 def is_zero(value: Any) -> bool:
-    """True for values without content: zero, false, empty, null."""
+    """True for values without content: zero, false, empty, null, the zero time of Go."""
     if isinstance(value, CelDuration):
         return value.nanos == 0
+    if isinstance(value, CelTime):
+        return value.nanos == ZERO_TIME
     if isinstance(value, CelOptional):
         return not value.content
-    return not isinstance(value, CelTime | CelOpaque | CelType) and not value
+    return not isinstance(value, CelOpaque | CelType) and not value
 
 
 CONVERSIONS: Final[Mapping[str, Any]] = {

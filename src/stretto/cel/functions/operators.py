@@ -1,7 +1,7 @@
 """Arithmetic, comparisons and membership."""
 
 from collections.abc import Callable
-from math import isnan
+from math import copysign, isnan
 from typing import Any, Final
 
 from stretto.cel.running.values import (
@@ -52,7 +52,7 @@ def divide(one: Any, two: Any) -> Any:
     """The quotient of numbers; that of whole numbers is rounded to zero."""
     if isinstance(one, float):
         if two == 0:
-            return float("nan") if one == 0 or isnan(one) else one * float("inf")
+            return float("nan") if one == 0 or isnan(one) else one * copysign(float("inf"), two)
         return one / two
     if two == 0:
         raise EvaluationError("division by zero")
@@ -82,6 +82,8 @@ def _whole(model: Any, value: Any) -> Any:
 
 _MOST_SECONDS: Final = 253_402_300_799
 _LEAST_SECONDS: Final = -62_135_596_800
+ZERO_TIME: Final = _LEAST_SECONDS * 10**9
+"""Nanoseconds of the start of year 1, the zero time of Go."""
 
 
 def time_of(nanos: int) -> CelTime:
@@ -94,12 +96,8 @@ def time_of(nanos: int) -> CelTime:
 def span_of(nanos: int) -> CelDuration:
     """A duration whose nanoseconds need at most 64 bits."""
     if not -(1 << 63) <= nanos < 1 << 63:
-        raise EvaluationError("duration overflow")
+        raise EvaluationError("integer overflow")
     return CelDuration(nanos)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and isnan(value)
 
 
 def comparison(accepts: Callable[[int], bool]) -> Callable[[Any, Any], bool]:
@@ -110,8 +108,6 @@ def comparison(accepts: Callable[[int], bool]) -> Callable[[Any, Any], bool]:
     """
 
     def compare(one: Any, two: Any) -> bool:
-        if _is_nan(one) or _is_nan(two):
-            return False
         return accepts(order(one, two))
 
     return compare

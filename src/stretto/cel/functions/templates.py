@@ -23,12 +23,21 @@ from stretto.cel.language.types import (
     Sort,
 )
 from stretto.cel.running.budget import limited
-from stretto.cel.running.values import EvaluationError, kind_of, type_name
+from stretto.cel.running.values import (
+    CelDuration,
+    CelOpaque,
+    CelOptional,
+    CelTime,
+    EvaluationError,
+    kind_of,
+    type_name,
+)
 
 _CLAUSE: Final = re.compile(
     r"%(?:%|(?P<rest>(?P<point>\.)?(?P<digits>[0-9]*)(?P<verb>.)?))", re.DOTALL
 )
 _DEFAULT_PRECISION: Final = 6
+_HEAD: Final = "error during formatting: "
 _RAISED: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SPECIAL: Final = ("NaN", "Infinity", "-Infinity")
 _TEXT_KINDS: Final = (INT, UINT, DOUBLE, BOOL, STRING, TIMESTAMP, BYTES, DURATION, NULL)
@@ -133,14 +142,15 @@ def _is_plain_text(verb: _Verb, value: Any) -> bool:
 
 
 def _refusal(verb: _Verb, kind: CelType) -> str:
-    return f"error during formatting: {verb.rule}, was given {type_name(kind)}"
+    return f"{_HEAD}{verb.rule}, was given {type_name(kind)}"
 
 
 def _text(value: Any, _: int = 0) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_limited_texts(value))}]"
     if isinstance(value, Mapping):
-        keys, values = _limited_texts(value), _limited_texts(value.values())
+        keys = _limited_texts(map(_key, value))
+        values = _limited_texts(value.values())
         shown = sorted(zip(keys, values, strict=True))
         return "{" + ", ".join(f"{key}:{each}" for key, each in shown) + "}"
     if isinstance(value, CelType):
@@ -157,13 +167,33 @@ def _limited_texts(values: Iterable[Any]) -> Iterator[str]:
         yield text
 
 
+def _key(key: Any) -> Any:
+    """Return a key of a map whose type has a text.
+
+    Raises:
+        EvaluationError: the type has none.
+    """
+    if not isinstance(key, str | int):
+        name = type_name(kind_of(key))
+        raise EvaluationError(f"{_HEAD}no formatting function for map key of type {name}")
+    return key
+
+
 def _inner(value: Any) -> str:
-    """Return the text of a value in a list or a map."""
+    """Return the text of a value in a list or a map: a literal of CEL."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bytes):
         return f"b{quoted(to_string(value))}"
-    return f"{value:.6f}" if isinstance(value, float) else _text(value)
+    if isinstance(value, float):
+        return f"{value:.6f}" if isfinite(value) else quoted(to_string(value))
+    if isinstance(value, CelTime | CelDuration):
+        word = "timestamp" if isinstance(value, CelTime) else "duration"
+        return f"{word}({quoted(to_string(value))})"
+    if isinstance(value, CelOptional | CelOpaque):
+        name = type_name(kind_of(value))
+        raise EvaluationError(f"{_HEAD}no formatting function for {name}")
+    return _text(value)
 
 
 def _based(letter: str) -> Callable[[Any, int], str]:

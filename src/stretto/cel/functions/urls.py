@@ -34,6 +34,13 @@ class UrlValue(CelOpaque):
     kind: CelType = _URL
 
     @property
+    def native(self) -> str:
+        """Go's type and text of the value."""
+        head = f"{self.scheme}:" if self.scheme else ""
+        host = f"//{self.host}" if self.host or self.scheme else ""
+        return f"(*url.URL){head}{host}{self.path}{f'?{self.query}' if self.query else ''}"
+
+    @property
     def hostname(self) -> str:
         """The host without the port and without brackets."""
         match = _HOST.fullmatch(self.host)

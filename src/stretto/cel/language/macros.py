@@ -135,7 +135,7 @@ class Expander:
         return self._loop(target, arguments[:-1], (start, goes_on, step, self._result()))
 
     def exists_one(self, target: Node, arguments: tuple[Node, ...]) -> Node:
-        """Expand ``existsOne(v, condition)`` and ``existsOne(i, v, condition)``."""
+        """Expand ``exists_one(v, condition)`` and ``existsOne(i, v, condition)``."""
         more = self._call(_ADD, self._result(), self._constant(1))
         step = self._call(_CHOICE, arguments[-1], more, self._result())
         result = self._call("_==_", self._result(), self._constant(1))
@@ -240,7 +240,6 @@ _MACROS: Final[dict[tuple[str, int], _Macro]] = {
     ("all", 3): Expander.all,
     ("exists", 2): Expander.exists,
     ("exists", 3): Expander.exists,
-    ("existsOne", 2): Expander.exists_one,
     ("existsOne", 3): Expander.exists_one,
     ("exists_one", 2): Expander.exists_one,
     ("exists_one", 3): Expander.exists_one,

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from stretto.cel.functions.conversions import CONVERSIONS
-from stretto.cel.functions.table import IMPLEMENTATIONS
 from stretto.cel.functions.texts import compiled_pattern
 from stretto.cel.language.checking import Checked
 from stretto.cel.language.environment import TYPES
@@ -20,27 +18,25 @@ from stretto.cel.language.nodes import (
     SelectNode,
     StructNode,
 )
-from stretto.cel.language.signatures import FunctionForm, declared_functions
-from stretto.cel.language.types import DYN, CelType, Sort
+from stretto.cel.language.types import Sort
 from stretto.cel.running.budget import (
     LIST_COST,
     MAP_COST,
     STRUCT_COST,
-    Budget,
-    CallCost,
-    call_cost,
     comparison_cost,
 )
+from stretto.cel.running.calls import FunctionCall
+from stretto.cel.running.evaluation import CelRun, Evaluator, read
 from stretto.cel.running.fields import field_of, has_field, item_of, optional_item
+from stretto.cel.running.folding import folded
+from stretto.cel.running.loops import Loop
 from stretto.cel.running.values import (
-    SCALARS,
     TYPE_MEMBER,
     CelOptional,
     EvaluationError,
+    adapted,
     contains,
     equal,
-    growing,
-    grown,
     kind_of,
     map_from,
     type_name,
@@ -51,24 +47,6 @@ _LAX: Final = "@not_strictly_false"
 _IN: Final = "@in"
 _PATTERNS: Final = ("find", "findAll")
 """Functions whose constant pattern is compiled before any evaluation."""
-
-
-class CelRun:
-    """One evaluation: the values of its variables, and its budget."""
-
-    def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
-        """Begin an evaluation.
-
-        Args:
-            values: values of the variables.
-            budget: the limit of its cost.
-        """
-        self.values = dict(values)
-        self.budget = budget
-
-
-Evaluator = Callable[[CelRun], Any]
-"""The evaluation of a node."""
 
 
 def planned(checked: Checked) -> Evaluator:
@@ -95,6 +73,11 @@ class _Planner:
         found = self.plan(node)
         return found if _is_attribute(node) else partial(_relative, found)
 
+    def _key(self, node: Node) -> Evaluator:
+        """Return the evaluation of a key; a variable or a part of one costs 1 less there."""
+        found = self.plan(node)
+        return partial(_discounted, found) if _is_attribute(node) else found
+
     def constant(self, node: ConstantNode) -> Evaluator:
         value = node.value
         return lambda _: value
@@ -105,7 +88,7 @@ class _Planner:
         if kind.sort is Sort.TYPE and name in TYPES:
             named = TYPES[name]
             return lambda _: named
-        return partial(_read, name)
+        return partial(read, name)
 
     def select(self, node: SelectNode) -> Evaluator:
         if node.id in self._checked.names:
@@ -116,6 +99,8 @@ class _Planner:
 
         def select(run: CelRun) -> Any:
             owner = operand(run)
+            if isinstance(owner, CelOptional):
+                return _spent(optional_item(owner, name), run)
             run.budget.spend(1)
             return field_of(owner, name)
 
@@ -127,7 +112,7 @@ class _Planner:
         parts = (node.target, *node.arguments) if has_target else node.arguments
         if name in _INDEXED:
             items, key = node.arguments
-            return partial(_INDEXED[name], self._owner(items), self.plan(key))
+            return partial(_INDEXED[name], self._owner(items), self._key(key))
         arguments = [self.plan(each) for each in parts if each is not None]
         special = _SPECIAL.get(name)
         if name == _CHOICE:
@@ -139,7 +124,7 @@ class _Planner:
             compiled_pattern(folded(node.arguments[0])[0])
         if name == _IN and folded(node.arguments[1]):
             return partial(_in_constant, arguments[0], arguments[1])
-        return _Call(name, self._checked.forms[node.id], *arguments).run
+        return FunctionCall(name, self._checked.forms[node.id], *arguments).run
 
     def list(self, node: ListNode) -> Evaluator:
         items = [self.plan(each) for each in node.items]
@@ -159,38 +144,7 @@ class _Planner:
 
     def fold(self, node: FoldNode) -> Evaluator:
         parts = (node.range, node.start, node.condition, node.step, node.result)
-        return _Loop(node, *map(self.plan, parts)).run
-
-
-def folded(node: Node) -> tuple[Any, ...]:
-    """Return the value of a constant expression; nothing for others.
-
-    Raises:
-        EvaluationError: the conversion of a constant fails.
-    """
-    if isinstance(node, ConstantNode):
-        return (node.value,)
-    if isinstance(node, ListNode) and not node.optional:
-        items = [folded(each) for each in node.items]
-        return ([each[0] for each in items],) if all(items) else ()
-    if isinstance(node, MapNode) and not any(each.optional for each in node.entries):
-        pairs = [
-            (folded(each.key), folded(each.value))
-            for each in node.entries
-            if not isinstance(each.key, str)
-        ]
-        return (map_from((key[0], each[0]) for key, each in pairs),) if all(map(all, pairs)) else ()
-    if isinstance(node, CallNode) and node.function in CONVERSIONS and len(node.arguments) == 1:
-        inner = folded(node.arguments[0])
-        return (_converted(node.function, inner[0]),) if inner else ()
-    return ()
-
-
-def _converted(name: str, value: Any) -> Any:
-    """Return a converted constant of a type that the checker does not know, such as ``dyn(1)``."""
-    if not any(_fits(form.arguments[0], value) for form in declared_functions()[name]):
-        raise EvaluationError("no such overload")
-    return CONVERSIONS[name](value)
+        return Loop(node, *map(self.plan, parts)).run
 
 
 def _is_attribute(node: Node | None) -> bool:
@@ -200,21 +154,16 @@ def _is_attribute(node: Node | None) -> bool:
     return isinstance(node, NameNode | SelectNode)
 
 
-def _read(name: str, run: CelRun) -> Any:
-    run.budget.spend(1)
-    try:
-        value = run.values[name]
-    except KeyError as error:
-        raise EvaluationError(f"no such attribute(s): {name}") from error
-    if isinstance(value, EvaluationError):
-        raise value
-    return value
-
-
 def _relative(operand: Evaluator, run: CelRun) -> Any:
     """Evaluate a value that is no variable or part of one, before its field or item is read."""
     value = operand(run)
     run.budget.spend(1)
+    return value
+
+
+def _discounted(operand: Evaluator, run: CelRun) -> Any:
+    value = operand(run)
+    run.budget.spend(-1)
     return value
 
 
@@ -223,54 +172,6 @@ def _test(operand: Evaluator, name: str, run: CelRun) -> bool:
 
 
 # ---------------------------------------------------------------- calls
-
-
-class _Call:
-    """A call of a function of the values of its arguments."""
-
-    def __init__(self, name: str, forms: Sequence[FunctionForm], *arguments: Evaluator) -> None:
-        self._name = name
-        self._implementation = IMPLEMENTATIONS[name]
-        self._forms = forms
-        self._arguments = arguments
-        self._costs: dict[tuple[type, ...], CallCost | None] = {}
-
-    def run(self, run: CelRun) -> Any:
-        """Evaluate the call."""
-        values = [each(run) for each in self._arguments]
-        cost = self._cost(values)
-        result = self._implementation(*values)
-        run.budget.build(result)
-        run.budget.spend(1 if cost is None else cost(values, result))
-        return result
-
-    def _cost(self, values: Sequence[Any]) -> CallCost | None:
-        """Return the cost of the form that values fit; scalars of the same types fit the same."""
-        kinds = tuple(map(type, values))
-        if kinds in self._costs:
-            return self._costs[kinds]
-        found = call_cost(self._name, self._form(values).id)
-        if SCALARS.issuperset(kinds):
-            self._costs[kinds] = found
-        return found
-
-    def _form(self, values: Sequence[Any]) -> FunctionForm:
-        for form in self._forms:
-            if all(map(_fits, form.arguments, values)):
-                return form
-        raise EvaluationError("no such overload")
-
-
-def _fits(wanted: CelType, value: Any) -> bool:
-    if wanted == DYN or wanted.sort is Sort.PARAMETER:
-        return True
-    found = kind_of(value)
-    return wanted.name == found.name and (wanted.sort is not Sort.LIST or _holds(wanted, value))
-
-
-def _holds(wanted: CelType, items: Sequence[Any]) -> bool:
-    """True if the first item of a list has the type of items that a form requires."""
-    return not items or _fits(wanted.parameters[0], items[0])
 
 
 def _and(left: Evaluator, right: Evaluator, run: CelRun) -> bool:
@@ -318,7 +219,7 @@ def _choose(
         raise EvaluationError("no such overload")
     found = yes(run) if value else no(run)
     run.budget.spend(-discounts[not value])
-    return found
+    return adapted(found) if isinstance(found, CelOptional) else found
 
 
 def _in_constant(value: Evaluator, items: Evaluator, run: CelRun) -> bool:
@@ -345,15 +246,30 @@ def _different(left: Evaluator, right: Evaluator, run: CelRun) -> bool:
 
 
 def _index(items: Evaluator, key: Evaluator, run: CelRun) -> Any:
-    values = items(run), key(run)
+    owner = items(run)
+    if isinstance(owner, CelOptional):
+        return _optional_part(owner, key, run)
+    name = key(run)
     run.budget.spend(1)
-    return item_of(*values)
+    return item_of(owner, name)
 
 
 def _optional_index(items: Evaluator, key: Evaluator, run: CelRun) -> CelOptional:
-    values = items(run), key(run)
-    run.budget.spend(1)
-    return optional_item(*values)
+    return _optional_part(items(run), key, run)
+
+
+def _optional_part(owner: Any, key: Evaluator, run: CelRun) -> CelOptional:
+    """Return an item, if it exists; the key of an absent value is not evaluated."""
+    if isinstance(owner, CelOptional) and not owner.content:
+        return owner
+    return _spent(optional_item(owner, key(run)), run)
+
+
+def _spent(found: CelOptional, run: CelRun) -> CelOptional:
+    """Return a part that may be absent: only the access to an existing one has a cost."""
+    if found.content:
+        run.budget.spend(1)
+    return found
 
 
 def _or_optional(left: Evaluator, right: Evaluator, run: CelRun) -> Any:
@@ -363,7 +279,7 @@ def _or_optional(left: Evaluator, right: Evaluator, run: CelRun) -> Any:
 
 def _or_value(left: Evaluator, right: Evaluator, run: CelRun) -> Any:
     value = left(run)
-    return value.content[0] if value.content else right(run)
+    return value.value if value.content else right(run)
 
 
 _SPECIAL: Final[Mapping[str, Callable[..., Any]]] = {
@@ -426,59 +342,6 @@ def _new_struct(
             found[key] = each
     run.budget.spend(STRUCT_COST)
     return found
-
-
-# ---------------------------------------------------------------- loops
-
-
-class _Loop:
-    """A comprehension."""
-
-    def __init__(
-        self,
-        node: FoldNode,
-        items: Evaluator,
-        start: Evaluator,
-        condition: Evaluator,
-        *ends: Evaluator,
-    ) -> None:
-        self._node = node
-        self._items, self._start, self._condition = items, start, condition
-        self._step, self._result = ends
-
-    def run(self, run: CelRun) -> Any:
-        """Evaluate the loop."""
-        node = self._node
-        items = self._pairs(self._items(run))
-        inner = CelRun(run.values, run.budget)
-        values = inner.values
-        values[node.accumulator] = growing(self._settled(self._start, run))
-        for key, value in items:
-            values[node.variable] = key
-            if node.second:
-                values[node.second] = value
-            if self._condition(inner) is False:
-                break
-            values[node.accumulator] = self._settled(self._step, inner)
-        return grown(self._result(inner))
-
-    def _settled(self, evaluator: Evaluator, run: CelRun) -> Any:
-        """Return the next value of the accumulator, which may be an error."""
-        try:
-            value = evaluator(run)
-        except EvaluationError as error:
-            return error
-        return value
-
-    def _pairs(self, items: Any) -> list[tuple[Any, Any]]:
-        if isinstance(items, Mapping):
-            return [(key, each) for key, each in items.items() if key != TYPE_MEMBER]
-        if not isinstance(items, list | tuple):
-            name = type_name(kind_of(items))
-            raise EvaluationError(f"got '{name}', expected iterable type")
-        if self._node.second:
-            return list(enumerate(items))
-        return [(each, each) for each in items]
 
 
 _PLANS: Final[Mapping[type, Any]] = {

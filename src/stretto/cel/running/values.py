@@ -6,6 +6,7 @@ Booleans, whole numbers, floats, texts, bytes, ``None``, lists and maps are thos
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from math import isnan
 from typing import Any, Final
 
 from stretto.cel.language.types import (
@@ -67,10 +68,12 @@ class CelOptional:
         """The value.
 
         Raises:
-            EvaluationError: there is no value.
+            EvaluationError: there is no value, or cel-go cannot convert it.
         """
         if not self.content:
             raise EvaluationError("optional.none() dereference")
+        if isinstance(self.content[0], EvaluationError):
+            raise self.content[0]
         return self.content[0]
 
 
@@ -79,6 +82,11 @@ class CelOpaque:
 
     #: Type of the value.
     kind: CelType = DYN
+
+    @property
+    def native(self) -> str:
+        """Go's type and text of the value, if cel-go cannot convert it back; else empty."""
+        return ""
 
 
 _KINDS: Final[Mapping[type, CelType]] = {
@@ -126,6 +134,11 @@ def type_name(kind: CelType) -> str:
 def is_number(value: Any) -> bool:
     """True for whole numbers and floats."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_nan(value: Any) -> bool:
+    """True for the float that is no number."""
+    return isinstance(value, float) and isnan(value)
 
 
 def equal(one: Any, two: Any) -> bool:
@@ -188,17 +201,26 @@ def has_key(items: Mapping[Any, Any], key: Any) -> bool:
         return False
 
 
+@dataclass(frozen=True, eq=False)
+class ReferenceKey:
+    """A list or a map as the key of a map: it is equal to no other key."""
+
+    #: The list or the map.
+    value: Any
+
+
 def map_from(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """Return a map of keys and values.
 
     Raises:
-        EvaluationError: a key is a list or a map.
+        EvaluationError: a key is of bytes.
     """
     found: dict[Any, Any] = {}
     for key, value in pairs:
-        if isinstance(key, list | tuple | Mapping):
-            raise EvaluationError(f"unsupported key type: {type_name(kind_of(key))}")
-        found[key] = value
+        if isinstance(key, bytes):
+            problem = "internal error: runtime error: hash of unhashable type types.Bytes"
+            raise EvaluationError(problem)
+        found[ReferenceKey(key) if isinstance(key, list | tuple | Mapping) else key] = value
     return found
 
 
@@ -208,6 +230,8 @@ def order(one: Any, two: Any) -> int:
     Raises:
         EvaluationError: the values have no order.
     """
+    if is_nan(one) or is_nan(two):
+        raise EvaluationError("NaN values cannot be ordered")
     same = type(one) is type(two) and isinstance(one, _ORDERED)
     if not same and not (is_number(one) and is_number(two)):
         raise EvaluationError("no such overload")
@@ -285,6 +309,17 @@ class KeyedList(list[Any]):
     def is_same(self, items: Sequence[Any]) -> bool:
         """Return whether another list has the same items in any order."""
         return len(self) == len(items) and all(contains(self, each) for each in items)
+
+
+def adapted(found: CelOptional) -> CelOptional:
+    """Return the optional result of a choice between values.
+
+    cel-go converts its content to a value of Go and back, which fails for some types.
+    """
+    content = found.content[0] if found.content else None
+    if not isinstance(content, CelOpaque) or not content.native:
+        return found
+    return CelOptional((EvaluationError(f"unsupported conversion to ref.Val: {content.native}"),))
 
 
 def growing(value: Any) -> Any:
