@@ -26,7 +26,14 @@ from stretto_lab.control_plane.results import (
     read_record,
     write_record,
 )
-from stretto_lab.control_plane.selection import ALONE, FAILING, FOCUS, NOT_RUN, reason_in
+from stretto_lab.control_plane.selection import (
+    ALONE,
+    FAILING,
+    FOCUS,
+    NOT_RUN,
+    UNCACHED,
+    reason_in,
+)
 from stretto_lab.control_plane.tools import build
 from stretto_lab.control_plane.upstream import SUITE, listed_tests, run_tests
 
@@ -63,11 +70,17 @@ def selected(record: SuiteRecord, names: Sequence[str], focus: str, *, again: bo
 
 def portions(names: Sequence[str], processes: int) -> Iterator[tuple[Sequence[str], int]]:
     """Tests that run on one server, with the number of processes."""
-    together = [each for each in names if not ALONE.search(each)]
-    alone = [each for each in names if ALONE.search(each)]
-    for part, count in ((together, processes), (alone, 1)):
-        for start in range(0, len(part), PORTION):
-            yield part[start : start + PORTION], count
+    uncached = [each for each in names if UNCACHED.search(each)]
+    others = [each for each in names if not UNCACHED.search(each)]
+    together = [each for each in others if not ALONE.search(each)]
+    alone = [each for each in others if ALONE.search(each)]
+    for part, count, most in (
+        (together, processes, PORTION),
+        (alone, 1, PORTION),
+        (uncached, 1, 1),
+    ):
+        for start in range(0, len(part), most):
+            yield part[start : start + most], count
 
 
 def main() -> None:
