@@ -56,7 +56,7 @@ def unordered(change: Any) -> Any:
 
 
 def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> Json:
-    if has_texts_only(change) and not any(key.startswith("$") for key in change):
+    if has_texts_only(change) and "$" not in "".join(change):  # it has no directives
         return {**old, **change} if isinstance(old, dict) else dict(change)
     directive = change.get(_PATCH)
     if directive == "replace":

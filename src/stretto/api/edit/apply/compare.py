@@ -1,6 +1,6 @@
 """The field set of a typed value, and the differences between two values."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,8 @@ from stretto.api.edit.apply.walking import (
 )
 from stretto.api.schema.types import ANY, Form, Merge, ValueType
 from stretto.api.wire.values import NESTED, PLAIN, has_plain_only, has_texts_only, is_alike
+
+Json = dict[str, Any]
 
 
 @dataclass
@@ -107,25 +109,31 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
     if shape is dict:
         before = old if isinstance(old, dict) else {}
         after = new if isinstance(new, dict) else {}
-        for name in before.keys() | after.keys():
-            one, two = before.get(name, MISSING), after.get(name, MISSING)
-            if one is two:
-                continue
-            if type(one) in PLAIN and type(two) in PLAIN:
-                if not is_alike(one, two):
-                    nodes[1][fieldset.field(name)] = LEAF
-                continue
-            inner = member_type(kind, name) or ANY
-            _descend(fieldset.field(name), (one, two), inner, nodes)
+        _compare_members(before, after, kind, nodes)
     else:
-        before = grouped(kind, old) if isinstance(old, list) else {}
-        after = grouped(kind, new) if isinstance(new, list) else {}
-        item = kind.item or ANY
-        for element in before.keys() & after.keys():
-            _compare_items(element, (before[element], after[element]), item, nodes)
-        nodes[0].update(_only_in(after, before, item))
-        nodes[2].update(_only_in(before, after, item))
+        former = grouped(kind, old) if isinstance(old, list) else {}
+        latter = grouped(kind, new) if isinstance(new, list) else {}
+        _compare_items(former, latter, kind.item or ANY, nodes)
     return False
+
+
+def _compare_members(before: Json, after: Json, kind: ValueType, nodes: _Nodes) -> None:
+    """Compare the members of two objects."""
+    for name, new in after.items():
+        old = before.get(name, MISSING)
+        if old is new:
+            continue
+        element = f"f:{name}"
+        if old is MISSING and type(new) not in NESTED:
+            nodes[0][element] = LEAF
+        elif type(old) is type(new) and type(new) in PLAIN:
+            if old != new:
+                nodes[1][element] = LEAF
+        else:
+            _descend(element, (old, new), member_type(kind, name) or ANY, nodes)
+    for name, old in before.items():
+        if name not in after:
+            nodes[2][f"f:{name}"] = _all_of(old, member_type(kind, name) or ANY)
 
 
 def _shape(old: Any, new: Any) -> type | None:
@@ -137,31 +145,31 @@ def _shape(old: Any, new: Any) -> type | None:
     return one if one is two else None
 
 
-def _only_in(one: Mapping[str, Sequence[Any]], two: Container[str], kind: ValueType) -> FieldSet:
-    """Return the nodes of the items that only one of two lists has."""
-    return {
-        element: LEAF if len(group) > 1 else _all_of(group[0], kind)
-        for element, group in one.items()
-        if element not in two
-    }
+_Groups = Mapping[str, Sequence[Any]]
+"""Items of a list by their path elements. Repeated items have one owner as a whole."""
 
 
-def _compare_items(
-    element: str, groups: tuple[Sequence[Any], Sequence[Any]], kind: ValueType, nodes: _Nodes
-) -> None:
-    """Compare the items of one path element; repeated items have one owner as a whole."""
-    old, new = groups
-    if len(old) == len(new) == 1:
-        _descend(element, (old[0], new[0]), kind, nodes)
-    elif len(old) > 1 and len(new) > 1:
-        if not is_alike(old, new):
-            nodes[1][element] = LEAF
-    elif len(old) > 1:
-        nodes[2][element] = LEAF
-        nodes[0][element] = _all_of(new[0], kind)
-    else:
-        nodes[0][element] = LEAF
-        nodes[2][element] = _all_of(old[0], kind)
+def _compare_items(before: _Groups, after: _Groups, kind: ValueType, nodes: _Nodes) -> None:
+    """Compare the items of two lists."""
+    added, modified, removed = nodes
+    for element, new in after.items():
+        old = before.get(element, ())
+        if len(old) == len(new) == 1:
+            _descend(element, (old[0], new[0]), kind, nodes)
+        elif len(old) > 1 and len(new) > 1:
+            if not is_alike(old, new):
+                modified[element] = LEAF
+        else:
+            added[element] = _all_of_group(new, kind)
+            if old:
+                removed[element] = _all_of_group(old, kind)
+    for element, old in before.items():
+        if element not in after:
+            removed[element] = _all_of_group(old, kind)
+
+
+def _all_of_group(group: Sequence[Any], kind: ValueType) -> FieldSet:
+    return LEAF if len(group) > 1 else _all_of(group[0], kind)
 
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
@@ -169,17 +177,19 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
     if old is MISSING:
         nodes[0][element] = _all_of(new, kind)
         return
-    if new is MISSING:
-        nodes[2][element] = _all_of(old, kind)
+    if old is new or (kind.form is Form.MAP and has_texts_only(new) and old == new):
         return
-    if old is new or (has_texts_only(new) and old == new):
-        return
-    below: _Nodes = ({}, {}, {})
-    if _compare(old, new, kind, below):
+    added: FieldSet = {}
+    modified: FieldSet = {}
+    removed: FieldSet = {}
+    if _compare(old, new, kind, (added, modified, removed)):
         nodes[1][element] = LEAF
-    for node, inner in zip(nodes, below, strict=True):
-        if inner:
-            node[element] = inner
+    if added:
+        nodes[0][element] = added
+    if modified:
+        nodes[1][element] = modified
+    if removed:
+        nodes[2][element] = removed
 
 
 def _all_of(value: Any, kind: ValueType) -> FieldSet:
@@ -199,5 +209,5 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
     else:
         item = kind.item or ANY
         for element, group in grouped(kind, value).items():
-            found[element] = LEAF if len(group) > 1 else _all_of(group[0], item)
+            found[element] = _all_of_group(group, item)
     return found

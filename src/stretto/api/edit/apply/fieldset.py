@@ -50,8 +50,15 @@ def union(one: FieldSet, two: FieldSet) -> FieldSet:
 
 
 def _union(one: FieldSet, two: FieldSet) -> FieldSet:
-    below = union(children(one), children(two))
-    return _node(is_member(one) or is_member(two), below) or {}
+    both = union(one, two)
+    if is_member(one) or is_member(two):
+        both = {SELF: LEAF, **both}
+    return _shortened(both)
+
+
+def _shortened(node: FieldSet) -> FieldSet:
+    """Return a node; without children it is empty."""
+    return LEAF if len(node) == 1 and SELF in node else node
 
 
 def difference(one: FieldSet, two: FieldSet) -> FieldSet:
@@ -69,8 +76,10 @@ def difference(one: FieldSet, two: FieldSet) -> FieldSet:
 
 
 def _difference(one: FieldSet, two: FieldSet) -> FieldSet | None:
-    below = difference(children(one), children(two))
-    return _node(is_member(one) and not is_member(two), below)
+    kept = difference(one, two)
+    if not two:
+        kept.pop(SELF, None)
+    return _shortened(kept) if kept else None
 
 
 def intersection(one: FieldSet, two: FieldSet) -> FieldSet:
