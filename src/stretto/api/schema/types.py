@@ -31,6 +31,9 @@ class Form(Enum):
     #: Any JSON value.
     ANY = "any"
 
+    # each member is one object; the hash of its name would take as long as a decoded value
+    __hash__ = object.__hash__
+
 
 EMBEDDED: Final = "\x1e"
 """Separator around the names of embedded structs in a path."""

@@ -201,6 +201,8 @@ def test_a_text_matches_a_pattern_in_the_syntax_of_go(pattern: str, text: str, h
     assert matches(pattern, text) is holds
 
 
-@pytest.mark.parametrize("pattern", [r"a\z", r"\Qa.b\E", r"a(?i)b", r"[\p{L}0-9]", r"\\C"])
+@pytest.mark.parametrize(
+    "pattern", [r"a\z", r"\Qa.b\E", r"a(?i)b", r"[\p{L}0-9]", r"\\C", r"\pL{1000}"]
+)
 def test_an_expression_that_only_go_accepts_is_valid(pattern: str) -> None:
     assert regex_problem(pattern) == ""

@@ -50,17 +50,25 @@ def pattern_of(text: str) -> Any:
 
 
 @cache
+def _options() -> Any:
+    """Return the options of all expressions: errors are raised, not written."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+@cache
 def _compiler() -> Any:
-    """Return the compiler of all expressions: errors are raised, not written.
+    """Return the compiler of all expressions.
 
     ``re2.compile`` reads and copies each option for each expression, which takes most of its time.
     """
     import re2
 
-    options = re2.Options()
-    options.log_errors = False
     kind: Callable[..., Any] = type(re2.compile(""))
-    return partial(kind, options=options)
+    return partial(kind, options=_options())
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -72,12 +80,28 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def regex_problem(text: str) -> str:
-    """Return the error of Go's parser for a regular expression; empty if it is valid."""
+    """Return the error of Go's parser for a regular expression; empty if it is valid.
+
+    A valid expression is not compiled: that may take thousands of times as long as its parse.
+    """
+    if _is_parsed(text):
+        return ""
     try:
         pattern_of(text)
     except PatternError as error:
         return str(error)
     return ""
+
+
+def _is_parsed(text: str) -> bool:
+    """Return whether RE2 parses an expression: the addition to a set does not compile it."""
+    import re2
+
+    try:
+        re2.Set.SearchSet(_options()).Add(text)
+    except (re2.error, UnicodeEncodeError):
+        return False
+    return _ANY_BYTE.match(text) is None
 
 
 def _go_text(stated: str, pattern: str) -> str:

@@ -23,7 +23,7 @@ _MOST_NODES: Final = 5_000
 """Maximum total nodes of an object's expressions. Large definitions have 2,900."""
 _MOST_ERROR_TEXT: Final = 10_000
 """Characters of errors after which compilation stops; invalid expressions take longest."""
-_EXPRESSIONS: Final = ("expression", "messageExpression", "rule", "valueExpression")
+_EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "rule", "valueExpression"})
 """Members that contain expressions."""
 
 
@@ -63,7 +63,7 @@ def _texts(value: Json) -> set[str]:
         inner = each if isinstance(each, list) else each.values()
         waiting += [part for part in inner if type(part) in NESTED]
         if isinstance(each, dict):
-            stated = [each[name] for name in _EXPRESSIONS if name in each]
+            stated = [each[name] for name in _EXPRESSIONS & each.keys()]
             found.update(text for text in stated if isinstance(text, str))
     return found
 

@@ -1,8 +1,7 @@
 """Rules of structural schemas: the fields of an object are declared outside of its validations."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid, required
 from stretto.api.checks.fields.patterns import regex_problem
@@ -39,8 +38,7 @@ _METADATA_TEXT: Final = (
 _NEEDS_PROPERTIES: Final = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
 
 
-@dataclass(frozen=True)
-class _StructuralNode:
+class _StructuralNode(NamedTuple):
     """A schema outside of junctors."""
 
     #: The schema.
