@@ -29,6 +29,8 @@ _ADVICE: Final = (
     "maps, and strings are declared)"
 )
 _ROOT: Final = "selfType"
+_PARTS: Final = frozenset({"additionalProperties", "items", "properties"})
+"""Members that contain schemas of parts of a value."""
 
 
 class _RulePlace(NamedTuple):
@@ -183,6 +185,8 @@ def _former(rule: Json, path: str, place: _RulePlace, *, uses_old: bool) -> Erro
 
 def _below(place: _RulePlace) -> Iterator[_RulePlace]:
     """Yield the schemas directly below a schema."""
+    if _PARTS.isdisjoint(place.schema):
+        return
     schema, path, kind = place.schema, place.path, place.kind
     count = _multiplied(place.most, schema)
     extra, items = schema.get("additionalProperties"), schema.get("items")

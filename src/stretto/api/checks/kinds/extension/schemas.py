@@ -35,6 +35,10 @@ _AT_ROOT: Final = (
 )  # fmt: skip
 """Members at the root of a schema with a status, with their names in Go."""
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
+_PARTS: Final = frozenset(
+    {"additionalProperties", "definitions", "items", "not", "properties", *_JUNCTORS}
+)
+"""Members that contain schemas."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def _default(schema: Json, path: str) -> Errors:
 
 def _node(schema: Json, path: str, frame: _SchemaPlace) -> Errors:
     """Check one schema and its sub-schemas."""
-    found = [*_members(schema, path, frame)]
+    found = list(_members(schema, path, frame))
     extra = schema.get("additionalProperties")
     if schema.get("properties") and (extra is False or isinstance(extra, dict)):
         detail = "additionalProperties and properties are mutual exclusive"
@@ -154,6 +158,8 @@ def _below(
     schema: Json, path: str, frame: _SchemaPlace
 ) -> Iterator[tuple[Json, str, _SchemaPlace]]:
     """Yield the sub-schemas of a schema with their paths and places."""
+    if _PARTS.isdisjoint(schema):
+        return
     inner = _inside(frame)
     extra, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(extra, dict):

@@ -103,7 +103,8 @@ def _invariants(node: _StructuralNode) -> Iterator[FieldError]:
 
 
 def _properties(schema: Json) -> list[tuple[str, Json]]:
-    return sorted((schema.get("properties") or {}).items())
+    properties = schema.get("properties")
+    return sorted(properties.items()) if properties else []
 
 
 def _type(node: _StructuralNode) -> Iterator[FieldError]:
