@@ -25,6 +25,8 @@ _BAD_QUANTITY: Final = (
 _TIME: Final = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)",
 )
+MOST_UNKNOWN: Final = 100
+"""Errors of strict decoding after which Go's decoder adds no other."""
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 
@@ -42,6 +44,12 @@ class Decoding:
     #: True if too large integers wrap, as in Go's conversion of values that are already decoded.
     wraps: bool = False
 
+    def add_unknown(self, path: "_Path", name: str) -> None:
+        """Add an unknown member of an object; Go reports the first hundred of a text."""
+        if self.wraps or len(self.unknown) < MOST_UNKNOWN:
+            text = f"{_text_of(path)}.{name}" if path else name
+            self.unknown.append(_EMBEDDED.sub("", text).replace(_KEY, ""))
+
 
 def decode(value: Any, struct: StructType, found: Decoding) -> dict[str, Any]:
     """Decode an object of a struct.
@@ -54,22 +62,40 @@ def decode(value: Any, struct: StructType, found: Decoding) -> dict[str, Any]:
             f"json: cannot unmarshal {json_type(value)} into Go value of type "
             f"{struct_type(struct.name)}"
         )
-    return _struct(value, struct, "", found)
+    return _struct(value, struct, (), found)
+
+
+_Path = tuple[Any, ...]
+"""The outer path and a step: a field, an index or a key of a map; empty for the whole object.
+
+Most paths are never shown: their texts would take half of the time of a decoding.
+"""
+
+
+def _text_of(path: _Path) -> str:
+    parts: list[str] = []
+    while path:
+        path, step = path
+        if type(step) is int:
+            parts.append(f"[{step}]")
+        else:
+            parts.append(step if step.startswith(_KEY) else f".{step}")
+    return "".join(reversed(parts)).removeprefix(".")
 
 
 def _struct(
-    value: dict[str, Any], struct: StructType, path: str, found: Decoding
+    value: dict[str, Any], struct: StructType, path: _Path, found: Decoding
 ) -> dict[str, Any]:
     fields = struct.fields
     result: dict[str, Any] = {}
     for name, member in value.items():
         known = fields.get(name)
         if known is None:
-            found.unknown.append(_EMBEDDED.sub("", f"{path}{name}").replace(_KEY, ""))
+            found.add_unknown(path, name)
         elif type(member) is known.type.taken and (member or known.is_pointer):
             result[name] = member
         elif member is not None:
-            decoded = _value(member, known.type, f"{path}{known.step}", (struct, found))
+            decoded = _value(member, known.type, (path, known.step), (struct, found))
             if known.shows_empty or not _is_empty(decoded, known):
                 result[name] = decoded
     for each in struct.emitted:
@@ -125,7 +151,7 @@ def zero(known: FieldType) -> Any:
         return None
     if known.type.form is Form.STRUCT:
         inner = known.type.struct
-        return _struct({}, inner, "", Decoding()) if inner.emitted else {}
+        return _struct({}, inner, (), Decoding()) if inner.emitted else {}
     return _ZEROS.get(known.type.form)
 
 
@@ -149,12 +175,12 @@ _ELEMENTS: Final = re.compile(rf"\[\d+\]|{_KEY}.*?{_KEY}")
 _Place = tuple[StructType, Decoding]
 
 
-def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
+def _value(value: Any, kind: ValueType, path: _Path, place: _Place) -> Any:
     form = kind.form
     if form is Form.STRUCT:
         if not isinstance(value, dict):
             raise _mismatch(value, kind, path, place)
-        return _struct(value, kind.struct, f"{path}.", place[1])
+        return _struct(value, kind.struct, path, place[1])
     if form is Form.LIST:
         if not isinstance(value, list) or kind.item is None:
             raise _mismatch(value, kind, path, place)
@@ -162,7 +188,7 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
         if taken is not None and all(type(each) is taken for each in value):
             return list(value)
         return [
-            _zero_item(item) if each is None else _value(each, item, f"{path}[{index}]", place)
+            _zero_item(item) if each is None else _value(each, item, (path, index), place)
             for index, each in enumerate(value)
         ]
     if form is Form.MAP:
@@ -176,7 +202,7 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
         return {
             key: _zero_item(item)
             if each is None
-            else _value(each, item, f"{path}{_KEY}.{key}{_KEY}", place)
+            else _value(each, item, (path, f"{_KEY}.{key}{_KEY}"), place)
             for key, each in value.items()
         }
     return value if form is Form.ANY else _SCALARS[form](value, kind, path, place)
@@ -184,23 +210,23 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
 
 def _zero_item(item: ValueType) -> Any:
     if item.form is Form.STRUCT:
-        return _struct({}, item.struct, "", Decoding())
+        return _struct({}, item.struct, (), Decoding())
     return "" if item.form is Form.BYTES else _ZEROS.get(item.form)
 
 
-def _string(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+def _string(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
     if isinstance(value, str):
         return value
     raise _mismatch(value, kind, path, place)
 
 
-def _bool(value: Any, kind: ValueType, path: str, place: _Place) -> bool:
+def _bool(value: Any, kind: ValueType, path: _Path, place: _Place) -> bool:
     if isinstance(value, bool):
         return value
     raise _mismatch(value, kind, path, place)
 
 
-def _int(value: Any, kind: ValueType, path: str, place: _Place) -> int:
+def _int(value: Any, kind: ValueType, path: _Path, place: _Place) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(value, kind, path, place)
     bounds = _INT32 if kind.form is Form.INT32 else _INT64
@@ -213,13 +239,13 @@ def _int(value: Any, kind: ValueType, path: str, place: _Place) -> int:
     return value
 
 
-def _double(value: Any, kind: ValueType, path: str, place: _Place) -> float:
+def _double(value: Any, kind: ValueType, path: _Path, place: _Place) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(value, kind, path, place)
     return value
 
 
-def _bytes(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+def _bytes(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
     text = _string(value, kind, path, place)
     try:
         base64.b64decode(text, validate=True)
@@ -237,7 +263,7 @@ _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 """Layout of times with microseconds, in the notation of Go."""
 
 
-def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+def _time(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
     text = _string(value, kind, path, place)
     match = _TIME.fullmatch(text)
     micro = kind.form is Form.MICRO_TIME
@@ -261,7 +287,7 @@ def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
     return text if micro else f"{match[1]}Z"
 
 
-def _quantity(value: Any, _kind: ValueType, _path: str, _place: _Place) -> str:
+def _quantity(value: Any, _kind: ValueType, _path: _Path, _place: _Place) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DecodeError(_BAD_QUANTITY)
     text = str(value)
@@ -272,13 +298,13 @@ def _quantity(value: Any, _kind: ValueType, _path: str, _place: _Place) -> str:
         raise DecodeError(_BAD_SUFFIX if is_other else _BAD_QUANTITY) from error
 
 
-def _amount(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+def _amount(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
     """Decode an amount of a resource list, rounded up to thousandths."""
     text = "0" if value is None else _quantity(value, kind, path, place)
-    return format_milli(milli(text, path)) if text.endswith(("n", "u")) else text
+    return format_milli(milli(text, _text_of(path))) if text.endswith(("n", "u")) else text
 
 
-def _int_or_string(value: Any, kind: ValueType, path: str, place: _Place) -> int | str:
+def _int_or_string(value: Any, kind: ValueType, path: _Path, place: _Place) -> int | str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _mismatch(value, kind, path, place)
     if isinstance(value, float) or (isinstance(value, int) and value not in _INT32):
@@ -287,7 +313,7 @@ def _int_or_string(value: Any, kind: ValueType, path: str, place: _Place) -> int
     return value
 
 
-_Scalar = Callable[[Any, ValueType, str, _Place], Any]
+_Scalar = Callable[[Any, ValueType, _Path, _Place], Any]
 
 _SCALARS: Final[dict[Form, _Scalar]] = {
     Form.STRING: _string,
@@ -304,9 +330,11 @@ _SCALARS: Final[dict[Form, _Scalar]] = {
 }
 
 
-def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str = "") -> DecodeError:
+def _mismatch(
+    value: Any, kind: ValueType, path: _Path, place: _Place, what: str = ""
+) -> DecodeError:
     """Return the message about a value of the wrong type."""
-    plain = _ELEMENTS.sub("", path).replace(EMBEDDED, "")
+    plain = _ELEMENTS.sub("", _text_of(path)).replace(EMBEDDED, "")
     return DecodeError(
         f"json: cannot unmarshal {what or json_type(value)} into Go struct field "
         f"{place[0].go_name}.{plain} of type {go_type(kind)}"
