@@ -80,12 +80,13 @@ class ApiServer:
             settings.clock,
             settings.rng,
             (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ()), *CHANGING),
-            (*VALIDATING, no_escalation, *CONFIGURED, *CHARGING),
+            (*VALIDATING, *CONFIGURED, *CHARGING),
             (after_definition, after_kinds, after_role),
             accounts=AccountTokens(settings.accounts_key),
             authenticate=self._token_user,
             aggregates_roles=settings.aggregates_roles,
             allows_privileged=settings.allows_privileged,
+            guards=(no_escalation,),
         )
         make_objects(self._state, settings.authentication)
         refresh(self._state)

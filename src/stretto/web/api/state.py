@@ -79,6 +79,8 @@ class ApiState:
     aggregates_roles: bool = True
     #: True if containers may be privileged.
     allows_privileged: bool = True
+    #: Refusals between mutating admission and the check of the fields.
+    guards: Sequence[Admit] = ()
 
     @property
     def views(self) -> RecordViews:
@@ -86,7 +88,7 @@ class ApiState:
         return self.storage.views
 
     def change(self, admission: AdmittedWrite) -> None:
-        """Run mutating admission, a second time if a reviewer changes the object.
+        """Run mutating admission, a second time if a reviewer changes the object, and the guards.
 
         Raises:
             ApiError: the write is refused.
@@ -95,6 +97,9 @@ class ApiState:
             admit(self, admission)
         if admission.rounds.next_round():
             self.change(admission)
+            return
+        for admit in self.guards:
+            admit(self, admission)
 
     def admit(self, admission: AdmittedWrite) -> None:
         """Run admission: first the mutating plugins, then the validating ones.

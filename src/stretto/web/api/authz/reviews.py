@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.web.api.authn.accounts import ISSUER
 from stretto.web.api.authn.users import MASTERS, User, user_info
-from stretto.web.api.authz.rules import user_rules
+from stretto.web.api.authz.rules import missing_roles, not_found_text, user_rules
 from stretto.web.api.authz.subjects import access_of_other, local_access, own_access
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request
@@ -81,7 +81,9 @@ def _rules(state: ApiState, call: Call, item: Json) -> Json:
         else:
             names = ("verbs", "apiGroups", "resources", "resourceNames")
             resources.append({name: rule[name] for name in names if rule.get(name)})
-    return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
+    status: Json = {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
+    missing = not_found_text(map(str, missing_roles(state.storage, call.user, namespace)))
+    return {**status, "evaluationError": missing} if missing else status
 
 
 _AUTHN: Final = "authentication.k8s.io"

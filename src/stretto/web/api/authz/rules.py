@@ -1,6 +1,6 @@
 """RBAC: the access that a rule grants, and the rules of a user."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,16 +64,39 @@ def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> Acce
     """
     if MASTERS in user.groups:
         return AccessAnswer(True)
-    missing: dict[str, None] = {}
+    missing: list[MissingRole] = []
     for bound in _bound_roles(storage, user, wanted.namespace):
         if bound.role is None:
-            missing[bound.stated] = None
+            missing.append(bound.missing)
         elif any(allows(rule, wanted) for rule in _rules(bound.role)):
             return AccessAnswer(True, bound.reason)
-    text = ", ".join(f"{each} not found" for each in missing)
-    if len(missing) > 1:
-        text = f"[{text}]"
-    return AccessAnswer(False, f"RBAC: {text}" if missing else "")
+    text = not_found_text(map(str, missing))
+    return AccessAnswer(False, f"RBAC: {text}" if text else "")
+
+
+@dataclass(frozen=True)
+class MissingRole:
+    """A role that a binding refers to and that does not exist."""
+
+    #: Its kind.
+    kind: str
+    #: Its name.
+    name: str
+
+    def __str__(self) -> str:
+        return f'{self.kind.lower()}.{GROUP} "{self.name}"'
+
+
+def not_found_text(names: Iterable[str]) -> str:
+    """Return the error about objects that do not exist; each is named once, empty without any."""
+    texts = [f"{each} not found" for each in dict.fromkeys(names)]
+    return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
+
+
+def missing_roles(storage: ObjectStorage, user: User, namespace: str) -> list[MissingRole]:
+    """Return the roles that bindings of a user in a namespace refer to and that do not exist."""
+    bound = _bound_roles(storage, user, namespace)
+    return [each.missing for each in bound if each.role is None]
 
 
 def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[Json]:
@@ -96,10 +119,10 @@ class _BoundRole:
     role: StoredItem | None
 
     @property
-    def stated(self) -> str:
-        """Kind and name of the role in refusals."""
+    def missing(self) -> MissingRole:
+        """Kind and name of the role, if it does not exist."""
         ref = self.binding.get("roleRef") or {}
-        return f'{str(ref.get("kind")).lower()}.{GROUP} "{ref.get("name")}"'
+        return MissingRole(str(ref.get("kind")), str(ref.get("name")))
 
     @property
     def reason(self) -> str:
@@ -138,9 +161,10 @@ def _subject(binding: Json, user: User) -> Json | None:
     return next(found, None)
 
 
-def role_rules(storage: ObjectStorage, ref: Json, namespace: str) -> list[Json]:
-    """The rules of a role; empty if the role does not exist."""
-    return _rules(_role(storage, ref, namespace))
+def role_rules(storage: ObjectStorage, ref: Json, namespace: str) -> list[Json] | None:
+    """Return the rules of a role; ``None`` if the role does not exist."""
+    role = _role(storage, ref, namespace)
+    return None if role is None else _rules(role)
 
 
 def _rules(role: StoredItem | None) -> list[Json]:
