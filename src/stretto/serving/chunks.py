@@ -15,7 +15,7 @@ class ChunkWriter(Protocol):
         ...
 
     def write(self, chunks: bytes) -> None:
-        """Send chunks, with their lengths."""
+        """Send chunks with their lengths, or a piece of a chunk."""
         ...
 
 

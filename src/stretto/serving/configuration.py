@@ -90,7 +90,7 @@ class _Connection(HttpToolsProtocol):
         return not self.flow.write_paused and not self.transport.is_closing()
 
     def write(self, chunks: bytes) -> None:
-        """Send chunks of a response that has begun without a length."""
+        """Send chunks, or a piece of one, of a response that has begun without a length."""
         self.transport.write(chunks)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

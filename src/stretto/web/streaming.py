@@ -22,6 +22,8 @@ from stretto.web.wakeups import Wake, Wakeup, WakeupGroup
 
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which an idle stream checks for events and for its end by itself."""
+_PIECE: Final = 64 << 10
+"""Bytes that are written together: TLS keeps a buffer of this size for each connection."""
 
 Review = Callable[[Sequence[WebhookCall]], Awaitable[Sequence[WebhookAnswer]]]
 """Calls webhooks at the same time; returns one answer for each."""
@@ -122,18 +124,18 @@ class _SharedChunks:
     """Chunks of one round: streams with the same events send the same bytes."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[bytes, bytes]] = {}
+        self._kept: dict[int, tuple[bytes, Sequence[bytes]]] = {}
 
     def clear(self) -> None:
         """Forget all chunks."""
         self._kept.clear()
 
-    def of(self, data: bytes) -> bytes:
-        """Return the chunk that contains the data."""
+    def of(self, data: bytes) -> Sequence[bytes]:
+        """Return the chunk that contains the data, in the pieces that are written."""
         found = self._kept.get(id(data))
         if found is None:
             # The data is kept with its chunk, so that its identity stays unique.
-            found = self._kept[id(data)] = data, chunk(data)
+            found = self._kept[id(data)] = data, _pieces(chunk(data))
         return found[1]
 
 
@@ -169,8 +171,16 @@ class _DirectSender:
         if not chunks:
             return chunks is not None
         whole = b"".join(chunks)
-        self._writer.write(self._chunks.of(whole) if len(chunks) == 1 else chunk(whole))
+        pieces = self._chunks.of(whole) if len(chunks) == 1 else _pieces(chunk(whole))
+        for piece in pieces:
+            self._writer.write(piece)
         return not self._stream.is_due()
+
+
+def _pieces(data: bytes) -> Sequence[bytes]:
+    if len(data) <= _PIECE:
+        return (data,)
+    return [data[at : at + _PIECE] for at in range(0, len(data), _PIECE)]
 
 
 async def _departure(receive: Receive) -> None:

@@ -131,6 +131,13 @@ def test_streams_with_other_events_receive_their_own() -> None:
     assert (one.direct, other.direct) == ([chunk(b"one")], [chunk(b"other")])
 
 
+def test_a_large_chunk_is_written_in_pieces() -> None:
+    client, event = Client(), bytes(100_000)
+    received([client], [event])
+    assert len(client.direct) > 1
+    assert b"".join(client.direct) == chunk(event)
+
+
 def test_the_task_sends_to_a_client_that_is_slow() -> None:
     client = Client()
     client.is_ready = False
