@@ -54,6 +54,8 @@ class Story(msgspec.Struct, frozen=True):
     basis: str = ""
     #: Number of steps of all pods that were dropped because of the recorder's limit.
     dropped: int = 0
+    #: Wall time of second 0 of the steps; ``None`` for the clock of a run.
+    start_s: float | None = None
 
     @property
     def declined(self) -> int:
@@ -123,7 +125,7 @@ def story_of_objects(records: Sequence[Record], pod: str, basis: str) -> Story:
     else:
         steps += _pending_steps(record, start, steps)
     state = "bound" if record.node else "waiting"
-    return Story(_key(record), state, record.node, tuple(steps), None, basis)
+    return Story(_key(record), state, record.node, tuple(steps), None, basis, start_s=start or None)
 
 
 def _pending_steps(record: Record, start: float, steps: Sequence[StepFact]) -> list[StepFact]:

@@ -12,6 +12,7 @@ from stretto.web.dashboard.ticker import Ticker
 from stretto.web.views.decisions import DecisionLog, PodDecision
 from stretto.web.views.node_grid import ABSENT, STEPS, NodeGrid, NodeState
 from stretto.web.views.queue_tree import queue_tree
+from stretto.web.views.shares import resource_shares
 from tests.unit.web.dashboards import small_cluster, source_of
 
 HEAD = 12
@@ -184,3 +185,22 @@ def test_a_queue_names_who_borrows_what_it_waits_for() -> None:
     waits = QueueFacts("a", "", "DRF", counted={"cpu": "4"}, used={"cpu": "1"}, pending=2)
     borrows = QueueFacts("b", "", "DRF", borrowed={"cpu": "3"}, used={"cpu": "3"})
     assert queue_tree([waits, borrows])[0].borrowers == ("b",)
+
+
+def test_the_shares_of_a_resource_name_the_queues_that_use_it() -> None:
+    harness = Harness(nodes=[make_node("n1", cpu="8", gpus=8)])
+    harness.settle()
+    queues = [
+        QueueFacts("research", "", "DRF", used={"nvidia.com/gpu": "6"}),
+        QueueFacts("vision", "research", "FIFO", used={"nvidia.com/gpu": "2"}),
+        QueueFacts("speech", "research", "FIFO", used={"nvidia.com/gpu": "4"}),
+    ]
+    gpus = resource_shares(queues, harness.plane.cluster)[0]
+    assert (gpus.resource, gpus.total, gpus.rest) == ("nvidia.com/gpu", "8", "2")
+    parts = [(each.queue, each.text, each.start, each.pct) for each in gpus.parts]
+    assert parts == [("speech", "4", 0.0, 50.0), ("vision", "2", 50.0, 25.0)]
+
+
+def test_there_are_no_shares_if_no_policy_counts_use() -> None:
+    queues = [QueueFacts("default", "", "Priority", is_counted=False)]
+    assert resource_shares(queues, small_cluster().plane.cluster) == []

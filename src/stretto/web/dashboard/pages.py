@@ -16,7 +16,7 @@ from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import frame_of, read
 from stretto.web.views.details import node_details
 from stretto.web.views.parts import DashboardParts
-from stretto.web.views.queue_tree import queue_tree
+from stretto.web.views.shares import queue_board
 from stretto.web.views.sight import Sight, ViewSource
 from stretto.web.views.tables import (
     matching_pods,
@@ -155,7 +155,7 @@ class Pages:
 
     def _queues(self, sight: Sight, request: Request) -> Values:
         del request
-        return {"queues": queue_tree(sight.scene.queues)}
+        return queue_board(sight)._asdict()
 
     def _units(self, sight: Sight, request: Request) -> Values:
         return {"table": _page_of(unit_table(sight), request)}

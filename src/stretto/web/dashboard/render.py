@@ -88,13 +88,24 @@ def _bare(quantity: str, resource: str) -> str:
 
 
 def _instant(seconds: float) -> str:
-    """Format a time: of the day in UTC for a wall clock, in seconds for the clock of a run."""
-    return timestamp(seconds)[11:19] if seconds >= _WALL else f"{seconds:,.2f} s"
+    """Format a time: date and time in UTC for a wall clock, in seconds for the clock of a run.
+
+    >>> _instant(1_790_000_000.5), _instant(2.5)
+    ('2026-09-21 14:13:20 UTC', '2.50 s')
+    """
+    if seconds < _WALL:
+        return f"{seconds:,.2f} s"
+    return f"{timestamp(seconds)[:19].replace('T', ' ')} UTC"
 
 
-def _unit(key: str) -> str:
-    """Return the name of a unit from its key, ``Kind/namespace/name``."""
-    return key.removeprefix("PodGroupUnit/")
+def _unit(key: str) -> tuple[str, str]:
+    """Return the kind and ``namespace/name`` of the object that makes pods a unit, from its key.
+
+    >>> _unit("PodGroupUnit/ml/train"), _unit("OwnerUnit/Job/ml/train")
+    (('PodGroup', 'ml/train'), ('Job', 'ml/train'))
+    """
+    kind, _, name = key.removeprefix("OwnerUnit/").partition("/")
+    return kind.removesuffix("Unit"), name
 
 
 def _figure(value: float | None) -> str:

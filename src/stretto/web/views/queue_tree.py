@@ -71,7 +71,7 @@ class _Family(NamedTuple):
         """
         while True:
             for each in self.siblings_of(queue):
-                if _units(each.counted, resource) > _units(each.used, resource):
+                if _unused(each, resource) > 0:
                     yield each
             parent = self.known.get(self.parent_of(queue))
             if parent is None or resource not in parent.borrowed:
@@ -95,9 +95,14 @@ def queue_tree(queues: Sequence[QueueFacts]) -> list[QueueNode]:
     return found
 
 
-def _units(amounts: Mapping[str, str], resource: str) -> int:
+def units_in(amounts: Mapping[str, str], resource: str) -> int:
     """Return an amount of a resource in units of the engine; 0 if absent."""
     return amount(resource, amounts.get(resource, "0"), resource)
+
+
+def _unused(queue: QueueFacts, resource: str) -> int:
+    """Return the part of a guarantee that its queue does not use."""
+    return units_in(queue.counted, resource) - units_in(queue.used, resource)
 
 
 def _bars(queue: QueueFacts, family: _Family) -> tuple[QueueBar, ...]:
@@ -109,7 +114,7 @@ def _bars(queue: QueueFacts, family: _Family) -> tuple[QueueBar, ...]:
 
 def _bar(queue: QueueFacts, name: str, family: _Family) -> QueueBar:
     used, guarantee, limit = (
-        _units(each, name) if name in each else None
+        units_in(each, name) if name in each else None
         for each in (queue.used, queue.counted, queue.limit)
     )
     scale = max(used or 0, guarantee or 0, limit or 0) or 1
@@ -126,9 +131,9 @@ def _bar(queue: QueueFacts, name: str, family: _Family) -> QueueBar:
 
 def _borrowed(queue: QueueFacts, name: str, family: _Family) -> str:
     """Return the amount that a queue borrows of a resource, and the lending queues, as text."""
-    text = f"{bare_amount(name, _units(queue.borrowed, name))} borrowed"
+    text = f"{bare_amount(name, units_in(queue.borrowed, name))} borrowed"
     lenders = [
-        f"{each.name} ({bare_amount(name, _units(each.counted, name) - _units(each.used, name))})"
+        f"{each.name} ({bare_amount(name, _unused(each, name))})"
         for each in family.lenders_of(queue, name)
     ]
     return f"{text}; unused guarantees: {', '.join(lenders)}" if lenders else text
