@@ -60,6 +60,8 @@ FORMATS = {
     ),
 }
 """Formats of watches: that of kubectl and most clients, and that of informers in Go."""
+SIZE = re.compile(rb"[0-9a-fA-F]+")
+"""The line before a chunk."""
 SHARED = 64
 """Bytes of a read that are searched again with the next one: more than a mark or a name has."""
 CREATORS = 128
@@ -223,18 +225,24 @@ KINDS = {
 
 
 class Watcher(asyncio.Protocol):
-    """Counts the events of one watch, and notes when each arrives if it is sampled."""
+    """Counts the bytes of the events of one watch; the events themselves if it is sampled.
+
+    The sizes of chunks tell the bytes. A search of all bytes would take more time than TLS, which
+    the server on the same machine then lacks.
+    """
 
     def __init__(self, target: Target, watched: WatchedEvents, is_sampled: bool) -> None:
         self._target = target
         self._watched = watched
+        self._line = b""
+        self._left = 0
         self._rest = b""
         #: When the event of a pod arrived, by its name; empty unless the watcher is sampled.
         self.arrivals: dict[str, float] = {}
         self._is_sampled = is_sampled
-        #: Events so far.
+        #: Events so far; 0 unless the watcher is sampled.
         self.events = 0
-        #: Bytes so far.
+        #: Bytes of events so far.
         self.size = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -245,15 +253,36 @@ class Watcher(asyncio.Protocol):
         opened.write(f"{head}authorization: Bearer {self._target.token}\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
-        """Count what arrived; a mark or a name that two reads share counts once."""
+        """Count what arrived."""
+        at = 0
+        while at < len(data):
+            if not self._left:
+                at = self._read_line(data, at)
+                continue
+            end = min(at + self._left, len(data))
+            self._left -= end - at
+            self.size += end - at
+            if self._is_sampled:
+                self._note(data[at:end])
+            at = end
+
+    def _read_line(self, data: bytes, at: int) -> int:
+        """Read a line of the head or before a chunk; returns where the rest begins."""
+        end = data.find(b"\n", at) + 1 or len(data)
+        self._line += data[at:end]
+        if self._line.endswith(b"\n"):
+            line, self._line = self._line.strip(), b""
+            self._left = int(line, 16) if SIZE.fullmatch(line) else 0
+        return end
+
+    def _note(self, data: bytes) -> None:
+        """Note the arrival of events; a mark or a name that two reads share counts once."""
         mark, name = self._watched.format.mark, self._watched.format.name
-        self.size += len(data)
         data = self._rest + data
         self.events += data.count(mark) - self._rest.count(mark)
         self._rest = data[-SHARED:]
-        if self._is_sampled:
-            for found in name.finditer(data):
-                self.arrivals.setdefault(found[1].decode(), time.perf_counter())
+        for found in name.finditer(data):
+            self.arrivals.setdefault(found[1].decode(), time.perf_counter())
 
 
 def _same(watcher: Watcher) -> Watcher:
@@ -262,11 +291,9 @@ def _same(watcher: Watcher) -> Watcher:
 
 
 class Received(NamedTuple):
-    """Events that the watchers of one process have received."""
+    """What the watchers of one process have received."""
 
-    #: Events.
-    events: int
-    #: Bytes.
+    #: Bytes of events.
     size: int
     #: When the last event arrived, on the clock of all processes.
     end: float
@@ -283,12 +310,11 @@ async def connected(
     return found
 
 
-async def received(watchers: Sequence[Watcher], count: int, latest: float) -> Received:
-    """Wait until every watcher has all events, at most until a time."""
-    while min(each.events for each in watchers) < count and time.perf_counter() < latest:  # noqa: ASYNC110
+async def received(watchers: Sequence[Watcher], size: int, latest: float) -> Received:
+    """Wait until every watcher has the bytes of all events, at most until a time."""
+    while min(each.size for each in watchers) < size and time.perf_counter() < latest:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
-    events = sum(each.events for each in watchers)
-    return Received(events, sum(each.size for each in watchers), time.perf_counter())
+    return Received(sum(each.size for each in watchers), time.perf_counter())
 
 
 def share(target: Target, watched: WatchedEvents, watchers: int, pipe: Any) -> None:
@@ -325,15 +351,15 @@ def shares(target: Target, options: argparse.Namespace) -> list[Any]:
 async def created(target: Target, options: argparse.Namespace) -> tuple[float, dict[str, float]]:
     """Create objects at a rate; returns the start, and when each object was sent."""
     kind, rate, sent = KINDS[options.kind], options.rate, dict[str, float]()
-    count = int(rate * options.seconds)
+    bodies = [kind.make(number) for number in range(int(rate * options.seconds))]
     connections = [Connection(target, each) for each in await opened(target, CREATORS)]
     start = time.perf_counter()
 
     async def create(connection: Connection, first: int) -> None:
-        for number in range(first, count, CREATORS):
+        for number in range(first, len(bodies), CREATORS):
             await asyncio.sleep(max(0.0, start + number / rate - time.perf_counter()))
             sent[f"p{number}"] = time.perf_counter()
-            await connection.send("POST", kind.path, kind.make(number))
+            await connection.send("POST", kind.path, bodies[number])
 
     await asyncio.gather(*(create(each, at) for at, each in enumerate(connections)))
     return start, sent
@@ -342,18 +368,22 @@ async def created(target: Target, options: argparse.Namespace) -> tuple[float, d
 async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]:
     """Create objects at a rate while many watchers receive them; returns rates and delays."""
     loop, pipes = asyncio.get_running_loop(), shares(target, options)
-    own = await connected(target, events_of(options), 1, is_sampled=True)
+    (own,) = await connected(target, events_of(options), 1, is_sampled=True)
     await asyncio.sleep(1.0)
     before = cpu_seconds(target.pid)
     start, sent = await created(target, options)
     seconds, count = time.perf_counter() - start, len(sent)
     latest = start + 6 * options.seconds
+    while own.events < count and time.perf_counter() < latest:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
     for each in pipes:
-        each.send((count, latest))
-    parts = [await received(own, count, latest)]
+        each.send((own.size, latest))
+    parts = [await received([own], own.size, latest)]
     parts += [await loop.run_in_executor(None, each.recv) for each in pipes]
     took = max(each.end for each in parts) - start
-    delivered, arrivals = sum(each.events for each in parts), own[0].arrivals
+    # all watches receive the same bytes
+    size, arrivals = sum(each.size for each in parts), own.arrivals
+    delivered = size * own.events // own.size
     delays = sorted(arrivals[name] - at for name, at in sent.items() if name in arrivals)
     return {
         "watchers": options.watchers,
@@ -365,7 +395,7 @@ async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]
         "missing": count * options.watchers - delivered,
         "delay_p50_ms": round(1e3 * delays[len(delays) // 2], 1),
         "delay_p99_ms": round(1e3 * delays[int(0.99 * len(delays))], 1),
-        "megabytes_per_second": round(sum(each.size for each in parts) / took / 1e6, 1),
+        "megabytes_per_second": round(size / took / 1e6, 1),
         "server_cores": round((cpu_seconds(target.pid) - before) / took, 2),
     }
 
