@@ -18,7 +18,7 @@ _VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 _MAX_MANAGER: Final = 128
 
 
-_STREAMED: Final = ("attach", "exec", "log", "portforward", "proxy")
+STREAMED_PARTS: Final = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests have no time limit."""
 
 
@@ -136,7 +136,7 @@ def check_timeout(request: ApiRequest, route: Route | None, verb: str) -> None:
         ApiError: the text is not a duration.
     """
     text = request.parameter("timeout")
-    if not text or verb == "watch" or (route is not None and route.subresource in _STREAMED):
+    if not text or verb == "watch" or (route is not None and route.subresource in STREAMED_PARTS):
         return
     problem = duration_problem(text)
     if problem:

@@ -162,6 +162,23 @@ class ResourceTable:
         return self._derived[key]
 
 
+def go_package(kind: Kind) -> str:
+    """Return the Go package of a kind's internal type in kube-apiserver, for messages."""
+    return "core" if kind.group in ("", "events.k8s.io") else kind.group.partition(".")[0]
+
+
+def go_type(resource: ServedResource, suffix: str = "") -> str:
+    """Return the Go type of a resource's objects in kube-apiserver, for messages.
+
+    Args:
+        resource: the resource.
+        suffix: ``List`` for the type of a list.
+    """
+    if resource.definition is not None:
+        return f"unstructured.Unstructured{suffix}"
+    return f"{go_package(resource.kind)}.{resource.kind.kind}{suffix}"
+
+
 def _key(resource: ServedResource) -> tuple[str, str, str]:
     return resource.kind.group, resource.kind.version, resource.kind.plural
 

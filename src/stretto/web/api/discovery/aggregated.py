@@ -7,7 +7,7 @@ import msgspec
 
 from stretto.web.api.discovery.groups import groups
 from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.negotiation import Accepted, encoded, ranges
+from stretto.web.api.negotiation import Accepted, Form, encoded, negotiate
 from stretto.web.api.resources import ResourceTable, ServedResource
 
 Json = dict[str, Any]
@@ -15,18 +15,15 @@ Json = dict[str, Any]
 _GROUP: Final = "apidiscovery.k8s.io"
 _KIND: Final = "APIGroupDiscoveryList"
 _VERSION: Final = "v2"
+_FORMS: Final = frozenset({Form(_GROUP, _VERSION, _KIND)})
 
 
 def aggregated(request: ApiRequest, resources: ResourceTable, *, core: bool) -> ApiResponse | None:
     """Return the aggregated document if the client prefers it; otherwise ``None``."""
-    for each in ranges(request.header("accept")):
-        params = each.params
-        wanted = params.get("g") == _GROUP and params.get("as") == _KIND
-        if wanted and params.get("v") == _VERSION and each.media.startswith("application/"):
-            return _answer(request, resources, each.media, core=core)
-        if not params.get("as"):
-            return None
-    return None
+    found = negotiate(request.header("accept"), (), _FORMS)
+    if found is None or not found.form:
+        return None
+    return _answer(request, resources, found.media, core=core)
 
 
 def _answer(

@@ -17,9 +17,16 @@ from stretto.web.api.discovery.groups import (
 from stretto.web.api.discovery.health import CHECKS, VERSION, health, no_page
 from stretto.web.api.discovery.openapi.serving import openapi
 from stretto.web.api.discovery.operation import OPERATION, VERBOSITY
-from stretto.web.api.encoding import JSON, YAML
+from stretto.web.api.encoding import JSON, SERVED, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.negotiation import encoded, negotiate
+from stretto.web.api.negotiation import (
+    PLAIN,
+    Accepted,
+    check_routed,
+    encoded,
+    negotiate,
+    not_acceptable,
+)
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -38,7 +45,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     path = request.path
     parts = [each for each in path.split("/") if each]
     if not parts or parts == ["index.html"]:
-        return encoded({"paths": _paths(state)}, negotiate("", ()))
+        return encoded({"paths": _paths(state)}, PLAIN)
     word = parts[0]
     if word in CHECKS:
         found = health(request)
@@ -48,7 +55,8 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if word == "version" and len(parts) == 1:
         if request.method != "GET":
             raise failures.no_method()
-        return encoded(VERSION, negotiate("", ()))
+        check_routed(request.header("accept"), (JSON,))
+        return encoded(VERSION, PLAIN)
     if path in OPERATION:
         return OPERATION[path](state)
     if path in _ISSUER:
@@ -101,7 +109,22 @@ def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRes
     is_built_in = parts[0] == "api" or (len(parts) == 3 and parts[1] not in custom)
     if is_built_in and request.method != "GET":
         raise failures.no_method()
-    return encoded(document, negotiate(request.header("accept"), (), (JSON, YAML)))
+    return encoded(document, _accepted(request, is_built_in=is_built_in))
+
+
+def _accepted(request: ApiRequest, *, is_built_in: bool) -> Accepted:
+    """Return the form of a document.
+
+    Raises:
+        ApiError: the client accepts no served media type.
+    """
+    header = request.header("accept")
+    if is_built_in:
+        check_routed(header, SERVED)
+    found = negotiate(header, (JSON, YAML))
+    if found is None:
+        raise not_acceptable()
+    return found
 
 
 def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | None:

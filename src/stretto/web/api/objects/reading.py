@@ -20,7 +20,7 @@ from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.recurring import decode_recurring
-from stretto.web.api.resources import ServedResource
+from stretto.web.api.resources import ServedResource, go_package
 
 Json = dict[str, Any]
 
@@ -314,8 +314,7 @@ def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKin
     if resource.definition is not None and stated == resource.kind.kind:
         return OtherKindError("", is_known=True)
     if _is_readable(group, last, stated):
-        package = resource.group.partition(".")[0] or "core"
-        wanted = f"{package}.{resource.kind.kind}"
+        wanted = f"{go_package(resource.kind)}.{resource.kind.kind}"
         text = f"converting ({last}.{stated}) to ({wanted}): unknown conversion"
         return OtherKindError(text, is_known=True)
     scheme = 'in scheme "pkg/runtime/scheme.go:111"'

@@ -1,6 +1,6 @@
 """Options of lists and watches, validated together as in kube-apiserver."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -101,14 +101,10 @@ def selection_of(call: Call) -> Selection:
     """
     request = call.request
     labels = parse_labels(request.parameter("labelSelector"))
-    fields = parse_fields(request.parameter("fieldSelector"))
-    if call.route.name:
-        fields = (*fields, FieldTerm("metadata.name", False, call.route.name))
-    watches = call.verb == "watch"
     found = Selection(
         call.route.namespace,
         labels,
-        fields,
+        parse_fields(request.parameter("fieldSelector")),
         integer_parameter(request, "limit") or 0,
         request.parameter("continue"),
         request.parameter("resourceVersion"),
@@ -119,9 +115,34 @@ def selection_of(call: Call) -> Selection:
         parse_shards(request.parameter("shardSelector")),
         parse_part(request),
     )
-    _check(found, watches=watches)
-    check_fields(fields, call.resource)
-    return found
+    if request.watches:
+        found = _with_initial_events(found)
+    _check(found, watches=request.watches)
+    check_fields(found.fields, call.resource)
+    return replace(found, fields=_with_name(found.fields, call.route.name))
+
+
+def _with_initial_events(found: Selection) -> Selection:
+    """Return the selection of a watch; without a version it begins with the current objects."""
+    if found.initial_events is not None or found.match or found.version not in ("", "0"):
+        return found
+    return replace(found, initial_events=True, match=NOT_OLDER)
+
+
+def _with_name(fields: tuple[FieldTerm, ...], name: str) -> tuple[FieldTerm, ...]:
+    """Return field comparisons with the name in the path of a request.
+
+    Raises:
+        ApiError: the comparisons do not select this name.
+    """
+    if not name:
+        return fields
+    if not fields:
+        return (FieldTerm("metadata.name", False, name),)
+    names = [each.value for each in fields if each.field == "metadata.name" and not each.negated]
+    if names[:1] != [name]:
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    return fields
 
 
 def _check(found: Selection, *, watches: bool) -> None:
@@ -151,7 +172,7 @@ def _watch_causes(found: Selection) -> list[tuple[str, str, str]]:
     if found.match not in ("", NOT_OLDER):
         text = f'Unsupported value: "{found.match}": supported values: "{NOT_OLDER}"'
         causes.append(("FieldValueNotSupported", text, "resourceVersionMatch"))
-    if found.token:
+    if found.match and found.token:
         text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
         causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
     return causes

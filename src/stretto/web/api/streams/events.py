@@ -7,7 +7,7 @@ from stretto.base.errors import TooOldError
 from stretto.stores.store import Record, Watch, WatchEvent
 from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
-from stretto.web.api.failures import ApiError, expired, status_of
+from stretto.web.api.failures import ApiError, expired, status_of, too_new
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.views import BatchViews
 from stretto.web.api.state import ApiState
@@ -102,6 +102,9 @@ class EventStream:
             if not chunks:
                 self.close()
                 return None
+        if chunks and self._plan.accepted.form == "PartialObjectMetadataList":
+            self.close()  # no object can be encoded as a list
+            return None
         return chunks + self._progress()
 
     def _shared_batches(self) -> BatchViews | None:
@@ -150,13 +153,21 @@ class EventStream:
 
         Raises:
             TooOldError: the changes are not kept.
+            ApiError: the version of the initial objects does not exist yet.
         """
         if not self._started:
             self._started = True
+            self._check_version()
             found = self._initial()
             if found:
                 return found
         return self._shown(self._changes())
+
+    def _check_version(self) -> None:
+        """Refuse initial objects of a version that does not exist yet."""
+        plan = self._plan
+        if plan.starts_now and plan.after > plan.since:
+            raise too_new(plan.selection.version, plan.since)
 
     def _changes(self) -> Sequence[WatchEvent]:
         """Return the next changes; further ones are due if these fill a batch."""
@@ -170,8 +181,7 @@ class EventStream:
         """Return the initial objects of the stream."""
         selects = self._filter() or (lambda _: True)
         found = [_StreamChange("ADDED", each) for each in self._plan.initial if selects(each)]
-        shows_all = self._plan.starts_now and self._plan.selection.initial_events is not False
-        if shows_all and self._plan.selection.bookmarks:
+        if self._plan.selection.initial_events and self._plan.selection.bookmarks:
             found.append(_INITIAL_END)
         if self._converts and not self._plan.starts_now:
             past = self._state.storage.records_at(self._kind, self._plan.since) or ()

@@ -52,7 +52,7 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
     _check(found, metadata)
     if not call.options.dry_run:
         state.storage.replace(pods, found.record, _bound(state, found.item, wanted))
-    return encoded(SUCCESS, accept(call, ()), 201, call.warnings)
+    return encoded(SUCCESS, accept(call), 201, call.warnings)
 
 
 def admit_part(state: ApiState, admission: AdmittedWrite) -> None:

@@ -23,7 +23,7 @@ _KIND: Final = Kind("policy", "v1", "Eviction", "evictions")
 
 def eviction(state: ApiState, call: Call) -> ApiResponse:
     """Evict a pod."""
-    accepted = accept(call, ())
+    accepted = accept(call)
     wanted = read_typed(call, _KIND, struct("policy/v1.Eviction"))
     name = (wanted.get("metadata") or {}).get("name", "")
     if name != call.route.name:

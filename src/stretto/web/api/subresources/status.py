@@ -12,15 +12,11 @@ from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY, str
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.subresources.bodies import requested_change
-from stretto.web.api.verbs.answers import accept, answer
+from stretto.web.api.verbs.answers import answer
 from stretto.web.api.writes import store_changed
 
 Json = dict[str, Any]
 
-_WITHOUT_TABLE: Final = frozenset(
-    {("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim")}
-)
-"""Kinds whose status is not available as a table."""
 _KEPT: Final = {("apps", "Deployment"): ("labels",), ("", "Pod"): ("ownerReferences",)}
 """Metadata that a write of the status does not change, by kind."""
 
@@ -28,8 +24,6 @@ _KEPT: Final = {("apps", "Deployment"): ("labels",), ("", "Pod"): ("ownerReferen
 def status(state: ApiState, call: Call) -> ApiResponse:
     """Read or change the status of an object."""
     resource, route = call.resource, call.route
-    if resource.key in _WITHOUT_TABLE:
-        accept(call, ("PartialObjectMetadata",))
     if call.verb == "get":
         found = state.storage.get(resource, route.namespace, route.name)
         return answer(state, call, shape(call, found.item))

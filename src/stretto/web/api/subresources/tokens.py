@@ -55,7 +55,7 @@ def token(state: ApiState, call: Call) -> ApiResponse:
         },
         "status": {"token": made, "expirationTimestamp": state.later(seconds)},
     }
-    return encoded(answer, accept(call, ()), 201, call.warnings)
+    return encoded(answer, accept(call), 201, call.warnings)
 
 
 def _identity(state: ApiState, account: StoredItem) -> Json:

@@ -9,6 +9,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request, unregistered
 from stretto.web.api.objects.reading import parse_body, strict_warnings
+from stretto.web.api.resources import go_package
 
 Json = dict[str, Any]
 
@@ -27,7 +28,7 @@ def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
     if stated != kind.kind:
         group = version.rpartition("/")[0]
         if (group, last, stated) in kind_versions():
-            word = f"({last}.{stated}) to ({_internal(kind)}.{kind.kind})"
+            word = f"({last}.{stated}) to ({go_package(kind)}.{kind.kind})"
             raise bad_request(f"{prefix}converting {word}: unknown conversion")
         raise unregistered(stated, version, prefix)
     if version.rpartition("/")[0] != kind.group:
@@ -43,8 +44,3 @@ def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
     if call.options.validation == "Warn":
         call.warnings += strict_warnings(problems)
     return item
-
-
-def _internal(kind: Kind) -> str:
-    """Return the package of the internal type, for messages."""
-    return kind.group.partition(".")[0] or "core"

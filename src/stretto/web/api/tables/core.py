@@ -116,11 +116,12 @@ def event(item: Json, now: float) -> list[Any]:
     component = component or item.get("reportingController") or ""
     host = source.get("host") or item.get("reportingInstance") or ""
     count = series.get("count") or item.get("count") or item.get("deprecatedCount") or 1
+    subject = "/".join((target.get("kind", "").lower(), *filter(None, (target.get("name"),))))
     return [
         last_text,
         item.get("type", ""),
         item.get("reason", ""),
-        f"{target.get('kind', '').lower()}/{target.get('name', '')}",
+        subject,
         target.get("fieldPath", ""),
         f"{component}, {host}" if host else component,
         (item.get("message") or item.get("note") or "").strip(),

@@ -34,12 +34,7 @@ def table_in(
 ) -> Json:
     """Return a table of objects and its metadata, with the given columns."""
     items, metadata = content
-    include = call.request.parameter("includeObject") or "Metadata"
-    if include not in ("Metadata", "Object", "None"):
-        raise bad_request(
-            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
-            "must be 'Metadata', 'Object', 'None', or empty"
-        )
+    include = included(call)
     rows = [row_of(state, form, item, include, accepted) for item in items]
     return {
         "kind": "Table",
@@ -48,6 +43,21 @@ def table_in(
         "columnDefinitions": [column.definition() for column in form.columns],
         "rows": None if form.is_plain and not rows else rows,
     }
+
+
+def included(call: Call) -> str:
+    """Return the part of each object that a table includes: all, the metadata or none.
+
+    Raises:
+        ApiError: the option has another value.
+    """
+    include = call.request.parameter("includeObject") or "Metadata"
+    if include not in ("Metadata", "Object", "None"):
+        raise bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return include
 
 
 def shown_metadata(item: Json) -> Json:

@@ -6,43 +6,78 @@ from stretto.web.api.call import Call
 from stretto.web.api.encoding import JSON, SERVED, YAML
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.negotiation import Accepted, encoded, negotiate
+from stretto.web.api.negotiation import (
+    METADATA_FORMS,
+    OBJECT_FORMS,
+    STREAMED,
+    Accepted,
+    check_routed,
+    encoded,
+    negotiate,
+    not_acceptable,
+    unserved_form,
+)
+from stretto.web.api.resources import go_type
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.columns import TableFormat, columns_of
 from stretto.web.api.tables.rows import shown_metadata, table_in
 
 Json = dict[str, Any]
 
-OBJECT_FORMS: Final = ("Table", "PartialObjectMetadata")
-"""Forms of one object."""
-LIST_FORMS: Final = ("Table", "PartialObjectMetadataList")
-"""Forms of a list."""
+_TABLES_OF_PARTS: Final = ("", "status", "scale")
+"""Subresources with columns; empty for objects."""
+_WITHOUT_TABLE: Final = frozenset(
+    {("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim")}
+)
+"""Kinds whose status has no columns."""
 
 
 def answer(
     state: ApiState, call: Call, item: Json, status: int = 200, columns: TableFormat | None = None
 ) -> ApiResponse:
-    """Return an object as the client accepts it; ``columns`` replaces the table's columns."""
-    has_metadata = "get" in call.resource.facts.verbs  # reviews are results, not objects
-    accepted = accept(call, OBJECT_FORMS if has_metadata else ())
-    if accepted.form == "Table" and item.get("kind") != "Status":
+    """Return an object as the client accepts it; ``columns`` replaces the table's columns.
+
+    Raises:
+        ApiError: the client accepts only a form that this object does not have.
+    """
+    accepted = accept(call)
+    is_object = item.get("kind") != "Status"
+    if accepted.form == "PartialObjectMetadataList" and is_object:
+        raise _not_a_list(call)
+    if accepted.form == "Table" and is_object:
         version = item["metadata"].get("resourceVersion", "")
         content = ([item], {"resourceVersion": version})
         item = table_in(state, call, columns or columns_of(call.resource), content, accepted)
-    elif accepted.form == "PartialObjectMetadata" and item.get("kind") != "Status":
+    elif accepted.form and is_object:
         item = metadata_only(item, accepted)
     return encoded(item, accepted, status, call.warnings)
 
 
-def accept(call: Call, forms: tuple[str, ...]) -> Accepted:
+def accept(call: Call) -> Accepted:
     """Return the form of the response.
 
     Raises:
         ApiError: the client accepts no served media type.
     """
-    served = SERVED if call.resource.definition is None else (JSON, YAML)
-    header, watch = call.request.header("accept"), call.verb == "watch"
-    return negotiate(header, forms, served, watch=watch)
+    resource, route = call.resource, call.route
+    header, is_custom = call.request.header("accept"), resource.definition is not None
+    if not is_custom:
+        is_list = call.verb in ("list", "watch") and not route.name
+        streams = is_list or route.watches
+        check_routed(header, (*SERVED, *(STREAMED if streams else ())))
+    media = (JSON, YAML) if is_custom else SERVED
+    found = negotiate(header, media, OBJECT_FORMS if _has_columns(call) else METADATA_FORMS)
+    if found is None:
+        raise not_acceptable()
+    return found
+
+
+def _has_columns(call: Call) -> bool:
+    """Return whether the response can be a table."""
+    part = call.route.subresource
+    if part == "status" and call.resource.key in _WITHOUT_TABLE:
+        return False
+    return part in _TABLES_OF_PARTS and "get" in call.resource.facts.verbs
 
 
 def metadata_only(item: Json, accepted: Accepted) -> Json:
@@ -54,12 +89,12 @@ def metadata_only(item: Json, accepted: Accepted) -> Json:
     }
 
 
-def refuse_list_form(call: Call) -> None:
-    """Refuse a list form for a single object."""
-    header = call.request.header("accept")
-    if "as=PartialObjectMetadataList" in header and "," not in header:
-        text = (
-            "you requested PartialObjectMetadataList, but the requested object is not a list "
-            f"(*core.{call.resource.kind.kind})"
-        )
-        raise ApiError(406, "NotAcceptable", text)
+def _not_a_list(call: Call) -> ApiError:
+    is_custom = call.resource.definition is not None
+    kind = go_type(call.resource)
+    if call.route.subresource == "scale":
+        kind = "v1.Scale" if is_custom else "autoscaling.Scale"
+    elif is_custom:
+        return ApiError(500, "", "content is not a list")
+    text = "you requested PartialObjectMetadataList, but the requested object is not a list"
+    return unserved_form(f"{text} (*{kind})")

@@ -9,7 +9,7 @@ from stretto.web.api.message import ApiResponse
 from stretto.web.api.resources import ComputedObjects
 from stretto.web.api.selection.options import selection_of
 from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
+from stretto.web.api.verbs.answers import accept, answer
 from stretto.web.api.verbs.pages import items_answer
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ def computed(state: ApiState, call: Call, objects: ComputedObjects) -> ApiRespon
     selection = selection_of(call)
     items = [_item(call, each) for each in objects.list(route.namespace)]
     selected = [each for each in items if selection.matches(each) and selection.has_in_part(each)]
-    return items_answer(state, call, (selected, {}), accept(call, LIST_FORMS))
+    return items_answer(state, call, (selected, {}), accept(call))
 
 
 def _item(call: Call, found: Mapping[str, Any]) -> Json:

@@ -8,7 +8,7 @@ from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import RETURNED, shape, shapes
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
+from stretto.web.api.verbs.answers import accept, answer
 from stretto.web.api.verbs.lists import page_of
 from stretto.web.api.verbs.options import read_options
 from stretto.web.api.verbs.pages import list_answer
@@ -53,7 +53,6 @@ def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answ
     """Delete the selected objects, or a page of them; return them as a list."""
     options = read_options(call)
     page = page_of(state, call, snapshots)
-    accepted = accept(call, LIST_FORMS)
     found = [
         state.storage.find(call.resource.stored, each.namespace, each.name) for each in page.records
     ]
@@ -63,4 +62,4 @@ def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answ
     review_removals(state, call, present)
     for stored in present:
         remove(state, call, stored, options)
-    return list_answer(state, call, page, accepted)
+    return list_answer(state, call, page, accept(call))

@@ -12,7 +12,7 @@ from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
 from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
 from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.answers import LIST_FORMS, accept
+from stretto.web.api.verbs.answers import accept
 from stretto.web.api.verbs.pages import ListPage, list_answer
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ Render = Callable[[Record], Json]
 def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """List objects."""
     page = page_of(state, call, snapshots)
-    return list_answer(state, call, page, accept(call, LIST_FORMS))
+    return list_answer(state, call, page, accept(call))
 
 
 def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:

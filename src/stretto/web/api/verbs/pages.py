@@ -13,9 +13,10 @@ import msgspec
 from stretto.stores.store import Record
 from stretto.web.api.call import Call
 from stretto.web.api.message import JSON, NO_CACHE, Answer, ApiResponse, ApiStream
-from stretto.web.api.negotiation import PLAIN, Accepted, encoded, warning_headers
+from stretto.web.api.negotiation import PLAIN, Accepted, encoded, unserved_form, warning_headers
 from stretto.web.api.objects.changes import is_canonical, shapes
 from stretto.web.api.objects.rendering import item_text, rendered
+from stretto.web.api.resources import go_type
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import metadata_only
@@ -49,8 +50,15 @@ def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted)
 def items_answer(
     state: ApiState, call: Call, content: tuple[list[Json], Json], accepted: Accepted
 ) -> ApiResponse:
-    """Return objects and the metadata of their list in the form that the client accepts."""
+    """Return objects and the metadata of their list in the form that the client accepts.
+
+    Raises:
+        ApiError: the client accepts only the form of a single object.
+    """
     found, metadata = content
+    if accepted.form == "PartialObjectMetadata":
+        text = "you requested PartialObjectMetadata, but the requested object is a list"
+        raise unserved_form(f"{text} (*{go_type(call.resource, 'List')})")
     if accepted.form == "Table":
         table = table_of(state, call, found, metadata, accepted)
         return encoded(table, accepted, 200, call.warnings)

@@ -9,7 +9,7 @@ from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.answers import answer, refuse_list_form
+from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.computed import computed
 from stretto.web.api.verbs.lists import lists
 from stretto.web.api.verbs.watch import watch
@@ -52,6 +52,5 @@ def check_get(state: ApiState, call: Call) -> None:
 
 def _get(state: ApiState, call: Call) -> ApiResponse:
     check_get(state, call)
-    refuse_list_form(call)
     found = state.storage.get(call.resource, call.route.namespace, call.route.name)
     return answer(state, call, shape(call, found.item))

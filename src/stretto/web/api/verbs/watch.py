@@ -1,27 +1,34 @@
 """GET with ``watch``: the changes of a collection as a stream."""
 
 from stretto.web.api.call import Call
-from stretto.web.api.encoding import JSON
+from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import NO_CACHE, ApiStream
-from stretto.web.api.negotiation import warning_headers
+from stretto.web.api.negotiation import STREAMED, not_acceptable, warning_headers
 from stretto.web.api.selection.options import selection_of, version_number
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.events import EventStream
 from stretto.web.api.streams.plan import StreamPlan
-from stretto.web.api.verbs.answers import OBJECT_FORMS, accept
+from stretto.web.api.tables.rows import included
+from stretto.web.api.verbs.answers import accept
 
 
 def watch(state: ApiState, call: Call) -> ApiStream:
     """Watch a collection."""
     selection = selection_of(call)
-    accepted = accept(call, OBJECT_FORMS)
+    accepted = accept(call)
     version = version_number(selection.version, watches=True) if selection.version else 0
+    if accepted.form == "Table":
+        included(call)
+    if accepted.media == YAML:
+        raise not_acceptable(STREAMED)
     listing = state.storage.listing(call.resource.stored)
     starts_now = version == 0 or selection.initial_events is True
     initial = listing.records if starts_now and selection.initial_events is not False else ()
     since = listing.version if starts_now else min(version, listing.version)
     plan = StreamPlan(selection, accepted, initial, since, version, starts_now=starts_now)
     stream = EventStream(state, call, plan)
+    if selection.timeout < 0:
+        stream.close()
     return ApiStream(
         200,
         _streamed(accepted.media),
