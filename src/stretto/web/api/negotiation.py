@@ -36,7 +36,7 @@ class Accepted:
     version: str = "v1"
 
 
-class Form(NamedTuple):
+class ServedForm(NamedTuple):
     """A kind in which a response is served instead of its own kind."""
 
     #: Group.
@@ -47,8 +47,10 @@ class Form(NamedTuple):
     kind: str
 
 
-def _meta_forms(*kinds: str) -> frozenset[Form]:
-    return frozenset(Form(_META, version, kind) for version in ("v1", "v1beta1") for kind in kinds)
+def _meta_forms(*kinds: str) -> frozenset[ServedForm]:
+    return frozenset(
+        ServedForm(_META, version, kind) for version in ("v1", "v1beta1") for kind in kinds
+    )
 
 
 METADATA_FORMS: Final = _meta_forms("PartialObjectMetadata", "PartialObjectMetadataList")
@@ -134,7 +136,7 @@ def _quality(text: str) -> float:
 
 
 def negotiate(
-    header: str, media: tuple[str, ...] = SERVED, forms: frozenset[Form] = frozenset()
+    header: str, media: tuple[str, ...] = SERVED, forms: frozenset[ServedForm] = frozenset()
 ) -> Accepted | None:
     """Return the preferred served form for an ``Accept`` header; ``None`` if none is accepted.
 
@@ -147,7 +149,7 @@ def negotiate(
     return chosen(header, media, forms)
 
 
-def _best(header: str, media: tuple[str, ...], forms: frozenset[Form]) -> Accepted | None:
+def _best(header: str, media: tuple[str, ...], forms: frozenset[ServedForm]) -> Accepted | None:
     if not header:
         return PLAIN
     for each in _ranges(header):
@@ -163,7 +165,7 @@ _kept_best: Final = lru_cache(maxsize=256)(_best)
 
 
 def _chosen(
-    params: Mapping[str, str], candidate: str, media: tuple[str, ...], forms: frozenset[Form]
+    params: Mapping[str, str], candidate: str, media: tuple[str, ...], forms: frozenset[ServedForm]
 ) -> Accepted | None:
     """Return a media type with the form that parameters specify; ``None`` if it is not served."""
     stream = params.get("stream")
@@ -174,7 +176,7 @@ def _chosen(
         return None
     if params.keys().isdisjoint(("as", "g", "v")):
         return Accepted(candidate) if candidate in media else None
-    form = Form(params.get("g", ""), params.get("v", ""), params.get("as", ""))
+    form = ServedForm(params.get("g", ""), params.get("v", ""), params.get("as", ""))
     if form not in forms or (form.kind == "Table" and candidate not in _TABLE_MEDIA):
         return None
     return Accepted(candidate, form.kind, form.version)

@@ -7,7 +7,7 @@ import msgspec
 
 from stretto.web.api.discovery.groups import groups
 from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.negotiation import Accepted, Form, encoded, negotiate
+from stretto.web.api.negotiation import Accepted, ServedForm, encoded, negotiate
 from stretto.web.api.resources import ResourceTable, ServedResource
 
 Json = dict[str, Any]
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 _GROUP: Final = "apidiscovery.k8s.io"
 _KIND: Final = "APIGroupDiscoveryList"
 _VERSION: Final = "v2"
-_FORMS: Final = frozenset({Form(_GROUP, _VERSION, _KIND)})
+_FORMS: Final = frozenset({ServedForm(_GROUP, _VERSION, _KIND)})
 
 
 def aggregated(request: ApiRequest, resources: ResourceTable, *, core: bool) -> ApiResponse | None:
