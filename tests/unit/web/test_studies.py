@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 
 from stretto.cli.sources.run_studies import RunStudies
-from stretto.explain.inventory.result_figures import figures_of
+from stretto.explain.inventory.result_figures import figures_of, sides_of
 from stretto.explain.inventory.run_comparison import RunCurve
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.records import RunRecords
@@ -19,6 +19,7 @@ from stretto.web.views.parts import DashboardParts
 from stretto.web.views.plots import curve_plot
 from tests.unit.web.dashboards import get, small_dashboard
 
+TIMES = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
 CURVE = {"after_s": [0.0, 1.0], "placed_after": [0, 4]}
 
 
@@ -151,6 +152,32 @@ def test_the_oldest_results_are_deleted(records: RunRecords) -> None:
 
 def test_the_figures_of_a_result_are_its_numbers() -> None:
     assert figures_of(RESULT) == [("policies · fgd · placed", 9.0)]
+
+
+def test_the_policies_of_a_comparison_are_columns(records: RunRecords, pages: Starlette) -> None:
+    sides = [{"side": "fgd", "placed": 9}, {"side": "random", "placed": 7}]
+    result = {"nodes": 3, "sides": sides}
+    kept = ResultRecords(records.folder / "results")
+    name = kept.keep("stretto.compare.trace/v1", "compare x.csv", "2026-01-01T00:00:00Z", result)
+    text = get(pages, f"/studies/compare?run={name}").text
+    assert f"{name}: fgd" in text
+    assert '7 <span class="quiet">-2</span>' in text
+
+
+def test_results_with_more_policies_than_columns_are_refused(
+    records: RunRecords, pages: Starlette
+) -> None:
+    sides = [{"side": str(number), "placed": number} for number in range(6)]
+    kept = ResultRecords(records.folder / "results")
+    names = [kept.keep("stretto.compare/v1", "compare", at, {"sides": sides}) for at in TIMES]
+    page = get(pages, f"/studies/compare?run={names[0]}&run={names[1]}")
+    assert page.status_code == 409
+    assert "12 of them" in page.text
+
+
+def test_items_that_share_a_name_are_no_columns() -> None:
+    points = [{"design": "a", "name": "x", "s": 1}, {"design": "b", "name": "x", "s": 2}]
+    assert sides_of({"points": points}, 8) == {}
 
 
 def test_a_damaged_result_is_listed_as_unreadable(records: RunRecords, pages: Starlette) -> None:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from stretto.base.errors import InputError
-from stretto.explain.inventory.result_figures import figures_of
+from stretto.explain.inventory.result_figures import figures_of, sides_of
 from stretto.explain.inventory.run_comparison import (
+    MOST_RUNS,
     ComparedRun,
     RunComparison,
     compare_runs,
@@ -61,11 +64,18 @@ class RunStudies:
         except InputError:
             return RunRow(name, "unreadable")
 
-    def _compared(self, name: str) -> ComparedRun:
+    def _compared(self, name: str) -> Sequence[ComparedRun]:
+        """Return a run, or what a result compares: one column for each policy."""
         if name not in self._results.names():
-            return recorded_run(self._records, name)
+            return [recorded_run(self._records, name)]
         found = self._results.read(name)
-        return ComparedRun(_row_of(name, found), figures_of(found.result))
+        row, sides = _row_of(name, found), sides_of(found.result, MOST_RUNS)
+        if not sides:
+            return [ComparedRun(row, figures_of(found.result))]
+        return [
+            ComparedRun(msgspec.structs.replace(row, name=f"{name}: {label}"), figures_of(side))
+            for label, side in sides.items()
+        ]
 
 
 def _row_of(name: str, found: KeptResult) -> RunRow:

@@ -21,6 +21,29 @@ def figures_of(result: Mapping[str, Any]) -> list[tuple[str, float]]:
     return found
 
 
+def sides_of(result: Mapping[str, Any], most: int) -> dict[str, Mapping[str, Any]]:
+    """Return the results that a result compares, such as policies, by name; empty for none.
+
+    They are the items of its only list of 2 to ``most`` mappings with different names. Members
+    outside the list belong to each of them.
+    """
+    lists = [(name, value) for name, value in result.items() if isinstance(value, list)]
+    sets = [(name, found) for name, value in lists if (found := _sides(value, most))]
+    if len(sets) != 1:
+        return {}
+    name, sides = sets[0]
+    shared = {key: value for key, value in result.items() if key != name}
+    return {label: {**side, **shared} for label, side in sides.items()}
+
+
+def _sides(items: Sequence[Any], most: int) -> dict[str, Mapping[str, Any]]:
+    """Return the items of a list by name; empty if they do not have different names."""
+    if not 2 <= len(items) <= most or not all(isinstance(each, Mapping) for each in items):
+        return {}
+    labels = [next((str(each[name]) for name in _LABELS if name in each), "") for each in items]
+    return dict(zip(labels, items, strict=True)) if len(set(labels) - {""}) == len(items) else {}
+
+
 def _numbers(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, float]]:
     if isinstance(value, bool):
         return

@@ -13,7 +13,7 @@ from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 
 MOST_RUNS: Final = 8
-"""Maximum number of records in one comparison: more columns do not fit on a page."""
+"""Maximum number of columns of one comparison: more do not fit on a page."""
 
 Summary = Mapping[str, Any]
 
@@ -78,19 +78,24 @@ def recorded_run(records: RunRecords, name: str) -> ComparedRun:
     return ComparedRun(row, _values(summary), curve)
 
 
-def compare_runs(names: Sequence[str], read: Callable[[str], ComparedRun]) -> RunComparison:
+def compare_runs(
+    names: Sequence[str], read: Callable[[str], Sequence[ComparedRun]]
+) -> RunComparison:
     """Compare runs; the first one is the reference.
 
     Args:
-        names: names of the runs.
-        read: reads the run with a name.
+        names: names of the records.
+        read: reads the runs of a record: a comparison has several.
 
     Raises:
-        InputError: ``names`` is empty or has more than ``MOST_RUNS`` entries.
+        InputError: no record is named, or their runs are more than ``MOST_RUNS``.
     """
     if not 1 <= len(names) <= MOST_RUNS:
         raise InputError("runs", f"{len(names)} records", f"1 to {MOST_RUNS} records")
-    runs = [read(name) for name in names]
+    runs = [run for name in names for run in read(name)]
+    if len(runs) > MOST_RUNS:
+        expected = f"records with at most {MOST_RUNS} runs or policies together"
+        raise InputError("runs", f"{len(runs)} of them", expected)
     curves = tuple(each.curve for each in runs if each.curve is not None)
     figures = tuple(_figures([each.figures for each in runs]))
     return RunComparison(tuple(each.row for each in runs), figures, curves)
