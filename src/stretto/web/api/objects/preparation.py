@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from stretto.api.admission.defaulting.walk import drop_disabled
 from stretto.api.admission.defaulting.workloads import TEMPLATE_GENERATION
 from stretto.api.admission.selectors import merge_label_keys
 from stretto.api.types.quality import quality_of_service
@@ -21,6 +22,7 @@ _BATCH: Final = "batch.kubernetes.io/"
 
 def prepare_new(state: ApiState, call: Call, item: Json) -> None:
     """Set the fields of a new object that the server determines."""
+    _drop_disabled(call, item)
     found = _NEW.get(call.resource.key)
     if found is not None:
         found(state, item)
@@ -32,11 +34,17 @@ def prepare_new(state: ApiState, call: Call, item: Json) -> None:
 
 def prepare_changed(state: ApiState, call: Call, item: Json, old: Json) -> None:
     """Set the fields of a changed object that the server determines."""
+    _drop_disabled(call, item)
     found = _CHANGED.get(call.resource.key)
     if found is not None:
         found(state, item, old)
     elif call.resource.stored == SERVICE:
         _service(state, call, item, old)
+
+
+def _drop_disabled(call: Call, item: Json) -> None:
+    if call.resource.definition is None:
+        drop_disabled(item, call.resource.struct)
 
 
 def _pod(state: ApiState, item: Json) -> None:
@@ -88,17 +96,33 @@ def _claim(_state: ApiState, item: Json) -> None:
 def _data_source(item: Json) -> None:
     """Set both forms of a PVC's data source to the same value."""
     spec = item["spec"]
+    if (spec.get("dataSourceRef") or {}).get("namespace"):  # of a feature that is disabled
+        del spec["dataSourceRef"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if old and not new:
+    if new is None and (old or {}).get("kind") not in _SOURCE_KINDS.get(_group(old), ()):
+        spec.pop("dataSource", None)
+    elif old and not new:
         spec["dataSourceRef"] = dict(old)
     elif new and not old and not new.get("namespace"):
         spec["dataSource"] = {key: each for key, each in new.items() if key != "namespace"}
 
 
-def _lease(_state: ApiState, item: Json) -> None:
-    """Remove the fields of coordinated leader election, which is not supported."""
-    for name in ("strategy", "preferredHolder"):
-        (item.get("spec") or {}).pop(name, None)
+_SOURCE_KINDS: Final = {
+    "": ("PersistentVolumeClaim",),
+    "snapshot.storage.k8s.io": ("VolumeSnapshot",),
+}
+"""Kinds of data sources by group; the older form of a data source names no others."""
+
+
+def _group(source: Json | None) -> str:
+    return (source or {}).get("apiGroup") or ""
+
+
+def _account(_state: ApiState, item: Json) -> None:
+    """Keep only the names of the Secrets of an account."""
+    secrets = item.get("secrets") or ()
+    if secrets:
+        item["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in secrets]
 
 
 def _volume(state: ApiState, item: Json) -> None:
@@ -166,25 +190,25 @@ _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
     ("apiregistration.k8s.io", "APIService"): _registration,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
-    ("coordination.k8s.io", "Lease"): _lease,
+    ("", "ServiceAccount"): _account,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
 }
 
 
+def _changed_account(state: ApiState, item: Json, _old: Json) -> None:
+    _account(state, item)
+
+
 def _keep_spec(_state: ApiState, item: Json, old: Json) -> None:
     item["spec"] = old.get("spec", {})
-
-
-def _changed_lease(state: ApiState, item: Json, _old: Json) -> None:
-    _lease(state, item)
 
 
 _CHANGED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
     ("", "Namespace"): _keep_spec,
     SIGNING_REQUEST: _keep_spec,
-    ("coordination.k8s.io", "Lease"): _changed_lease,
+    ("", "ServiceAccount"): _changed_account,
     ("apps", "DaemonSet"): _changed_daemon_set,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _changed_definition,
 }

@@ -1,5 +1,7 @@
 """Rules of PersistentVolumes and PersistentVolumeClaims."""
 
+from collections.abc import Mapping
+from posixpath import normpath
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
@@ -10,10 +12,17 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
+from stretto.api.checks.fields.shapes import Rule
 from stretto.api.checks.fields.texts import dns_subdomain
-from stretto.api.checks.kinds.pods.claims import ACCESS, MODES, check_claim_spec
+from stretto.api.checks.kinds.pods.claims import (
+    ACCESS,
+    MODES,
+    check_claim_spec,
+    check_exclusive,
+)
 from stretto.api.checks.kinds.pods.placement import check_node_selector
-from stretto.api.checks.kinds.pods.sources import SOURCES, check_host_path
+from stretto.api.checks.kinds.pods.remote import CHECKED_AS, PERSISTENT
+from stretto.api.checks.kinds.pods.sources import check_host_path, check_nfs
 from stretto.api.checks.kinds.values import Json, one_of
 from stretto.api.wire.quantity import nano
 
@@ -24,6 +33,7 @@ _SOURCES: Final = (
     "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
     "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
+"""Sources in the order in which kube-apiserver checks them."""
 _FIXED: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
     "bound claims"
@@ -114,10 +124,24 @@ def check_volume(item: Json, old: Json | None) -> Errors:
 
 def inline_volume_errors(spec: Json, path: str) -> Errors:
     """Check the spec of a volume that a VolumeAttachment contains."""
-    found = [*_access(spec), *_source(spec)]
+    detail = "may not be specified in the context of inline volumes"
+    found = [
+        forbidden(f"spec.{name}", detail) for name in ("claimRef", "capacity") if spec.get(name)
+    ]
     if spec.get("csi") is None:
-        detail = "has to be specified in the context of inline volumes"
-        found.append(required("spec.csi", detail))
+        found.append(required("spec.csi", "has to be specified in the context of inline volumes"))
+    found += _access(spec)
+    if spec.get("persistentVolumeReclaimPolicy", "Retain") != "Retain":
+        text = "may only be Retain in the context of inline volumes"
+        found.append(forbidden("spec.persistentVolumeReclaimPolicy", text))
+    if spec.get("nodeAffinity") is not None:
+        found.append(forbidden("spec.nodeAffinity", detail))
+    found += _source(spec)
+    if spec.get("storageClassName"):
+        found.append(forbidden("spec.storageClassName", detail))
+    if spec.get("volumeMode", "Filesystem") != "Filesystem":
+        text = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        found.append(forbidden("spec.volumeMode", text))
     return [FieldError(each.reason, each.message, path + each.field[4:]) for each in found]
 
 
@@ -125,7 +149,8 @@ def _access(spec: Json) -> Errors:
     modes, path = spec.get("accessModes") or [], "spec.accessModes"
     if not modes:
         return [required(path)]
-    return [error for mode in modes for error in one_of(mode, path, ACCESS)]
+    found = [error for mode in modes for error in one_of(mode, path, ACCESS)]
+    return found + check_exclusive(modes, path)
 
 
 def _capacity(capacity: Json) -> Errors:
@@ -133,7 +158,8 @@ def _capacity(capacity: Json) -> Errors:
         return [required("spec.capacity"), unsupported("spec.capacity", None, ("storage",))]
     found: Errors = []
     if set(capacity) != {"storage"}:
-        found.append(unsupported("spec.capacity", capacity, ("storage",)))
+        shown = dict(sorted(capacity.items()))
+        found.append(unsupported("spec.capacity", shown, ("storage",)))
     for name, amount in sorted(capacity.items()):
         where = f"spec.capacity[{name}]"
         if nano(amount, where) <= 0:
@@ -144,9 +170,6 @@ def _capacity(capacity: Json) -> Errors:
 def _affinity(spec: Json) -> Errors:
     affinity = spec.get("nodeAffinity")
     if affinity is None:
-        if spec.get("local") is not None:
-            detail = "Local volume requires node affinity"
-            return [required("spec.nodeAffinity", detail)]
         return []
     needed = affinity.get("required")
     path = "spec.nodeAffinity.required"
@@ -156,17 +179,33 @@ def _affinity(spec: Json) -> Errors:
 
 
 def _source(spec: Json) -> Errors:
+    """Check that a volume has exactly one source; that of a Flex volume is always checked."""
     given = [name for name in _SOURCES if spec.get(name) is not None]
     if not given:
         return [required("spec", "must specify a volume type")]
     found: Errors = []
-    first = given[0]
-    check = check_host_path if first == "hostPath" else SOURCES.get(first)
-    if check is not None:
-        found += check(spec[first], f"spec.{first}", spec)
-    if first == "csi" and not spec["csi"].get("volumeHandle"):
-        found.append(required("spec.csi.volumeHandle"))
-    if first == "local" and not spec["local"].get("path"):
-        found.append(required("spec.local.path"))
-    detail = "may not specify more than 1 volume type"
-    return found + [forbidden(f"spec.{name}", detail) for name in given[1:]]
+    for name in given:
+        if name == given[0] or name == "flexVolume":
+            found += _RULES[name](spec[name], f"spec.{CHECKED_AS.get(name, name)}")
+        else:
+            detail = "may not specify more than 1 volume type"
+            found.append(forbidden(f"spec.{_FORBIDDEN_AS.get(name, name)}", detail))
+        if name == "local" == given[0] and not (spec.get("nodeAffinity") or {}).get("required"):
+            detail = "Local volume requires node affinity"
+            found.append(required("spec.nodeAffinity", detail))
+    host = (spec.get("hostPath") or {}).get("path", "")
+    is_root = host.startswith("/") and normpath(host) in ("/", "//")
+    if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        detail = "may not be 'recycle' for a hostPath mount of '/'"
+        found.append(forbidden("spec.persistentVolumeReclaimPolicy", detail))
+    return found
+
+
+_RULES: Final[Mapping[str, Rule]] = {
+    **PERSISTENT,
+    "hostPath": check_host_path,
+    "nfs": check_nfs,
+}
+"""Rules by source."""
+_FORBIDDEN_AS: Final = {"cephfs": "cephFS"}
+"""Names in messages about a second source, where they differ from the name of the field."""

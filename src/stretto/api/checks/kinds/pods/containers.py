@@ -2,10 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    missing,
+    required,
+    too_many,
+)
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_label, dns_subdomain, env_name, port_name
 from stretto.api.checks.kinds.pods.mounts import block_volumes, check_devices, check_mounts
@@ -24,6 +32,8 @@ from stretto.api.checks.kinds.values import PROTOCOLS, Json, one_of, port_number
 _PULLS: Final = ("Always", "IfNotPresent", "Never")
 _RESTARTS: Final = ("Always", "Never", "OnFailure")
 _NAME_LIMIT: Final = 63
+_MOST_RULES: Final = 20
+_MOST_CODES: Final = 255
 _MESSAGE_POLICY: Final = choice("File", "FallbackToLogsOnError")
 _RESIZED: Final = ("cpu", "memory")
 _RESIZES: Final = ("NotRequired", "RestartContainer")
@@ -73,9 +83,9 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
         container.get("terminationMessagePolicy"), f"{where}.terminationMessagePolicy"
     )
     if container.get("ports"):
-        yield from _ports(container["ports"], where, frame.spec)
+        yield from _ports(container["ports"], where)
     if container.get("env"):
-        yield from _environment(container["env"], where, frame.volumes)
+        yield from _environment(container["env"], where)
     if container.get("envFrom"):
         yield from _sources(container["envFrom"], f"{where}.envFrom")
     if container.get("volumeMounts"):
@@ -123,7 +133,7 @@ def check_init_containers(
         where = f"{path}[{index}]"
         yield from check_container(container, where, frame)
         yield from _once(container, where, names)
-        yield from _restart(container, where)
+        yield from _restart(container, where, is_first=True)
         if container.get("restartPolicy") == "Always":
             if container.get("lifecycle"):
                 yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
@@ -135,14 +145,18 @@ def check_init_containers(
                 yield forbidden(f"{where}.{name}", detail)
 
 
-def _restart(container: Json, where: str) -> Iterator[Any]:
-    """Check the restart policy of one container; it is optional."""
+def _restart(container: Json, where: str, *, is_first: bool = False) -> Iterator[Any]:
+    """Check the restart policy of one container, or of an init container; it is optional."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None:
         yield from one_of(policy, f"{where}.restartPolicy", _RESTARTS)
     elif rules:
         detail = "must specify restartPolicy when restart rules are used"
         yield required(f"{where}.restartPolicy", detail)
+        if is_first:
+            return
+    if len(rules) > _MOST_RULES:
+        yield too_many(f"{where}.restartPolicyRules", len(rules), _MOST_RULES)
     for index, rule in enumerate(rules):
         here, codes = f"{where}.restartPolicyRules[{index}]", rule.get("exitCodes")
         yield from _ACTIONS(rule.get("action", ""), f"{here}.action")
@@ -151,6 +165,9 @@ def _restart(container: Json, where: str) -> Iterator[Any]:
         else:
             operator = codes.get("operator", "")
             yield from one_of(operator, f"{here}.exitCodes.operator", ("In", "NotIn"))
+            count = len(codes.get("values") or ())
+            if count > _MOST_CODES:
+                yield too_many(f"{here}.exitCodes.values", count, _MOST_CODES)
 
 
 def _once(container: Json, where: str, names: set[str]) -> Iterator[Any]:
@@ -173,7 +190,19 @@ def _host_ports(items: list[Json], path: str) -> Iterator[Any]:
                 taken.add(shown)
 
 
-def _ports(ports: list[Json], where: str, spec: Json) -> Iterator[Any]:
+def check_shared_ports(spec: Json, path: str) -> Iterator[Any]:
+    """Check the host ports of a pod in the network of its node; a template may omit them."""
+    for index, container in enumerate(
+        spec.get("containers") or () if "hostNetwork" in spec else ()
+    ):
+        for number, port in enumerate(container.get("ports") or ()):
+            host = port.get("hostPort", 0)
+            if (host or path == "spec") and host != port.get("containerPort", 0):
+                where = f"{path}.containers[{index}].ports[{number}].hostPort"
+                yield invalid(where, host, "must match `containerPort` when `hostNetwork` is true")
+
+
+def _ports(ports: list[Json], where: str) -> Iterator[Any]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
         here, name = f"{where}.ports[{index}]", port.get("name", "")
@@ -190,13 +219,10 @@ def _ports(ports: list[Json], where: str, spec: Json) -> Iterator[Any]:
         host = port.get("hostPort")
         if host:
             yield from port_number(host, f"{here}.hostPort")
-            if spec.get("hostNetwork") and host != port.get("containerPort"):
-                detail = "must match `containerPort` when `hostNetwork` is true"
-                yield invalid(f"{here}.hostPort", host, detail)
         yield from one_of(port.get("protocol"), f"{here}.protocol", PROTOCOLS)
 
 
-def _environment(variables: list[Json], where: str, volumes: frozenset[str]) -> Iterator[Any]:
+def _environment(variables: list[Json], where: str) -> Iterator[Any]:
     for index, variable in enumerate(variables):
         here, name = f"{where}.env[{index}]", variable.get("name", "")
         if not name:
@@ -205,17 +231,17 @@ def _environment(variables: list[Json], where: str, volumes: frozenset[str]) -> 
             yield from (invalid(f"{here}.name", name, each) for each in env_name(name))
         source = variable.get("valueFrom")
         if source is not None:
-            yield from _value_from(variable, f"{here}.valueFrom", volumes)
+            yield from _value_from(variable, f"{here}.valueFrom")
 
 
-def _value_from(variable: Json, path: str, volumes: frozenset[str]) -> Iterator[Any]:
+def _value_from(variable: Json, path: str) -> Iterator[Any]:
     source = variable["valueFrom"]
     checks: dict[str, RefCheck] = {
         "fieldRef": check_field_ref,
         "resourceFieldRef": check_resource_ref,
         "configMapKeyRef": check_key_ref,
         "secretKeyRef": check_key_ref,
-        "fileKeyRef": partial(check_file_ref, volumes=volumes),
+        "fileKeyRef": check_file_ref,
     }
     given = [name for name in checks if source.get(name) is not None]
     for name in given:
@@ -262,3 +288,44 @@ def _resize(policies: list[Json], path: str, spec: Json) -> Errors:
             detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             found.append(invalid(path, restart, detail))
     return found
+
+
+_FORBIDDEN: Final = (
+    "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe",
+    "readinessProbe", "startupProbe", "lifecycle",
+)  # fmt: skip
+_POINTERS: Final = frozenset(
+    {"restartPolicy", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"}
+)
+"""Members that are set although they are empty."""
+
+
+def check_ephemeral(
+    items: list[Json], path: str, names: set[str], frame: PodFrame
+) -> Iterator[Any]:
+    """Check the ephemeral containers of a pod."""
+    known = {
+        each.get("name", "")
+        for word in ("containers", "initContainers")
+        for each in frame.spec.get(word) or ()
+    }
+    for index, container in enumerate(items):
+        where, name = f"{path}[{index}]", container.get("name", "")
+        yield from check_container(container, where, frame)
+        if name in names:
+            yield duplicate(f"{where}.name", name)
+        elif name:
+            names.add(name)
+        target = container.get("targetContainerName", "")
+        if target and target not in known:
+            yield missing(f"{where}.targetContainerName", target)
+        for word in _FORBIDDEN:
+            value = container.get(word)
+            if value or (word in _POINTERS and value is not None):
+                detail = "cannot be set for an Ephemeral Container"
+                yield forbidden(f"{where}.{word}", detail)
+        for mount, item in enumerate(container.get("volumeMounts") or ()):
+            if item.get("subPath") or item.get("subPathExpr"):
+                word = "subPath" if item.get("subPath") else "subPathExpr"
+                detail = "cannot be set for an Ephemeral Container"
+                yield forbidden(f"{where}.volumeMounts[{mount}].{word}", detail)

@@ -9,8 +9,6 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     invalid,
     required,
-    too_long,
-    unsupported,
 )
 from stretto.api.checks.fields.texts import (
     ADDRESS_TEXT,
@@ -22,27 +20,33 @@ from stretto.api.checks.fields.texts import (
 from stretto.api.checks.kinds.pods.containers import (
     PodFrame,
     check_containers,
+    check_ephemeral,
     check_init_containers,
+    check_shared_ports,
 )
-from stretto.api.checks.kinds.pods.ephemeral import check_ephemeral
 from stretto.api.checks.kinds.pods.placement import (
     check_affinity,
     check_node_selector_labels,
     check_spread,
     check_tolerations,
 )
+from stretto.api.checks.kinds.pods.references import check_file_refs
 from stretto.api.checks.kinds.pods.security import check_pod_security
 from stretto.api.checks.kinds.pods.sources import check_volumes
+from stretto.api.checks.kinds.pods.systems import (
+    check_host_name,
+    check_host_processes,
+    check_host_users,
+    check_system,
+)
 from stretto.api.checks.kinds.pods.updates import check_pod_update
-from stretto.api.checks.kinds.resources import check_pod_resources
+from stretto.api.checks.kinds.resources import check_pod_resources, check_resources
 from stretto.api.checks.kinds.values import PREEMPTION_POLICIES, Json, is_address, one_of
 
 _RESTARTS: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_SYSTEMS: Final = ("linux", "windows")
 _SECONDS: Final = 2**31 - 1
 _MIRROR: Final = "kubernetes.io/config.mirror"
-_OVERRIDE: Final = 64
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
 
@@ -92,8 +96,9 @@ def check_pod_spec(spec: Json, path: str, volumes: frozenset[str] = frozenset())
 
 def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
     volumes: set[str] = set()
-    yield from check_volumes(spec.get("volumes") or [], f"{path}.volumes", spec, volumes)
+    yield from check_volumes(spec.get("volumes") or [], f"{path}.volumes", volumes)
     claims = spec.get("resourceClaims") or []
+    yield from _claims(claims, f"{path}.resourceClaims")
     frame = PodFrame(
         spec,
         added | volumes,
@@ -110,6 +115,7 @@ def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
         yield from check_ephemeral(spec["ephemeralContainers"], where, names, frame)
     if spec.get("resources"):
         yield from check_pod_resources(spec["resources"], f"{path}.resources", frame.claims)
+    yield from check_shared_ports(spec, path)
     yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)
     yield from one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS)
     yield from check_node_selector_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
@@ -121,6 +127,9 @@ def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
     if spec.get("topologySpreadConstraints"):
         constraints = spec["topologySpreadConstraints"]
         yield from check_spread(constraints, f"{path}.topologySpreadConstraints")
+    yield from check_host_processes(spec, path)
+    yield from check_host_users(spec, path)
+    yield from check_host_name(spec, path)
     yield from _names(spec, path)
     if spec.get("tolerations"):
         yield from check_tolerations(spec["tolerations"], f"{path}.tolerations")
@@ -184,12 +193,6 @@ def _names(spec: Json, path: str) -> Iterator[Any]:
         value = spec.get(name)
         if value:
             yield from (invalid(f"{path}.{name}", value, each) for each in dns_label(value))
-    override = spec.get("hostnameOverride")
-    if override is not None:
-        where = f"{path}.hostnameOverride"
-        if len(override) > _OVERRIDE:
-            yield too_long(where, _OVERRIDE)
-        yield from (invalid(where, override, each) for each in dns_subdomain(override))
 
 
 def _rest(spec: Json, path: str) -> Iterator[Any]:
@@ -207,10 +210,35 @@ def _rest(spec: Json, path: str) -> Iterator[Any]:
     policy = spec.get("preemptionPolicy")
     if policy is not None:
         yield from one_of(policy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES)
-    system = spec.get("os")
-    if system is not None:
-        name = system.get("name", "")
+    if spec.get("overhead"):
+        yield from check_resources({"limits": spec["overhead"]}, f"{path}.overhead")
+    yield from check_system(spec, path)
+    yield from check_file_refs(spec, path)
+
+
+def _claims(claims: list[Json], path: str) -> Iterator[Any]:
+    """Check the resource claims of a pod: distinct names, and one reference each."""
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        where, name = f"{path}[{index}]", claim.get("name", "")
         if not name:
-            yield required(f"{path}.os.name")
-        elif name not in _SYSTEMS:
-            yield unsupported(f"{path}.os", name, _SYSTEMS)
+            yield required(f"{where}.name")
+        elif name in seen:
+            yield duplicate(f"{where}.name", name)
+        else:
+            yield from (invalid(f"{where}.name", name, each) for each in dns_label(name))
+        seen.add(name)
+        stated = [each for each in _CLAIM_REFS if claim.get(each) is not None]
+        if len(stated) != 1:
+            shown = {"Name": name, **{f"R{each[1:]}": claim.get(each) for each in _CLAIM_REFS}}
+            yield invalid(where, shown, _MANY_REFS if stated else _NO_REF)
+        for each in stated:
+            for problem in dns_subdomain(claim[each]):
+                yield invalid(f"{where}.{each}", claim[each], problem)
+
+
+_CLAIM_REFS: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_MANY_REFS: Final = (
+    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+)
+_NO_REF: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"

@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import invalid, missing, required
-from stretto.api.checks.fields.texts import config_key, dns_subdomain, qualified_name
+from stretto.api.checks.fields.texts import (
+    config_key,
+    dns_label,
+    dns_subdomain,
+    env_name,
+    qualified_name,
+)
+from stretto.api.checks.kinds.pods.systems import containers_with_paths
 from stretto.api.checks.kinds.values import Json, one_of
 from stretto.api.wire.quantity import nano
 
@@ -98,17 +105,34 @@ def check_key_ref(ref: Json, path: str) -> Iterator[Any]:
         yield from (invalid(f"{path}.key", key, each) for each in config_key(key))
 
 
-def check_file_ref(ref: Json, path: str, volumes: frozenset[str]) -> Iterator[Any]:
+def check_file_ref(ref: Json, path: str) -> Iterator[Any]:
     """Check a reference to a variable in a file of a volume."""
-    if not ref.get("key"):
+    key, name, file = (ref.get(each, "") for each in ("key", "volumeName", "path"))
+    if not key:
         yield required(f"{path}.key")
-    name = ref.get("volumeName", "")
+    yield from (invalid(f"{path}.key", key, each) for each in env_name(key))
     if not name:
         yield required(f"{path}.volumeName")
-    if not ref.get("path"):
+    else:
+        yield from (invalid(f"{path}.volumeName", name, each) for each in dns_label(name))
+    if not file:
         yield required(f"{path}.path")
-    if name not in volumes:
-        yield missing(f"{path}.volumeName", name)
+    elif ".." in file.split("/"):
+        yield invalid(f"{path}.path", file, "must not contain '..'")
+
+
+def check_file_refs(spec: Json, path: str) -> Iterator[Any]:
+    """Check that variables read files of empty directories of their pod."""
+    empty = {each.get("name"): "emptyDir" in each for each in spec.get("volumes") or ()}
+    for container, where in containers_with_paths(spec, path):
+        for index, variable in enumerate(container.get("env") or ()):
+            ref = (variable.get("valueFrom") or {}).get("fileKeyRef")
+            name = (ref or {}).get("volumeName", "")
+            here = f"{where}.env[{index}].valueFrom.fileKeyRef.volumeName"
+            if ref is not None and name not in empty:
+                yield missing(here, name)
+            elif ref is not None and not empty[name]:
+                yield invalid(here, name, "referenced volume must be of type emptyDir")
 
 
 RefCheck = Callable[[Json, str], Iterator[Any]]

@@ -7,10 +7,9 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import between, choice, each, members, optional
 from stretto.api.checks.kinds.pods.mounts import local_path
+from stretto.api.checks.kinds.pods.systems import PRIVILEGED, check_windows
 from stretto.api.checks.kinds.values import Json, one_of
 
-PRIVILEGED: Final = "disallowed by cluster policy"
-"""Reason for refusing a privileged container on a server that allows none."""
 _IDENTITY: Final = between(0, 2**31 - 1)
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _SYSCTL_TEXT: Final = (
@@ -30,6 +29,12 @@ _POD_IDS: Final = members(
         "runAsGroup": optional(_IDENTITY),
     }
 )
+_POLICIES: Final = members(
+    {
+        "supplementalGroupsPolicy": optional(choice("Merge", "Strict")),
+        "seLinuxChangePolicy": optional(choice("Recursive")),
+    }
+)
 
 
 def check_pod_security(spec: Json, path: str) -> Errors:
@@ -46,13 +51,9 @@ def check_pod_security(spec: Json, path: str) -> Errors:
         policy = optional(choice("Always", "OnRootMismatch"))
         found += policy(context.get("fsGroupChangePolicy"), f"{where}.fsGroupChangePolicy")
         found += _seccomp(context.get("seccompProfile"), f"{where}.seccompProfile")
-        labels = optional(choice("Recursive"))
-        found += labels(context.get("seLinuxChangePolicy"), f"{where}.seLinuxChangePolicy")
-        groups = optional(choice("Merge", "Strict"))
-        found += groups(
-            context.get("supplementalGroupsPolicy"), f"{where}.supplementalGroupsPolicy"
-        )
+        found += check_windows(context.get("windowsOptions"), f"{where}.windowsOptions")
         found += _app_armor(context.get("appArmorProfile"), f"{where}.appArmorProfile")
+        found += _POLICIES(context, where)
     return found
 
 
@@ -127,6 +128,7 @@ def check_container_security(context: Json | None, path: str, *, uses_host_users
     found += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
         found += _escalation(context, path)
+    found += check_windows(context.get("windowsOptions"), f"{path}.windowsOptions")
     return found + _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 

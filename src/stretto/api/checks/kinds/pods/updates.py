@@ -10,8 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
-from stretto.api.checks.kinds.pods.containers import PodFrame
-from stretto.api.checks.kinds.pods.ephemeral import check_ephemeral
+from stretto.api.checks.kinds.pods.containers import PodFrame, check_ephemeral
 from stretto.api.checks.kinds.pods.placement import check_tolerations
 from stretto.api.checks.kinds.resources import check_resources
 from stretto.api.checks.kinds.values import Json
