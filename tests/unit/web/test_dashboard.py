@@ -35,6 +35,18 @@ def test_a_page_shows_the_state(path: str, text: str) -> None:
     assert text in page.text
 
 
+@pytest.mark.parametrize(
+    ("query", "count"), [("find=web", 1), ("find=n1&minutes=10", 0), ("minutes=10", 1)]
+)
+def test_decisions_are_filtered_by_text_and_time(query: str, count: int) -> None:
+    page = get(small_dashboard(), f"/decisions?{query}").text
+    assert page.count('class="n time"') == count
+
+
+def test_decisions_are_counted_by_kind() -> None:
+    assert "<strong>1</strong> placed" in get(small_dashboard(), "/decisions").text
+
+
 def test_queues_have_no_share_if_no_policy_counts_usage() -> None:
     page = get(small_dashboard(), "/queues").text
     assert "1 unit pending" in page

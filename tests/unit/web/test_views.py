@@ -9,7 +9,7 @@ from stretto.stores.store import Record
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.dashboard.frames import INTERVAL, FrameHub
 from stretto.web.dashboard.ticker import Ticker
-from stretto.web.views.decisions import DecisionLog, PodDecision
+from stretto.web.views.decisions import DecisionLog, PodDecision, matching_decisions
 from stretto.web.views.node_grid import ABSENT, STEPS, NodeGrid, NodeState
 from stretto.web.views.queue_tree import queue_tree
 from stretto.web.views.shares import resource_shares
@@ -204,3 +204,9 @@ def test_the_shares_of_a_resource_name_the_queues_that_use_it() -> None:
 def test_there_are_no_shares_if_no_policy_counts_use() -> None:
     queues = [QueueFacts("default", "", "Priority", is_counted=False)]
     assert resource_shares(queues, small_cluster().plane.cluster) == []
+
+
+def test_decisions_before_a_time_are_left_out() -> None:
+    made = [PodDecision(time, f"default/p{time:g}", "placed") for time in (1.0, 2.0, 3.0)]
+    found = matching_decisions(made, "", 2.0)
+    assert [each.time_s for each in found] == [3.0, 2.0]

@@ -1,6 +1,8 @@
 """Pages with computed results: decisions, estimated starts, plans of objects and of moves."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -17,6 +19,7 @@ from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import form_of, frame_of, read
 from stretto.web.views.acting.consequences import drain_warnings
 from stretto.web.views.acting.contract import SubmittedObject
+from stretto.web.views.decisions import matching_decisions
 from stretto.web.views.parts import DashboardParts, PlanPreview
 from stretto.web.views.sight import ViewSource
 
@@ -24,6 +27,8 @@ _BUDGET: Final = 50
 """Default number of moves of a plan."""
 _MOST_MOVES: Final = 10_000
 """Maximum number of moves of a plan."""
+_MINUTES: Final = {"1": "1 minute", "10": "10 minutes", "60": "1 hour"}
+"""Periods of the page of decisions, in minutes, with their names."""
 _GOALS: Final = {ReschedulingGoal.GPUS: "whole GPUs", ReschedulingGoal.NODES: "whole nodes"}
 """The capacity that each goal frees, for display."""
 
@@ -54,9 +59,29 @@ class DashboardForms:
 
     async def _decisions(self, request: Request) -> Response:
         frame = frame_of(request, self._source)
+        text, minutes = (
+            request.query_params.get("find", ""),
+            request.query_params.get("minutes", ""),
+        )
+        now = await read(self._source, self._now)
+        since = now - 60 * int(minutes) if minutes in _MINUTES else -inf
         _, found = self._source.decisions(0)
-        values = {"decisions": list(reversed(found))}
+        shown = matching_decisions(found, text, since)
+        values = {
+            "decisions": shown,
+            "kept": len(found),
+            "counts": Counter(each.step for each in shown).most_common(),
+            "find": text,
+            "minutes": minutes,
+            "choices": _MINUTES,
+            "now": now,
+        }
         return self._renderer.page("decisions", {**frame, **values})
+
+    def _now(self) -> float:
+        """Return the time of the state; infinity, before which all decisions are, if unknown."""
+        with self._source.open() as sight:
+            return inf if sight.at is None else sight.at
 
     async def _plan(self, request: Request) -> Response:
         assert self._parts.plan is not None

@@ -43,3 +43,14 @@ class DecisionLog:
         """Return the kept decisions after a position, oldest first, and the last position."""
         missing = min(max(self.count - position, 0), len(self._latest))
         return self.count, tuple(self._latest)[len(self._latest) - missing :]
+
+
+def matching_decisions(
+    decisions: Sequence[PodDecision], text: str, since: float
+) -> list[PodDecision]:
+    """Return the decisions since a time, newest first; ``text`` is in pod, node or decision."""
+    return [
+        each
+        for each in reversed(decisions)
+        if each.time_s >= since and any(text in part for part in (each.pod, each.node, each.step))
+    ]
