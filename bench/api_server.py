@@ -373,7 +373,7 @@ async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]
     before = cpu_seconds(target.pid)
     start, sent = await created(target, options)
     seconds, count = time.perf_counter() - start, len(sent)
-    latest = start + 6 * options.seconds
+    latest = start + seconds + 5 * options.seconds
     while own.events < count and time.perf_counter() < latest:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     for each in pipes:
