@@ -9,6 +9,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stretto.base.errors import StrettoError
 from stretto.serving.chunks import WRITER
 from stretto.serving.configuration import PEER
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookAnswer, WebhookCall
@@ -97,7 +98,10 @@ class _Api:
             writer = extensions.get(WRITER, {}).get("writer")
             await self._streams.serve(answer, request.memory, receive, send, writer)
             return
-        await self._barrier.settled()
+        try:
+            await self._barrier.settled()
+        except StrettoError as error:
+            answer = _plain(500, f"{error}\n")
         await _respond(answer, send)
 
     async def _answered(self, request: ApiRequest) -> Answer:

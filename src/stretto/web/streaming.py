@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from starlette.types import Receive, Send
 
+from stretto.base.errors import StrettoError
 from stretto.serving.chunks import ChunkWriter, chunk
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 from stretto.web.api.message import ApiStream
@@ -52,7 +53,7 @@ class HttpStreams:
         send: Send,
         writer: ChunkWriter | None,
     ) -> None:
-        """Send the chunks of a stream until it ends or the client disconnects.
+        """Send the chunks of a stream until it ends, the client disconnects, or the store fails.
 
         Args:
             stream: the stream.
@@ -86,6 +87,8 @@ class HttpStreams:
                         await asyncio.sleep(0)  # let other requests run
                         continue
                 await news.wait()
+            await send(part(b"", more=False))
+        except StrettoError:  # the events may be lost, and the process ends with this error
             await send(part(b"", more=False))
         finally:
             left.cancel()

@@ -142,7 +142,7 @@ def test_a_failed_fsync_is_unknown_and_stops_all_writes(store: SqliteStore, path
     assert failing(store, "COMMIT", sqlite3.SQLITE_IOERR_FSYNC).outcome is WriteOutcome.UNKNOWN
     later = store.create(POD, [bodies.pod("c")])[0]
     assert (later.outcome, later.code) == (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
-    assert "open it again" in later.message
+    assert "open the store again" in later.message
     assert store.get(POD, SPACE, "a") is not None
 
 

@@ -161,8 +161,10 @@ class SqliteJournal:
 
     @property
     def is_pending(self) -> bool:
-        """Return whether writes exist that are not durable yet."""
-        return self._grouped and not self._closed and self._connection.in_transaction
+        """Return whether writes exist that are not durable yet, or never will be."""
+        if not self._grouped or self._closed:
+            return False
+        return bool(self._failed) or self._connection.in_transaction
 
     def flush(self) -> None:
         """Make all writes durable.
@@ -173,18 +175,24 @@ class SqliteJournal:
         connection = self._connection
         if not self.is_pending:
             return
+        if self._failed:
+            raise self._lost()
         try:
             connection.execute(_SET_VERSION, (self.version,))
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._end(f"{self._path} could not store a group of writes: {error}")
-            reply = Reply(WriteOutcome.UNKNOWN, StatusReason.INTERNAL, self._failed)
-            raise JournalError(reply) from error
+            raise self._lost() from error
+
+    def _lost(self) -> JournalError:
+        """The error of writes that a failed group contains."""
+        return JournalError(Reply(WriteOutcome.UNKNOWN, StatusReason.INTERNAL, self._failed))
 
     def close(self) -> None:
-        """Make all writes durable and close the file."""
+        """Make all writes durable, unless an earlier write has failed, and close the file."""
         try:
-            self.flush()
+            if not self._failed:
+                self.flush()
         finally:
             self._closed = True
             self._connection.close()
@@ -258,7 +266,7 @@ class SqliteJournal:
         except sqlite3.Error as error:
             failed = failed or f"{self._path} could not roll back a write: {error}"
         if failed:
-            self._failed = f"{failed}; close the store and open it again to read what is on disk"
+            self._failed = f"{failed}; remove the cause, then open the store again"
 
     def _key(self, uid: str) -> int:
         """The row id of an object."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol, cast
 
 from stretto.api.wire.kinds import Kind
-from stretto.base.errors import StrettoError
+from stretto.base.errors import ExitCode, StrettoError
 from stretto.stores.embedded.history import EventHistory
 from stretto.stores.store import EventType, Record, Reply, WatchEvent
 
@@ -147,6 +147,8 @@ class TableDraft:
 
 class JournalError(StrettoError):
     """The journal could not store a draft; the error contains the reply to each of its writes."""
+
+    exit_code = ExitCode.UNREACHABLE
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)

@@ -11,6 +11,8 @@ from stretto.web.barrier import NO_BARRIER, Barrier
 class WriteBarrier:
     """Barrier that makes the writes of many requests durable together.
 
+    After a failed flush, the state in memory is not that of the store, so nothing is answered.
+
     Requests that are ready in one turn of the event loop write first. The flush follows in the next
     turn, and then all these requests are answered.
     """
@@ -25,6 +27,7 @@ class WriteBarrier:
         self._is_pending = is_pending
         self._flush = flush
         self._waiting: list[asyncio.Future[None]] = []
+        self._failed: Exception | None = None
 
     async def settled(self) -> None:
         """Wait until all previous writes are durable.
@@ -32,6 +35,8 @@ class WriteBarrier:
         Raises:
             StrettoError: the writes may be lost.
         """
+        if self._failed is not None:
+            raise self._failed
         if not self._waiting and not self._is_pending():
             return
         loop = asyncio.get_running_loop()
@@ -53,19 +58,18 @@ class WriteBarrier:
     def _run(self) -> Exception | None:
         """Flush and answer the requests that wait; return the error if it fails."""
         waiting, self._waiting = self._waiting, []
-        failed: Exception | None = None
         try:
             self._flush()
         except Exception as error:  # noqa: BLE001 - every waiting request receives the error
-            failed = error
+            self._failed = self._failed or error
         for each in waiting:
             if each.done():  # the request has ended
                 continue
-            if failed is None:
+            if self._failed is None:
                 each.set_result(None)
             else:
-                each.set_exception(failed)
-        return failed
+                each.set_exception(self._failed)
+        return self._failed
 
 
 def barrier_of(store: Store) -> Barrier:

@@ -76,3 +76,28 @@ def test_a_flush_that_fails_ends_the_store_for_writes(store: SqliteStore) -> Non
         store.flush()
     connection.set_authorizer(None)
     assert make(store, "b") is not WriteOutcome.OK
+
+
+def test_after_a_failed_flush_nothing_is_answered() -> None:
+    failures = [OSError("full")]
+
+    def flush() -> None:
+        if failures:
+            raise failures.pop()
+
+    barrier = WriteBarrier(lambda: bool(failures), flush)
+
+    with pytest.raises(OSError, match="full"):
+        asyncio.run(barrier.settled())
+    with pytest.raises(OSError, match="full"):
+        asyncio.run(barrier.settled())
+
+
+def test_a_group_that_a_write_has_ended_is_not_acknowledged(store: SqliteStore) -> None:
+    make(store, "a")
+    connection: Any = store._journal._connection
+    connection.set_trace_callback(lambda text: "INSERT" in text and connection.interrupt())
+    assert make(store, "b") is not WriteOutcome.OK
+    connection.set_trace_callback(None)
+    with pytest.raises(JournalError, match="could not store a group of writes"):
+        store.flush()
