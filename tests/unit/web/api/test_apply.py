@@ -96,3 +96,29 @@ def test_a_field_that_is_applied_no_more_is_removed(server: ApiServer) -> None:
     apply(server, "one", {"x": "1", "y": "2"})
     _, item = apply(server, "one", {"y": "2"})
     assert item["data"] == {"y": "2"}
+
+
+def edited(server: ApiServer, fields: Any) -> Any:
+    """The owners of an applied object after an edit of ``managedFields``."""
+    apply(server, "one", {"x": "1"})
+    entry = {"manager": "z", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    body = json.dumps({"metadata": {"managedFields": [{**entry, "fieldsV1": fields}]}}).encode()
+    headers = {"content-type": "application/merge-patch+json"}
+    answer = server.handle(ApiRequest("PATCH", PATH, headers, body))
+    assert isinstance(answer, ApiResponse)
+    metadata = json.loads(answer.body)["metadata"]
+    return [each["manager"] for each in metadata.get("managedFields", ())]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"x": {}}, {"f:data": 1}, *({"f:data": {each: {}}} for each in ("k:x", "k:[]", "i:x", "v:x"))],
+)
+def test_malformed_fields_of_an_edit_do_not_replace_the_owners(
+    server: ApiServer, fields: Any
+) -> None:
+    assert edited(server, fields) == ["one"]
+
+
+def test_path_elements_of_unknown_types_are_ignored(server: ApiServer) -> None:
+    assert edited(server, {"q:x": {}}) == []

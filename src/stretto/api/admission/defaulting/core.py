@@ -19,7 +19,8 @@ def _service_spec(spec: Json) -> None:
         config.setdefault("timeoutSeconds", _STICKY_SECONDS)
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
-    if spec["type"] in ("NodePort", "LoadBalancer"):
+    has_addresses = spec["type"] == "ClusterIP" and spec.get("externalIPs")
+    if spec["type"] in ("NodePort", "LoadBalancer") or has_addresses:
         default(spec, externalTrafficPolicy="Cluster")
     if spec["type"] in ("ClusterIP", "NodePort", "LoadBalancer"):
         default(spec, internalTrafficPolicy="Cluster")

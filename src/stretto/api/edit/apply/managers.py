@@ -24,8 +24,6 @@ Json = dict[str, Any]
 MAX_UPDATERS: Final = 10
 """Maximum number of update entries of an object; older ones are merged."""
 
-_ELEMENTS: Final = frozenset({"f:", "k:", "v:", "i:"})
-"""Prefixes of path elements."""
 _STRIPPED: Final[FieldSet] = {
     "f:apiVersion": {},
     "f:kind": {},
@@ -137,14 +135,14 @@ def decode_managers(entries: Any) -> Managers:
             raise ApplyError("an entry of metadata.managedFields has no apiVersion")
         if each.get("fieldsType") != "FieldsV1":
             raise ApplyError(f"invalid fieldsType {each.get('fieldsType')!r}, expected FieldsV1")
-        _check_elements(each.get("fieldsV1") or {})
+        fields = _readable(each.get("fieldsV1") or {})
         key = ManagerKey(
             each.get("manager", ""),
             operation,
             each.get("apiVersion", ""),
             each.get("subresource", ""),
         )
-        found[key.identity] = ManagerEntry(key, each.get("fieldsV1") or {}, each.get("time") or "")
+        found[key.identity] = ManagerEntry(key, fields, each.get("time") or "")
     return found
 
 
@@ -156,15 +154,53 @@ def managers_of(item: Json) -> Managers:
         return {}
 
 
-def _check_elements(fields: Any) -> None:
-    """Refuse a set of fields with a key that is no path element."""
+def _readable(fields: Any) -> FieldSet:
+    """Return a set of fields without path elements of unknown types, as later versions have them.
+
+    Raises:
+        ApplyError: a key is no path element.
+    """
     if not isinstance(fields, dict):
         raise ApplyError(f"invalid fieldsV1 {fields!r}, expected an object")
+    found: FieldSet = {}
     for key, below in fields.items():
-        if key != SELF and key[:2] not in _ELEMENTS:
-            raise ApplyError(f"invalid path element {key!r} in fieldsV1")
-        if below or not isinstance(below, dict):
-            _check_elements(below)
+        if key == SELF:
+            found[key] = {}
+        elif _is_known(key):
+            found[key] = _readable(below) if below != {} else {}
+    return found
+
+
+def _is_known(key: str) -> bool:
+    """Return whether the type of a path element is known.
+
+    Raises:
+        ApplyError: the key is no path element.
+    """
+    if key[1:2] != ":":
+        raise ApplyError(f"invalid path element {key!r} in fieldsV1")
+    read = _ELEMENTS.get(key[0])
+    if read is None:
+        return False
+    try:
+        read(key[2:])
+    except (ValueError, msgspec.DecodeError) as error:
+        raise ApplyError(f"invalid path element {key!r} in fieldsV1") from error
+    return True
+
+
+def _keys(text: str) -> None:
+    """Read the keys of a list item; a text that is no JSON object raises an error."""
+    msgspec.json.decode(text, type=dict[str, Any])
+
+
+_ELEMENTS: Final[Mapping[str, Callable[[str], object]]] = {
+    "f": str,
+    "k": _keys,
+    "v": msgspec.json.decode,
+    "i": int,
+}
+"""Readers of path elements by type."""
 
 
 def encode_managers(managers: Managers) -> list[Json]:

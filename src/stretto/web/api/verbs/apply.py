@@ -29,13 +29,6 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
     config = read_config(call, resource.kind)
     old = state.storage.served(resource, route.namespace, route.name)
     if old is None:
-        uid = config.metadata.get("uid")
-        if uid:
-            why = (
-                f"uid mismatch: the provided object specified uid {uid}, and no existing object "
-                "was found"
-            )
-            raise failures.conflict(resource.group, resource.resource, route.name, why)
         if route.subresource:
             raise failures.not_found(resource.group, resource.resource, route.name)
         return _create(state, call, config)
@@ -61,8 +54,18 @@ def applied(state: ApiState, call: Call, config: AppliedConfig, live: Json) -> J
 def _create(state: ApiState, call: Call, config: AppliedConfig) -> ApiResponse:
     empty = blank(call)
     item, managers = merged(call, config, (empty, empty), write_frame(state, call, "Apply"))
+    _check_new(call, config)
     created = store_new(state, call, _read(call, config, item, managers))
     return answer(state, call, created, 201)
+
+
+def _check_new(call: Call, config: AppliedConfig) -> None:
+    """Refuse the uid of an object that does not exist."""
+    uid = config.metadata.get("uid")
+    if uid:
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object"
+        resource, name = call.resource, call.route.name
+        raise failures.conflict(resource.group, resource.resource, name, f"{why} was found")
 
 
 def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -> Json:
