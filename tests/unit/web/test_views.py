@@ -5,6 +5,8 @@ import asyncio
 from stretto.api.wire.kinds import POD
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.explain.inventory.meta import age_of
+from stretto.explain.inventory.nodes import NodeRow, NodeUse
+from stretto.explain.inventory.pods import PodRow
 from stretto.stores.store import Record
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.dashboard.frames import INTERVAL, FrameHub
@@ -13,6 +15,7 @@ from stretto.web.views.decisions import DecisionLog, PodDecision, matching_decis
 from stretto.web.views.node_grid import ABSENT, STEPS, NodeGrid, NodeState
 from stretto.web.views.queue_tree import queue_tree
 from stretto.web.views.shares import resource_shares
+from stretto.web.views.tables import sorted_nodes, sorted_pods
 from tests.unit.web.dashboards import small_cluster, source_of
 
 HEAD = 12
@@ -210,3 +213,18 @@ def test_decisions_before_a_time_are_left_out() -> None:
     made = [PodDecision(time, f"default/p{time:g}", "placed") for time in (1.0, 2.0, 3.0)]
     found = matching_decisions(made, "", 2.0)
     assert [each.time_s for each in found] == [3.0, 2.0]
+
+
+def test_nodes_are_sorted_by_use_or_by_status() -> None:
+    use = {"cpu": NodeUse("4", "3", 75.0)}
+    rows = [NodeRow("a", "ready"), NodeRow("b", "ready", resources=use), NodeRow("c", "not ready")]
+    assert [each.name for each in sorted_nodes(rows, "cpu")] == ["b", "a", "c"]
+    assert [each.name for each in sorted_nodes(rows, "status")] == ["c", "a", "b"]
+
+
+def test_pods_are_sorted_by_age_or_those_that_wait_first() -> None:
+    rows = [PodRow("d", "a", "bound", "n1", age_s=5.0), PodRow("d", "b", "pending", age_s=9.0)]
+    rows.append(PodRow("d", "c", "bound", "n1", priority=7))
+    assert [each.name for each in sorted_pods(rows, "age")] == ["b", "a", "c"]
+    assert [each.name for each in sorted_pods(rows, "pending")] == ["b", "a", "c"]
+    assert [each.name for each in sorted_pods(rows, "priority")] == ["c", "a", "b"]

@@ -22,6 +22,8 @@ from stretto.web.views.tables import (
     matching_pods,
     node_table,
     pod_table,
+    sorted_nodes,
+    sorted_pods,
     unit_table,
 )
 
@@ -106,8 +108,15 @@ class Pages:
 
     def _node_table(self, sight: Sight, request: Request) -> Values:
         text = request.query_params.get("find", "")
-        found = node_table(sight, text)
-        return {"table": _page_of(found, request), "find": text}
+        sort = request.query_params.get("sort", "")
+        found = sorted_nodes(node_table(sight, text), sort)
+        resources = dict.fromkeys(name for row in found for name in row.resources)
+        return {
+            "table": _page_of(found, request),
+            "find": text,
+            "sort": sort,
+            "sorts": ("status", *resources),
+        }
 
     def _node(self, sight: Sight, request: Request) -> Values:
         found = node_details(sight, request.path_params["name"])
@@ -122,13 +131,16 @@ class Pages:
         pods = sight.records(POD)
         rows = pod_table(sight)
         states = sorted({each.status for each in rows})
-        found = matching_pods(rows, text, status)
+        sort = request.query_params.get("sort", "")
+        found = sorted_pods(matching_pods(rows, text, status), sort)
         return {
             "overview": explain_pending_pods(sight.scene, pods),
             "table": _page_of(found, request),
             "find": text,
             "status": status,
             "states": states,
+            "sort": sort,
+            "sorts": ("pending", "age", "priority"),
         }
 
     def _pod(self, sight: Sight, request: Request) -> Values:

@@ -18,6 +18,24 @@ def node_table(sight: Sight, text: str = "") -> list[NodeRow]:
     ]
 
 
+def sorted_nodes(rows: Sequence[NodeRow], by: str) -> list[NodeRow]:
+    """Sort nodes: by status, those not ready first; by pods or a resource, the most used first."""
+    if by == "status":
+        return sorted(rows, key=lambda each: (each.status == "ready", each.status))
+    if by == "pods":
+        return sorted(rows, key=lambda each: -each.pods)
+    return sorted(rows, key=lambda each: -each.resources[by].pct if by in each.resources else 1.0)
+
+
+def sorted_pods(rows: Sequence[PodRow], by: str) -> list[PodRow]:
+    """Sort pods: the oldest, those of the highest priority, or those without a node first."""
+    if by == "age":
+        return sorted(rows, key=lambda each: -(each.age_s or 0.0))
+    if by == "priority":
+        return sorted(rows, key=lambda each: -each.priority)
+    return sorted(rows, key=lambda each: bool(each.node)) if by == "pending" else list(rows)
+
+
 def pod_table(sight: Sight) -> list[PodRow]:
     """Return the pods by namespace and name, with the reasons of pending ones."""
     sight.complete()
