@@ -20,8 +20,12 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.disruption import decode_budget
 from stretto.stores.facts import decode_facts, decode_pod_facts
 
-_FREE_NAMES: Final = frozenset({"rbac.authorization.k8s.io", "apiregistration.k8s.io"})
+_FREE_NAMES: Final = frozenset(
+    {"rbac.authorization.k8s.io", "apiregistration.k8s.io", "policy", "certificates.k8s.io"}
+)
 """API groups whose objects may have any name that fits into a URL: ``system:node``, ``v1.``."""
+_FREE_KIND: Final = "Event"
+"""Kind of the core group whose objects may have such names."""
 
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
@@ -85,7 +89,8 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
 def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
     """Return namespace and name of a new object; generate a missing name from ``generateName``."""
     name = name or generated_name(head, rng)
-    if not is_dns_subdomain(name) and not (kind.group in _FREE_NAMES and is_path_segment(name)):
+    is_free = kind.group in _FREE_NAMES or kind.kind == _FREE_KIND
+    if not is_dns_subdomain(name) and not (is_free and is_path_segment(name)):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
     namespace = head.metadata.namespace
     if kind.namespaced:

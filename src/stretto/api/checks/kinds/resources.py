@@ -21,6 +21,15 @@ Json = dict[str, Any]
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _WHOLE: Final = 10**9
+STANDARD_RESOURCES: Final = frozenset(
+    {
+        *_STANDARD, "requests.cpu", "requests.memory", "requests.ephemeral-storage", "limits.cpu",
+        "limits.memory", "limits.ephemeral-storage", "pods", "services", "replicationcontrollers",
+        "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims", "storage",
+        "requests.storage", "services.nodeports", "services.loadbalancers",
+    }
+)  # fmt: skip
+"""Names of resources without a domain."""
 
 
 def check_resources(resources: Json, path: str) -> Iterator[Any]:
@@ -30,7 +39,7 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
         for name, amount in sorted(amounts.items()):
             where = f"{path}.{word}[{name}]"
             if name not in _STANDARD:
-                yield from _resource_name(name, where)
+                yield from check_container_resource(name, where)
             billionths = nano(amount, where)
             if billionths < 0:
                 yield invalid(where, amount, AT_LEAST_ZERO)
@@ -46,24 +55,38 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
         elif nano(amount, where) > nano(limit, where):
             text = f"must be less than or equal to {name} limit of {limit}"
             yield invalid(where, amount, text)
-        elif _is_fixed(name) and nano(amount, where) != nano(limit, where):
+        elif is_fixed(name) and nano(amount, where) != nano(limit, where):
             yield invalid(where, amount, f"must be equal to {name} limit of {limit}")
     names = {*requests, *limits}
     if any(name.startswith(HUGE_PAGES) for name in names) and not names & {"cpu", "memory"}:
         yield forbidden(path, "HugePages require cpu or memory")
 
 
-def _is_fixed(name: str) -> bool:
+def is_fixed(name: str) -> bool:
     """Return whether a resource cannot be over-committed."""
     return "/" in name or name.startswith(HUGE_PAGES)
 
 
-def _resource_name(name: str, where: str) -> Iterator[Any]:
-    problems = qualified_name(name)
-    yield from (invalid(where, name, each) for each in problems)
-    if not problems and "/" not in name and not name.startswith(HUGE_PAGES):
-        yield invalid(where, name, "must be a standard resource type or fully qualified")
-        yield invalid(where, name, "must be a standard resource for containers")
+def check_resource_name(name: str, where: str) -> Errors:
+    """Check the name of a resource: a standard name, or a fully qualified one."""
+    found = [invalid(where, name, each) for each in qualified_name(name)]
+    is_known = "/" in name or name in STANDARD_RESOURCES or name.startswith(HUGE_PAGES)
+    if not found and not is_known:
+        found.append(invalid(where, name, "must be a standard resource type or fully qualified"))
+    return found
+
+
+def check_container_resource(name: str, where: str) -> Errors:
+    """Check the name of a resource that a container may request."""
+    found = check_resource_name(name, where)
+    if "/" not in name:
+        if name not in _STANDARD and not name.startswith(HUGE_PAGES):
+            found.append(invalid(where, name, "must be a standard resource for containers"))
+    elif "kubernetes.io/" not in name and (
+        name.startswith("requests.") or qualified_name(f"requests.{name}")
+    ):
+        found.append(invalid(where, name, "doesn't follow extended resource name standard"))
+    return found
 
 
 def check_pod_resources(resources: Json, path: str, claims: frozenset[str]) -> Errors:

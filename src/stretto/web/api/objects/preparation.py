@@ -125,6 +125,11 @@ def _account(_state: ApiState, item: Json) -> None:
         item["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in secrets]
 
 
+def _limits(state: ApiState, item: Json) -> None:
+    """Name a LimitRange that has no name by an identity."""
+    item["metadata"]["name"] = item["metadata"].get("name") or state.storage.next_uid()
+
+
 def _volume(state: ApiState, item: Json) -> None:
     item["status"] = {"phase": "Pending", "lastPhaseTransitionTime": state.now}
 
@@ -191,6 +196,7 @@ _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
     ("", "ServiceAccount"): _account,
+    ("", "LimitRange"): _limits,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,

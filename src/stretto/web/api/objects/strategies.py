@@ -6,6 +6,7 @@ the default strategy.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from stretto.api.checks.fields.metadata import NameRule
@@ -33,6 +34,8 @@ class Strategy:
     keeps_status: bool = False
     #: Returns the problems of a name.
     name_rule: NameRule = dns_subdomain
+    #: True if the prefix of a generated name follows the rule of names.
+    checks_prefix: bool = True
     #: True if a PUT of a name that does not exist creates the object.
     creates_on_update: bool = False
     #: True if an update needs a resource version.
@@ -108,8 +111,17 @@ _CONDITIONAL: Final = frozenset(
 )  # fmt: skip
 """Kinds whose updates require a resource version."""
 
+_WHOLE_NAME: Final = {
+    "name_rule": partial(dns_subdomain, unit="bytes"),
+    "checks_prefix": False,
+}
+"""Rule of names of kinds that Kubernetes checks by declarations."""
 _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("", "Namespace"): {"name_rule": dns_label},
+    ("", "ReplicationController"): _WHOLE_NAME,
+    ("resource.k8s.io", "DeviceClass"): _WHOLE_NAME,
+    ("policy", "PodDisruptionBudget"): {"name_rule": path_segment},
+    SIGNING_REQUEST: {"name_rule": path_segment},
     ("", "Service"): {"name_rule": dns_label, "creates_on_update": True},
     ("apps", "StatefulSet"): {"name_rule": dns_label},
     ("batch", "CronJob"): {"name_rule": short_subdomain},
@@ -117,7 +129,7 @@ _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("networking.k8s.io", "IPAddress"): {"name_rule": address_name},
     ("", "Node"): {"keeps_status": True},
     ("", "Endpoints"): {"creates_on_update": True},
-    ("", "Event"): {"creates_on_update": True},
+    ("", "Event"): {"name_rule": path_segment, "creates_on_update": True},
     ("", "LimitRange"): {"creates_on_update": True},
     ("coordination.k8s.io", "Lease"): {"creates_on_update": True},
     ("coordination.k8s.io", "LeaseCandidate"): {"creates_on_update": True},

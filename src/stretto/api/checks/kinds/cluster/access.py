@@ -28,6 +28,8 @@ def check_cluster_role(item: Json, _old: Json | None) -> Errors:
         for index, selector in enumerate(selectors):
             errors = check_selector(selector, "")
             found += [moved(each, f"{path}[{index}]") for each in errors]
+            if errors:
+                found.append(invalid(f"{path}[{index}]", None, "invalid label selector."))
     return found
 
 

@@ -10,11 +10,13 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import path_segment
+from stretto.api.checks.kinds.resources import check_container_resource
 from stretto.api.checks.kinds.values import (
     Json,
     check_selector,
     count_or_percent,
     exceeds_all,
+    labelled,
     not_negative,
     one_of,
 )
@@ -55,7 +57,7 @@ def check_autoscaler(item: Json, _old: Json | None) -> Errors:
     return found + _behavior(spec.get("behavior") or {})
 
 
-def _reference(ref: Json, path: str) -> Errors:
+def _reference(ref: Json, path: str, *, needs_group: bool = True) -> Errors:
     found: Errors = []
     for name in ("kind", "name"):
         value = ref.get(name, "")
@@ -67,7 +69,7 @@ def _reference(ref: Json, path: str) -> Errors:
     if version.count("/") > 1:
         detail = f"unexpected GroupVersion string: {version}"
         found.append(invalid(f"{path}.apiVersion", version, detail))
-    elif "/" not in version and ref.get("kind") != "ReplicationController":
+    elif needs_group and "/" not in version and ref.get("kind") != "ReplicationController":
         detail = "apiVersion must specify API group"
         found.append(invalid(f"{path}.apiVersion", version, detail))
     return found
@@ -110,21 +112,28 @@ def _metric(metric: Json, path: str) -> Errors:
 def _source(kind: str, source: Json, path: str) -> Errors:
     found: Errors = []
     if kind in ("Resource", "ContainerResource"):
-        if not source.get("name"):
+        name, container = source.get("name", ""), source.get("container", "")
+        if not name:
             found.append(required(f"{path}.name", "must specify a resource name"))
-        if kind == "ContainerResource" and not source.get("container"):
+        elif kind == "ContainerResource":
+            found += check_container_resource(name, f"{path}.name")
+        if kind == "ContainerResource" and not container:
             found.append(required(f"{path}.container", "must specify a container"))
+        elif kind == "ContainerResource":
+            found += labelled(container, f"{path}.container")
         found += _target(source.get("target") or {}, f"{path}.target")
         return found + _resource_target(source.get("target") or {}, f"{path}.target")
     metric = source.get("metric") or {}
     if kind == "Object":
-        found += _reference(source.get("describedObject") or {}, f"{path}.describedObject")
+        found += _reference(
+            source.get("describedObject") or {}, f"{path}.describedObject", needs_group=False
+        )
     found += _identifier(metric, f"{path}.metric")
     target = source.get("target") or {}
     found += _target(target, f"{path}.target")
     value, average = target.get("value"), target.get("averageValue")
     if kind == "Pods":
-        if average is None or nano(average, path) <= 0:
+        if average is None:
             detail = "must specify a positive target averageValue"
             found.append(required(f"{path}.target.averageValue", detail))
     elif value is None and average is None:
@@ -143,10 +152,8 @@ def _source(kind: str, source: Json, path: str) -> Errors:
 def _identifier(metric: Json, path: str) -> Errors:
     name = metric.get("name", "")
     if not name:
-        found = [required(f"{path}.name", "must specify a metric name")]
-    else:
-        found = [invalid(f"{path}.name", name, each) for each in path_segment(name)]
-    return found + check_selector(metric.get("selector"), f"{path}.selector")
+        return [required(f"{path}.name", "must specify a metric name")]
+    return [invalid(f"{path}.name", name, each) for each in path_segment(name)]
 
 
 def _target(target: Json, path: str) -> Errors:

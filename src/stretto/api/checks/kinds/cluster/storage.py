@@ -10,16 +10,26 @@ from stretto.api.checks.fields.errors import (
     invalid,
     repeated,
     required,
+    too_long,
 )
 from stretto.api.checks.fields.shapes import members
 from stretto.api.checks.fields.texts import dns_subdomain, driver_name, qualified_name
 from stretto.api.checks.kinds.core.volumes import inline_volume_errors
-from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, unchanged
+from stretto.api.checks.kinds.values import (
+    AT_LEAST_ZERO,
+    Json,
+    check_selector,
+    not_negative,
+    one_of,
+    unchanged,
+)
 from stretto.api.wire.quantity import nano
 
 _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 _RECLAIM: Final = ("Delete", "Retain")
 _LEAST_PERIOD: Final = 10
+_MOST_PARAMETERS: Final = 512
+_PARAMETERS_SIZE: Final = 256 << 10
 _FIXED: Final = ("parameters", "provisioner", "reclaimPolicy")
 _LIFE: Final = ("Persistent", "Ephemeral")
 _GROUPS: Final = ("File", "None", "ReadWriteOnceWithFSType")
@@ -34,7 +44,8 @@ def check_storage_class(item: Json, old: Json | None) -> Errors:
         found.append(required("provisioner"))
     else:
         problems = qualified_name(provisioner.lower())
-        found += [invalid("provisioner", provisioner, each) for each in problems]
+        found += [invalid("provisioner", provisioner.lower(), each) for each in problems]
+    found += _parameters(item)
     if item.get("reclaimPolicy"):
         found += one_of(item["reclaimPolicy"], "reclaimPolicy", _RECLAIM)
     mode = item.get("volumeBindingMode")
@@ -74,6 +85,16 @@ def _labelled_values(expression: Json, path: str) -> Errors:
     return found + [invalid(f"{path}.key", key, problem) for problem in qualified_name(key)]
 
 
+def _parameters(item: Json) -> Errors:
+    """Check the names and the total size of the parameters of a class."""
+    parameters = item.get("parameters") or {}
+    if len(parameters) > _MOST_PARAMETERS:
+        return [too_long("parameters", _MOST_PARAMETERS)]
+    found = [invalid("parameters", "", "field can not be empty.")] if "" in parameters else []
+    size = sum(len(key.encode()) + len(each.encode()) for key, each in parameters.items())
+    return [*found, too_long("parameters", _PARAMETERS_SIZE)] if size > _PARAMETERS_SIZE else found
+
+
 def check_attributes_class(item: Json, old: Json | None) -> Errors:
     """Check a VolumeAttributesClass."""
     found = [
@@ -82,9 +103,11 @@ def check_attributes_class(item: Json, old: Json | None) -> Errors:
         if old is not None and item.get(name) != old.get(name)
     ]
     name = item.get("driverName", "")
-    found += [invalid("driverName", name, each) for each in qualified_name(name.lower()) if name]
+    lower = name.lower()
+    found += [invalid("driverName", lower, each) for each in qualified_name(lower) if name]
     if not name:
         found.append(required("driverName"))
+    found += _parameters(item)
     if not item.get("parameters"):
         detail = "must contain at least one key/value pair"
         found.append(required("parameters", detail))
@@ -94,9 +117,7 @@ def check_attributes_class(item: Json, old: Json | None) -> Errors:
 def check_driver(item: Json, old: Json | None) -> Errors:
     """Check a CSIDriver."""
     spec = item.get("spec") or {}
-    name = item["metadata"].get("name", "")
-    found = driver_name(name, "metadata.name") if name else []
-    found += [
+    found = [
         required(f"spec.{word}")
         for word in ("attachRequired", "podInfoOnMount", "storageCapacity")
         if spec.get(word) is None
@@ -160,6 +181,8 @@ def check_csi_node(item: Json, old: Json | None) -> Errors:
         found += not_negative(count, f"{where}.allocatable.count")
         keys = driver.get("topologyKeys") or []
         for place, key in enumerate(keys):
+            if not key:
+                found.append(required(where))
             if key in keys[:place]:
                 found.append(duplicate(where, key))
             found += [invalid(where, key, each) for each in qualified_name(key)]
@@ -223,8 +246,7 @@ def check_capacity(item: Json, old: Json | None) -> Errors:
     name = item.get("storageClassName", "")
     found = [invalid("storageClassName", name, each) for each in dns_subdomain(name)]
     found += check_selector(item.get("nodeTopology"), "nodeTopology")
-    for word in ("capacity", "maximumVolumeSize"):
-        if item.get(word) is not None and nano(item[word], word) < 0:
-            detail = "must be greater than or equal to 0"
-            found.append(invalid(word, item[word], detail))
+    size = item.get("capacity")
+    if size is not None and nano(size, "capacity") < 0:
+        found.append(invalid("capacity", size, AT_LEAST_ZERO))
     return found + unchanged(item, old, ("nodeTopology", "storageClassName"))

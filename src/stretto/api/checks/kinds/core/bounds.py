@@ -13,6 +13,11 @@ from stretto.api.checks.fields.errors import (
     required,
 )
 from stretto.api.checks.fields.texts import qualified_name
+from stretto.api.checks.kinds.resources import (
+    check_container_resource,
+    check_resource_name,
+    is_fixed,
+)
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json
 from stretto.api.wire.quantity import nano
 
@@ -36,6 +41,9 @@ _COMPUTE: Final = frozenset(
 )  # fmt: skip
 _HUGE: Final = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
 _STANDARD: Final = _COMPUTE | _COUNTED | {"storage", "requests.storage"}
+_PARTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+_DEFAULTS: Final = ("default", "defaultRequest")
+_OF_PODS: Final = ("Pod", "Container")
 _LIMITED: Final = ("Pod", "Container", "PersistentVolumeClaim")
 _MOST_PROBLEMS: Final = 16
 """Maximum number of errors that list all scopes of a quota."""
@@ -62,12 +70,9 @@ def check_limit_range(item: Json, _old: Json | None) -> Errors:
 
 def _limit(limit: Json, kind: str, where: str) -> Errors:
     found: Errors = []
-    parts = {
-        name: limit.get(name) or {}
-        for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-    }
+    parts = {name: limit.get(name) or {} for name in _PARTS}
     if kind == "Pod":
-        for name in ("default", "defaultRequest"):
+        for name in _DEFAULTS:
             if parts[name]:
                 detail = f"may not be specified when `type` is '{kind}'"
                 found.append(forbidden(f"{where}.{name}", detail))
@@ -76,6 +81,10 @@ def _limit(limit: Json, kind: str, where: str) -> Errors:
     ):
         detail = "either minimum or maximum storage value is required, but neither was provided"
         found.append(required(f"{where}.limits", detail))
+    check_name = check_container_resource if kind in _OF_PODS else check_resource_name
+    for name in _PARTS:
+        for key in parts[name] if not (kind == "Pod" and name in _DEFAULTS) else ():
+            found += check_name(key, f"{where}.{name}[{key}]")
     for key in sorted({key for amounts in parts.values() for key in amounts}):
         found += _bounds(parts, key, where)
     return found
@@ -115,7 +124,13 @@ def _bounds(parts: dict[str, Json], key: str, where: str) -> Errors:
         if high is not None and value["default"] > high:
             detail = f"default value {text['default']} is greater than max value {text['max']}"
             found.append(invalid(f"{where}.default[{key}]", text["max"], detail))
-    return found + _ratio(text, value, key, where)
+    found += _ratio(text, value, key, where)
+    limit, request = value["default"], value["defaultRequest"]
+    if is_fixed(key) and None not in (limit, request) and limit != request:
+        stated = text["defaultRequest"]
+        detail = f"default value {text['default']} must equal to defaultRequest value {stated}"
+        found.append(invalid(f"{where}.defaultRequest[{key}]", stated, f"{detail} in {key}"))
+    return found
 
 
 def _ratio(text: Json, value: dict[str, int | None], key: str, where: str) -> Errors:

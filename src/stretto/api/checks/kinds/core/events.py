@@ -11,18 +11,23 @@ _WORD_LIMIT: Final = 128
 _LEAST_COUNT: Final = 2
 _OUTSIDE: Final = ("", "default")
 """Namespaces of events about cluster-scoped objects."""
+_PRECISE_OUTSIDE: Final = ("default", "kube-system")
+"""Namespaces of events with a precise time about cluster-scoped objects."""
 _NEEDED: Final = ("reportingInstance", "action", "reason")
 
 
 def check_event(item: Json, _old: Json | None) -> Errors:
-    """Check an Event; its namespace is the namespace of its object."""
+    """Check an Event; without a precise time, it has the namespace of its object."""
     about = item.get("involvedObject") or item.get("regarding") or {}
     namespace, own = about.get("namespace", ""), item["metadata"].get("namespace", "")
     found: Errors = []
-    if own not in (_OUTSIDE if not namespace else (namespace,)):
+    precise = bool(item.get("eventTime"))
+    outside = _PRECISE_OUTSIDE if precise else _OUTSIDE
+    is_other = own not in outside if not namespace else not precise and own != namespace
+    if is_other:
         detail = "does not match event.namespace"
         found.append(invalid("involvedObject.namespace", namespace, detail))
-    if item.get("eventTime"):
+    if precise:
         found += _reported(item)
     return found
 

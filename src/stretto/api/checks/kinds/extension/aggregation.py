@@ -13,7 +13,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import dns_1035, dns_label, dns_subdomain
+from stretto.api.checks.fields.texts import dns_1035, dns_label, dns_subdomain, path_segment
 from stretto.api.checks.kinds.values import Json, not_negative
 
 _GROUP_LIMIT: Final = 20_000
@@ -32,7 +32,7 @@ def check_api_service(item: Json, _old: Json | None) -> Errors:
     expected = f"{version}.{group}"
     for field in ("generateName", "name"):
         name = item["metadata"].get(field, "")
-        if name and name != expected:
+        if name and name != expected and not path_segment(name):
             detail = f'must be `spec.version+"."+spec.group`: "{expected}"'
             found.append(invalid(f"metadata.{field}", name, detail))
     if not group and version != "v1":
@@ -129,10 +129,34 @@ def _flow_rule(rule: Json, path: str) -> Errors:
     for index, each in enumerate(urls):
         where = f"{path}.nonResourceRules[{index}]"
         found += _verbs(each.get("verbs") or [], f"{where}.verbs")
-        if not each.get("nonResourceURLs"):
-            detail = "nonResourceURLs must contain at least one value"
-            found.append(required(f"{where}.nonResourceURLs", detail))
+        found += _paths(each.get("nonResourceURLs") or [], f"{where}.nonResourceURLs")
     return found
+
+
+def _paths(paths: list[str], where: str) -> Errors:
+    """Check paths of requests that name no resource; a wildcard stands alone, or at an end."""
+    if not paths:
+        return [required(where, "nonResourceURLs must contain at least one value")]
+    if "*" in paths:
+        detail = "if '*' is present, must not specify other non-resource URLs"
+        return [invalid(where, paths, detail)] if len(paths) > 1 else []
+    return [
+        invalid(f"{where}[{index}]", path, problem)
+        for index, path in enumerate(paths)
+        if (problem := _path_problem(path))
+    ]
+
+
+def _path_problem(path: str) -> str:
+    """Return the first problem of a path; empty without one."""
+    checks = {
+        "must not be empty": not path,
+        "must start with slash": not path.startswith("/"),
+        "must not contain white-space": " " in path,
+        "must not contain double slash": "//" in path,
+        "wildcard can only do suffix matching": "*" in path.removesuffix("/*"),
+    }
+    return next((detail for detail, applies in checks.items() if applies), "")
 
 
 def _resource_rule(rule: Json, path: str) -> Errors:
@@ -238,6 +262,10 @@ def _limited(limited: Json) -> Errors:
         found.append(required(f"{where}.type"))
     else:
         found.append(unsupported(f"{where}.type", kind, ("Queue", "Reject")))
+    borrowing = limited.get("borrowingLimitPercent")
+    if borrowing is not None and borrowing < 0:
+        detail = "if specified, must be a non-negative integer"
+        found.append(invalid(f"{path}.borrowingLimitPercent", borrowing, detail))
     return found
 
 

@@ -83,25 +83,19 @@ def _tokens(spec: Json) -> Iterator[Any]:
                 yield forbidden(where, "must not be specified when serviceAccountName is not set")
 
 
-def check_pod_spec(spec: Json, path: str, volumes: frozenset[str] = frozenset()) -> Errors:
-    """Check the spec of a pod or of a template.
-
-    Args:
-        spec: the spec.
-        path: its path.
-        volumes: names of volumes that a controller adds.
-    """
-    return list(_spec(spec, path, volumes))
+def check_pod_spec(spec: Json, path: str) -> Errors:
+    """Check the spec of a pod or of a template."""
+    return list(_spec(spec, path))
 
 
-def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
+def _spec(spec: Json, path: str) -> Iterator[Any]:
     volumes: set[str] = set()
     yield from check_volumes(spec.get("volumes") or [], f"{path}.volumes", volumes)
     claims = spec.get("resourceClaims") or []
     yield from _claims(claims, f"{path}.resourceClaims")
     frame = PodFrame(
         spec,
-        added | volumes,
+        frozenset(volumes),
         frozenset(each.get("name", "") for each in claims),
     )
     names: set[str] = set()
@@ -209,7 +203,8 @@ def _rest(spec: Json, path: str) -> Iterator[Any]:
             yield from (invalid(f"{path}.{name}", value, each) for each in dns_subdomain(value))
     policy = spec.get("preemptionPolicy")
     if policy is not None:
-        yield from one_of(policy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES)
+        where = f"{path}.preemptionPolicy"
+        yield from one_of(policy, where, PREEMPTION_POLICIES) if policy else [required(where)]
     if spec.get("overhead"):
         yield from check_resources({"limits": spec["overhead"]}, f"{path}.overhead")
     yield from check_system(spec, path)

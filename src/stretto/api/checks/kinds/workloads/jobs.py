@@ -12,11 +12,12 @@ from stretto.api.checks.fields.errors import (
     quoted,
     repeated,
     required,
+    too_long,
     too_many,
     unsupported,
 )
 from stretto.api.checks.fields.schedules import schedule_problem
-from stretto.api.checks.fields.texts import dns_label, domain_path
+from stretto.api.checks.fields.texts import dns_label, domain_path, qualified_name
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
 from stretto.api.checks.kinds.workloads.success import check_success
 from stretto.api.checks.kinds.workloads.templates import (
@@ -42,6 +43,7 @@ _MODES: Final = ("NonIndexed", "Indexed")
 _FIXED: Final = (
     "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy",
 )  # fmt: skip
+_MANAGER_LIMIT: Final = 63
 _INDEXES: Final = 100_000
 """Maximum of ``parallelism`` and of ``maxFailedIndexes`` of an indexed Job."""
 _LABELS: Final = "spec.template.metadata.labels"
@@ -93,7 +95,8 @@ def _generated(item: Json) -> Errors:
             found.append(required(f"{_LABELS}[{key}]", f"must be '{value}'"))
         elif labels[key] != value:
             found.append(invalid(f"{_LABELS}[{key}]", labels, f"must be '{value}'"))
-    if not selects(spec["selector"], expected):
+    is_valid = not check_selector(spec["selector"], "")
+    if is_valid and not selects(spec["selector"], expected):
         detail = "`selector` not auto-generated"
         found.append(invalid("spec.selector", spec["selector"], detail))
     return found
@@ -102,9 +105,6 @@ def _generated(item: Json) -> Errors:
 def _job_spec(spec: Json) -> Errors:
     """Check the spec of a Job, with its selector."""
     found = check_job_spec(spec, "spec")
-    manager = spec.get("managedBy")
-    if manager is not None:
-        found += domain_path(manager, "spec.managedBy")
     selector = spec.get("selector")
     if selector is None:
         found.append(required("spec.selector"))
@@ -137,6 +137,11 @@ def check_job_spec(spec: Json, path: str) -> Errors:
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         detail = "when maxFailedIndexes is specified"
         found.append(required(f"{path}.backoffLimitPerIndex", detail))
+    manager = spec.get("managedBy")
+    if manager is not None:
+        found += domain_path(manager, f"{path}.managedBy")
+        if len(manager) > _MANAGER_LIMIT:
+            found.append(too_long(f"{path}.managedBy", _MANAGER_LIMIT))
     mode = spec.get("completionMode")
     if mode is not None:
         found += one_of(mode, f"{path}.completionMode", _MODES)
@@ -251,7 +256,7 @@ def _exit_codes(codes: Json, path: str, containers: set[str]) -> Errors:
         found.append(invalid(f"{path}.containerName", name, detail))
     where, again = f"{path}.values", repeated(values)
     if not values:
-        found.append(invalid(where, values, "at least one value is required"))
+        found.append(invalid(where, None, "at least one value is required"))
     elif len(values) > _MAX_CODES:
         found.append(too_many(where, len(values), _MAX_CODES))
     for index, value in enumerate(values):
@@ -268,12 +273,16 @@ def _exit_codes(codes: Json, path: str, containers: set[str]) -> Errors:
 def _conditions(patterns: list[Json], path: str) -> Errors:
     found: Errors = []
     for index, pattern in enumerate(patterns):
-        where = f"{path}[{index}]"
+        where, kind = f"{path}[{index}]", pattern.get("type", "")
+        found += [invalid(f"{where}.type", kind, each) for each in qualified_name(kind)]
         if not pattern.get("status"):
-            found.append(required(f"{where}.status", 'valid values: "False", "True", "Unknown"'))
+            found.append(required(f"{where}.status", f"valid values: {_listed(_STATUSES)}"))
         else:
-            found += one_of(pattern["status"], f"{where}.status", ("False", "True", "Unknown"))
+            found += one_of(pattern["status"], f"{where}.status", _STATUSES)
     return found
+
+
+_STATUSES: Final = ("False", "True", "Unknown")
 
 
 def _listed(words: tuple[str, ...]) -> str:

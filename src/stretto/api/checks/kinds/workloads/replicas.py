@@ -10,7 +10,6 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import check_labels
 from stretto.api.checks.kinds.values import (
     Json,
     check_selector,
@@ -101,7 +100,6 @@ def check_replication_controller(item: Json, _old: Json | None) -> Errors:
     selector = spec.get("selector") or {}
     if not selector:
         found.append(required("spec.selector"))
-    found += check_labels(selector, "spec.selector")
     found += not_negative(spec.get("replicas"), "spec.replicas")
     if spec.get("template") is None:
         return [*found, required(TEMPLATE)]
@@ -150,6 +148,8 @@ def _daemon_rolling(rolling: Json, path: str) -> Errors:
     down, up = rolling.get("maxUnavailable"), rolling.get("maxSurge")
     found = count_or_percent(down, f"{path}.maxUnavailable")
     found += count_or_percent(up, f"{path}.maxSurge")
+    found += _at_most_all(down, f"{path}.maxUnavailable")
+    found += _at_most_all(up, f"{path}.maxSurge")
     zeros = (None, 0, "0%")
     if down in zeros and up in zeros:
         detail = "cannot be 0 when maxSurge is 0"

@@ -6,7 +6,7 @@ from stretto.api.checks.fields.errors import Errors, forbidden, immutable, inval
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_label
 from stretto.api.checks.kinds.pods.claims import check_claim_spec
-from stretto.api.checks.kinds.values import Json, labelled, not_negative
+from stretto.api.checks.kinds.values import Json, not_negative
 from stretto.api.checks.kinds.workloads.templates import (
     TEMPLATE,
     check_always,
@@ -66,9 +66,11 @@ def check_stateful_set(item: Json, old: Json | None) -> Errors:
 
 def _template(spec: Json) -> Errors:
     """Check the template, with the volumes of the claim templates."""
-    claims, template = spec.get("volumeClaimTemplates") or [], spec.get("template") or {}
-    names = frozenset((each.get("metadata") or {}).get("name", "") for each in claims)
-    found = _claim_volumes(claims) + check_template(template, TEMPLATE, names)
+    template = spec.get("template") or {}
+    inner, added = template.get("spec") or {}, _claim_volumes(spec)
+    others = [each for each in inner.get("volumes") or () if each.get("name") not in added]
+    whole = {**inner, "volumes": [*added.values(), *others]}
+    found = check_template({**template, "spec": whole}, TEMPLATE)
     return found + check_marks(template.get("metadata") or {}, TEMPLATE)  # kube-apiserver repeats
 
 
@@ -108,22 +110,21 @@ def _claims(claims: list[Json]) -> Errors:
     return found
 
 
-def _claim_volumes(claims: list[Json]) -> Errors:
-    """The pod volumes that result from claim templates."""
-    found: Errors = []
-    for index, claim in enumerate(claims):
-        name = (claim.get("metadata") or {}).get("name", "")
-        path = f"{TEMPLATE}.spec.volumes[{index}].name"
-        found += labelled(name, path) if name else [required(path)]
-    return found
+def _claim_volumes(spec: Json) -> dict[str, Json]:
+    """The pod volumes that result from claim templates, by name."""
+    claims = spec.get("volumeClaimTemplates") or ()
+    names = [(each.get("metadata") or {}).get("name", "") for each in claims]
+    return {name: {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names}
 
 
 def check_revision(item: Json, old: Json | None) -> Errors:
     """Check a ControllerRevision; its data is immutable."""
     found: Errors = []
+    found += not_negative(item.get("revision"), "revision")
     if old is None and item.get("data") is None:
         found.append(required("data", "data is mandatory"))
-    found += not_negative(item.get("revision"), "revision")
+    elif old is None and not isinstance(item["data"], dict):
+        found.append(required("data", "data must be a valid JSON object"))
     if old is not None and item.get("data") != old.get("data"):
         found.append(immutable("data", item.get("data")))
     return found

@@ -13,17 +13,11 @@ NO_MATCH: Final = "`selector` does not match template `labels`"
 """Reason for refusing a template."""
 
 
-def check_template(template: Json, path: str, volumes: frozenset[str] = frozenset()) -> Errors:
-    """Check the metadata and the spec of a template.
-
-    Args:
-        template: the template.
-        path: its path.
-        volumes: names of volumes that a controller adds.
-    """
+def check_template(template: Json, path: str) -> Errors:
+    """Check the metadata and the spec of a template."""
     spec = template.get("spec") or {}
     found = check_marks(template.get("metadata") or {}, path)
-    found += check_pod_spec(spec, f"{path}.spec", volumes)
+    found += check_pod_spec(spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
@@ -36,17 +30,9 @@ def check_marks(metadata: Json, path: str) -> Errors:
     return found + check_annotations(metadata.get("annotations"), f"{path}.annotations")
 
 
-def check_restarting(
-    spec: Json, kind: str = "ReplicaSet", volumes: frozenset[str] = frozenset()
-) -> Errors:
-    """Check the template of a kind whose pods always restart.
-
-    Args:
-        spec: the spec of the workload.
-        kind: the kind that messages name.
-        volumes: names of volumes that a controller adds.
-    """
-    return check_template(spec.get("template") or {}, TEMPLATE, volumes) + check_always(spec, kind)
+def check_restarting(spec: Json, kind: str = "ReplicaSet") -> Errors:
+    """Check the template of a kind whose pods always restart; messages name the kind."""
+    return check_template(spec.get("template") or {}, TEMPLATE) + check_always(spec, kind)
 
 
 def check_always(spec: Json, kind: str) -> Errors:
