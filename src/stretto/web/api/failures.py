@@ -113,6 +113,12 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def other_namespace() -> ApiError:
+    """400 about an object whose namespace is not that of the path."""
+    text = "the namespace of the provided object does not match the namespace sent on the request"
+    return bad_request(text)
+
+
 def internal(message: str) -> ApiError:
     """500 without a reason, as in kube-apiserver for errors without a status."""
     return ApiError(500, "", message)

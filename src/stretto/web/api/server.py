@@ -20,10 +20,11 @@ from stretto.web.api.admission.plugins import (
     VALIDATING,
 )
 from stretto.web.api.authn.accounts import AccountTokens
-from stretto.web.api.authn.requests import authenticated_user, impersonated
+from stretto.web.api.authn.impersonation import impersonated
+from stretto.web.api.authn.requests import authenticated_user
 from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.authz.escalation import no_escalation
-from stretto.web.api.authz.requests import authorize, authorize_page
+from stretto.web.api.authz.requests import authorize, authorize_page, wanted_access
 from stretto.web.api.authz.roles import after_role
 from stretto.web.api.bootstrap import after_kinds, make_objects
 from stretto.web.api.call import Call, check_timeout
@@ -154,8 +155,9 @@ class ApiServer:
         if route is not None and route.resource:
             verb = verb_of(request.method, route, watches=request.watches)
         check_timeout(request, route, verb)
-        user = self._user(request)
-        user = impersonated(storage, user, request, verb)
+        user = impersonated(
+            storage, self._user(request), request, wanted_access(request, route, verb)
+        )
         if route is None or not route.resource:
             authorize_page(storage, user, request)
         else:

@@ -93,26 +93,45 @@ def check_selector(selector: Json | None, field: str) -> Errors:
         return found
     found += check_labels(selector.get("matchLabels"), f"{field}.matchLabels")
     for index, rule in enumerate(selector.get("matchExpressions") or ()):
-        where = f"{field}.matchExpressions[{index}]"
-        operator, values = rule.get("operator"), rule.get("values")
-        if operator in ("In", "NotIn"):
-            if not values:
-                detail = "must be specified when `operator` is 'In' or 'NotIn'"
-                found.append(required(f"{where}.values", detail))
-        elif operator in ("Exists", "DoesNotExist"):
-            if values:
-                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                found.append(forbidden(f"{where}.values", detail))
-        else:
-            found.append(invalid(f"{where}.operator", operator, "not a valid selector operator"))
-        key = rule.get("key", "")
-        found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
-        found += [
-            invalid(f"{where}.values[{number}]", value, each)
-            for number, value in enumerate(values or ())
-            for each in label_value(value)
-        ]
+        found += check_requirement(rule, f"{field}.matchExpressions[{index}]")
     return found
+
+
+def check_requirement(rule: Json, field: str, *, accepts_unknown: bool = False) -> Errors:
+    """Check a requirement of a label selector.
+
+    Args:
+        rule: the requirement.
+        field: its path.
+        accepts_unknown: whether the operator may be unknown.
+    """
+    found = check_operator(rule, field)
+    operator = rule.get("operator")
+    if operator not in (*_VALUED, *_BARE) and not accepts_unknown:
+        found.append(invalid(f"{field}.operator", operator, "not a valid selector operator"))
+    key = rule.get("key", "")
+    found += [invalid(f"{field}.key", key, each) for each in label_key(key)]
+    return found + [
+        invalid(f"{field}.values[{number}]", value, each)
+        for number, value in enumerate(rule.get("values") or ())
+        for each in label_value(value)
+    ]
+
+
+def check_operator(rule: Json, field: str) -> Errors:
+    """Check that a requirement of a selector has values if its operator needs some."""
+    operator, values = rule.get("operator"), rule.get("values")
+    if operator in _VALUED and not values:
+        detail = "must be specified when `operator` is 'In' or 'NotIn'"
+        return [required(f"{field}.values", detail)]
+    if operator in _BARE and values:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return [forbidden(f"{field}.values", detail)]
+    return []
+
+
+_VALUED: Final = ("In", "NotIn")
+_BARE: Final = ("Exists", "DoesNotExist")
 
 
 def selects(selector: Json, labels: dict[str, str]) -> bool:

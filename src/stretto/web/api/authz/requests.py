@@ -17,13 +17,11 @@ def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> N
     Raises:
         ApiError: the user may not read the path.
     """
-    verb = request.method.lower()
-    found = access_of(storage, user, AccessRequest(verb, path=request.path))
+    wanted = wanted_access(request, None, "")
+    found = access_of(storage, user, wanted)
     request.notes.authorize(found.reason, allowed=found.allowed)
     if not found.allowed:
-        text = f'forbidden: User "{user.name}" cannot {verb} path "{request.path}"'
-        text += f": {found.reason}" if found.reason else ""
-        raise DeniedError(403, "Forbidden", text, {})
+        raise denied(user, wanted, found.reason)
 
 
 def authorize(
@@ -41,12 +39,18 @@ def authorize(
     Raises:
         ApiError: the user lacks the right.
     """
-    fields = _selected_fields(request)
-    wanted = access_request(route, verb, fields.get("metadata.name", ""))
-    found = user_access(storage, user, wanted, fields)
+    wanted = wanted_access(request, route, verb)
+    found = user_access(storage, user, wanted, _selected_fields(request))
     request.notes.authorize(found.reason, allowed=found.allowed)
     if not found.allowed:
         raise denied(user, wanted, found.reason)
+
+
+def wanted_access(request: ApiRequest, route: Route | None, verb: str) -> AccessRequest:
+    """Return the access that a request needs."""
+    if route is None or not route.resource:
+        return AccessRequest(request.method.lower(), path=request.path)
+    return access_request(route, verb, _selected_fields(request).get("metadata.name", ""))
 
 
 def _selected_fields(request: ApiRequest) -> dict[str, str]:
@@ -71,6 +75,9 @@ def access_request(route: Route, verb: str, field_name: str = "") -> AccessReque
 
 def denied(user: User, wanted: AccessRequest, reason: str = "") -> ApiError:
     """Return a 403 in the words of kube-apiserver, with the reason of an authorizer."""
+    if wanted.path:
+        text = f'forbidden: User "{user.name}" cannot {wanted.verb} path "{wanted.path}"'
+        return DeniedError(403, "Forbidden", f"{text}: {reason}" if reason else text, {})
     scope = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     what = qualified(wanted.group, wanted.resource)
     if wanted.name:

@@ -11,8 +11,8 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import shape
+from stretto.web.api.objects.naming import sent_object
 from stretto.web.api.objects.ownership import blank, own
-from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
 
@@ -21,15 +21,13 @@ Json = dict[str, Any]
 
 def review(state: ApiState, call: Call) -> ApiResponse:
     """Answer a review."""
-    request = call.request
-    value, repeated = parse_body(
-        request.body, request.header("content-type"), call.resource.kind.kind
-    )
-    item, _ = read_object(value, repeated, call.resource, "Ignore")
+    item = sent_object(call)
     item.setdefault("metadata", {})
     if call.resource.kind.kind == "SelfSubjectReview":
-        item["metadata"]["creationTimestamp"] = state.now
-    elif call.resource.kind.kind != "SelfSubjectRulesReview":
+        item["metadata"] = {"creationTimestamp": state.now}
+    elif call.resource.kind.kind == "SelfSubjectRulesReview":
+        item["metadata"] = {}
+    else:
         item.pop("status", None)
         own(state, call, blank(call), item)
     item["status"] = _REVIEWS[call.resource.key](state, call, item)

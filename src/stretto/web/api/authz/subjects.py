@@ -9,29 +9,30 @@ from stretto.web.api import failures
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.nodes import user_access
 from stretto.web.api.authz.rules import AccessRequest
+from stretto.web.api.authz.selectors import evaluation_error, required_fields, selector_errors
 from stretto.web.api.call import Call
-from stretto.web.api.failures import bad_request
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
 
 _NAMELESS: Final = Kind("authorization.k8s.io", "", "", "")
-_OTHER_NAMESPACE: Final = (
-    "the namespace of the provided object does not match the namespace sent on the request"
-)
+_FIRST: Final = ("name", "generateName", "namespace")
+"""The first fields of metadata, in their order."""
 
 
 def own_access(state: ApiState, call: Call, item: Json) -> Json:
     """Review the access of the user of the request."""
     spec = item.get("spec") or {}
-    _refuse(_spec_causes(spec) + _metadata_causes(item["metadata"]))
+    causes = _spec_causes(spec) + _selector_causes(spec)
+    _refuse(causes + _metadata_causes(item["metadata"], "must be empty"))
     return _access(state, call.user, spec)
 
 
 def access_of_other(state: ApiState, _call: Call, item: Json) -> Json:
     """Review the access of another user."""
     spec = item.get("spec") or {}
-    _refuse(_spec_causes(spec) + _user_causes(spec) + _metadata_causes(item["metadata"]))
+    causes = _spec_causes(spec) + _user_causes(spec) + _selector_causes(spec)
+    _refuse(causes + _metadata_causes(item["metadata"], "must be empty"))
     return _access(state, _other(item), spec)
 
 
@@ -42,9 +43,11 @@ def local_access(state: ApiState, call: Call, item: Json) -> Json:
         ApiError: the review contains another namespace.
     """
     if item["metadata"].get("namespace", call.route.namespace) != call.route.namespace:
-        raise bad_request(_OTHER_NAMESPACE)
+        raise failures.other_namespace()
     spec = item.get("spec") or {}
-    causes = _spec_causes(spec) + _user_causes(spec)
+    item["metadata"].setdefault("namespace", call.route.namespace)
+    causes = _spec_causes(spec) + _user_causes(spec) + _selector_causes(spec)
+    causes += _metadata_causes(item["metadata"], "must be empty except for namespace")
     attributes = spec.get("resourceAttributes")
     if attributes is not None and attributes.get("namespace", "") != call.route.namespace:
         text = f'Invalid value: "{attributes.get("namespace", "")}": must match metadata.namespace'
@@ -54,7 +57,6 @@ def local_access(state: ApiState, call: Call, item: Json) -> Json:
         text = f"Invalid value: {_shown_path(path)}: disallowed on this kind of request"
         causes.append((_INVALID, text, "spec.nonResourceAttributes"))
     _refuse(causes)
-    item["metadata"].setdefault("namespace", call.route.namespace)
     return _access(state, _other(item), spec)
 
 
@@ -93,6 +95,11 @@ def _spec_causes(spec: Json) -> _Causes:
     return []
 
 
+def _selector_causes(spec: Json) -> _Causes:
+    errors = selector_errors(spec.get("resourceAttributes") or {})
+    return [(each.reason, each.message, each.field) for each in errors]
+
+
 def _user_causes(spec: Json) -> _Causes:
     if spec.get("user") or spec.get("groups"):
         return []
@@ -100,13 +107,31 @@ def _user_causes(spec: Json) -> _Causes:
     return [(_INVALID, text, "spec.user")]
 
 
-def _metadata_causes(metadata: Json) -> _Causes:
-    """Metadata fields of a review that only the server may set."""
-    stated = [name for name in metadata if name not in ("managedFields", "creationTimestamp")]
-    if not stated:
+def _metadata_causes(metadata: Json, rule: str) -> _Causes:
+    """Return the refusal of metadata that only the server may set."""
+    allowed = (
+        "managedFields",
+        "creationTimestamp",
+        *(("namespace",) if "namespace" in rule else ()),
+    )
+    if not set(metadata) - set(allowed):
         return []
-    shown = msgspec.json.encode(metadata).decode()
-    return [(_INVALID, f"Invalid value: {shown}: must be empty", "metadata")]
+    first = {name: metadata[name] for name in _FIRST if name in metadata}
+    shown = msgspec.json.encode({**first, **metadata, **_managed(metadata)}).decode()
+    return [(_INVALID, f"Invalid value: {shown}: {rule}", "metadata")]
+
+
+def _managed(metadata: Json) -> Json:
+    """Return the managed fields of metadata with sorted sets of fields."""
+    stated = metadata.get("managedFields")
+    if not stated:
+        return {}
+    sets = [msgspec.Raw(msgspec.json.encode(each["fieldsV1"], order="sorted")) for each in stated]
+    return {
+        "managedFields": [
+            {**each, "fieldsV1": fields} for each, fields in zip(stated, sets, strict=True)
+        ]
+    }
 
 
 def _shown_path(path: Json) -> str:
@@ -116,20 +141,11 @@ def _shown_path(path: Json) -> str:
 
 def _access(state: ApiState, user: User, spec: Json) -> Json:
     attributes, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    fields = _selected(attributes or {})
+    fields = required_fields(attributes or {})
     found = user_access(state.storage, user, _wanted(attributes, path or {}), fields)
     answered: Json = {"allowed": found.allowed}
-    return {**answered, "reason": found.reason} if found.reason else answered
-
-
-def _selected(attributes: Json) -> dict[str, str]:
-    """The values that the field selector of a review requires, by field."""
-    requirements = (attributes.get("fieldSelector") or {}).get("requirements") or ()
-    return {
-        each.get("key", ""): each["values"][0]
-        for each in requirements
-        if each.get("operator") == "In" and len(each.get("values") or ()) == 1
-    }
+    more = {"reason": found.reason, "evaluationError": evaluation_error(attributes or {})}
+    return answered | {name: text for name, text in more.items() if text}
 
 
 def _wanted(attributes: Json | None, path: Json) -> AccessRequest:

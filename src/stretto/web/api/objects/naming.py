@@ -3,7 +3,7 @@
 from typing import Any
 
 from stretto.web.api.call import Call
-from stretto.web.api.failures import bad_request
+from stretto.web.api.failures import bad_request, other_namespace
 from stretto.web.api.objects.reading import check_kind_stated, parse_body, read_object
 
 Json = dict[str, Any]
@@ -49,10 +49,7 @@ def place(call: Call, item: Json) -> None:
     elif not metadata.get("namespace"):
         metadata["namespace"] = namespace
     elif metadata["namespace"] != namespace:
-        text = (
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-        raise bad_request(text)
+        raise other_namespace()
 
 
 def check_name(stated: str, name: str) -> None:

@@ -6,7 +6,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import BINDING, POD
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, bad_request, internal
+from stretto.web.api.failures import ApiError, bad_request, internal, other_namespace
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -34,10 +34,7 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
     if call.route.name and metadata.get("name") != call.route.name:
         raise bad_request("name in URL does not match name in Binding object")
     if metadata.get("namespace", call.route.namespace) != call.route.namespace:
-        text = (
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-        raise bad_request(text)
+        raise other_namespace()
     target = wanted.get("target") or {}
     if target.get("kind") not in (None, "", "Node"):
         word = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'

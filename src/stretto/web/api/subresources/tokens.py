@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from stretto.api.checks.fields.errors import quoted
 from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
@@ -29,13 +30,17 @@ _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 def token(state: ApiState, call: Call) -> ApiResponse:
     """Issue a token."""
     item = read_typed(call, _KIND, struct(_STRUCT))
-    stated = (item.get("metadata") or {}).get("name", "")
-    if stated not in ("", call.route.name):
-        text = f'Invalid value: "{stated}": must match the service account name if specified'
-        raise _invalid(call.route.name, text, "metadata.name")
+    metadata = item.get("metadata") or {}
+    _check_place(call, metadata)
     spec = item.setdefault("spec", {})
-    seconds = _seconds(spec)
     account = state.storage.get(call.resource, call.route.namespace, call.route.name)
+    if metadata.get("uid", account.record.uid) not in ("", account.record.uid):
+        text = (
+            f"the UID in the token request ({metadata['uid']}) does not match the UID of the "
+            f"service account ({account.record.uid})"
+        )
+        raise failures.conflict(_KIND.group, _KIND.kind, call.route.name, text)
+    seconds = _seconds(spec)
     spec["expirationSeconds"] = seconds
     managers = owned_elsewhere(state, call, _KIND, item)
     audiences = spec.get("audiences") or [ISSUER]
@@ -47,7 +52,7 @@ def token(state: ApiState, call: Call) -> ApiResponse:
     answer = {
         "kind": _KIND.kind,
         "apiVersion": _KIND.api_version,
-        "metadata": {**_identity(state, account), "managedFields": managers},
+        "metadata": {**metadata, **_identity(state, account), "managedFields": managers},
         "spec": {
             "audiences": audiences,
             "expirationSeconds": seconds,
@@ -56,6 +61,17 @@ def token(state: ApiState, call: Call) -> ApiResponse:
         "status": {"token": made, "expirationTimestamp": state.later(seconds)},
     }
     return encoded(answer, accept(call), 201, call.warnings)
+
+
+def _check_place(call: Call, metadata: Json) -> None:
+    """Refuse a request with the name or the namespace of another account."""
+    if metadata.get("namespace", "") not in ("", call.route.namespace):
+        raise failures.other_namespace()
+    stated = metadata.get("name", "")
+    if stated not in ("", call.route.name):
+        text = "must match the service account name if specified"
+        shown = f"Invalid value: {quoted(stated)}: {text}"
+        raise _invalid(call.route.name, shown, "metadata.name")
 
 
 def _identity(state: ApiState, account: StoredItem) -> Json:
@@ -92,14 +108,16 @@ def _bound(state: ApiState, call: Call, spec: Json) -> Json:
         ApiError: the object does not exist, or the token cannot be bound to it.
     """
     wanted = spec.get("boundObjectRef")
-    if not wanted:
+    if wanted is None:
         return {}
     kind, version, name = (wanted.get(key, "") for key in ("kind", "apiVersion", "name"))
     plural = _BOUND.get(kind)
     resource = None if plural is None else state.resources.find("", "v1", plural)
-    if resource is None or version != "v1":
-        group, _, last = version.rpartition("/")
+    group, _, last = version.rpartition("/")
+    if resource is None or group:
         raise bad_request(f"cannot bind token to object of type {group}/{last}, Kind={kind}")
+    if not name:
+        raise bad_request("Name parameter required.")
     namespace = call.route.namespace if resource.kind.namespaced else ""
     found = state.storage.get(resource, namespace, name)
     if wanted.get("uid") and wanted["uid"] != found.record.uid:
@@ -107,7 +125,7 @@ def _bound(state: ApiState, call: Call, spec: Json) -> Json:
             f"the UID in the bound object reference ({wanted['uid']}) does not match the UID in "
             f"record. The object might have been deleted and then recreated"
         )
-        raise failures.conflict("", plural or "", name, text)
+        raise failures.conflict("", kind, name, text)
     runs_as = (found.item.get("spec") or {}).get("serviceAccountName", "")
     if kind == "Pod" and runs_as != call.route.name:
         text = (
