@@ -113,11 +113,12 @@ class PolicyExpressions:
         self._variables: dict[str, CelType] = {}
 
     def environment(self, *, has_rights: bool = True, has_mutations: bool = False) -> Environment:
-        """Return the environment of expressions that may read all variables."""
+        """Return the environment of expressions that may read all variables, if there are any."""
+        has_variables = has_mutations or bool(self._spec.get("variables"))
         return write_environment(
             subject=self._subject,
             has_params=self._has_params,
-            variables=self._variables,
+            variables=self._variables if has_variables else None,
             has_rights=has_rights,
             has_mutations=has_mutations,
         )
@@ -132,8 +133,9 @@ class PolicyExpressions:
             try:
                 kind = _field_kind(self._compiler.compiled(text, self.environment()).kind)
             except CelError as error:
-                if text.strip():
-                    yield invalid(f"spec.variables[{index}].expression", text, stated(error))
+                if not text.strip():
+                    continue
+                yield invalid(f"spec.variables[{index}].expression", text, stated(error))
             self._variables[each.get("name", "")] = kind
 
 

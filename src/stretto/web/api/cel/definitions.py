@@ -3,11 +3,12 @@
 The limits and the texts are those of ``apis/apiextensions/validation`` in kube-apiserver.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
+from stretto.api.checks.kinds.extension.internals import internal_rule
 from stretto.api.schema.structural import EMBEDDED
 from stretto.cel.estimates.estimating import estimate
 from stretto.cel.estimates.ranges import MOST
@@ -114,12 +115,12 @@ class _VersionRules:
         try:
             program = self._compiler.compiled(text, environment)
         except CelError as error:
-            yield invalid(f"{path}.rule", _shown(rule), stated(error))
+            yield invalid(f"{path}.rule", internal_rule(rule), stated(error))
             yield from _former(rule, path, place, uses_old=False)
             return
         if program.kind != BOOL:
             detail = "cel expression must evaluate to a bool"
-            yield invalid(f"{path}.rule", _shown(rule), detail)
+            yield invalid(f"{path}.rule", internal_rule(rule), detail)
             yield from _former(rule, path, place, uses_old=False)
             return
         count = kind.cardinality if place.most is None else place.most
@@ -136,11 +137,11 @@ class _VersionRules:
         try:
             program = self._compiler.compiled(rule["messageExpression"], environment)
         except CelError as error:
-            yield invalid(where, _shown(rule), f"messageExpression {stated(error)}")
+            yield invalid(where, internal_rule(rule), f"messageExpression {stated(error)}")
             return
         if program.kind != STRING:
             detail = "messageExpression must evaluate to a string"
-            yield invalid(where, _shown(rule), detail)
+            yield invalid(where, internal_rule(rule), detail)
             return
         name = "estimated messageExpression cost"
         yield from self._expense(self._cost(program, kind), where, name)
@@ -214,15 +215,3 @@ def _multiplied(count: int | None, schema: Json) -> int | None:
         return count
     most = schema.get(word)
     return None if most is None else min(count * max(int(most), 0), MOST)
-
-
-def _shown(rule: Mapping[str, Any]) -> Json:
-    """Return a rule as kube-apiserver shows it."""
-    return {
-        "Rule": rule.get("rule", ""),
-        "Message": rule.get("message", ""),
-        "MessageExpression": rule.get("messageExpression", ""),
-        "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath", ""),
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import quoted
 from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
@@ -70,7 +69,7 @@ def _check_place(call: Call, metadata: Json) -> None:
     stated = metadata.get("name", "")
     if stated not in ("", call.route.name):
         text = "must match the service account name if specified"
-        shown = f"Invalid value: {quoted(stated)}: {text}"
+        shown = f'Invalid value: "{stated}": {text}'
         raise _invalid(call.route.name, shown, "metadata.name")
 
 

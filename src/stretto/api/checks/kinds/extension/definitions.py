@@ -13,8 +13,10 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.shapes import Rule, choice
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
+from stretto.api.checks.kinds.extension.internals import internal_version
 from stretto.api.checks.kinds.extension.locations import PathError, schema_at
-from stretto.api.checks.kinds.extension.schemas import check_schema
+from stretto.api.checks.kinds.extension.schemas import check_schema, has_default
+from stretto.api.checks.kinds.extension.structure import conversion_problem
 from stretto.api.checks.kinds.extension.webhooks import check_client
 from stretto.api.checks.kinds.values import Json
 
@@ -35,6 +37,8 @@ _PRESERVED: Final = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
     "spec.versions[*].schema instead"
 )
+_EACH: Final = "spec.versions"
+_NO_DEFAULTS: Final = "must be false in order to use defaults in the schema"
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (
     "byte", "date", "date-time", "double", "float", "int32", "int64", "password",
@@ -60,16 +64,17 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     found += _group(group)
     found += _stated(_SCOPE, spec.get("scope"), "spec.scope")
     versions = spec.get("versions") or []
-    found += _versions(versions)
-    for path, part, version in version_parts(versions):
-        found += _part(part, path, version, versions)
-    if spec.get("preserveUnknownFields"):
-        found.append(invalid("spec.preserveUnknownFields", True, _PRESERVED))
+    found += _versions(versions, preserves=bool(spec.get("preserveUnknownFields")))
     found += _names(names, "spec.names")
+    for path, part, version in version_parts(versions):
+        if not path.startswith(_EACH):
+            found += _part(part, path, version, versions)
     found += _conversion(spec.get("conversion") or {})
     stored = (item.get("status") or {}).get("storedVersions") or []
     found += _stored(stored, versions)
     found += _approval(item, group)
+    if spec.get("preserveUnknownFields"):
+        found.append(invalid("spec.preserveUnknownFields", True, _PRESERVED))
     return found + (_changes(spec, old) if old is not None else [])
 
 
@@ -93,25 +98,34 @@ def _joined(path: str, value: str, problems: list[str]) -> Errors:
     return [invalid(path, value, ",".join(problems))] if problems else []
 
 
-def _versions(versions: list[Json]) -> Errors:
-    found: Errors = []
-    path = "spec.versions"
-    storage = sum(1 for each in versions if each.get("storage"))
-    names = [each.get("name", "") for each in versions]
-    for index, each in enumerate(names):
-        where = f"{path}[{index}].name"
-        found += _joined(where, each, dns_1035(each))
-        found += _deprecation(versions[index], f"{path}[{index}].deprecationWarning")
-    if len(set(names)) < len(names):
-        shown = [_internal(each) for each in versions] or None
-        found.append(invalid(path, shown, "must contain unique version names"))
-    if storage != 1:
-        shown = [_internal(each) for each in versions] or None
-        detail = "must have exactly one version marked as storage version"
-        found.append(invalid(path, shown, detail))
+def _versions(versions: list[Json], *, preserves: bool) -> Errors:
+    """Check the versions of a definition.
+
+    Args:
+        versions: the versions.
+        preserves: whether the definition preserves unknown fields.
+    """
+    schemas = [(each.get("schema") or {}).get("openAPIV3Schema") for each in versions]
+    found = [
+        required(f"{_EACH}[{index}].schema.openAPIV3Schema")
+        for index, each in enumerate(schemas)
+        if each is None
+    ]
+    if preserves and any(map(has_default, schemas)):
+        found.append(invalid("spec.preserveUnknownFields", True, _NO_DEFAULTS))
+    parts = version_parts(versions)
     for index, each in enumerate(versions):
-        if not (each.get("schema") or {}).get("openAPIV3Schema"):
-            found.append(required(f"{path}[{index}].schema.openAPIV3Schema"))
+        path = f"{_EACH}[{index}]"
+        found += _joined(f"{path}.name", each.get("name", ""), dns_1035(each.get("name", "")))
+        found += _deprecation(each, f"{path}.deprecationWarning")
+        for where, part, version in parts:
+            if where.startswith(f"{path}."):
+                found += _part(part, where, version, versions)
+    if len({each.get("name", "") for each in versions}) < len(versions):
+        found.append(invalid(_EACH, _shown(versions), "must contain unique version names"))
+    if sum(1 for each in versions if each.get("storage")) != 1:
+        detail = "must have exactly one version marked as storage version"
+        found.append(invalid(_EACH, _shown(versions), detail))
     return found
 
 
@@ -138,19 +152,10 @@ def _deprecation(version: Json, path: str) -> Errors:
     return found
 
 
-def _internal(version: Json) -> Json:
-    """A version as kube-apiserver shows it if all versions have the same schema."""
-    return {
-        "Name": version.get("name", ""),
-        "Served": version.get("served", False),
-        "Storage": version.get("storage", False),
-        "Deprecated": version.get("deprecated", False),
-        "DeprecationWarning": version.get("deprecationWarning"),
-        "Schema": None,
-        "Subresources": None,
-        "AdditionalPrinterColumns": None,
-        "SelectableFields": None,
-    }
+def _shown(versions: list[Json]) -> list[Json] | None:
+    """Return versions as messages quote them."""
+    own = {name for path, name, _ in version_parts(versions) if path.startswith(_EACH)}
+    return [internal_version(each, own) for each in versions] or None
 
 
 _PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
@@ -189,10 +194,13 @@ def _part(name: str, path: str, version: Json, versions: list[Json]) -> Errors:
     if name == "additionalPrinterColumns":
         return [error for i, each in enumerate(value) for error in _column(each, f"{path}[{i}]")]
     has_own_schema = any(each.get("schema") != version.get("schema") for each in versions)
-    if path.startswith("spec.versions") and not has_own_schema:
+    if path.startswith(_EACH) and not has_own_schema:
         detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
         return [invalid(path, "", detail)]
-    return _selectable(value, path, schema)
+    problem = conversion_problem(schema)
+    where = f"{path.removesuffix('selectableFields')}schema.openAPIV3Schema"
+    found = [invalid(where, "", problem)] if problem else []
+    return found + _selectable(value, path, schema)
 
 
 def _scale(scale: Json | None, path: str) -> Errors:
@@ -319,14 +327,15 @@ def _stored(stored: list[str], versions: list[Json]) -> Errors:
     path = "status.storedVersions"
     if not stored:
         return [invalid(path, None, "must have at least one stored version")]
-    known = {each.get("name") for each in versions}
-    found = [
-        invalid(path, stored, f"must have the storage version {each['name']}")
-        for each in versions
-        if each.get("storage") and each.get("name", "") not in stored
-    ]
+    found: Errors = []
+    left = dict.fromkeys(stored)
+    for version in versions:
+        name = version.get("name", "")
+        if version.get("storage") and name not in left:
+            found.append(invalid(path, stored, f"must have the storage version {name}"))
+        left.pop(name, None)
     for index, each in enumerate(stored):
-        if each not in known:
+        if each in left:
             detail = (
                 f"missing from spec.versions; {each} was previously a storage version, and must "
                 "remain in spec.versions until a storage migration ensures no data remains "

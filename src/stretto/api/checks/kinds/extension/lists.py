@@ -11,6 +11,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
+from stretto.api.checks.kinds.extension.internals import internal_items
 from stretto.api.checks.kinds.values import Json
 
 _LIST_TYPES: Final = ("atomic", "set", "map")
@@ -73,7 +74,7 @@ def _keyed(schema: Json, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.items", f"must have a schema if {_LIST_TYPE} is map")
     elif not isinstance(items, dict):
         detail = f"must only have a single schema if {_LIST_TYPE} is map"
-        yield invalid(f"{path}.items", items, detail)
+        yield invalid(f"{path}.items", internal_items(items), detail)
     elif items.get("type") != "object":
         detail = f"must be object if parent array's {_LIST_TYPE} is map"
         yield invalid(f"{path}.items.type", items.get("type", ""), detail)

@@ -23,6 +23,7 @@ from stretto.api.checks.kinds.values import (
 )
 
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_BLANK: Final = "must be non-empty if specified"
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOT_FOUND: Final = ("Allow", "Deny")
@@ -138,15 +139,13 @@ def _validation(validation: Json, path: str) -> Errors:
     message = validation.get("message", "")
     if not validation.get("expression", "").strip():
         found.append(required(f"{path}.expression", "expression is not specified"))
-    if "\n" in validation.get("expression", "").strip() and not message:
-        detail = "message must be specified if expression contains line breaks"
-        found.append(required(f"{path}.message", detail))
-    elif message:
-        if "\n" in message:
-            found.append(invalid(f"{path}.message", message, "must not contain line breaks"))
-        elif not message.strip():
-            detail = "message must be non-empty if specified"
-            found.append(invalid(f"{path}.message", message, detail))
+    expression = validation.get("messageExpression", "")
+    if expression and not expression.strip():
+        found.append(invalid(f"{path}.messageExpression", expression, _BLANK))
+    if message and not message.strip():
+        found.append(invalid(f"{path}.message", message, _BLANK))
+    elif re.search(r"[\n\r]", message.strip()):
+        found.append(invalid(f"{path}.message", message, "must not contain line breaks"))
     reason = validation.get("reason")
     if reason is not None and reason not in _REASONS:
         found.append(unsupported(f"{path}.reason", reason, _REASONS))

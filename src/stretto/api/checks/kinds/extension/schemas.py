@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -16,6 +16,7 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.shapes import moved
 from stretto.api.checks.kinds.extension.expressions import check_expressions
+from stretto.api.checks.kinds.extension.internals import internal_schema
 from stretto.api.checks.kinds.extension.lists import check_collections
 from stretto.api.checks.kinds.extension.structure import check_structure, conversion_problem
 from stretto.api.checks.kinds.values import Json
@@ -34,6 +35,8 @@ _AT_ROOT: Final = (
     "XPreserveUnknownFields", "XValidations",
 )  # fmt: skip
 """Members at the root of a schema with a status, with their names in Go."""
+_POINTERS: Final = ("default", "additionalItems", "additionalProperties", "items", "not")
+"""Members whose empty values are set."""
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 _PARTS: Final = frozenset(
     {"additionalProperties", "definitions", "items", "not", "properties", *_JUNCTORS}
@@ -81,7 +84,8 @@ def _root(schema: Json, path: str) -> Errors:
         )
         return [invalid(f"{path}.type", kind, detail)]
     names = {name.lower() for name in _AT_ROOT}
-    others = [name for name, each in schema.items() if each and _go_name(name) not in names]
+    others = [name for name, each in schema.items() if _is_set(name, each)]
+    others = [name for name in others if _go_name(name) not in names]
     if not others:
         return []
     listed = " ".join(_AT_ROOT)
@@ -89,11 +93,27 @@ def _root(schema: Json, path: str) -> Errors:
         f"only [{listed}] fields are allowed at the root of the schema if the status subresource "
         "is enabled"
     )
-    return [invalid(path, schema, detail)]
+    return [invalid(path, internal_schema(schema), detail)]
+
+
+def _is_set(name: str, value: Any) -> bool:
+    """Return whether a member of a schema is not the empty one of Go."""
+    if value is None or name in _POINTERS:
+        return value is not None
+    return value is not False and value not in ("", [], {})
 
 
 def _go_name(name: str) -> str:
     return name.replace("x-kubernetes-", "x").replace("-", "").lower()
+
+
+def has_default(schema: Json | None) -> bool:
+    """Return whether a schema or one below it has a default."""
+    if schema is None:
+        return False
+    if schema.get("default") is not None:
+        return True
+    return any(has_default(inner) for inner, *_ in _below(schema, "", _SchemaPlace()))
 
 
 def _defaults(schema: Json, path: str, *, is_resource: bool = False) -> Errors:

@@ -144,8 +144,13 @@ def _resource(node: _StructuralNode) -> Iterator[FieldError]:
 def _has_more(metadata: Json) -> bool:
     """Return whether a schema of metadata has more than the properties of names."""
     properties = metadata.get("properties") or {}
-    others = {key for key, each in metadata.items() if each not in (None, False, [], {}, "")}
+    others = {key for key, each in metadata.items() if not _is_absent(each)}
     return bool((others - {"type", "default", "properties"}) or not _are_names(properties))
+
+
+def _is_absent(value: Any) -> bool:
+    """Return whether a member of a schema is the empty one of Go; zero and {} are values."""
+    return value is None or value is False or value in ("", [])
 
 
 def _are_names(properties: Json) -> bool:
