@@ -3,8 +3,9 @@
 from typing import Any
 
 from stretto.web.api.call import Call
+from stretto.web.api.crds.stated import check_body
 from stretto.web.api.failures import bad_request, other_namespace
-from stretto.web.api.objects.reading import check_kind_stated, parse_body, read_object
+from stretto.web.api.objects.reading import parse_body, read_object
 
 Json = dict[str, Any]
 
@@ -18,7 +19,7 @@ def sent_object(call: Call) -> Json:
     request, resource = call.request, call.resource
     value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
     if resource.definition is not None:
-        check_kind_stated(request.body, value, resource.kind.kind)
+        check_body(request.body, value, resource)
     call.sent = value
     item, warnings = read_object(value, repeated, resource, call.options.validation)
     call.warnings += warnings

@@ -94,7 +94,7 @@ def _json_object(body: bytes, expected: str, most: int) -> tuple[Json, list[str]
     try:
         value, repeated = json_text.parse(body, most)
     except json_text.JsonTextError as error:
-        shown = _excerpt(body) if expected else ""
+        shown = excerpt(body) if expected else ""
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
         raise _no_object(prefix, value, body if expected else b"")
@@ -105,7 +105,7 @@ def _check_type(value: Json, expected: str, body: bytes) -> None:
     """Refuse a body whose kind or version is not a text."""
     if fault := _type_fault(value):
         prefix = f"the object provided is unrecognized (must be of type {expected}): "
-        raise bad_request(f"{prefix}{fault}{_excerpt(body)}")
+        raise bad_request(f"{prefix}{fault}{excerpt(body)}")
 
 
 def _type_fault(value: Json) -> str:
@@ -127,21 +127,7 @@ def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
     )
 
 
-def check_kind_stated(body: bytes, value: Json, expected: str) -> None:
-    """Refuse a custom resource whose text contains no kind.
-
-    Raises:
-        ApiError: the text contains no kind.
-    """
-    if not value.get("kind"):
-        text = body.decode(errors="replace")
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {expected}): Object 'Kind' is "
-            f"missing in '{text}'{_excerpt(body)}"
-        )
-
-
-def _excerpt(body: bytes) -> str:
+def excerpt(body: bytes) -> str:
     """Return the start of a body for messages: as text if it looks like JSON, otherwise in hex."""
     if not body:
         return ""
@@ -171,7 +157,7 @@ def _protobuf(body: bytes, expected: str) -> Json:
     except ProtobufError as error:
         text = (
             "provided data does not appear to be a protobuf message, expected prefix "
-            f"[107 56 115 0]{_excerpt(body)}"
+            f"[107 56 115 0]{excerpt(body)}"
         )
         raise bad_request(prefix + text) from error
     return {"apiVersion": found.api_version, "kind": found.kind, **item}

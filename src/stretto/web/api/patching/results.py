@@ -7,6 +7,7 @@ from stretto.api.edit.apply.walking import struct_value
 from stretto.api.schema.decoding import DecodeError
 from stretto.api.schema.types import Form, StructType, ValueType
 from stretto.web.api.call import Call
+from stretto.web.api.crds.stated import check_patched
 from stretto.web.api.objects.reading import strict_warnings
 from stretto.web.api.patching.patches import PatchResult
 from stretto.web.api.patching.unstructured import conversion_fault
@@ -25,6 +26,8 @@ def read_result(call: Call, result: PatchResult, struct: StructType, read: Read)
     Raises:
         ApiError: the value does not match its kind, or strict validation refuses it.
     """
+    if call.resource.definition is not None:
+        check_patched(result, call.resource)
     if fault := _conversion_fault(result, struct):
         raise result.refusal(fault)
     try:
