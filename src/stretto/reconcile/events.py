@@ -1,4 +1,4 @@
-"""Events that controllers write about objects."""
+"""Events about objects: texts, origins and fields."""
 
 import hashlib
 from enum import StrEnum
@@ -6,10 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import DEFAULT_NAMESPACE, EVENT
-from stretto.base.clock import Clock, timestamp
-from stretto.reconcile.cache import StoredObject
-from stretto.stores.store import Patch, Record, Store
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
+from stretto.stores.store import Record
 
 MOST: Final = 1024
 """Maximum number of characters in a message, as in the API."""
@@ -50,57 +48,15 @@ NO_ORIGIN: Final = EventOrigin()
 """Origin of an event without a node, about the whole object."""
 
 
-class EventRecorder:
-    """Writer of a component's events; a repetition increments the count of the existing event."""
-
-    def __init__(self, store: Store, clock: Clock, component: str) -> None:
-        """Write events of one component.
-
-        Args:
-            store: the store that receives the events.
-            clock: wall time.
-            component: name of the reporter.
-        """
-        self._store = store
-        self._clock = clock
-        self._component = component
-
-    def record(
-        self, item: StoredObject, *texts: EventText, origin: EventOrigin = NO_ORIGIN
-    ) -> None:
-        """Write events about an object; events that the store refuses are lost."""
-        record, at = item.record, timestamp(int(self._clock.now()))
-        namespace = record.namespace or DEFAULT_NAMESPACE
-        fresh, counted = [], []
-        for text in texts:
-            name = event_name(record, text.reason + text.message + origin.field_path)
-            before = self._store.get(EVENT, namespace, name)
-            if before is None:
-                body = event_fields(record, name, text, self._component, at)
-                fresh.append(msgspec.json.encode(_from(body, origin)))
-            else:
-                count = int(StoredObject(before).fields.get("count") or 1) + 1
-                counted.append(Patch(namespace, name, {"count": count, "lastTimestamp": at}))
-        if fresh:
-            self._store.create(EVENT, fresh)
-        if counted:
-            self._store.patch(EVENT, counted)
-
-
-def _from(fields: dict[str, Any], origin: EventOrigin) -> dict[str, Any]:
-    """Return an event with its origin."""
-    if origin.host:
-        fields["source"] = {**fields["source"], "host": origin.host}
-        fields["reportingInstance"] = origin.host
-    if origin.field_path:
-        fields["involvedObject"] = {**fields["involvedObject"], "fieldPath": origin.field_path}
-    return fields
-
-
 def event_name(record: Record, words: str) -> str:
     """Return the name of an event about an object; equal words give the same name."""
     digest = hashlib.blake2b(f"{record.uid}{words}".encode(), digest_size=8).hexdigest()
     return f"{record.name[:_PREFIX]}.{digest}"
+
+
+def numbered_name(record: Record, number: int) -> str:
+    """Return the name of an event about an object; smaller numbers sort first."""
+    return f"{record.name[:_PREFIX]}.{number:016x}"
 
 
 def event_fields(
@@ -126,11 +82,13 @@ def event_fields(
             "name": record.name,
             "uid": record.uid,
         },
+        "eventTime": None,
         "reason": text.reason,
         "message": text.message[:MOST],
         "type": text.level.value,
         "source": {"component": component},
         "reportingComponent": component,
+        "reportingInstance": "",
         "firstTimestamp": at,
         "lastTimestamp": at,
         "count": 1,

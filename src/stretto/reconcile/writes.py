@@ -56,6 +56,19 @@ def patch_status(store: Store, old: StoredObject, status: Mapping[str, Any]) -> 
     accepted(reply, f"status of {record.kind.kind} {record.name}")
 
 
+def annotate_status(store: Store, old: StoredObject, annotations: Mapping[str, str]) -> None:
+    """Merge annotations into an object by a write of its status, which keeps its generation.
+
+    Raises:
+        RetryError: the store refused the patch.
+    """
+    record = old.record
+    change = {"metadata": {"annotations": annotations}}
+    item = Patch(record.namespace, record.name, change, uid=record.uid)
+    reply = store.patch_status(record.kind, [item])[0]
+    accepted(reply, f"annotations of {record.kind.kind} {record.name}")
+
+
 def delete(store: Store, old: StoredObject) -> None:
     """Delete an object.
 

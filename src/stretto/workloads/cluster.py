@@ -22,18 +22,29 @@ from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, Name, ObjectCache, StoreCache, StoredObject
 from stretto.reconcile.conditions import true_condition
-from stretto.reconcile.events import NO_ORIGIN, EventOrigin, EventRecorder, EventText
+from stretto.reconcile.events import NO_ORIGIN, EventOrigin, EventText
 from stretto.reconcile.reconciler import accepted
+from stretto.reconcile.recorder import EventRecorder
 from stretto.stores.store import Deletion, Store
 
 OWNER: Final = "owner"
 """Index of objects by the uid of their controller."""
 DEPLOYMENTS: Final = "deployment-controller"
 """Reporter of events about Deployments."""
+STATEFUL_SETS: Final = "statefulset-controller"
+"""Reporter of events about StatefulSets."""
 DAEMON_SETS: Final = "daemonset-controller"
 """Reporter of events about DaemonSets."""
+JOBS: Final = "job-controller"
+"""Reporter of events about Jobs."""
 CRON_JOBS: Final = "cronjob-controller"
 """Reporter of events about CronJobs."""
+NODES: Final = "node-controller"
+"""Reporter of events about nodes."""
+TAINTS: Final = "taint-eviction-controller"
+"""Reporter of events about pods that taints evict."""
+VOLUMES: Final = "persistentvolume-controller"
+"""Reporter of events about PVCs and volumes."""
 KUBELET: Final = "kubelet"
 """Reporter of events about containers."""
 REPORTERS: Final = {
@@ -41,7 +52,17 @@ REPORTERS: Final = {
     REPLICATION_CONTROLLER: "replication-controller",
 }
 """Reporters of events, by kind of replicas."""
-_ALL: Final = (DEPLOYMENTS, DAEMON_SETS, CRON_JOBS, *REPORTERS.values())
+_ALL: Final = (
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    JOBS,
+    CRON_JOBS,
+    NODES,
+    TAINTS,
+    VOLUMES,
+    *REPORTERS.values(),
+)
 BURST: Final = 500
 """Number of pods that a controller creates for one workload at a time, as in Kubernetes.
 
@@ -185,6 +206,14 @@ class LocalCluster:
         changed = {key: value for key, value in status.items() if item.status.get(key) != value}
         if changed:
             writes.patch_status(self._cache.store, item, changed)
+
+    def annotate(self, item: StoredObject, annotations: Mapping[str, str]) -> None:
+        """Set annotations through the status of an object, without a new generation.
+
+        Raises:
+            RetryError: the store refused the change.
+        """
+        writes.annotate_status(self._cache.store, item, annotations)
 
     def note(
         self,

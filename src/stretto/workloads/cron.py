@@ -66,8 +66,8 @@ class CronJobController:
         for word, (field, default) in _KEPT.items():
             ended = [each for each in jobs if _ended_as(each) == word]
             kept = int(item.spec.get(field, default))
-            self._cluster.delete(ended[: max(0, len(ended) - kept)])
-        self._note_missing(item, jobs)
+            self._delete(item, ended[: max(0, len(ended) - kept)])
+        self._note_changes(item, jobs)
         moment = parse_timestamp(self._cluster.now_text())
         if not item.spec.get("suspend"):
             active = self._start(item, active, moment)
@@ -89,7 +89,7 @@ class CronJobController:
         if too_late or (policy == "Forbid" and active):
             return active
         if policy == "Replace":
-            self._cluster.delete(active)
+            self._delete(item, active)
             active = []
         made = _job(item, due)
         self._cluster.create(JOB, made)
@@ -98,13 +98,27 @@ class CronJobController:
         self._cluster.set_status(item, {"lastScheduleTime": timestamp(int(due))})
         return active
 
-    def _note_missing(self, item: StoredObject, jobs: list[StoredObject]) -> None:
-        """Write events about running Jobs that another client has deleted."""
-        names = {each.record.name for each in jobs}
-        for reference in item.status.get("active") or ():
-            if reference["name"] not in names:
-                text = f"Active job went missing: {reference['name']}"
-                self._note(item, EventLevel.WARNING, "MissingJob", text)
+    def _delete(self, item: StoredObject, jobs: list[StoredObject]) -> None:
+        """Delete Jobs, and write an event about each."""
+        self._cluster.delete(jobs)
+        for each in jobs:
+            text = f"Deleted job {each.record.name}"
+            self._note(item, EventLevel.NORMAL, "SuccessfulDelete", text)
+
+    def _note_changes(self, item: StoredObject, jobs: list[StoredObject]) -> None:
+        """Write events about Jobs that have ended, and that other clients created or deleted."""
+        active = {each["name"] for each in item.status.get("active") or ()}
+        for job in jobs:
+            name, end = job.record.name, _ended_as(job)
+            if name in active and end:
+                text = f"Saw completed job: {name}, condition: {end}"
+                self._note(item, EventLevel.NORMAL, "SawCompletedJob", text)
+            elif name not in active and not end and _SCHEDULED not in job.annotations:
+                text = f"Saw a job that the controller did not create or forgot: {name}"
+                self._note(item, EventLevel.WARNING, "UnexpectedJob", text)
+        for name in sorted(active - {each.record.name for each in jobs}):
+            text = f"Active job went missing: {name}"
+            self._note(item, EventLevel.WARNING, "MissingJob", text)
 
     def _note(self, item: StoredObject, level: EventLevel, reason: str, text: str) -> None:
         self._cluster.note(CRON_JOBS, item, EventText(level, reason, text))

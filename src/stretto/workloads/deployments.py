@@ -208,7 +208,7 @@ class DeploymentController:
         if changed:
             self._cluster.patch(current, {"metadata": {"annotations": changed}})
         if item.annotations.get(_REVISION) != str(revision):
-            self._cluster.patch(item, {"metadata": {"annotations": {_REVISION: str(revision)}}})
+            self._cluster.annotate(item, {_REVISION: str(revision)})
 
     def _deadline(self, item: StoredObject) -> float | None:
         """Seconds until the update may time out; ``None`` if it is complete."""
@@ -239,6 +239,7 @@ class DeploymentController:
             "updatedReplicas": _count_of(current, "replicas") or None,
             "readyReplicas": ready or None,
             "availableReplicas": usable or None,
+            "terminatingReplicas": sum(_count_of(each, "terminatingReplicas") for each in sets),
             "unavailableReplicas": max(0, sum(map(_size, sets)) - usable) or None,
         }
         least = wanted - update_window(item.spec, wanted).unavailable

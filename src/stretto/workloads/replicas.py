@@ -3,13 +3,15 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from stretto.api.wire.kinds import POD, Kind
+from stretto.api.types.heads import ENDED
+from stretto.api.wire.kinds import POD, REPLICA_SET, Kind
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import condition_of
-from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.events import EventText
 from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import Claims
 from stretto.workloads.cluster import REPORTERS, LocalCluster, available, ready_since
+from stretto.workloads.notices import create_failed, created, deleted
 from stretto.workloads.pods import pod_of, removed_first
 
 _FAILURE: Final = "ReplicaFailure"
@@ -40,24 +42,31 @@ class ReplicaController:
         missing = int(item.spec.get("replicas", 1)) - len(pods)
         failure = self._create(item, self._cluster.creatable(missing, pods))
         if missing < 0:
-            self._cluster.delete(removed_first(self._cluster, pods, -missing))
+            self._delete(item, removed_first(self._cluster, pods, -missing))
         due = self._count(item, pods, failure)
         if failure is not None:
             raise failure
         return due
 
     def _create(self, item: StoredObject, count: int) -> RetryError | None:
-        """Create pods until one is refused; write an event about the refusal."""
+        """Create pods until one is refused; write an event about each."""
+        texts: list[EventText] = []
+        failure: RetryError | None = None
         for _ in range(count):
             made = pod_of(item, item.spec["template"], generateName=f"{item.record.name}-")
             try:
-                self._cluster.create(POD, made)
+                texts.append(created(self._cluster.create(POD, made)))
             except RetryError as error:
-                text = f"Error creating: {error.cause}"
-                event = EventText(EventLevel.WARNING, "FailedCreate", text)
-                self._cluster.note(self._reporter, item, event)
-                return error
-        return None
+                texts.append(create_failed(error))
+                failure = error
+                break
+        self._cluster.note(self._reporter, item, *texts)
+        return failure
+
+    def _delete(self, item: StoredObject, pods: list[StoredObject]) -> None:
+        """Delete pods, and write an event about each."""
+        self._cluster.delete(pods)
+        self._cluster.note(self._reporter, item, *(deleted(pod.record.name) for pod in pods))
 
     def _count(
         self, item: StoredObject, pods: list[StoredObject], failure: RetryError | None
@@ -74,6 +83,11 @@ class ReplicaController:
             "availableReplicas": len(usable) or None,
             "conditions": self._conditions(item, failure),
         }
+        if self._kind == REPLICA_SET:
+            status["terminatingReplicas"] = sum(
+                pod.is_terminating and pod.status.get("phase") not in ENDED
+                for pod in self._cluster.owned(POD, item)
+            )
         self._cluster.set_status(item, status)
         return wait if len(usable) < len(ready) else None
 

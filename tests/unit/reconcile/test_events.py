@@ -8,8 +8,10 @@ from stretto.api.wire.kinds import EVENT, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import StoredObject
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.recorder import EventRecorder
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Deletion
 from stretto.testing import make_pod
 
 SCALED = EventText(EventLevel.NORMAL, "Scaled", "from 1 to 2")
@@ -65,3 +67,42 @@ def test_another_message_is_another_event(desk: Desk) -> None:
 def test_a_long_message_is_cut(desk: Desk) -> None:
     desk.recorder.record(desk.pod, EventText(EventLevel.WARNING, "Refused", "x" * 5000))
     assert len(str(desk.events()[0]["message"])) == 1024
+
+
+def scaled(number: int) -> EventText:
+    return EventText(EventLevel.NORMAL, "Scaled", f"to {number}")
+
+
+def test_the_tenth_similar_event_is_a_combined_event(desk: Desk) -> None:
+    for number in range(12):
+        desk.recorder.record(desk.pod, scaled(number))
+    last = desk.events()[-1]
+    assert len(desk.events()) == 10
+    assert (last["message"], last["count"]) == ("(combined from similar events): to 11", 3)
+
+
+def test_events_with_long_pauses_are_not_combined(desk: Desk) -> None:
+    for number in range(12):
+        desk.clock.advance(601.0)
+        desk.recorder.record(desk.pod, scaled(number))
+    assert len(desk.events()) == 12
+
+
+def test_an_object_has_at_most_25_events_at_once(desk: Desk) -> None:
+    for number in range(30):
+        desk.recorder.record(desk.pod, EventText(EventLevel.NORMAL, f"Reason{number}", "x"))
+    assert len(desk.events()) == 25
+
+
+def test_names_of_events_sort_by_time(desk: Desk) -> None:
+    for number in range(5):
+        desk.recorder.record(desk.pod, scaled(number))
+    assert [each["message"] for each in desk.events()] == [f"to {n}" for n in range(5)]
+
+
+def test_an_expired_event_is_written_again(desk: Desk) -> None:
+    desk.recorder.record(desk.pod, SCALED)
+    (record,) = desk.store.list(EVENT).records
+    desk.store.delete(EVENT, [Deletion(record.namespace, record.name)])
+    desk.recorder.record(desk.pod, SCALED)
+    assert len(desk.events()) == 1

@@ -12,7 +12,8 @@ from stretto.capacity.autoscaling.evaluation import inputs_of
 from stretto.capacity.scaling.history import History
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Name, StoreCache, StoredObject
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.recorder import EventRecorder
 from stretto.reconcile.scales import AutoscalerPorts, NoScaleError, WorkloadScale
 
 SYNC_S: Final = 15.0

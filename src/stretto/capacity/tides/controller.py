@@ -17,7 +17,8 @@ from stretto.capacity.tides.rounds import PERIOD_S, TideRounds, TideTrial
 from stretto.capacity.tides.words import NodeSwitch, message_of
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.recorder import EventRecorder
 
 COMPONENT: Final = "stretto-tides"
 """Reporter of the events."""

@@ -114,7 +114,8 @@ def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None
         return None
     changed = mine is None or mine.status != status or not mine.last_transition_time
     since = timestamp(now) if changed or mine is None else mine.last_transition_time
-    body = {"type": SCHEDULED, "status": status, "lastTransitionTime": since}
+    body: dict[str, Any] = {"type": SCHEDULED, "status": status, "lastTransitionTime": since}
+    body["lastProbeTime"] = None
     if word.reason:
         body |= {"reason": word.reason, "message": word.message}
     others: list[Any] = [raw for each, raw in present if each.type != SCHEDULED]

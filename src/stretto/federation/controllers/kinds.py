@@ -13,7 +13,7 @@ from stretto.federation.problems import ACCEPTED, ObjectCondition
 from stretto.federation.types import read_type
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoredObject
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.recorder import EventRecorder
 
 _KIND = FEDERATED_TYPE_CONFIG.kind
 
@@ -45,8 +45,7 @@ class TypeController:
         if after is not None:
             writes.patch_status(self._fleet.host.store, config, {"conditions": after})
             if found.reason:
-                text = EventText(EventLevel.WARNING, found.reason, found.message)
-                self._events.record(config, text)
+                self._events.warn(config, found.reason, found.message)
         return None
 
     def _condition(self, config: StoredObject) -> ObjectCondition:

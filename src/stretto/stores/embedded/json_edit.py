@@ -13,7 +13,7 @@ from stretto.api.codec import parse, set_fields
 from stretto.api.edit.patch import PatchType
 from stretto.api.edit.strategic import StrategicPatchError, strategic_merge
 from stretto.api.schema.kubernetes import struct_of_kind
-from stretto.api.wire.kinds import POD, Kind
+from stretto.api.wire.kinds import DEPLOYMENT, POD, Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
 from stretto.stores.render import annotation_fields
@@ -22,6 +22,8 @@ from stretto.stores.store import Record
 Fields = dict[str, msgspec.Raw]
 """A JSON object with raw values."""
 
+_ANNOTATED: Final = (POD, DEPLOYMENT)
+"""Kinds whose annotations a write of the status may change."""
 _DECODER: Final = msgspec.json.Decoder(Fields)
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -99,11 +101,11 @@ def with_status_of(body: bytes, old: bytes) -> bytes:
 def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a patch that a status write applies.
 
-    An API server lets a status write of a pod change its annotations; Gödel's components hand pods
-    over that way.
+    An API server lets a status write change annotations. Gödel's components hand pods over that
+    way, and the revision of a Deployment is set without a new generation.
     """
     change = {key: value for key, value in patch.items() if key == "status"}
-    notes = (patch.get("metadata") or {}).get("annotations") if kind is POD else None
+    notes = (patch.get("metadata") or {}).get("annotations") if kind in _ANNOTATED else None
     return {**change, "metadata": {"annotations": notes}} if notes else change
 
 

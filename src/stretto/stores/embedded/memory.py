@@ -191,7 +191,7 @@ class MemoryStore:
         return self._commit(draft, self._drafter.patch(draft, patches))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change only the status of objects, and annotations of pods."""
+        """Change only the status of objects, and annotations of pods and Deployments."""
         draft = self._draft(kind)
         return self._commit(draft, self._drafter.patch_status(draft, patches))
 

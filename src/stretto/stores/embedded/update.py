@@ -58,7 +58,7 @@ def draft_patch(draft: TableDraft, patch: Patch) -> Reply:
 
 def draft_status_patch(draft: TableDraft, patch: Patch) -> Reply:
     """Merge a patch into the status of an object, and into the annotations of a pod."""
-    return _merged(draft, patch, status_change(draft.table.kind, patch.patch))
+    return _merged(draft, patch, status_change(draft.table.kind, patch.patch), is_status=True)
 
 
 def draft_deletion(draft: TableDraft, deletion: Deletion, now: str) -> Reply:
@@ -92,7 +92,9 @@ def not_found(draft: TableDraft, namespace: str, name: str) -> Reply:
     return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
 
 
-def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply:
+def _merged(
+    draft: TableDraft, patch: Patch, change: Mapping[str, Any], *, is_status: bool = False
+) -> Reply:
     old = draft.find(patch.namespace, patch.name)
     if old is None:
         return not_found(draft, patch.namespace, patch.name)
@@ -107,7 +109,7 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
         _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
         before = with_annotations(old) if folds else old.body
         body = _patched(before, change, patch.type, old.kind)
-        if "spec" in change or meta.keys() & _COUNTED:
+        if not is_status and ("spec" in change or meta.keys() & _COUNTED):
             body = next_generation(old.kind, old.body, body)
         decode_changed(old.kind, body)
     except InputError as error:

@@ -5,7 +5,6 @@ from typing import Final
 
 from stretto.api.wire.kinds import DAEMON_SET, NODE, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.reconcile.events import EventLevel, EventText
 from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import Claims
 from stretto.workloads.cluster import (
@@ -19,6 +18,7 @@ from stretto.workloads.daemons.eligible import NO_FIT, daemon_spec, fit_of, targ
 from stretto.workloads.daemons.failures import FailureDelays
 from stretto.workloads.daemons.places import DaemonPlace, DaemonStep, has_ended, repaired
 from stretto.workloads.daemons.updates import daemon_window, next_step
+from stretto.workloads.notices import create_failed, created, deleted, ended
 from stretto.workloads.pods import pod_of
 from stretto.workloads.revisions import POD_REVISION, RevisionKeeper
 
@@ -105,17 +105,13 @@ class DaemonSetController:
         due: list[float] = []
         for place in places:
             for pod in place.ended if place.fit.keeps else ():
-                key, where = (item.record.uid, place.node), f"{'/'.join(pod.name)} on node"
-                if pod.status.get("phase") == "Succeeded":
-                    text = f"Found succeeded daemon pod {where} {place.node}, will try to delete it"
-                    self._note(item, EventLevel.NORMAL, "SucceededDaemonPod", text)
-                elif rest := self._failures.remaining(key, now):
-                    due.append(rest)
-                    continue
-                else:
+                key = item.record.uid, place.node
+                if pod.status.get("phase") != "Succeeded":
+                    if rest := self._failures.remaining(key, now):
+                        due.append(rest)
+                        continue
                     self._failures.note(key, now)
-                    text = f"Found failed daemon pod {where} {place.node}, will try to kill it"
-                    self._note(item, EventLevel.WARNING, "FailedDaemonPod", text)
+                self._cluster.note(DAEMON_SETS, item, ended(pod, place.node))
                 self._delete(item, [pod])
         return min(due, default=None)
 
@@ -130,17 +126,13 @@ class DaemonSetController:
             try:
                 name = self._create(item, spec, node, revision)
             except RetryError as error:
-                self._note(
-                    item, EventLevel.WARNING, "FailedCreate", f"Error creating: {error.cause}"
-                )
+                self._cluster.note(DAEMON_SETS, item, create_failed(error))
                 raise
-            self._note(item, EventLevel.NORMAL, "SuccessfulCreate", f"Created pod: {name}")
+            self._cluster.note(DAEMON_SETS, item, created(name))
 
     def _delete(self, item: StoredObject, pods: Sequence[StoredObject]) -> None:
         self._cluster.delete(pods)
-        for pod in pods:
-            text = f"Deleted pod: {pod.record.name}"
-            self._note(item, EventLevel.NORMAL, "SuccessfulDelete", text)
+        self._cluster.note(DAEMON_SETS, item, *(deleted(pod.record.name) for pod in pods))
 
     def _create(self, item: StoredObject, spec: Fields, node: str, revision: str) -> str:
         """Create the pod of one node, with an affinity to that node; return its name."""
@@ -154,9 +146,6 @@ class DaemonSetController:
             labels[GENERATION] = generation
         made = pod_of(item, template, generateName=f"{item.record.name}-", labels=labels)
         return self._cluster.create(POD, made)
-
-    def _note(self, item: StoredObject, level: EventLevel, reason: str, text: str) -> None:
-        self._cluster.note(DAEMON_SETS, item, EventText(level, reason, text))
 
     def _count(self, item: StoredObject, places: Iterable[DaemonPlace]) -> None:
         """Write the status; the oldest pod of a node represents the node."""

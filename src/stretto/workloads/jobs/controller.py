@@ -8,10 +8,13 @@ from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import JOB, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import condition_of, true_condition
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import Claims
-from stretto.workloads.cluster import LocalCluster, is_active, ready_since
+from stretto.workloads.cluster import JOBS, LocalCluster, is_active, ready_since
 from stretto.workloads.jobs.ends import JobEnd, JobPods, end_of
 from stretto.workloads.jobs.indexes import INDEX, as_text, index_of, indexes_of
+from stretto.workloads.notices import create_failed, created, deleted
 from stretto.workloads.pods import pod_of
 
 _ENDS: Final = ("Complete", "Failed")
@@ -57,7 +60,7 @@ class JobController:
         started = item.status.get("startTime")
         age = self._cluster.age(started) if started else None
         end = end_of(pods, age)
-        self._cluster.delete(self._surplus(pods, end))
+        self._delete(item, self._surplus(pods, end))
         if end is None and not item.spec.get("suspend"):
             self._create(item, pods)
         self._report(item, pods, end)
@@ -95,7 +98,7 @@ class JobController:
             count = self._cluster.creatable(parallelism - running, pods.active)
             for index in islice(self._free_indexes(pods), count):
                 failures = [index_of(pod) for pod in pods.failed].count(index)
-                self._cluster.create(POD, _pod(item, index, failures))
+                self._create_pod(item, _pod(item, index, failures))
             return
         left = parallelism
         if pods.completions is not None:
@@ -103,7 +106,25 @@ class JobController:
         elif pods.succeeded:
             left = 0  # a success ends the work queue; running pods finish
         for _ in range(self._cluster.creatable(min(parallelism, left) - running, pods.active)):
-            self._cluster.create(POD, _pod(item, None))
+            self._create_pod(item, _pod(item, None))
+
+    def _create_pod(self, item: StoredObject, pod: Fields) -> None:
+        """Create a pod, and write an event about it.
+
+        Raises:
+            RetryError: the store refused the pod.
+        """
+        try:
+            name = self._cluster.create(POD, pod)
+        except RetryError as error:
+            self._cluster.note(JOBS, item, create_failed(error))
+            raise
+        self._cluster.note(JOBS, item, created(name))
+
+    def _delete(self, item: StoredObject, pods: list[StoredObject]) -> None:
+        """Delete pods, and write an event about each."""
+        self._cluster.delete(pods)
+        self._cluster.note(JOBS, item, *(deleted(pod.record.name) for pod in pods))
 
     def _free_indexes(self, pods: JobPods) -> Iterator[int]:
         """Indexes that are not running, not succeeded and not permanently failed."""
@@ -121,7 +142,7 @@ class JobController:
             "active": len(active) or None,
             "ready": sum(ready_since(pod) is not None for pod in active),
             "succeeded": pods.done or None,
-            "failed": len(pods.failed) or None,
+            "failed": len(pods.failed) + _ended_by(pods, end) or None,
             "terminating": len(pods.stopping),
             "uncountedTerminatedPods": {},
         }
@@ -135,6 +156,7 @@ class JobController:
         if conditions:
             status["conditions"] = conditions
         self._cluster.set_status(item, status)
+        self._cluster.note(JOBS, item, *_news(item, conditions, end))
 
     def _conditions(self, item: StoredObject, end: JobEnd | None) -> list[Fields]:
         """The conditions of suspension and of the end."""
@@ -169,6 +191,24 @@ class JobController:
 
 
 _FAILURE: Final = ("FailureTarget", "Failed")
+
+
+def _ended_by(pods: JobPods, end: JobEnd | None) -> int:
+    """Number of running pods that the failure of their Job ends; they count as failed."""
+    return 0 if end is None or end.is_success else len(pods.active)
+
+
+def _news(item: StoredObject, conditions: list[Fields], end: JobEnd | None) -> Iterator[EventText]:
+    """The events about a new suspension, a resumption, and the end of a Job."""
+    suspended = condition_of(conditions, _SUSPENDED)
+    before = condition_of(item.status.get("conditions") or [], _SUSPENDED)
+    if suspended is not None and suspended != before:
+        reason = "Suspended" if suspended["status"] == "True" else "Resumed"
+        yield EventText(EventLevel.NORMAL, reason, str(suspended["message"]))
+    if end is not None and end.is_success:
+        yield EventText(EventLevel.NORMAL, "Completed", "Job completed")
+    elif end is not None:
+        yield EventText(EventLevel.WARNING, end.reason, end.message)
 
 
 def _finished_at(item: StoredObject) -> str | None:

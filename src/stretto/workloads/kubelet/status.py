@@ -1,6 +1,7 @@
 """The status of simulated pods."""
 
 import zlib
+from typing import Final
 
 from stretto.base.clock import parse_timestamp, timestamp
 from stretto.reconcile.cache import Fields, StoredObject
@@ -8,6 +9,9 @@ from stretto.reconcile.conditions import condition_of
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.kubelet.course import PodAttempt
 from stretto.workloads.kubelet.events import PodEvents
+
+_CONDITIONS: Final = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+"""Conditions of a pod, in the order in which they become true."""
 
 
 class PodStatusWriter:
@@ -114,8 +118,10 @@ class PodStatusWriter:
         for type_, status in {"PodScheduled": "True", **states}.items():
             if found.get(type_, {}).get("status") != status:
                 now = self._cluster.now_text()
-                found[type_] = {"type": type_, "status": status, "lastTransitionTime": now}
-        return [found[type_] for type_ in sorted(found)]
+                times = {"lastProbeTime": None, "lastTransitionTime": now}
+                found[type_] = {"type": type_, "status": status, **times}
+        others = [each for each in found if each not in _CONDITIONS]
+        return [found[type_] for type_ in (*_CONDITIONS, *others) if type_ in found]
 
 
 def pod_address(uid: str) -> str:

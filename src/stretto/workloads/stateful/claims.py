@@ -6,6 +6,7 @@ from typing import Final
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, STATEFUL_SET
 from stretto.reconcile.cache import Change, Fields, Name, StoredObject
 from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.stateful.notes import MemberNotes
 from stretto.workloads.stateful.retention import ClaimOwners, deletes, is_of_pod
 
 _BY_CLAIM: Final = "prefix of its PVCs"
@@ -36,8 +37,9 @@ def _claim_keys(item: StoredObject) -> Iterable[str]:
 class ClaimKeeper:
     """Creates PVCs, and sets their owners so that they are deleted with them."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
-        """Manage the PVCs of the StatefulSets of a cluster."""
+    def __init__(self, cluster: LocalCluster, notes: MemberNotes) -> None:
+        """Manage the PVCs of the StatefulSets of a cluster; ``notes`` writes events."""
+        self._notes = notes
         self._cluster = cluster
         self._claims = cluster.objects(PERSISTENT_VOLUME_CLAIM)
         cluster.objects(STATEFUL_SET).add_index(_BY_CLAIM, _claim_keys)
@@ -57,7 +59,9 @@ class ClaimKeeper:
                 metadata = {**given, "name": name, "namespace": namespace}
                 metadata["labels"] = {**(given.get("labels") or {}), **labels}
                 made = {**template, "metadata": metadata}
-                self._cluster.create(PERSISTENT_VOLUME_CLAIM, made)
+                about = f"Claim {name} Pod {item.record.name}-{ordinal} in"
+                with self._notes.creation(item, about, "success"):
+                    self._cluster.create(PERSISTENT_VOLUME_CLAIM, made)
 
     def bind(self, item: StoredObject, pod: StoredObject, ordinal: int, *, is_wanted: bool) -> None:
         """Make the StatefulSet or the pod the owner of the pod's PVCs, by the retention policy.

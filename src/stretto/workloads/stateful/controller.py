@@ -14,6 +14,7 @@ from stretto.workloads.cluster import LocalCluster, available, ready_since
 from stretto.workloads.revisions import POD_REVISION, RevisionKeeper
 from stretto.workloads.stateful.claims import ClaimKeeper
 from stretto.workloads.stateful.members import Members, ordinal_of, ordinals
+from stretto.workloads.stateful.notes import MemberNotes
 
 _HASH: Final = "controller.kubernetes.io/hash"
 
@@ -27,7 +28,8 @@ class StatefulSetController:
         self.name = f"{cluster.name}/statefulsets"
         self._cluster = cluster
         self._pods = Claims(cluster)
-        self._claims = ClaimKeeper(cluster)
+        self._notes = MemberNotes(cluster)
+        self._claims = ClaimKeeper(cluster, self._notes)
         self._revisions = RevisionKeeper(cluster, _HASH)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
@@ -82,9 +84,9 @@ class StatefulSetController:
             self._claims.create(members.item, ordinal)
             if pod is None:
                 left -= 1
-                self._cluster.create(POD, members.new_pod(ordinal))
+                self._create(members, ordinal)
             elif pod.status.get("phase") in ENDED and not pod.is_terminating:
-                self._cluster.delete([pod])
+                self._recreate(members.item, pod)
             is_available = pod is not None and self._is_available(members.item, pod)
             if not members.is_parallel and not is_available:
                 return False
@@ -100,11 +102,11 @@ class StatefulSetController:
         unavailable = [pod for _, pod in beyond if not self._is_available(members.item, pod)]
         for _, pod in beyond:
             if members.is_parallel:
-                self._cluster.delete([] if pod.is_terminating else [pod])
+                self._delete(members.item, [] if pod.is_terminating else [pod])
                 continue
             is_first = unavailable[-1:] == [pod]
             if not pod.is_terminating and (pod not in unavailable or is_first):
-                self._cluster.delete([pod])
+                self._delete(members.item, [pod])
             break
         return not beyond
 
@@ -117,10 +119,33 @@ class StatefulSetController:
                 return
             outdated = pod.labels.get(POD_REVISION) != members.update.record.name
             if outdated and not pod.is_terminating:
-                self._cluster.delete([pod])
+                self._delete(members.item, [pod])
                 return
             if not self._is_available(members.item, pod):
                 return
+
+    # ---------------------------------------------------------------- pods
+
+    def _create(self, members: Members, ordinal: int) -> None:
+        """Create a pod, and write an event about it.
+
+        Raises:
+            RetryError: the store refused the pod.
+        """
+        pod = members.new_pod(ordinal)
+        with self._notes.creation(members.item, f"Pod {pod['metadata']['name']} in"):
+            self._cluster.create(POD, pod)
+
+    def _delete(self, item: StoredObject, pods: list[StoredObject]) -> None:
+        """Delete pods, and write an event about each."""
+        self._cluster.delete(pods)
+        for pod in pods:
+            self._notes.deleted(item, pod.record.name)
+
+    def _recreate(self, item: StoredObject, pod: StoredObject) -> None:
+        """Delete an ended pod, and write an event about it."""
+        self._notes.recreated(item, pod)
+        self._delete(item, [pod])
 
     # ---------------------------------------------------------------- status
 

@@ -86,4 +86,5 @@ class Members:
             ]
             spec["volumes"] = [*made, *kept]
         labels = {POD_REVISION: revision.record.name, _NAME: name, _INDEX: str(ordinal)}
-        return pod_of(self.item, {**template, "spec": spec}, name=name, labels=labels)
+        names = {"name": name, "generateName": f"{self.item.record.name}-"}
+        return pod_of(self.item, {**template, "spec": spec}, **names, labels=labels)

@@ -6,7 +6,7 @@ from typing import Final
 
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.daemons.scheduler import plane_config
+from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.serving.sockets import listening
 from stretto.stores.embedded.memory import MemoryStore
@@ -40,8 +40,9 @@ class ServedCluster:
         self._server = ApiServer(store, settings or ApiSettings(clock, Rng(2)))
         plane = None
         if full:
-            plane = plane_config(load_profile("default"), _SCHEDULERS, 1, "numpy", None)
-        parts = LocalParts(controllers=full, plane=plane)
+            plane = plane_config(load_profile("default"), _SCHEDULERS, 1, "numpy", REPORT)
+        # The recorded nodes are simulated by kwok, which writes no events about containers.
+        parts = LocalParts(controllers=full, plane=plane, kubelet_events=False)
         cluster = LocalClusterProcess(self._server, store, clock, parts)
         listener = listening("127.0.0.1", 0)
         site = ServedApplication(application(self.handle), listener)

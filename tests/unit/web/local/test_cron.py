@@ -41,4 +41,7 @@ def test_a_job_that_is_replaced_is_not_missing() -> None:
     (first,) = names(cluster)
     cluster.settle(60.0)
     (second,) = names(cluster)
-    assert (first != second, reasons(cluster)) == (True, {"SuccessfulCreate"})
+    assert (first != second, reasons(cluster)) == (
+        True,
+        {"SuccessfulCreate", "SuccessfulDelete"},
+    )

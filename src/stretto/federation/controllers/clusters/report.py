@@ -8,7 +8,8 @@ from stretto.federation.objects.membership import conditions
 from stretto.federation.objects.membership.conditions import ClusterCondition
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.recorder import EventRecorder
 
 
 class ClusterReport:

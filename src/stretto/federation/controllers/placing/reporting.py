@@ -16,7 +16,8 @@ from stretto.federation.controllers.reports import COMPONENT
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects.rules.checks import contradictions
 from stretto.reconcile.cache import Change, StoredObject
-from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.recorder import EventRecorder
 
 _PROPAGATION: Final = (PROPAGATION_POLICY.kind, CLUSTER_PROPAGATION_POLICY.kind)
 _OVERRIDES: Final = (OVERRIDE_POLICY.kind, CLUSTER_OVERRIDE_POLICY.kind)
