@@ -65,12 +65,13 @@ def _job(item: Json) -> None:
     default(spec, backoffLimit=limit)
     policy = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
     default(spec, podReplacementPolicy=policy)
-    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
-        for pattern in rule.get("onPodConditions") or ():
-            fill(pattern, status="True")
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels and not item["metadata"].get("labels"):
         item["metadata"]["labels"] = dict(labels)
+
+
+def _condition_pattern(pattern: Json) -> None:
+    fill(pattern, status="True")
 
 
 def _cron_job(item: Json) -> None:
@@ -128,6 +129,7 @@ WORKLOADS: Final[Mapping[str, Callable[[Json], None]]] = {
     "apps/v1.StatefulSet": _stateful_set,
     "batch/v1.Job": _job,
     "batch/v1.CronJob": _cron_job,
+    "batch/v1.PodFailurePolicyOnPodConditionsPattern": _condition_pattern,
     "autoscaling/v1.HorizontalPodAutoscaler": _old_autoscaler,
     "autoscaling/v2.HorizontalPodAutoscaler": _autoscaler,
 }

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from stretto.api.checks.kinds.core.families import is_headless
 from stretto.api.checks.kinds.pods.advice import pod_warnings
 
 Json = dict[str, Any]
@@ -31,6 +32,12 @@ _MOUNTABLE: Final = (
     "isolate access to mounted secrets"
 )
 _IGNORED_NAME: Final = 'spec.externalName is ignored when spec.type is not "ExternalName"'
+_OLD_ADDRESSES: Final = (
+    "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+)
+_OLD_DISTRIBUTION: Final = (
+    'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+)
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
     "prevent possible logging of tokens in volume attributes"
@@ -59,12 +66,30 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
         found = [_OLD_CLASS] if _STORAGE_CLASS in notes else []
         return [*found, _RECYCLE] if is_old else found
     if key == ("", "Service"):
-        is_ignored = spec.get("externalName") and spec.get("type") != "ExternalName"
-        return [_IGNORED_NAME] if is_ignored else []
+        return _service(spec)
     if key == ("storage.k8s.io", "CSIDriver"):
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []
     return []
+
+
+def _service(spec: Json) -> list[str]:
+    """Return the warnings about members of a Service that have no effect or no future."""
+    kind = spec.get("type")
+    bare = is_headless(spec)
+    ignored = "is ignored for headless services"
+    outside = bool(spec.get("externalIPs"))
+    texts = {
+        f"spec.loadBalancerIP {ignored}": bare and spec.get("loadBalancerIP"),
+        f"spec.externalIPs {ignored}": bare and outside,
+        f"spec.SessionAffinity {ignored}": bare and spec.get("sessionAffinity") != "None",
+        _OLD_ADDRESSES: outside and not bare and kind != "ExternalName",
+        'spec.externalIPs is ignored when spec.type is "ExternalName"': outside
+        and kind == "ExternalName",
+        _IGNORED_NAME: spec.get("externalName") and kind != "ExternalName",
+        _OLD_DISTRIBUTION: spec.get("trafficDistribution") == "PreferClose",
+    }
+    return [text for text, applies in texts.items() if applies]
 
 
 def _generation(item: Json) -> int:

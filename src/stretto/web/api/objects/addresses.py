@@ -5,6 +5,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, invalid
+from stretto.api.checks.kinds.core.families import (
+    FAMILIES,
+    check_addresses,
+    family_of,
+    is_headless,
+)
 from stretto.api.checks.kinds.values import is_address
 from stretto.api.wire.kinds import SERVICE
 from stretto.web.api.state import ApiState
@@ -16,9 +22,11 @@ _PREFIX: Final = "10.0.0."
 _DRY: Final = f"{_PREFIX}0"
 _ADDRESSES: Final = range(2, 255)
 _PORTS: Final = range(30_000, 32_768)
-_NONE: Final = "None"
 _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+_FAMILY: Final = "IPv4"
+_DUAL: Final = "RequireDualStack"
+_SINGLE: Final = "SingleStack"
 
 
 def allocate(state: ApiState, item: Json, old: Json | None, *, dry_run: bool) -> Errors:
@@ -33,36 +41,124 @@ def allocate(state: ApiState, item: Json, old: Json | None, *, dry_run: bool) ->
     spec = item["spec"]
     before = (old or {}).get("spec") or {}
     kind = spec.get("type")
+    _drop_unused(spec, before)
     if kind == "ExternalName":
-        for name in _KEPT:
-            spec.pop(name, None)
-    else:
-        errors = _address(state, spec, before, dry_run=dry_run)
-        if errors:
-            return errors
-    return _node_ports(state, spec, before) if kind in _NODE_PORTS else []
+        if spec.get("clusterIP"):
+            spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+        return []
+    errors = _address(state, spec, before, dry_run=dry_run)
+    if errors or kind not in _NODE_PORTS:
+        return errors
+    return _node_ports(state, spec, before) or _health_port(state, spec, before)
+
+
+def _drop_unused(spec: Json, before: Json) -> None:
+    """Remove unchanged members that the new type of a Service does not have."""
+    kind = spec.get("type")
+    is_external = kind in _NODE_PORTS or spec.get("externalIPs")
+    dropped = {
+        **dict.fromkeys(_KEPT, kind == "ExternalName"),
+        "allocateLoadBalancerNodePorts": kind != "LoadBalancer",
+        "loadBalancerClass": kind != "LoadBalancer",
+        "externalTrafficPolicy": not is_external,
+        "healthCheckNodePort": not _needs_health_port(spec),
+    }
+    for name, is_unused in dropped.items():
+        if is_unused and name in before and spec.get(name) == before[name]:
+            del spec[name]
+    if before.get("type") in _NODE_PORTS and kind not in _NODE_PORTS:
+        known = [each.get("nodePort") for each in before.get("ports") or ()]
+        if known == [each.get("nodePort") for each in spec.get("ports") or ()]:
+            for port in spec.get("ports") or ():
+                port.pop("nodePort", None)
 
 
 def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Errors:
     for name in _KEPT:
         if not spec.get(name) and before.get(name):
             spec[name] = before[name]
-    if not spec.get("clusterIP"):
-        if spec.get("clusterIPs"):
-            return []  # the rules of Services refuse them
+    stated = spec.get("clusterIP")
+    if stated and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [stated]
+    errors = _complete_families(spec, before)
+    if errors or is_headless(spec):
+        return errors
+    if not stated:
         spec["clusterIP"] = _DRY if dry_run else _free_address(state)
-    elif spec["clusterIP"] not in (_NONE, before.get("clusterIP")):
-        problem = _address_problem(state, spec["clusterIP"])
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    elif stated != before.get("clusterIP"):
+        problem = _address_problem(state, stated)
         if problem:
-            shown = spec.get("clusterIPs") or [spec["clusterIP"]]
-            detail = f"failed to allocate IP {spec['clusterIP']}: {problem}"
-            return [invalid("spec.clusterIPs", shown, detail)]
-    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-    if spec["clusterIP"] == _NONE and not spec.get("selector"):
-        spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
-        spec.setdefault("ipFamilyPolicy", "RequireDualStack")
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+            detail = f"failed to allocate IP {stated}: {problem}"
+            return [invalid("spec.clusterIPs", spec["clusterIPs"], detail)]
+    return []
+
+
+def _complete_families(spec: Json, before: Json) -> Errors:
+    """Set the families of the addresses of a Service; the cluster has addresses of IPv4 only."""
+    is_open = is_headless(spec) and not spec.get("selector")
+    policy = spec.setdefault("ipFamilyPolicy", _DUAL if is_open else _SINGLE)
+    errors = check_addresses(spec)
+    if errors:
+        return errors
+    addresses, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
+    where = "spec.ipFamilyPolicy"
+    if policy == _SINGLE and before:
+        for name in ("clusterIPs", "ipFamilies"):
+            if spec.get(name) and spec[name] == before.get(name):
+                spec[name] = spec[name][:1]
+        addresses, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
+    if policy == _SINGLE:
+        several = {"cluster IPs": addresses, "IP families": families}
+        text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
+        errors = [
+            invalid(where, policy, f"{text} {words} are specified")
+            for words, values in several.items()
+            if len(values) > 1
+        ]
+    if not is_headless(spec):
+        families += [family_of(each) for each in addresses[len(families) :]]
+    if not errors and not is_open:
+        errors = _unconfigured(policy, families)
+    if errors:
+        return errors
+    families = families or [_FAMILY]
+    if is_open and policy != _SINGLE and len(families) == 1:
+        families += [each for each in FAMILIES if each not in families]
+    spec["ipFamilies"] = families
+    return []
+
+
+def _unconfigured(policy: str, families: list[str]) -> Errors:
+    """Return errors about families that the cluster does not have."""
+    found: Errors = []
+    if policy == _DUAL:
+        detail = "this cluster is not configured for dual-stack services"
+        found.append(invalid("spec.ipFamilyPolicy", policy, detail))
+    return found + [
+        invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+        for index, family in enumerate(families)
+        if family != _FAMILY
+    ]
+
+
+def _needs_health_port(spec: Json) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _health_port(state: ApiState, spec: Json, before: Json) -> Errors:
+    """Assign the node port of the health checks of a load balancer with local traffic."""
+    if not _needs_health_port(spec):
+        return []
+    used = {port.get("nodePort") for each in _specs(state) for port in each.get("ports") or ()}
+    used |= {each.get("healthCheckNodePort") for each in _specs(state)}
+    used |= {port.get("nodePort") for port in spec.get("ports") or ()}
+    known, stated = before.get("healthCheckNodePort"), spec.get("healthCheckNodePort")
+    if not stated:
+        spec["healthCheckNodePort"] = known or _free_port(state, used)
+    elif stated != known and (problem := _port_problem(stated, used)):
+        detail = f"failed to allocate requested HealthCheck NodePort {stated}: {problem}"
+        return [invalid("spec.healthCheckNodePort", stated, detail)]
     return []
 
 

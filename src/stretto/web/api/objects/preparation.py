@@ -179,7 +179,7 @@ def _job(state: ApiState, item: Json) -> None:
         metadata["labels"] = dict(template["labels"])
     selector = spec.get("selector") or {}
     selected = {f"{_BATCH}controller-uid": uid, **(selector.get("matchLabels") or {})}
-    spec["selector"] = {**selector, "matchLabels": selected}
+    spec["selector"] = {**selector, "matchLabels": dict(sorted(selected.items()))}
 
 
 def _service(state: ApiState, call: Call, item: Json, old: Json | None) -> None:

@@ -8,10 +8,10 @@ from stretto.api.checks.fields.errors import (
     duplicate,
     forbidden,
     invalid,
+    repeated,
     required,
-    unsupported,
 )
-from stretto.api.checks.fields.shapes import between, choice
+from stretto.api.checks.fields.shapes import between
 from stretto.api.checks.fields.texts import (
     ADDRESS_TEXT,
     NETWORK_TEXT,
@@ -21,6 +21,7 @@ from stretto.api.checks.fields.texts import (
     port_name,
     qualified_name,
 )
+from stretto.api.checks.kinds.core.families import check_addresses
 from stretto.api.checks.kinds.values import (
     PROTOCOLS,
     Json,
@@ -36,7 +37,6 @@ _ONLY_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
 _EXPOSED: Final = ("NodePort", "LoadBalancer")
 """Types of Services that need a cluster IP."""
 _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
-_FAMILIES: Final = choice("IPv4", "IPv6")
 _TIMEOUT: Final = between(1, 86_400)
 _RANGES: Final = "spec.LoadBalancerSourceRanges"
 
@@ -53,14 +53,16 @@ def check_service(item: Json, old: Json | None) -> Errors:
     if kind in _EXPOSED and "None" in ((spec.get("clusterIPs") or [spec.get("clusterIP")])[:1]):
         detail = f"may not be set to 'None' for {kind} services"
         found.append(invalid("spec.clusterIPs[0]", "None", detail))
-    found += _ports(spec.get("ports") or [], kind)
+    if kind == "ExternalName":
+        found += _external_name(spec)
+    found += _ports(spec.get("ports") or [])
     if spec.get("selector"):
         found += check_labels(spec["selector"], "spec.selector")
     found += _affinity(spec)
-    found += one_of(kind, "spec.type", _TYPES)
-    if kind == "ExternalName":
-        found += _external_name(spec)
+    found += check_addresses(spec)
     found += _addresses(spec)
+    found += one_of(kind, "spec.type", _TYPES)
+    found += _distinct(spec.get("ports") or [], kind)
     found += _ranges(spec, kind)
     found += _traffic(spec, kind)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
@@ -81,11 +83,9 @@ def _changed_address(spec: Json, before: Json, kind: str) -> Errors:
     return [invalid("spec.clusterIPs[0]", spec.get("clusterIPs"), detail)]
 
 
-def _ports(ports: list[Json], kind: str) -> Errors:
+def _ports(ports: list[Json]) -> Errors:
     found: Errors = []
     names: set[str] = set()
-    pairs: set[tuple[Any, Any]] = set()
-    node_pairs: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         where, name = f"spec.ports[{index}]", port.get("name", "")
         found += _port_name(name, f"{where}.name", needed=len(ports) > 1)
@@ -100,19 +100,29 @@ def _ports(ports: list[Json], kind: str) -> Errors:
             found += [invalid(f"{where}.targetPort", target, each) for each in problems]
         else:
             found += port_number(target or 0, f"{where}.targetPort")
-        if kind == "ClusterIP" and port.get("nodePort"):
-            text = "may not be used when `type` is 'ClusterIP'"
-            found.append(forbidden(f"{where}.nodePort", text))
         found += _protocol(port.get("appProtocol"), f"{where}.appProtocol")
-        pair = port.get("port"), port.get("protocol")
-        if pair in pairs:
-            found.append(duplicate(where, _internal(*pair)))
-        pairs.add(pair)
-        node = port.get("nodePort"), port.get("protocol")
-        if node[0] and node in node_pairs:
-            found.append(duplicate(f"{where}.nodePort", node[0]))
-        node_pairs.add(node)
     return found
+
+
+def _distinct(ports: list[Json], kind: str) -> Errors:
+    """Check that ports are distinct, and that they have node ports only where these are used."""
+    text = "may not be used when `type` is 'ClusterIP'"
+    nodes = [(each.get("nodePort"), each.get("protocol")) for each in ports]
+    pairs = [(each.get("port"), each.get("protocol")) for each in ports]
+    found = [
+        forbidden(f"spec.ports[{index}].nodePort", text)
+        for index, (node, _) in enumerate(nodes)
+        if kind == "ClusterIP" and node
+    ]
+    found += [
+        duplicate(f"spec.ports[{index}].nodePort", nodes[index][0])
+        for index in sorted(repeated(nodes))
+        if nodes[index][0]
+    ]
+    return found + [
+        duplicate(f"spec.ports[{index}]", _internal(*pairs[index]))
+        for index in sorted(repeated(pairs))
+    ]
 
 
 def _internal(number: Any, protocol: Any) -> Json:
@@ -149,7 +159,11 @@ def _affinity(spec: Json) -> Errors:
 
 def _external_name(spec: Json) -> Errors:
     name = spec.get("externalName") or ""
-    found: Errors = []
+    found = [
+        forbidden(f"spec.{each}", "may not be set for ExternalName services")
+        for each in ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+        if spec.get(each)
+    ]
     if not name:
         found.append(required("spec.externalName"))
     else:
@@ -166,23 +180,6 @@ def _addresses(spec: Json) -> Errors:
             found.append(invalid(where, address, ADDRESS_TEXT))
         else:
             found += _not_special(address, where)
-    addresses = spec.get("clusterIPs") or []
-    if addresses and not spec.get("clusterIP"):
-        detail = "must be empty when `clusterIP` is not specified"
-        found.append(invalid("spec.clusterIPs", addresses, detail))
-    elif addresses and addresses[0] != spec["clusterIP"]:
-        detail = "first value must match `clusterIP`"
-        found.append(invalid("spec.clusterIPs", addresses, detail))
-    families = spec.get("ipFamilies") or []
-    for index, family in enumerate(families):
-        where = f"spec.ipFamilies[{index}]"
-        found += _FAMILIES(family, where)
-        if family in families[:index]:
-            found.append(duplicate(where, family))
-    for index, address in enumerate(addresses):
-        where = f"spec.clusterIPs[{index}]"
-        if address not in ("None", "") and not is_address(address):
-            found.append(invalid(where, address, ADDRESS_TEXT))
     return found
 
 
@@ -222,11 +219,6 @@ def _traffic(spec: Json, kind: str) -> Errors:
             "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         )
         found.append(invalid("spec.healthCheckNodePort", check, text))
-    families = spec.get("ipFamilyPolicy")
-    if families is not None:
-        allowed = ("PreferDualStack", "RequireDualStack", "SingleStack")
-        if families not in allowed:
-            found.append(unsupported("spec.ipFamilyPolicy", families, allowed))
     return found
 
 

@@ -1,0 +1,79 @@
+"""Rules of the addresses of a Service and of their families."""
+
+import ipaddress
+from typing import Final
+
+from stretto.api.checks.fields.errors import Errors, duplicate, invalid, unsupported
+from stretto.api.checks.fields.texts import ADDRESS_TEXT
+from stretto.api.checks.kinds.values import Json, is_address, one_of
+
+FAMILIES: Final = ("IPv4", "IPv6")
+"""Families of addresses."""
+_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_MOST: Final = 2
+_ADDRESSES: Final = "spec.clusterIPs"
+
+
+def is_headless(spec: Json) -> bool:
+    """Return whether a Service has no address of its own."""
+    return (spec.get("clusterIPs") or [spec.get("clusterIP")]) == ["None"]
+
+
+def family_of(address: str) -> str:
+    """Return the family of a valid address."""
+    return f"IPv{ipaddress.ip_address(address).version}"
+
+
+def check_addresses(spec: Json) -> Errors:
+    """Check addresses, families and their policy, which the type ``ExternalName`` lacks."""
+    if spec.get("type") == "ExternalName":
+        return []
+    addresses, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    found: Errors = []
+    if addresses and not spec.get("clusterIP"):
+        detail = "must be empty when `clusterIP` is not specified"
+        found.append(invalid(_ADDRESSES, addresses, detail))
+    elif addresses and addresses[0] != spec["clusterIP"]:
+        found.append(invalid(_ADDRESSES, addresses, "first value must match `clusterIP`"))
+    for index, family in enumerate(families):
+        where = f"spec.ipFamilies[{index}]"
+        found += one_of(family, where, FAMILIES)
+        if family in families[:index]:
+            found.append(duplicate(where, family))
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in _POLICIES:
+        found.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
+    malformed = _malformed(addresses)
+    found += malformed
+    if len(addresses) > _MOST:
+        found.append(invalid(_ADDRESSES, addresses, f"may only hold up to {_MOST} values"))
+    return found if malformed else found + _matching(spec, addresses, families)
+
+
+def _malformed(addresses: list[str]) -> Errors:
+    found: Errors = []
+    for index, address in enumerate(addresses):
+        if index == 0 and address == "None":
+            if len(addresses) > 1:
+                detail = "'None' must be the first and only value"
+                found.append(invalid(_ADDRESSES, addresses, detail))
+        elif not is_address(address):
+            found.append(invalid(f"{_ADDRESSES}[{index}]", address, ADDRESS_TEXT))
+    return found
+
+
+def _matching(spec: Json, addresses: list[str], families: list[str]) -> Errors:
+    """Check that valid addresses have distinct families, and those that are stated."""
+    if is_headless(spec):
+        return []
+    actual = [family_of(address) for address in addresses]
+    found: Errors = []
+    if len(addresses) > 1 and sorted(actual) != list(FAMILIES):
+        detail = "may specify no more than one IP for each IP family"
+        found.append(invalid(_ADDRESSES, addresses, detail))
+    pairs = zip(addresses, actual, families, strict=False)
+    for index, (address, family, stated) in enumerate(pairs):
+        if stated in FAMILIES and family != stated:
+            detail = f"expected an {stated} value as indicated by `ipFamilies[{index}]`"
+            found.append(invalid(f"{_ADDRESSES}[{index}]", address, detail))
+    return found
