@@ -1,5 +1,6 @@
 """Chunks of HTTP/1.1, which responses with the same contents share."""
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 WRITER: Final = "stretto.writer"
@@ -16,6 +17,10 @@ class ChunkWriter(Protocol):
 
     def write(self, chunks: bytes) -> None:
         """Send chunks with their lengths, or a piece of a chunk."""
+        ...
+
+    def on_shutdown(self, callback: Callable[[], object]) -> None:
+        """Call a function when the server begins to stop, so that the response ends whole."""
         ...
 
 

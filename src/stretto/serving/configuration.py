@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -81,6 +82,10 @@ class _Connection(HttpToolsProtocol):
     """Timer that closes the connection; set until the headers of a request are complete."""
     _is_head = True
     """True until the headers of the request are complete."""
+    _ends: Callable[[], object] | None = None
+    """Ends the last stream of this connection."""
+    _is_ending = False
+    """True if the server begins to stop."""
     _head: int = 0
     """Bytes received since the request began."""
 
@@ -92,6 +97,19 @@ class _Connection(HttpToolsProtocol):
     def write(self, chunks: bytes) -> None:
         """Send chunks, or a piece of one, of a response that has begun without a length."""
         self.transport.write(chunks)
+
+    def on_shutdown(self, callback: Callable[[], object]) -> None:
+        """Call a function when the server begins to stop."""
+        self._ends = callback
+        if self._is_ending:
+            callback()
+
+    def shutdown(self) -> None:
+        """End an idle connection, or the open stream of this connection."""
+        super().shutdown()
+        self._is_ending = True
+        if self._ends is not None:
+            self._ends()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Handle a new connection."""

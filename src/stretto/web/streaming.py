@@ -53,7 +53,7 @@ class HttpStreams:
         send: Send,
         writer: ChunkWriter | None,
     ) -> None:
-        """Send the chunks of a stream until it ends, the client disconnects, or the store fails.
+        """Send the chunks of a stream to its end or that of the client, the server or the store.
 
         Args:
             stream: the stream.
@@ -68,6 +68,8 @@ class HttpStreams:
         news = Wakeup(self._wakeups_of(loop), _IDLE_SECONDS, until, direct)
         left = asyncio.ensure_future(_departure(receive))
         left.add_done_callback(lambda _: news.set())
+        if writer is not None:
+            writer.on_shutdown(left.cancel)
         try:
             await send(start(stream))
             while not left.done():

@@ -48,6 +48,16 @@ async def flooding(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"writes: %d" % writes})
 
 
+async def streaming(scope: Any, receive: Any, send: Any) -> None:
+    """An application that streams until the server stops."""
+    ending = asyncio.Event()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"event", "more_body": True})
+    scope["extensions"][WRITER]["writer"].on_shutdown(ending.set)
+    await ending.wait()
+    await send({"type": "http.response.body"})
+
+
 def served(
     client: Callable[[int], Awaitable[bytes]], tls: TlsFiles | None = None, app: Any = named
 ) -> bytes:
@@ -113,6 +123,23 @@ def test_chunks_that_are_written_directly_belong_to_the_response(tmp_path: Path)
 
 def test_a_client_that_is_behind_is_not_ready_for_chunks() -> None:
     assert int(served(sending(REQUEST), app=flooding).split()[-2]) < 64
+
+
+def test_a_stream_ends_whole_when_the_server_stops() -> None:
+    async def run() -> bytes:
+        server = SocketServer(server_config(streaming))
+        with listening(LOOPBACK, 0) as listener:
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(REQUEST)
+            head = await reader.readuntil(b"event")
+            server.should_exit = True
+            await serving
+            body = await reader.read()
+            writer.close()
+            return head + body
+
+    assert asyncio.run(run()).endswith(b"5\r\nevent\r\n0\r\n\r\n")
 
 
 def test_endless_headers_end_the_connection() -> None:
