@@ -16,6 +16,8 @@ from stretto.web.api.routes import Route
 
 _VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 _MAX_MANAGER: Final = 128
+_MOST_DIGITS: Final = 20
+"""Maximum digits of an unsigned 64-bit number."""
 
 
 STREAMED_PARTS: Final = ("attach", "exec", "log", "portforward", "proxy")
@@ -127,6 +129,19 @@ def integer_parameter(request: ApiRequest, name: str) -> int | None:
         why = "value out of range" if text.lstrip("+-").isdigit() else "invalid syntax"
         raise bad_request(f'strconv.ParseInt: parsing "{text}": {why}')
     return number
+
+
+def version_number(text: str) -> int:
+    """Parse a resource version.
+
+    Raises:
+        ValueError: the text is no unsigned 64-bit number; the message is that of Go.
+    """
+    is_number = text.isascii() and text.isdigit()
+    if is_number and len(text.lstrip("0")) <= _MOST_DIGITS and int(text) < 1 << 64:
+        return int(text)
+    why = "value out of range" if is_number else "invalid syntax"
+    raise ValueError(f'strconv.ParseUint: parsing "{text}": {why}')
 
 
 def check_timeout(request: ApiRequest, route: Route | None, verb: str) -> None:

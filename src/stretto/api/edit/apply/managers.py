@@ -4,7 +4,7 @@ The rules are those of Kubernetes: an update owns the fields that it changes, an
 fields in its configuration, and an apply that would change a field of another manager conflicts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from stretto.api.edit.apply.compare import FieldChanges, compare, owned_fields
 from stretto.api.edit.apply.fieldset import SELF, FieldSet
 from stretto.api.edit.apply.last_applied import MANAGER, annotated, taken_over
 from stretto.api.edit.apply.merge import merge
-from stretto.api.edit.apply.pruning import brought_back, only_removed, removed
+from stretto.api.edit.apply.pruning import InVersion, pruned
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.types import StructType, ValueType
 
@@ -90,13 +90,6 @@ class OwnershipError(Exception):
 
 class VersionError(ApplyError):
     """An object does not match the schema of a version in which a manager owns fields."""
-
-
-InVersion = Callable[[Sequence[Json], str], tuple[Sequence[Json], ValueType] | None]
-"""Converts objects to another API version, with its type.
-
-``None`` if the version does not exist.
-"""
 
 
 @dataclass(frozen=True)
@@ -379,34 +372,24 @@ def managed_apply(
 
 
 def _pruned(merged: Json, last: ManagerEntry, owners: Managers, frame: WriteFrame) -> Json:
-    """Return an object without fields that the applier owned before and that now have no owner.
-
-    Fields are removed in the version in which the applier owned them. Fields with an owner in
-    another version are restored, and so are fields that the applier did not own.
-    """
+    """Return an object without fields that the applier owned before and that now have no owner."""
     held: dict[str, FieldSet] = {}
     for each in owners.values():
         version = (frame if frame.in_version is None else each).key.api_version
         held[version] = fieldset.union(held.get(version, {}), each.fields)
-    if frame.in_version is None:
-        return removed(merged, last.fields, held[frame.key.api_version], frame.kind)
-    first = last.key.api_version
-    shown = frame.in_version([merged], first)
-    if shown is None:
-        return merged
-    (before,), kind = shown
-    after = removed(before, last.fields, held.pop(first, {}), kind)
-    for version, fields in held.items():
-        both = frame.in_version([before, after], version)
-        if both is not None:
-            (before, after), kind = both
-            after = brought_back(before, after, fields, kind)
-    both = frame.in_version([merged, after], first)
-    if both is not None:
-        (before, after), kind = both
-        after = only_removed(before, after, last.fields, kind)
-    shown = frame.in_version([after], frame.key.api_version)
-    return after if shown is None else shown[0][0]
+    in_version = frame.in_version
+    if in_version is None:
+        in_version = _same_versions(frame.kind)
+    found, version = pruned(merged, (last.key.api_version, last.fields), held, in_version)
+    if version == frame.key.api_version:
+        return found
+    shown = in_version([found], frame.key.api_version)
+    return found if shown is None else shown[0][0]
+
+
+def _same_versions(kind: ValueType) -> InVersion:
+    """Return the converter of a kind whose versions have the same fields."""
+    return lambda items, _: (items, kind)
 
 
 def _check_conflicts(

@@ -78,32 +78,6 @@ def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
     return merged
 
 
-def without(value: Any, gone: FieldSet, kind: ValueType) -> Any:
-    """Return a value without the fields of a set; a container without members stays empty."""
-    kind = atom(kind, value)
-    if is_leaf(kind) or not gone:
-        return value
-    if isinstance(value, dict):
-        kept = {}
-        for name, each in value.items():
-            node = gone.get(fieldset.field(name))
-            if node is None:
-                kept[name] = each
-            elif not fieldset.is_member(node):
-                kept[name] = without(each, fieldset.children(node), member_type(kind, name) or ANY)
-        return kept
-    if isinstance(value, list):
-        remaining = []
-        for element, each in items(kind, value).items():
-            node = gone.get(element)
-            if node is None:
-                remaining.append(each)
-            elif not fieldset.is_member(node):
-                remaining.append(without(each, fieldset.children(node), kind.item or ANY))
-        return remaining
-    return value
-
-
 def extracted(value: Any, wanted: FieldSet, kind: ValueType) -> Any:
     """Return the part of a value in a field set; ``MISSING`` if there is none."""
     kind = atom(kind, value)

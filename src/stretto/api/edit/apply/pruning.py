@@ -1,83 +1,127 @@
-"""Removal of fields that the applier owned before and that now have no owner."""
+"""Removal of fields that the applier owned before and that now have no owner.
 
+The steps are those of structured-merge-diff 6.3.3: the fields are removed in the version in which
+the applier owned them; then fields with an owner in any version are restored, and so are fields
+that the applier did not own. A container whose last member is removed becomes null.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.compare import owned_fields
-from stretto.api.edit.apply.fieldset import FieldSet
-from stretto.api.edit.apply.merge import without
-from stretto.api.schema.types import ValueType
+from stretto.api.edit.apply.fieldset import SELF, FieldSet
+from stretto.api.edit.apply.walking import atom, elements, is_field, is_leaf, member_type
+from stretto.api.schema.types import ANY, ValueType
 
 Json = dict[str, Any]
 
+InVersion = Callable[[Sequence[Json], str], tuple[Sequence[Json], ValueType] | None]
+"""Converts objects to another API version, with its type.
 
-def removed(item: Json, last: FieldSet, held: FieldSet, kind: ValueType) -> Json:
-    """Return an object without fields that its applier owned before and that now have no owner.
-
-    Args:
-        item: the object.
-        last: the fields that the applier owned before.
-        held: the fields that have owners now.
-        kind: the type of the object.
-    """
-    members = _with_members(held)
-    gone = fieldset.difference(_with_members(last), members)
-    return dict(without(item, _closed(gone, members), kind))
+``None`` if the version does not exist.
+"""
 
 
-def brought_back(before: Json, after: Json, held: FieldSet, kind: ValueType) -> Json:
-    """Restore removed fields that have owners in this version.
+def pruned(
+    merged: Json, last: tuple[str, FieldSet], held: Mapping[str, FieldSet], in_version: InVersion
+) -> tuple[Json, str]:
+    """Return a merged object without fields that lost their last owner, and its version.
 
     Args:
-        before: the object before the removal.
-        after: the object without the removed fields.
-        held: the fields that have owners in this version.
-        kind: the type of both objects.
+        merged: the object.
+        last: the version and the fields of the applier's last configuration.
+        held: the fields that have owners now, by version.
+        in_version: converts objects to other versions.
+
+    Raises:
+        ApplyError: a conversion fails.
     """
-    members = _with_members(held)
-    left = fieldset.union(_with_members(owned_fields(after, kind)), members)
-    gone = fieldset.difference(_with_members(owned_fields(before, kind)), left)
-    return dict(without(before, _closed(gone, members), kind))
+    version, fields = last
+    shown = in_version([merged], version)
+    if shown is None:
+        return merged, version
+    (before,), kind = shown
+    after = _without(before, _with_named(fields, kind), kind)
+    pair = before, after
+    for each in sorted(held, key=lambda name: name != version):
+        pair = _owned_restored(pair, each, held[each], in_version)
+    both = in_version([before, pair[1]], version)
+    if both is None:
+        return before, version
+    return _unowned_restored((both[0][0], both[0][1]), fields, both[1]), version
 
 
-def only_removed(before: Json, after: Json, last: FieldSet, kind: ValueType) -> Json:
-    """Restore removed fields that the applier did not own.
-
-    Args:
-        before: the object before the removal.
-        after: the object without the removed fields.
-        last: the fields that the applier owned before.
-        kind: the type of both objects.
-    """
-    left = _with_members(owned_fields(after, kind))
-    gone = fieldset.difference(_with_members(owned_fields(before, kind)), left)
-    owned = fieldset.intersection(gone, _with_members(last))
-    return dict(without(before, _closed(owned, left), kind))
+def _owned_restored(
+    pair: tuple[Json, Json], version: str, held: FieldSet, in_version: InVersion
+) -> tuple[Json, Json]:
+    """Return an object before and after a removal, in which fields with owners are restored."""
+    both = in_version(pair, version)
+    if both is None:
+        return pair
+    (before, after), kind = both
+    left = fieldset.union(_all_named(after, kind), _with_named(held, kind))
+    gone = fieldset.difference(_all_named(before, kind), left)
+    return before, _without(before, gone, kind)
 
 
-def _with_members(fields: FieldSet) -> FieldSet:
-    """Return a set in which every inner path is a member too."""
-    return {
-        key: {fieldset.SELF: {}, **_with_members(fieldset.children(node))}
-        if fieldset.children(node)
-        else {}
-        for key, node in fields.items()
-        if key != fieldset.SELF
-    }
+def _unowned_restored(pair: tuple[Json, Json], last: FieldSet, kind: ValueType) -> Json:
+    """Return an object after a removal, with the fields that its applier did not own."""
+    before, after = pair
+    gone = fieldset.difference(_all_named(before, kind), _all_named(after, kind))
+    return _without(before, fieldset.intersection(gone, _with_named(last, kind)), kind)
 
 
-def _closed(gone: FieldSet, held: FieldSet) -> FieldSet:
-    """Return a set to remove, without inner paths above fields that still have owners."""
-    kept: FieldSet = {}
-    for key, node in gone.items():
-        if key == fieldset.SELF:
-            continue
-        other = held.get(key)
+def _all_named(item: Json, kind: ValueType) -> FieldSet:
+    """Return the fields of an object, with the declared fields above them."""
+    return _with_named(owned_fields(item, kind), kind)
+
+
+def _with_named(fields: FieldSet, kind: ValueType) -> FieldSet:
+    """Return a set of fields with the declared fields above its members."""
+    kind = atom(kind, {})
+    found: FieldSet = {}
+    for key, node in fields.items():
         below = fieldset.children(node)
-        if other is None:
-            kept[key] = {}
-        elif below:
-            inner = _closed(below, fieldset.children(other))
-            if inner:
-                kept[key] = inner
-    return kept
+        if key == SELF or not below:
+            found[key] = node
+            continue
+        name, is_name = key[2:], key.startswith("f:")
+        inner = (member_type(kind, name) if is_name else kind.item) or ANY
+        is_member = fieldset.is_member(node) or (is_name and is_field(kind, name))
+        found[key] = {**({SELF: {}} if is_member else {}), **_with_named(below, inner)}
+    return found
+
+
+def _without(item: Json, gone: FieldSet, kind: ValueType) -> Json:
+    """Return an object without the fields of a set."""
+    return _left(item, gone, kind) or {}
+
+
+def _left(value: Any, gone: FieldSet, kind: ValueType) -> Any:
+    """Return a value without the fields of a set; ``None`` if nothing is left of a container."""
+    kind = atom(kind, value)
+    if not isinstance(value, dict | list):
+        return value
+    if is_leaf(kind) or not value:
+        return None
+    if isinstance(value, list):
+        found = zip(elements(kind, value), value, strict=True)
+        pairs = [(element, each, kind.item or ANY) for element, each in found]
+        return [each for _, each in _kept(pairs, gone)] or None
+    members = [
+        (fieldset.field(name), each, member_type(kind, name) or ANY) for name, each in value.items()
+    ]
+    return {element[2:]: each for element, each in _kept(members, gone)} or None
+
+
+def _kept(
+    values: Iterable[tuple[str, Any, ValueType]], gone: FieldSet
+) -> Iterator[tuple[str, Any]]:
+    """Yield the members of a container, or what is left of them, by their path elements."""
+    for element, each, kind in values:
+        node = gone.get(element)
+        if node is None:
+            yield element, each
+        elif not fieldset.is_member(node):
+            yield element, _left(each, fieldset.children(node), kind)

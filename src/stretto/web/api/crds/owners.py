@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from stretto.api.edit.apply.managers import InVersion, VersionError
+from stretto.api.edit.apply.managers import VersionError
+from stretto.api.edit.apply.pruning import InVersion
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.structural import struct_of_schema
 from stretto.api.schema.types import ValueType

@@ -8,11 +8,10 @@ import msgspec
 from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.fields.errors import repeated
 from stretto.api.wire.kinds import Kind
-from stretto.api.wire.selectors import integer
 from stretto.api.wire.values import is_equal
 from stretto.stores.store import Record
 from stretto.web.api import failures
-from stretto.web.api.call import Call
+from stretto.web.api.call import Call, version_number
 from stretto.web.api.crds.objects import stored_custom
 from stretto.web.api.objects.rendering import rendered, without_type
 from stretto.web.api.objects.versions import shown_form, shown_forms
@@ -113,12 +112,21 @@ def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> No
             cause = (error.reason, error.message, error.field)
             raise failures.invalid(kind, name, [cause])
         return
-    stated = str(version)
-    number = integer(stated) if stated.isdecimal() else None
-    if number is None:
-        raise failures.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    if number != old.record.version:
+    if stated_version(item) != old.record.version:
         raise failures.conflict(resource.group, resource.resource, name, failures.MODIFIED)
+
+
+def stated_version(item: Json) -> int:
+    """Return the resource version in an object; 0 if there is none.
+
+    Raises:
+        ApiError: the version is not a number.
+    """
+    text = str(item["metadata"].get("resourceVersion") or "")
+    try:
+        return version_number(text) if text else 0
+    except ValueError as error:
+        raise failures.internal(str(error)) from error
 
 
 _KEYS: Final = {

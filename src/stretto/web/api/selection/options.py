@@ -8,7 +8,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.api.wire.shards import ObjectShard
 from stretto.stores.store import Record
 from stretto.web.api import failures
-from stretto.web.api.call import Call, integer_parameter
+from stretto.web.api.call import Call, integer_parameter, version_number
 from stretto.web.api.failures import bad_request, internal
 from stretto.web.api.selection.fields import FieldFilter, FieldTerm, check_fields, parse_fields
 from stretto.web.api.selection.labels import LabelFilter, LabelTerm, parse_labels
@@ -19,8 +19,6 @@ Json = dict[str, Any]
 
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
-_DIGITS: Final = 19
-"""Maximum digits of a resource version that certainly fits into 64 bits."""
 _LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "")
 
 
@@ -195,19 +193,16 @@ def _match_causes(found: Selection) -> list[tuple[str, str, str]]:
     return causes
 
 
-def version_number(text: str, *, watches: bool = False) -> int:
-    """Parse a resource version.
+def selected_version(text: str, *, watches: bool = False) -> int:
+    """Parse the resource version of a list or a watch; 0 without one.
 
     Raises:
         ApiError: the text is not a 64-bit number.
     """
-    is_number = text.isascii() and text.isdigit()
-    if not is_number or len(text) > _DIGITS:
-        problem = (
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
-            f"{'value out of range' if is_number else 'invalid syntax'}"
-        )
+    try:
+        return version_number(text) if text else 0
+    except ValueError as error:
+        problem = f'resourceVersion: Invalid value: "{text}": {error}'
         if watches:
-            raise internal(problem)
-        raise bad_request(f"invalid resource version: {problem}")
-    return int(text)
+            raise internal(problem) from error
+        raise bad_request(f"invalid resource version: {problem}") from error

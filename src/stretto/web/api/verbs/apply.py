@@ -6,7 +6,7 @@ from stretto.api.edit.apply.managers import Managers, encode_managers
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.changes import served, shape
+from stretto.web.api.objects.changes import served, shape, stated_version
 from stretto.web.api.objects.naming import named
 from stretto.web.api.objects.ownership import blank, settle, write_frame
 from stretto.web.api.objects.reading import read_object
@@ -60,12 +60,13 @@ def _create(state: ApiState, call: Call, config: AppliedConfig) -> ApiResponse:
 
 
 def _check_new(call: Call, config: AppliedConfig) -> None:
-    """Refuse the uid of an object that does not exist."""
+    """Refuse the uid of an object that does not exist, or a version that is no number."""
     uid = config.metadata.get("uid")
     if uid:
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object"
         resource, name = call.resource, call.route.name
         raise failures.conflict(resource.group, resource.resource, name, f"{why} was found")
+    stated_version({"metadata": config.metadata})
 
 
 def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -> Json:

@@ -9,7 +9,7 @@ from stretto.web.api.failures import ApiError, bad_request, expired, too_new
 from stretto.web.api.message import Answer
 from stretto.web.api.objects.changes import shapes
 from stretto.web.api.objects.rendering import rendered
-from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
+from stretto.web.api.selection.options import EXACT, Selection, selected_version, selection_of
 from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import accept
@@ -61,7 +61,7 @@ def _records(
 ) -> tuple[Sequence[Record], int]:
     """Return all objects of the kind at the version that the client requests."""
     kind = call.resource.stored
-    wanted = version_number(selection.version) if selection.version else 0
+    wanted = selected_version(selection.version)
     listing = state.storage.listing(kind)
     if wanted > listing.version:
         raise too_new(selection.version, listing.version)

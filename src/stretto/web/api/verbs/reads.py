@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from stretto.api.wire.selectors import integer
-from stretto.web.api.call import Call
+from stretto.web.api.call import Call, version_number
 from stretto.web.api.failures import bad_request, internal, too_new
 from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import shape
@@ -41,12 +40,11 @@ def check_get(state: ApiState, call: Call) -> None:
     if call.request.flag("export"):
         raise bad_request(_EXPORT)
     version = call.request.parameter("resourceVersion")
-    number = integer(version) if version.isdecimal() else None
-    if version and number is None:
-        parsed = f'strconv.ParseUint: parsing "{version}": invalid syntax'
-        text = f'resourceVersion: Invalid value: "{version}": {parsed}'
-        raise internal(text)
-    if number is not None and number > state.storage.version:
+    try:
+        number = version_number(version) if version else 0
+    except ValueError as error:
+        raise internal(f'resourceVersion: Invalid value: "{version}": {error}') from error
+    if number > state.storage.version:
         raise too_new(version, state.storage.version)
 
 

@@ -3,7 +3,7 @@
 from stretto.web.api.call import Call
 from stretto.web.api.failures import conflict, not_found
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.changes import other_uid
+from stretto.web.api.objects.changes import other_uid, stated_version
 from stretto.web.api.objects.naming import named, sent_object
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
@@ -24,5 +24,6 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     if uid := metadata.get("uid"):
         why = other_uid(call, route.namespace, route.name, (uid, ""))
         raise conflict(resource.group, resource.resource, route.name, why)
+    stated_version(item)
     metadata.pop("resourceVersion", None)
     return answer(state, call, create_object(state, call, item), 201)

@@ -4,7 +4,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import NO_CACHE, ApiStream
 from stretto.web.api.negotiation import STREAMED, not_acceptable, warning_headers
-from stretto.web.api.selection.options import selection_of, version_number
+from stretto.web.api.selection.options import selected_version, selection_of
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.events import EventStream
 from stretto.web.api.streams.plan import StreamPlan
@@ -16,7 +16,7 @@ def watch(state: ApiState, call: Call) -> ApiStream:
     """Watch a collection."""
     selection = selection_of(call)
     accepted = accept(call)
-    version = version_number(selection.version, watches=True) if selection.version else 0
+    version = selected_version(selection.version, watches=True)
     if accepted.form == "Table":
         included(call)
     if accepted.media == YAML:
