@@ -96,8 +96,18 @@ class LocalServer:
                 await asyncio.sleep(0)
                 continue
             wait = self._cluster.next_due() / self._speed
-            with suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), max(_SHORTEST, wait))
+            await news_within(news, max(_SHORTEST, wait))
+
+
+async def news_within(news: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, at most for some seconds.
+
+    ``asyncio.wait_for`` of Python 3.11 loses a cancellation that arrives together with the event;
+    the caller would then never end.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await news.wait()
 
 
 class _MainServer(SignalledServer):
