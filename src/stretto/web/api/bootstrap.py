@@ -7,7 +7,14 @@ from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.roles import aggregate, bootstrap_rights
 from stretto.web.api.call import Call, WriteOptions
-from stretto.web.api.fresh.flows import GROUP, PRODUCER, priority_levels
+from stretto.web.api.fresh.flows import (
+    GROUP,
+    LEVEL,
+    PRODUCER,
+    SCHEMA,
+    flow_schemas,
+    priority_levels,
+)
 from stretto.web.api.fresh.registrations import (
     API_SERVICE,
     initial_registrations,
@@ -58,7 +65,9 @@ def make_objects(state: ApiState, authentication: Mapping[str, str]) -> None:
         item = {"metadata": {"name": name}, "value": value, "description": text}
         make(state, ("scheduling.k8s.io", "v1", "priorityclasses"), item)
     for level in priority_levels():
-        make(state, (GROUP, "v1", "prioritylevelconfigurations"), level, PRODUCER)
+        _make_complete(state, (GROUP, "v1", LEVEL.plural), level, PRODUCER)
+    for schema in flow_schemas():
+        _make_complete(state, (GROUP, "v1", SCHEMA.plural), schema, PRODUCER)
     for resource, item in api_objects(state.now, authentication):
         make(state, resource, item)
     settle_authentication(state, authentication)
@@ -101,16 +110,21 @@ def make(
 
 
 def _make_right(state: ApiState, plural: str, right: Json) -> None:
-    """Store a role or a binding in the form of kube-apiserver, if it does not exist.
+    """Store a role or a binding in the form of kube-apiserver, if it does not exist."""
+    no_rules = {"rules": None} if plural.endswith("roles") else {}  # as encoded by Go
+    _make_complete(state, (_RBAC, "v1", plural), {**no_rules, **right}, SERVER_NAME)
+
+
+def _make_complete(state: ApiState, served: tuple[str, str, str], item: Json, manager: str) -> None:
+    """Store an object that has its defaults and all that Go encodes, if it does not exist.
 
     It skips defaults, checks and admission, which would take most of the start-up time.
     """
-    call = _creation(state, (_RBAC, "v1", plural), right, SERVER_NAME)
+    call = _creation(state, served, item, manager)
     if call is not None:
-        item = _typed(call, right)
-        own_new(state, call, item)
-        no_rules = {"rules": None} if plural.endswith("roles") else {}  # as encoded by Go
-        state.storage.create(call.resource, {**no_rules, **item})
+        made = _typed(call, item)
+        own_new(state, call, made)
+        state.storage.create(call.resource, made)
 
 
 def _creation(

@@ -1,9 +1,9 @@
 """Requests and responses as values, so that the API can be called without sockets."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 from urllib.parse import parse_qsl, unquote
 
 from stretto.web.api.authn.users import User
@@ -84,6 +84,11 @@ class ApiResponse:
     #: Further headers; a list for repeated ones.
     headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
+    def with_headers(self, headers: Mapping[str, str]) -> Self:
+        """Return the response with further headers."""
+        whole = {**self.headers, **headers}
+        return type(self)(self.status, self.body, self.content_type, whole)
+
 
 def _always() -> bool:
     return True
@@ -113,6 +118,10 @@ class ApiStream:
     headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     #: Returns whether more chunks may be available at once after a poll with chunks.
     is_due: Callable[[], bool] = _always
+
+    def with_headers(self, headers: Mapping[str, str]) -> Self:
+        """Return the response with further headers."""
+        return replace(self, headers={**self.headers, **headers})
 
 
 Answer = ApiResponse | ApiStream

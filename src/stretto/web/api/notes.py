@@ -1,5 +1,6 @@
-"""Data for the audit events of a request, recorded during the request."""
+"""Data for the audit events and the headers of a request, recorded during the request."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,12 +20,14 @@ class RequestNotes:
     details: dict[str, str] = field(default_factory=dict)
     #: The impersonated user; empty without impersonation.
     impersonated: list[User] = field(default_factory=list)
+    #: Headers with the flow schema and the priority level of the request; empty without.
+    flow: dict[str, str] = field(default_factory=dict)
     #: Reason of an internal failure of the server; empty if it has not failed.
     failures: list[str] = field(default_factory=list)
 
     def clear(self) -> None:
         """Discard everything for another attempt."""
-        for each in (self.annotations, self.details):
+        for each in (self.annotations, self.details, self.flow):
             each.clear()
         for facts in (self.impersonated, self.failures):
             facts.clear()
@@ -45,6 +48,10 @@ class RequestNotes:
     def impersonate(self, user: User) -> None:
         """Record the impersonated user."""
         self.impersonated[:] = [user]
+
+    def classify(self, headers: Mapping[str, str]) -> None:
+        """Record the flow schema and the priority level."""
+        self.flow.update(headers)
 
     def fail(self, problem: str) -> None:
         """Record an internal failure of the server."""

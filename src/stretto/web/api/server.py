@@ -33,6 +33,7 @@ from stretto.web.api.discovery.health import TEXT, no_page
 from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, WarnedError, status_of
+from stretto.web.api.flows.classification import FlowClassifier
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
@@ -93,6 +94,7 @@ class ApiServer:
         refresh(self._state)
         self._snapshots = Snapshots(self._state.storage, settings.clock)
         self._turns = OwnTurns(self._state)
+        self._flows = FlowClassifier(self._state.storage)
 
     @property
     def state(self) -> ApiState:
@@ -110,6 +112,13 @@ class ApiServer:
 
     def attempt(self, request: ApiRequest) -> Answer | PendingReviews:
         """Answer a request, or return the webhooks whose answers it needs first."""
+        answer = self._attempted(request)
+        flow = request.notes.flow
+        if not flow or isinstance(answer, PendingReviews):
+            return answer
+        return answer.with_headers(flow)
+
+    def _attempted(self, request: ApiRequest) -> Answer | PendingReviews:
         request.notes.clear()
         try:
             answer = self._answer(request)
@@ -158,6 +167,7 @@ class ApiServer:
         user = impersonated(
             storage, self._user(request), request, wanted_access(request, route, verb)
         )
+        request.notes.classify(self._flows.headers(user, verb, route, request.path))
         if route is None or not route.resource:
             authorize_page(storage, user, request)
         else:

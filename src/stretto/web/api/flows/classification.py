@@ -1,0 +1,119 @@
+"""Classification of requests: the FlowSchema and the priority level of each, in headers."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.authn.users import User
+from stretto.web.api.authz.requests import access_request, namespace_of
+from stretto.web.api.authz.rules import AccessRequest
+from stretto.web.api.flows.matching import matches
+from stretto.web.api.fresh.flows import CATCH_ALL, GROUP, LEVEL, MANDATORY, SCHEMA, flow_schemas
+from stretto.web.api.routes import Route
+from stretto.web.api.storage import ObjectStorage
+
+Json = dict[str, Any]
+
+_MOST_KNOWN: Final = 4_096
+"""Classes of requests that are kept; after that, all are classified again."""
+_LONG: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources whose requests last long, and belong to no flow."""
+_PROFILES: Final = "/debug/pprof/"
+"""Prefix of paths whose requests last long."""
+
+
+class _FlowClass(NamedTuple):
+    """A schema in the order of matching."""
+
+    #: Precedence; the lowest one that matches counts.
+    precedence: int
+    #: Name, which orders schemas of equal precedence.
+    name: str
+    #: The spec.
+    spec: Json
+    #: Headers of the responses to its requests.
+    headers: Mapping[str, str]
+
+
+class FlowClassifier:
+    """The classes of a server's requests; equal requests are classified once."""
+
+    def __init__(self, storage: ObjectStorage) -> None:
+        """Follow the schemas and levels of a server."""
+        self._storage = storage
+        self._classes: list[_FlowClass] = []
+        self._known: dict[tuple[Any, ...], Mapping[str, str]] = {}
+        storage.store.subscribe(self._note)
+
+    def headers(self, user: User, verb: str, route: Route | None, path: str) -> Mapping[str, str]:
+        """Return the headers that name the schema and the level of a request.
+
+        There are none for a request that lasts long, except a watch.
+
+        Args:
+            user: the user of the request, after impersonation.
+            verb: its verb.
+            route: the parts of its path.
+            path: its path.
+        """
+        place = (
+            (path,)
+            if route is None or not route.resource
+            else (route.group, route.resource, route.subresource, namespace_of(route))
+        )
+        key = (user.name, user.groups, verb, *place)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[key] = self._classified(user, verb, route, path)
+        return found
+
+    def _note(self, kind: Kind) -> None:
+        if kind.group == GROUP:
+            self._classes.clear()
+            self._known.clear()
+
+    def _classified(
+        self, user: User, verb: str, route: Route | None, path: str
+    ) -> Mapping[str, str]:
+        if route is not None and route.resource:
+            is_long, wanted = route.subresource in _LONG, access_request(route, verb)
+        else:
+            is_long, wanted = path.startswith(_PROFILES), AccessRequest(verb, path=path)
+        if is_long and verb != "watch":
+            return {}
+        if not self._classes:
+            self._classes = sorted(_classes(self._storage), key=lambda each: each[:2])
+        return next(
+            each.headers
+            for each in self._classes
+            if each.name == CATCH_ALL or matches(each.spec, user, wanted)
+        )
+
+
+def _classes(storage: ObjectStorage) -> Iterable[_FlowClass]:
+    """Yield the schemas whose levels exist, and those that a server always has."""
+    levels = {each.name: each.uid for each in storage.listing(LEVEL).records}
+    found = {each["metadata"]["name"]: each for each in storage.views_of(SCHEMA)}
+    for item in flow_schemas():
+        name = item["metadata"]["name"]
+        if name in MANDATORY and (name not in found or _level_of(found[name]) not in levels):
+            found[name] = item
+    for item in found.values():
+        level = _level_of(item)
+        if level in levels or level in MANDATORY:
+            yield _class(item, levels.get(level, ""))
+
+
+def _level_of(schema: Json) -> str:
+    return str(schema["spec"]["priorityLevelConfiguration"]["name"])
+
+
+def _class(item: Json, level: str) -> _FlowClass:
+    metadata, spec = item["metadata"], item["spec"]
+    headers = {
+        "X-Kubernetes-PF-FlowSchema-UID": metadata.get("uid", ""),
+        "X-Kubernetes-PF-PriorityLevel-UID": level,
+    }
+    return _FlowClass(spec["matchingPrecedence"], metadata["name"], spec, headers)
