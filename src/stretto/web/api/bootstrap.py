@@ -14,6 +14,7 @@ from stretto.web.api.fresh.flows import (
     SCHEMA,
     flow_schemas,
     priority_levels,
+    settle_flows,
 )
 from stretto.web.api.fresh.registrations import (
     API_SERVICE,
@@ -68,6 +69,7 @@ def make_objects(state: ApiState, authentication: Mapping[str, str]) -> None:
         _make_complete(state, (GROUP, "v1", LEVEL.plural), level, PRODUCER)
     for schema in flow_schemas():
         _make_complete(state, (GROUP, "v1", SCHEMA.plural), schema, PRODUCER)
+    settle_flows(state)
     for resource, item in api_objects(state.now, authentication):
         make(state, resource, item)
     settle_authentication(state, authentication)
