@@ -30,11 +30,7 @@ NOT_RUN: Final = {
     r"Etcd failure|DaemonRestart": _PROCESS,
 }
 """Reasons of tests that do not run, by regular expressions of their names."""
-FAILING: Final = {
-    r"priority and fairness should ensure": (
-        "FlowSchemas and priority levels are objects only; requests are not classified"
-    ),
-}
+FAILING: Final[dict[str, str]] = {}
 """Reasons of tests that are known to fail, which run only by ``--again``."""
 ALONE: Final = re.compile(r"\[(Serial|Disruptive)\]|priority and fairness")
 """Tests that run one after another."""

@@ -7,15 +7,15 @@ from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.roles import aggregate, bootstrap_rights
 from stretto.web.api.call import Call, WriteOptions
-from stretto.web.api.fresh.flows import (
+from stretto.web.api.flows.objects import (
     GROUP,
     LEVEL,
     PRODUCER,
     SCHEMA,
     flow_schemas,
     priority_levels,
-    settle_flows,
 )
+from stretto.web.api.fresh.flows import settle_flows
 from stretto.web.api.fresh.registrations import (
     API_SERVICE,
     initial_registrations,

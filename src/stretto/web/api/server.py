@@ -76,9 +76,11 @@ class ApiServer:
     def __init__(self, store: Store, settings: ApiSettings) -> None:
         """Serve the objects of an embedded store."""
         self._settings = settings
+        storage = ObjectStorage(store)
         self._state = ApiState(
-            ObjectStorage(store),
+            storage,
             kubernetes_table(),
+            FlowClassifier(storage),
             settings.clock,
             settings.rng,
             (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ()), *CHANGING),
@@ -94,7 +96,6 @@ class ApiServer:
         refresh(self._state)
         self._snapshots = Snapshots(self._state.storage, settings.clock)
         self._turns = OwnTurns(self._state)
-        self._flows = FlowClassifier(self._state.storage)
 
     @property
     def state(self) -> ApiState:
@@ -116,6 +117,7 @@ class ApiServer:
         flow = request.notes.flow
         if not flow or isinstance(answer, PendingReviews):
             return answer
+        self._state.flows.count(flow)
         return answer.with_headers(flow)
 
     def _attempted(self, request: ApiRequest) -> Answer | PendingReviews:
@@ -168,6 +170,7 @@ class ApiServer:
             storage, self._user(request), request, wanted_access(request, route, verb)
         )
         request.notes.classify(self._flows.headers(user, verb, route, request.path))
+        request.notes.classify(self._state.flows.headers(user, verb, route, request.path))
         if route is None or not route.resource:
             authorize_page(storage, user, request)
         else:

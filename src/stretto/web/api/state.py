@@ -13,6 +13,7 @@ from stretto.web.api.admission.rounds import Rounds
 from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call
+from stretto.web.api.flows.classification import FlowClassifier
 from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.resources import ResourceTable, ServedResource
 from stretto.web.api.storage import ObjectStorage
@@ -61,6 +62,8 @@ class ApiState:
     storage: ObjectStorage
     #: Resources.
     resources: ResourceTable
+    #: Flow control.
+    flows: FlowClassifier
     #: Source of the times of writes.
     clock: Clock
     #: Source of names and identities.

@@ -6,7 +6,8 @@ from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT, SERVICE, K
 from stretto.base.clock import timestamp
 from stretto.stores.store import Deletion, Record
 from stretto.web.api.crds.lifecycle import move_definitions
-from stretto.web.api.fresh.flows import GROUP, settle_flows
+from stretto.web.api.flows.objects import GROUP
+from stretto.web.api.fresh.flows import settle_flows
 from stretto.web.api.fresh.registrations import API_SERVICE, settle_registrations
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.state import ApiState

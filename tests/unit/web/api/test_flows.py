@@ -161,6 +161,30 @@ def test_requests_are_classified_without_any_schema(server: ApiServer, user: str
     assert sent(server, "/api/v1/pods", user)[0][SCHEMA_UID] == ""
 
 
+def metrics(server: ApiServer) -> dict[str, float]:
+    """Values of the metrics of flow control by name and labels."""
+    answer = server.handle(ApiRequest("GET", "/metrics", {"authorization": "Bearer admin"}))
+    lines = answer.body.decode().splitlines()  # type: ignore[union-attr]
+    pairs = (each.rsplit(" ", 1) for each in lines if each.startswith("apiserver_flowcontrol_"))
+    return {name: float(value) for name, value in pairs}
+
+
+def test_answered_requests_are_counted_by_level_and_schema(server: ApiServer) -> None:
+    for user in ("alice", "node", "alice"):
+        sent(server, "/api/v1/pods", user)
+    name = "apiserver_flowcontrol_dispatched_requests_total"
+    labels = '{flow_schema="global-default",priority_level="global-default"}'
+    assert metrics(server)[name + labels] == 2
+
+
+def test_levels_have_the_seats_of_kube_apiserver(server: ApiServer) -> None:
+    name = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="'
+    found = {key.removeprefix(name)[:-2]: n for key, n in metrics(server).items() if name in key}
+    wanted = {"catch-all": 13, "exempt": 0, "global-default": 49, "leader-election": 25}
+    more = {"node-high": 98, "system": 74, "workload-high": 98, "workload-low": 245}
+    assert found == {**wanted, **more}
+
+
 WORDS = st.sampled_from(["*", "a", "b", "a/b", "a/"])
 LISTS = st.lists(WORDS, min_size=1, max_size=2, unique=True)
 RULES = st.fixed_dictionaries(

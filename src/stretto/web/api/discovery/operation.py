@@ -7,6 +7,7 @@ from prometheus_client import generate_latest
 
 from stretto.base.clock import timestamp
 from stretto.web.api.discovery.health import CHECKS, TEXT, VERSION
+from stretto.web.api.flows.metrics import FlowMetrics
 from stretto.web.api.message import NO_CACHE, ApiResponse
 from stretto.web.api.state import ApiState
 
@@ -17,9 +18,10 @@ _NOTE: Final = (
 )
 
 
-def _metrics(_state: ApiState) -> ApiResponse:
-    """Return the metrics of the process."""
-    return ApiResponse(200, generate_latest(), _METRICS, NO_CACHE)
+def _metrics(state: ApiState) -> ApiResponse:
+    """Return the metrics of the process and of flow control."""
+    flows = generate_latest(FlowMetrics(state.storage, state.flows))
+    return ApiResponse(200, generate_latest() + flows, _METRICS, NO_CACHE)
 
 
 def _indicators(_state: ApiState) -> ApiResponse:

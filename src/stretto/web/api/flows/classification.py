@@ -1,6 +1,7 @@
 """Classification of requests: the FlowSchema and the priority level of each, in headers."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from stretto.api.wire.kinds import Kind
@@ -8,12 +9,13 @@ from stretto.web.api.authn.users import User
 from stretto.web.api.authz.requests import access_request, namespace_of
 from stretto.web.api.authz.rules import AccessRequest
 from stretto.web.api.flows.matching import matches
-from stretto.web.api.fresh.flows import CATCH_ALL, GROUP, LEVEL, MANDATORY, SCHEMA, flow_schemas
+from stretto.web.api.flows.objects import CATCH_ALL, GROUP, LEVEL, MANDATORY, SCHEMA, flow_schemas
 from stretto.web.api.routes import Route
 from stretto.web.api.storage import ObjectStorage
 
 Json = dict[str, Any]
 
+_SCHEMA_UID: Final = "X-Kubernetes-PF-FlowSchema-UID"
 _MOST_KNOWN: Final = 4_096
 """Classes of requests that are kept; after that, all are classified again."""
 _LONG: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
@@ -42,6 +44,7 @@ class FlowClassifier:
         """Follow the schemas and levels of a server."""
         self._storage = storage
         self._classes: list[_FlowClass] = []
+        self._counts: Counter[str] = Counter()
         self._known: dict[tuple[Any, ...], Mapping[str, str]] = {}
         storage.store.subscribe(self._note)
 
@@ -69,6 +72,17 @@ class FlowClassifier:
             found = self._known[key] = self._classified(user, verb, route, path)
         return found
 
+    def count(self, headers: Mapping[str, str]) -> None:
+        """Count an answered request under the schema that its headers name."""
+        self._counts[headers[_SCHEMA_UID]] += 1
+
+    def requests(self) -> Mapping[tuple[str, str], int]:
+        """Return the number of answered requests by schema and level."""
+        return {
+            (each.name, _level_of(each.spec)): self._counts[each.headers[_SCHEMA_UID]]
+            for each in self._ordered()
+        }
+
     def _note(self, kind: Kind) -> None:
         if kind.group == GROUP:
             self._classes.clear()
@@ -83,13 +97,16 @@ class FlowClassifier:
             is_long, wanted = path.startswith(_PROFILES), AccessRequest(verb, path=path)
         if is_long and verb != "watch":
             return {}
-        if not self._classes:
-            self._classes = sorted(_classes(self._storage), key=lambda each: each[:2])
         return next(
             each.headers
-            for each in self._classes
+            for each in self._ordered()
             if each.name == CATCH_ALL or matches(each.spec, user, wanted)
         )
+
+    def _ordered(self) -> Sequence[_FlowClass]:
+        if not self._classes:
+            self._classes = sorted(_classes(self._storage), key=lambda each: each[:2])
+        return self._classes
 
 
 def _classes(storage: ObjectStorage) -> Iterable[_FlowClass]:
@@ -98,22 +115,24 @@ def _classes(storage: ObjectStorage) -> Iterable[_FlowClass]:
     found = {each["metadata"]["name"]: each for each in storage.views_of(SCHEMA)}
     for item in flow_schemas():
         name = item["metadata"]["name"]
-        if name in MANDATORY and (name not in found or _level_of(found[name]) not in levels):
+        if name in MANDATORY and (
+            name not in found or _level_of(found[name]["spec"]) not in levels
+        ):
             found[name] = item
     for item in found.values():
-        level = _level_of(item)
+        level = _level_of(item["spec"])
         if level in levels or level in MANDATORY:
             yield _class(item, levels.get(level, ""))
 
 
-def _level_of(schema: Json) -> str:
-    return str(schema["spec"]["priorityLevelConfiguration"]["name"])
+def _level_of(spec: Json) -> str:
+    return str(spec["priorityLevelConfiguration"]["name"])
 
 
 def _class(item: Json, level: str) -> _FlowClass:
     metadata, spec = item["metadata"], item["spec"]
     headers = {
-        "X-Kubernetes-PF-FlowSchema-UID": metadata.get("uid", ""),
+        _SCHEMA_UID: metadata.get("uid", ""),
         "X-Kubernetes-PF-PriorityLevel-UID": level,
     }
     return _FlowClass(spec["matchingPrecedence"], metadata["name"], spec, headers)
