@@ -15,7 +15,6 @@ from stretto.web.api.flows.objects import (
     flow_schemas,
     priority_levels,
 )
-from stretto.web.api.fresh.flows import settle_flows
 from stretto.web.api.fresh.registrations import (
     API_SERVICE,
     initial_registrations,
@@ -69,7 +68,6 @@ def make_objects(state: ApiState, authentication: Mapping[str, str]) -> None:
         _make_complete(state, (GROUP, "v1", LEVEL.plural), level, PRODUCER)
     for schema in flow_schemas():
         _make_complete(state, (GROUP, "v1", SCHEMA.plural), schema, PRODUCER)
-    settle_flows(state)
     for resource, item in api_objects(state.now, authentication):
         make(state, resource, item)
     settle_authentication(state, authentication)

@@ -34,6 +34,7 @@ from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, WarnedError, status_of
 from stretto.web.api.flows.classification import FlowClassifier
+from stretto.web.api.fresh.flows import settle_flows
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
@@ -93,6 +94,7 @@ class ApiServer:
             guards=(no_escalation,),
         )
         make_objects(self._state, settings.authentication)
+        settle_flows(self._state)
         refresh(self._state)
         self._snapshots = Snapshots(self._state.storage, settings.clock)
         self._turns = OwnTurns(self._state)
