@@ -171,7 +171,6 @@ class ApiServer:
         user = impersonated(
             storage, self._user(request), request, wanted_access(request, route, verb)
         )
-        request.notes.classify(self._flows.headers(user, verb, route, request.path))
         request.notes.classify(self._state.flows.headers(user, verb, route, request.path))
         if route is None or not route.resource:
             authorize_page(storage, user, request)
