@@ -8,6 +8,9 @@ from typing import Any, cast
 import pytest
 
 from stretto.api.wire.kinds import POD
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 from tests.contract import bodies
@@ -176,3 +179,8 @@ def test_an_interrupt_right_after_the_commit_stops_all_writes(store: SqliteStore
 
 def _fat(name: str) -> bytes:
     return bodies.pod(name, annotations={"fat": "x" * 8000})
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="got 'a folder', expected a file"):
+        SqliteStore(tmp_path, ManualClock(), Rng(1))

@@ -167,7 +167,7 @@ def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
             return InputError(str(path), "a full disk", "space for the store", "free some space")
     return InputError(
         str(path),
-        str(error),
+        "a folder" if path.is_dir() else str(error),
         "a file that can be written",
         "check the owner and mode of the file and of its folder",
     )

@@ -175,7 +175,7 @@ def read_policy(path: Path) -> AuditPolicy:
         raise InputError(str(path), f"{len(documents)} documents", "one audit policy")
     found = strict(AuditPolicy, documents[0], str(path))
     if (found.api_version, found.kind) != (_VERSION, _KIND):
-        stated = f"{found.api_version}, Kind={found.kind}"
+        stated = f"{found.api_version or 'no apiVersion'}, Kind={found.kind}"
         raise InputError(str(path), stated, f"{_VERSION}, Kind={_KIND}")
     for index, rule in enumerate(found.rules):
         _check(rule, f"{path}: rules[{index}]")

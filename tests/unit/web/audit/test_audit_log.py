@@ -202,7 +202,7 @@ HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
     ("text", "problem"),
     [
         ("", "0 documents"),
-        ("kind: Policy\nrules: []\n", "expected audit.k8s.io/v1, Kind=Policy"),
+        ("kind: Policy\nrules: []\n", "got 'no apiVersion, Kind=Policy'"),
         (f"{HEAD}rules: [{{level: Loud}}]", "rules[0].level"),
         (f"{HEAD}rules: [{{level: None, verb: [get]}}]", "rules[0].verb: unknown key"),
         (f"{HEAD}omitStages: [Never]", "omitStages"),
