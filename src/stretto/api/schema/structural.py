@@ -128,7 +128,9 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
     if isinstance(value, list):
         items = schema.get("items")
         if not isinstance(items, dict):
-            return value
+            if schema.get(PRESERVE):
+                return value
+            items = {}
         known = {} if items.get(EMBEDDED) else items.get("properties") or {}
         return [
             each
@@ -188,12 +190,14 @@ def drop_nulls(value: Any, schema: Json) -> Any:
     """Return a value without nulls that its schema does not allow and that have no default."""
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
+        extra = schema.get("additionalProperties")
         kept = {}
         for name, each in value.items():
-            inner = properties.get(name)
-            if each is None and inner is not None and not inner.get("nullable"):
+            inner = properties.get(name, extra)
+            if each is None and isinstance(inner, dict) and not inner.get("nullable"):
                 continue
-            kept[name] = drop_nulls(each, inner or {}) if type(each) in NESTED else each
+            known = inner if isinstance(inner, dict) else {}
+            kept[name] = drop_nulls(each, known) if type(each) in NESTED else each
         return kept
     if isinstance(value, list):
         items = schema.get("items") or {}

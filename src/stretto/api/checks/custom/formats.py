@@ -10,18 +10,60 @@ from typing import Final
 
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _HOST: Final = re.compile(
-    r"[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?)*\.?"
+    r"[^\W_](-?[^\W_]{0,62})?|([^\W_](([^\W_]|-){0,61}[^\W_])?\.)+[^\W\d_]{2,63}"
 )
+"""One label with at most one dash, or labels that end with a word of letters."""
 _MAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _MAC: Final = re.compile(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
+_DURATION: Final = re.compile(r"[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+"""A duration in the notation of Go."""
+_AMOUNT: Final = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 _UNITS: Final = (
-    "ns|nano|us|µs|micro|ms|milli|s|sec|m|min|h|hr|hour|d|day|w|wk|week|"
-    "nanosecond|microsecond|millisecond|second|minute"
+    (("ns", "nano"), 1),
+    (("us", "µs", "micro"), 10**3),
+    (("ms", "milli"), 10**6),
+    (("s", "sec"), 10**9),
+    (("m", "min"), 60 * 10**9),
+    (("h", "hr", "hour"), 3600 * 10**9),
+    (("d", "day"), 86_400 * 10**9),
+    (("w", "wk", "week"), 604_800 * 10**9),
 )
-_DURATION: Final = re.compile(rf"-?(\d+(\.\d+)?\s*({_UNITS})s?\s*)+|0", re.IGNORECASE)
+"""Names of units, and their nanoseconds; a unit may have an ending after its last name."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)")
 _URI: Final = re.compile(r"([a-zA-Z][-+.a-zA-Z0-9]*:|/)[^\s]*")
 _COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
+
+
+def worded_duration(text: str) -> int | None:
+    """Return the nanoseconds of amounts with words such as ``2 days``; ``None`` without any.
+
+    Everything else in the text has no meaning, as in ``strfmt/duration.go`` of kube-openapi.
+    """
+    found = [
+        int(amount) * nanos
+        for amount, unit in _AMOUNT.findall(text)
+        for names, nanos in _UNITS
+        if unit.lower() in names or unit.lower().startswith(names[-1])
+    ]
+    return sum(found) if found else None
+
+
+def _is_duration(text: str) -> bool:
+    return bool(_DURATION.fullmatch(text)) or worded_duration(text) is not None
+
+
+def _base64(text: str) -> None:
+    """Refuse a text that is not base64; an empty one is not, as in kube-openapi."""
+    if not text:
+        raise ValueError(text)
+    base64.b64decode(text, validate=True)
+
+
+def _network(text: str) -> None:
+    """Refuse a text that is not an address with the length of its prefix."""
+    if "/" not in text:
+        raise ValueError(text)
+    ipaddress.ip_network(text, strict=False)
 
 
 def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
@@ -55,11 +97,11 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "hostname": _matches(_HOST),
     "email": _matches(_MAIL),
     "mac": _matches(_MAC),
-    "duration": _matches(_DURATION),
-    "byte": _parses(lambda text: base64.b64decode(text, validate=True)),
+    "duration": _is_duration,
+    "byte": _parses(_base64),
     "ipv4": _parses(ipaddress.IPv4Address),
     "ipv6": _parses(ipaddress.IPv6Address),
-    "cidr": _parses(lambda text: ipaddress.ip_network(text, strict=False)),
+    "cidr": _parses(_network),
     "uri": _matches(_URI),
     "hexcolor": _matches(_COLOR),
 }

@@ -1,6 +1,7 @@
 """Validation of values against a schema, with the messages of kube-apiserver."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from stretto.api.checks.custom.formats import FORMATS
@@ -9,6 +10,7 @@ from stretto.api.checks.fields.errors import (
     FieldError,
     duplicate,
     invalid,
+    quoted,
     required,
     shown,
     too_long,
@@ -41,12 +43,9 @@ def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
         wrong = _wrong_type(value, schema, path)
         if wrong is not None:
             found.append(wrong)
-            if kind in _NUMBERS:
-                found += _number(value, schema, path)
-            return
-    if kind is dict:
-        _object(value, schema, path, found)
-    elif kind is list:
+    if value is not None and not _COMBINED.isdisjoint(schema):
+        found += _combined(value, schema, path)
+    if kind is list:
         _list(value, schema, path, found)
     elif kind in _NUMBERS:
         found += _number(value, schema, path)
@@ -55,8 +54,8 @@ def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
     if "enum" in schema and value not in schema["enum"]:
         allowed = [each if isinstance(each, str) else shown(each) for each in schema["enum"]]
         found.append(unsupported(path or _SOME, value, allowed))
-    if not _COMBINED.isdisjoint(schema):
-        found += _combined(value, schema, path)
+    if kind is dict:
+        _object(value, schema, path, found)
 
 
 _TYPES: Final[dict[str, type]] = {"string": str, "boolean": bool, "array": list, "object": dict}
@@ -110,10 +109,12 @@ def _is_free_object(value: Json, schema: Json) -> bool:
 def _wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
     wanted, word = schema.get("type") or "", _word(value)
     if schema.get("x-kubernetes-int-or-string"):
-        wanted, holds = "integer,string", isinstance(value, int | str) and word != "boolean"
+        wanted, holds = "integer,string", word == "string" or _is_of(value, word, "integer")
     else:
         holds = not wanted or _is_of(value, word, wanted)
     if holds:
+        return None
+    if schema.get("format") and isinstance(value, list) and wanted not in _NUMERIC:
         return None
     if schema.get("format") and not isinstance(value, str | list | None):
         wanted, word = schema["format"], _FORMAT_WORDS.get(word, "")
@@ -141,6 +142,8 @@ def _word(value: Any) -> str:
 
 _WORDS: Final[dict[type, str]] = {float: "number", str: "string", list: "array", dict: "object"}
 """Types of schemas by the types of other values."""
+_NUMERIC: Final = ("integer", "number")
+"""Types whose format does not permit lists, as an oversight of ``type.go`` in kube-openapi does."""
 _FORMAT_WORDS: Final = {"integer": "int64", "number": "float64"}
 """Formats of numbers as represented in JSON."""
 _EXACT: Final = 2**53 - 1
@@ -163,13 +166,13 @@ def _text(value: str, schema: Json, path: str, found: Errors) -> None:
         found.append(invalid(path, value, text))
     holds = FORMATS.get(schema.get("format") or "")
     if holds is not None and not holds(value):
-        text = f'{path} in body must be of type {schema["format"]}: "{value}"'
+        text = f"{path} in body must be of type {schema['format']}: {quoted(value)}"
         found.append(type_invalid(path, value, text))
 
 
 def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     bounds = {"int32": _INT32, "int64": _INT64}.get(schema.get("format") or "")
-    whole = isinstance(value, int) or _is_whole(value)
+    whole = value in _INT64 if isinstance(value, int) else _is_whole(value)
     if bounds is not None and (not whole or int(value) not in bounds):
         text = f"Checked value must be of type integer with format {schema['format']} in {path}"
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
@@ -178,18 +181,18 @@ def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
     if _NUMBER_LIMITS.isdisjoint(schema):
         return
-    for name, word in (("maximum", "less than"), ("minimum", "greater than")):
+    step = schema.get("multipleOf")
+    if step and value % step:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_plain(step)}")
+    for name, word in (("minimum", "greater than"), ("maximum", "less than")):
         if name not in schema:
             continue
-        limit = schema[name]
+        limit = int(schema[name]) if type(value) is int and whole else schema[name]
         exclusive = schema.get(f"exclusive{name.capitalize()}")
         fails = value > limit if name == "maximum" else value < limit
         if fails or (exclusive and value == limit):
             end = f"{word} {_plain(limit)}" if exclusive else f"{word} or equal to {_plain(limit)}"
             yield invalid(path, value, f"{path} in body should be {end}")
-    step = schema.get("multipleOf")
-    if step and value % step:
-        yield invalid(path, value, f"{path} in body should be a multiple of {_plain(step)}")
 
 
 def _plain(number: float) -> str:
@@ -223,6 +226,10 @@ def _repeated(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]
     marks = value if kind == "set" else [_keys_of(each, keys) for each in value]
     seen: set[str] = set()
     for index, text in enumerate(identities(marks)):
+        if kind == "map" and not isinstance(value[index], dict):
+            detail = "must be an object for an array of list-type map"
+            yield invalid(f"{path}[{index}]", value[index], detail)
+            return
         if text in seen:
             yield duplicate(f"{path}[{index}]", marks[index])
         seen.add(text)
@@ -255,8 +262,6 @@ def _object(value: Json, schema: Json, path: str, found: Errors) -> None:
 
 
 def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
-    for each in schema.get("allOf") or ():
-        yield from check_value(value, each, path)
     if schema.get("anyOf"):
         found = [check_value(value, each, path) for each in schema["anyOf"]]
         if all(found):
@@ -270,6 +275,12 @@ def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
             yield _composed(f'"{path}" must validate one and only one schema (oneOf). {end}')
             if not valid:
                 yield from found[0]
+    if schema.get("allOf"):
+        found = [check_value(value, each, path) for each in schema["allOf"]]
+        yield from chain.from_iterable(found)
+        if any(found):
+            end = "" if not all(found) else ". None validated"
+            yield _composed(f'"{path}" must validate all the schemas (allOf){end}')
     if schema.get("not") is not None and not check_value(value, schema["not"], path):
         yield _composed(f'"{path}" must not validate the schema (not)')
 

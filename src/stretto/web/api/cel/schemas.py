@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from stretto.api.checks.custom.formats import worded_duration
 from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING
 from stretto.cel.estimates.operands import Path
 from stretto.cel.functions.conversions import parsed_duration, parsed_time
@@ -29,7 +30,7 @@ from stretto.cel.language.types import (
     optional_of,
     struct,
 )
-from stretto.cel.running.values import EvaluationError, KeyedList
+from stretto.cel.running.values import CelDuration, EvaluationError, KeyedList
 
 Json = dict[str, Any]
 
@@ -261,10 +262,20 @@ def _list_value(value: list[Any], schema: Json) -> list[Any]:
     return KeyedList(found, tuple(escaped(each) or each for each in keys))
 
 
+def _duration(text: str) -> CelDuration:
+    try:
+        return parsed_duration(text)
+    except EvaluationError:
+        nanos = worded_duration(text)
+        if nanos is None:
+            raise
+        return CelDuration(nanos)
+
+
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "byte": base64.b64decode,
     "date": lambda text: parsed_time(f"{text}T00:00:00Z"),
     "date-time": lambda text: parsed_time(text.upper().replace(" ", "T")),
-    "duration": parsed_duration,
+    "duration": _duration,
 }
 """Functions that read texts of a format as values of CEL."""

@@ -11,6 +11,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
 from stretto.api.wire.values import has_nulls
 from stretto.web.api.crds.ratcheting import FormerValues
+from stretto.web.api.crds.replicas import check_scale
 from stretto.web.api.crds.rules import check_rules
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.webhooks.reviews import ReviewMemory
@@ -162,6 +163,8 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
         errors = check_value(item, schema)
         if resource.version["has_embedded"]:
             errors += check_embedded(item, schema)
+    if resource.version["scale"]:
+        errors += check_scale(resource.version["scale"], item, part)
     if old is not None:
         former = FormerValues(item, old, schema)
         errors = [each for each in errors if not former.is_unchanged(each.field)]

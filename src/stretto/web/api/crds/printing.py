@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from stretto.api.checks.custom.formats import FORMATS
 from stretto.api.wire.selectors import integer
 from stretto.web.api.tables.columns import NAME, TableColumn, TableFormat
 from stretto.web.api.tables.values import since
@@ -44,13 +45,17 @@ def table_format(columns: Iterable[Json]) -> TableFormat:
     return TableFormat((NAME, *shown), cells)
 
 
+def _age(text: str, now: float) -> str:
+    return since(text, now) if not text or FORMATS["date-time"](text) else "<invalid>"
+
+
 def _cell(item: Json, column: Json, now: float) -> Any:
     values = values_at(item, str(column.get("jsonPath", "")))
     if not values:
         return None
     value, kind = values[0], column.get("type")
     if kind == "date":
-        return since(value, now) if isinstance(value, str) else None
+        return _age(value, now) if isinstance(value, str) else None
     if kind == "string":
         if isinstance(value, str):
             return value

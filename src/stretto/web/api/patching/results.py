@@ -26,7 +26,7 @@ def read_result(call: Call, result: PatchResult, struct: StructType, read: Read)
     Raises:
         ApiError: the value does not match its kind, or strict validation refuses it.
     """
-    if call.resource.definition is not None:
+    if call.resource.definition is not None and result.struct is None:
         check_patched(result, call.resource)
     if fault := _conversion_fault(result, struct):
         raise result.refusal(fault)
