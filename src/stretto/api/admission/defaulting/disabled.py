@@ -29,6 +29,7 @@ DISABLED: Final[Mapping[str, Edit]] = {
     "core/v1.PodSpec": _drop("schedulingGroup"),
     "core/v1.Container": _container,
     "core/v1.EphemeralContainer": _container,
+    "apps/v1.RollingUpdateStatefulSetStrategy": _drop("maxUnavailable"),
     "core/v1.VolumeProjection": _drop("clusterTrustBundle", "podCertificate"),
     "core/v1.NodeSpec": _drop("configSource"),
     "storage/v1.CSIDriverSpec": _drop("preventPodSchedulingIfMissing"),

@@ -131,6 +131,10 @@ def _field_ref(source: Json) -> None:
     default(source, apiVersion="v1")
 
 
+def _file_key(source: Json) -> None:
+    default(source, optional=False)
+
+
 def _claim_template(template: Json) -> None:
     template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
@@ -168,6 +172,7 @@ POD: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.HostPathVolumeSource": _host_path,
     "core/v1.ImageVolumeSource": _image,
     "core/v1.ObjectFieldSelector": _field_ref,
+    "core/v1.FileKeySelector": _file_key,
     "core/v1.PersistentVolumeClaimTemplate": _claim_template,
     "core/v1.ISCSIVolumeSource": _iscsi,
     "core/v1.ISCSIPersistentVolumeSource": _iscsi,

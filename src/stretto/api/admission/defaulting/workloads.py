@@ -40,6 +40,8 @@ def _daemon_set(item: Json) -> None:
     if strategy["type"] == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
         default(rolling, maxUnavailable=1, maxSurge=0)
+    elif strategy.get("rollingUpdate") is not None:  # Go's conversion of absent values
+        default(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
 
 
 def _stateful_set(item: Json) -> None:

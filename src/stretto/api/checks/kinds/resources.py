@@ -49,14 +49,14 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
         where = f"{path}.requests"
         limit = limits.get(name)
         if limit is None:
-            if "/" in name:
+            if is_fixed(name):
                 detail = "Limit must be set for non overcommitable resources"
                 yield required(f"{path}.limits", detail)
+        elif is_fixed(name) and nano(amount, where) != nano(limit, where):
+            yield invalid(where, amount, f"must be equal to {name} limit of {limit}")
         elif nano(amount, where) > nano(limit, where):
             text = f"must be less than or equal to {name} limit of {limit}"
             yield invalid(where, amount, text)
-        elif is_fixed(name) and nano(amount, where) != nano(limit, where):
-            yield invalid(where, amount, f"must be equal to {name} limit of {limit}")
     names = {*requests, *limits}
     if any(name.startswith(HUGE_PAGES) for name in names) and not names & {"cpu", "memory"}:
         yield forbidden(path, "HugePages require cpu or memory")
@@ -64,7 +64,8 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
 
 def is_fixed(name: str) -> bool:
     """Return whether a resource cannot be over-committed."""
-    return "/" in name or name.startswith(HUGE_PAGES)
+    is_native = "/" not in name or "kubernetes.io/" in name
+    return not is_native or name.startswith(HUGE_PAGES)
 
 
 def check_resource_name(name: str, where: str) -> Errors:

@@ -48,6 +48,8 @@ def _drop_disabled(call: Call, item: Json) -> None:
 
 
 def _pod(state: ApiState, item: Json) -> None:
+    if (item["spec"].get("terminationGracePeriodSeconds") or 0) < 0:
+        item["spec"]["terminationGracePeriodSeconds"] = 1
     status: Json = {"phase": "Pending", "qosClass": quality_of_service(item["spec"])}
     if item["spec"].get("schedulingGates"):
         status["conditions"] = [

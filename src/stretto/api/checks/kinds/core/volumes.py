@@ -190,7 +190,7 @@ def _source(spec: Json) -> Errors:
         else:
             detail = "may not specify more than 1 volume type"
             found.append(forbidden(f"spec.{_FORBIDDEN_AS.get(name, name)}", detail))
-        if name == "local" == given[0] and not (spec.get("nodeAffinity") or {}).get("required"):
+        if name == "local" == given[0] and spec.get("nodeAffinity") is None:
             detail = "Local volume requires node affinity"
             found.append(required("spec.nodeAffinity", detail))
     host = (spec.get("hostPath") or {}).get("path", "")

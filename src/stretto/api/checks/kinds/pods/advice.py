@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
+from stretto.api.checks.kinds.pods.overlaps import file_warnings, port_warnings
+from stretto.api.checks.kinds.pods.systems import containers_with_paths
 from stretto.api.wire.quantity import milli
 
 Json = dict[str, Any]
@@ -30,6 +32,7 @@ _LABELS: Final = {
 """Deprecated node labels: the version of deprecation, and the replacement."""
 _BYTES: Final = ("memory", "ephemeral-storage")
 """Resources with whole bytes as amounts."""
+_NO_POD: Final = "a null labelSelector results in matching no pod"
 _NEGATIVE: Final = "must be >= 0; negative values are invalid and will be treated as 1"
 
 
@@ -39,6 +42,7 @@ def pod_warnings(spec: Json, path: str) -> Iterator[str]:
     for index, each in enumerate(spec.get("volumes") or ()):
         for source in _VOLUMES.keys() & each.keys():
             yield f"{path}.volumes[{index}].{source}: {_VOLUMES[source]}"
+    yield from file_warnings(spec.get("volumes") or [])
     yield from _repeated(spec.get("hostAliases") or [], "ip", f"{path}.hostAliases")
     secrets = spec.get("imagePullSecrets") or []
     yield from _repeated(secrets, "name", f"{path}.imagePullSecrets")
@@ -46,11 +50,24 @@ def pod_warnings(spec: Json, path: str) -> Iterator[str]:
         if not each.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
     yield from _fractions(spec.get("overhead"), f"{path}.overhead", _BYTES)
+    for container, where in containers_with_paths(spec, path):
+        yield from _container(container, where)
+    yield from port_warnings(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         yield f"{path}.terminationGracePeriodSeconds: {_NEGATIVE}"
-    for part in ("initContainers", "containers", "ephemeralContainers"):
-        for index, each in enumerate(spec.get(part) or ()):
-            yield from _container(each, f"{path}.{part}[{index}]")
+    for word in ("podAffinity", "podAntiAffinity"):
+        terms = (spec.get("affinity") or {}).get(word) or {}
+        yield from _terms(terms, f"{path}.affinity.{word}")
+
+
+def _terms(affinity: Json, path: str) -> Iterator[str]:
+    """Yield warnings about terms that match no pod."""
+    for word, inner in (("required", ""), ("preferred", ".podAffinityTerm")):
+        name = f"{word}DuringSchedulingIgnoredDuringExecution"
+        for index, each in enumerate(affinity.get(name) or ()):
+            term = each.get("podAffinityTerm") or {} if inner else each
+            if term.get("labelSelector") is None:
+                yield f"{path}.{name}[{index}]{inner}.labelSelector: {_NO_POD}"
 
 
 def _labels(spec: Json, path: str) -> Iterator[str]:
@@ -62,7 +79,7 @@ def _labels(spec: Json, path: str) -> Iterator[str]:
         if key in _LABELS:
             yield f"{where}.topologyKey: {key} is {_instead(key)}"
         if each.get("labelSelector") is None:
-            yield f"{where}.labelSelector: a null labelSelector results in matching no pod"
+            yield f"{where}.labelSelector: {_NO_POD}"
 
 
 def _instead(key: str) -> str:
@@ -86,7 +103,9 @@ def _container(container: Json, path: str) -> Iterator[str]:
     seen: set[str] = set()
     for index, each in enumerate(container.get("env") or ()):
         name = each.get("name", "")
-        if name in seen:
+        value, ref = each.get("value", ""), f"$({name})"
+        hides = "valueFrom" in each or value == ref or ref not in value
+        if name in seen and hides:
             text = f"hides previous definition of {quoted(name)}, which may be dropped when using"
             yield f"{path}.env[{index}]: {text} apply"
         seen.add(name)

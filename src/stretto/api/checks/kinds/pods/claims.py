@@ -91,9 +91,9 @@ def _data_sources(spec: Json, path: str) -> Errors:
         return found
     if ref.get("namespace"):
         detail = "may not be specified when dataSourceRef.namespace is specified"
-        return [*found, invalid(path, f"{path}.dataSource", detail)]
+        return [*found, invalid(path, {}, detail)]  # kube-apiserver shows no value
     if any(source.get(each) != ref.get(each) for each in ("apiGroup", "kind", "name")):
-        found.append(invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
+        found.append(invalid(path, {}, "must match dataSourceRef"))
     return found
 
 

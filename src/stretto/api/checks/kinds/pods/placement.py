@@ -150,6 +150,10 @@ def _keys(term: Json, path: str) -> Iterator[Any]:
             yield invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
 
 
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+"""Operators of tolerations; the last two belong to a feature that is disabled."""
+
+
 def check_tolerations(tolerations: list[Json], path: str) -> Iterator[Any]:
     """Check tolerations of taints."""
     for index, item in enumerate(tolerations):
@@ -182,7 +186,8 @@ def _toleration_value(item: Json, operator: str, where: str) -> Iterator[Any]:
             detail = "value must be empty when `operator` is 'Exists'"
             yield invalid(f"{where}.operator", value, detail)
     else:
-        yield unsupported(f"{where}.operator", operator, ("Equal", "Exists"))
+        known = _OPERATORS if operator in _OPERATORS else _OPERATORS[:2]
+        yield unsupported(f"{where}.operator", operator, known)
 
 
 def check_spread(constraints: list[Json], path: str) -> Iterator[Any]:

@@ -107,7 +107,9 @@ def _spec(spec: Json, path: str) -> Iterator[Any]:
     if spec.get("ephemeralContainers"):
         where = f"{path}.ephemeralContainers"
         yield from check_ephemeral(spec["ephemeralContainers"], where, names, frame)
-    if spec.get("resources"):
+    if spec.get("resources") and (spec.get("os") or {}).get("name") == "windows":
+        yield forbidden(f"{path}.resources", "may not be set for a windows pod")
+    elif spec.get("resources"):
         yield from check_pod_resources(spec["resources"], f"{path}.resources", frame.claims)
     yield from check_shared_ports(spec, path)
     yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)

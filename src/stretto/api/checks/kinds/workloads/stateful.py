@@ -83,7 +83,8 @@ def _strategy(strategy: Json) -> Errors:
         if rolling is None:
             return []
         detail = "only allowed for updateStrategy 'RollingUpdate'"
-        return [invalid(f"{path}.rollingUpdate", rolling, detail)]
+        shown = {"Partition": rolling.get("partition"), "MaxUnavailable": None}
+        return [invalid(f"{path}.rollingUpdate", shown, detail)]
     if kind != "RollingUpdate":
         detail = "must be 'RollingUpdate' or 'OnDelete'"
         return [invalid(path, {"Type": kind, "RollingUpdate": None}, detail)]
