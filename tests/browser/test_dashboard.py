@@ -54,6 +54,7 @@ PAGES = (
     "/offers",
     "/clusters",
     "/nodes/n001",
+    "/nodes/n001/drain",
     "/pods/default/dream",
     "/pods/default/web-0",
     "/actions/evict?subject=default/web-0",
@@ -99,6 +100,7 @@ def address(
         offers=lambda: read_board(DOCUMENT),
         clusters=lambda: CLUSTERS,
         start=lambda pod: f"{pod} is expected to start in 5 s.",
+        drain=lambda _: preview,
         actions=local_actions(ApiClient(server.state, "tests")),
     )
     with served(source, parts) as address:
