@@ -173,7 +173,7 @@ function paint() {
   }
   context.globalAlpha = 1;
   if (chosen >= 0 && chosen < places.length) {
-    context.strokeStyle = style("--mark");
+    context.strokeStyle = style("--front");
     context.lineWidth = 3;
     context.strokeRect(places[chosen].x - 1, places[chosen].y - offsetY - 1, size + 1, size + 1);
   }
