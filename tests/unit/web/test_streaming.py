@@ -57,6 +57,9 @@ class Client:
         """Receive chunks."""
         self.direct.append(chunks)
 
+    def on_shutdown(self, call: Any) -> None:
+        """Do nothing: the server of a test does not stop."""
+
     async def send(self, message: Any) -> None:
         """Receive a message of the task."""
         self.sent += [each for each in (message.get("body"),) if each]
@@ -159,5 +162,5 @@ def test_an_error_of_one_stream_leaves_the_others_of_the_round() -> None:
 
 def test_writes_that_may_be_lost_are_not_sent() -> None:
     client = Client()
-    (error,) = received([client], [b"event"], barrier=LostWrites())
-    assert (str(error), client.direct, client.sent) == ("lost", [], [])
+    received([client], [b"event"], barrier=LostWrites())
+    assert (client.direct, client.sent) == ([], [])

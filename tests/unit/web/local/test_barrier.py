@@ -11,6 +11,7 @@ import pytest
 
 from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.base.clock import ManualClock
+from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.sqlite import SqliteStore, read_store
 from stretto.stores.embedded.table import JournalError
@@ -52,6 +53,30 @@ def test_requests_that_wait_together_share_a_flush(store: SqliteStore) -> None:
 
     asyncio.run(run())
     assert flushes == [store.version]
+
+
+def test_a_round_makes_writes_durable_and_answers_the_requests_that_wait(
+    store: SqliteStore,
+) -> None:
+    barrier = WriteBarrier(lambda: store.is_pending, store.flush)
+
+    async def run() -> tuple[bool, bool]:
+        make(store, "a")
+        request = asyncio.ensure_future(barrier.settled())
+        await asyncio.sleep(0)
+        barrier.settle()
+        await request
+        return store.is_pending, request.done()
+
+    assert asyncio.run(run()) == (False, True)
+
+
+def test_a_round_receives_the_error_of_a_flush() -> None:
+    def flush() -> None:
+        raise StrettoError("lost")
+
+    with pytest.raises(StrettoError, match="lost"):
+        WriteBarrier(lambda: True, flush).settle()
 
 
 def test_a_closed_store_has_the_writes_of_its_last_group(store: SqliteStore, path: Path) -> None:
