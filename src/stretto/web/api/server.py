@@ -168,10 +168,9 @@ class ApiServer:
         if route is not None and route.resource:
             verb = verb_of(request.method, route, watches=request.watches)
         check_timeout(request, route, verb)
-        user = impersonated(
-            storage, self._user(request), request, wanted_access(request, route, verb)
-        )
-        request.notes.classify(self._state.flows.headers(user, verb, route, request.path))
+        wanted = wanted_access(request, route, verb)
+        user = impersonated(storage, self._user(request), request, wanted)
+        request.notes.classify(self._state.flows.headers(user, wanted))
         if route is None or not route.resource:
             authorize_page(storage, user, request)
         else:

@@ -21,7 +21,7 @@ POD_NAME = {"kind": "Pod", "namespace": "default", "name": "p"}
 @pytest.fixture
 def server() -> ApiServer:
     clock = ManualClock(1_790_000_000.0)
-    settings = ApiSettings(clock, Rng(2), client_authority="certificates")
+    settings = ApiSettings(clock, Rng(2))
     return ApiServer(MemoryStore(clock, Rng(1)), settings)
 
 
@@ -101,12 +101,6 @@ def test_a_dry_run_takes_no_address(server: ApiServer) -> None:
     body = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
     _, item, _ = send(server, "POST", "/api/v1/namespaces/default/services?dryRun=All", body)
     assert item["spec"]["clusterIP"] == "10.0.0.0"
-
-
-def test_the_certificates_of_clients_are_published(server: ApiServer) -> None:
-    name = "extension-apiserver-authentication"
-    _, item, _ = send(server, "GET", f"/api/v1/namespaces/kube-system/configmaps/{name}")
-    assert item["data"] == {"client-ca-file": "certificates"}
 
 
 @pytest.mark.parametrize(

@@ -66,15 +66,11 @@ def _selected_fields(request: ApiRequest) -> dict[str, str]:
 
 def access_request(route: Route, verb: str, field_name: str = "") -> AccessRequest:
     """The access that a request needs."""
+    namespace = route.namespace
+    if route.resource == "namespaces" and not route.group and route.name:
+        namespace = route.name
     name = route.name or (field_name if verb in ("list", "watch", "deletecollection") else "")
-    space = namespace_of(route)
-    return AccessRequest(verb, route.group, route.resource, route.subresource, space, name)
-
-
-def namespace_of(route: Route) -> str:
-    """The namespace of a request; a namespace belongs to itself."""
-    is_namespace = route.resource == "namespaces" and not route.group and route.name
-    return route.name if is_namespace else route.namespace
+    return AccessRequest(verb, route.group, route.resource, route.subresource, namespace, name)
 
 
 def denied(user: User, wanted: AccessRequest, reason: str = "") -> ApiError:

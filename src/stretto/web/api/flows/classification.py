@@ -6,11 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
-from stretto.web.api.authz.requests import access_request, namespace_of
 from stretto.web.api.authz.rules import AccessRequest
 from stretto.web.api.flows.matching import matches
 from stretto.web.api.flows.objects import CATCH_ALL, GROUP, LEVEL, MANDATORY, SCHEMA, flow_schemas
-from stretto.web.api.routes import Route
 from stretto.web.api.storage import ObjectStorage
 
 Json = dict[str, Any]
@@ -48,28 +46,22 @@ class FlowClassifier:
         self._known: dict[tuple[Any, ...], Mapping[str, str]] = {}
         storage.store.subscribe(self._note)
 
-    def headers(self, user: User, verb: str, route: Route | None, path: str) -> Mapping[str, str]:
+    def headers(self, user: User, wanted: AccessRequest) -> Mapping[str, str]:
         """Return the headers that name the schema and the level of a request.
 
         There are none for a request that lasts long, except a watch.
 
         Args:
             user: the user of the request, after impersonation.
-            verb: its verb.
-            route: the parts of its path.
-            path: its path.
+            wanted: the access that the request needs.
         """
-        place = (
-            (path,)
-            if route is None or not route.resource
-            else (route.group, route.resource, route.subresource, namespace_of(route))
-        )
-        key = (user.name, user.groups, verb, *place)
+        place = wanted.group, wanted.resource, wanted.subresource, wanted.namespace, wanted.path
+        key = (user.name, user.groups, wanted.verb, *place)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self._known[key] = self._classified(user, verb, route, path)
+            found = self._known[key] = self._classified(user, wanted)
         return found
 
     def count(self, headers: Mapping[str, str]) -> None:
@@ -88,14 +80,9 @@ class FlowClassifier:
             self._classes.clear()
             self._known.clear()
 
-    def _classified(
-        self, user: User, verb: str, route: Route | None, path: str
-    ) -> Mapping[str, str]:
-        if route is not None and route.resource:
-            is_long, wanted = route.subresource in _LONG, access_request(route, verb)
-        else:
-            is_long, wanted = path.startswith(_PROFILES), AccessRequest(verb, path=path)
-        if is_long and verb != "watch":
+    def _classified(self, user: User, wanted: AccessRequest) -> Mapping[str, str]:
+        is_long = wanted.subresource in _LONG or wanted.path.startswith(_PROFILES)
+        if is_long and wanted.verb != "watch":
             return {}
         return next(
             each.headers
