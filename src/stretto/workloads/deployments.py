@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from stretto.api.schema.hashes.digest import template_hash
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import condition_of
 from stretto.reconcile.events import EventLevel, EventText
 from stretto.workloads.adoption import Claims
 from stretto.workloads.bounds import proportional, resolved
 from stretto.workloads.cluster import DEPLOYMENTS, LocalCluster, owned_metadata, owner_of
 from stretto.workloads.revisions import count_collision
-from stretto.workloads.rollouts import Rollout, conditions
+from stretto.workloads.rollouts import COUNTS, FAILURE, Rollout, conditions, with_created
 
 _HASH = "pod-template-hash"
 _OWN = "deployment.kubernetes.io/"
@@ -109,6 +110,8 @@ class DeploymentController:
             },
         }
         self._cluster.create(REPLICA_SET, fields)
+        now = self._cluster.now_text()
+        self._cluster.set_status(item, {"conditions": with_created(item, name, now)})
         if fields["spec"]["replicas"]:
             self._note_size(item, name, 0, fields["spec"]["replicas"])
 
@@ -214,8 +217,8 @@ class DeploymentController:
         """Seconds until the update may time out; ``None`` if it is complete."""
         seconds = item.spec.get("progressDeadlineSeconds")
         wanted = int(item.spec.get("replicas", 1))
-        usable = _count_of(item, "availableReplicas")
-        if seconds is None or usable == _count_of(item, "updatedReplicas") == wanted:
+        counts = {_count_of(item, key) for key in ("replicas", *COUNTS)}
+        if seconds is None or counts == {wanted}:
             return None
         return float(seconds) + 1.0
 
@@ -244,7 +247,11 @@ class DeploymentController:
         }
         least = wanted - update_window(item.spec, wanted).unavailable
         now = self._cluster.now_text()
-        status["conditions"] = conditions(Rollout(item, status, current.record.name, least, now))
+        failures = (condition_of(each.status.get("conditions") or (), FAILURE) for each in sets)
+        failed = condition_of(current.status.get("conditions") or (), FAILURE)
+        failure = failed or next(filter(None, failures), None)
+        rollout = Rollout(item, status, current.record.name, least, failure, now)
+        status["conditions"] = conditions(rollout)
         self._cluster.set_status(item, status)
 
 

@@ -13,7 +13,10 @@ from stretto.reconcile.conditions import condition_of, transition_time
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
 _COMPLETE: Final = "NewReplicaSetAvailable"
-_COUNTS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
+COUNTS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
+"""Numbers of a status that grow during an update."""
+FAILURE: Final = "ReplicaFailure"
+"""Type of the condition about refused pods, of ReplicaSets and Deployments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Rollout:
     current: str
     #: Minimum number of available pods.
     least: int
+    #: Condition of a ReplicaSet about a refused pod; ``None``: no pod is refused.
+    failure: Fields | None
     #: RFC 3339 time.
     now: str
 
@@ -37,7 +42,27 @@ def conditions(rollout: Rollout) -> list[Fields]:
     found: list[Fields] = list(rollout.item.status.get("conditions") or ())
     found = _with(found, _availability(rollout), rollout.now)
     progress = _progress(rollout, condition_of(found, PROGRESSING))
-    return found if progress is None else _with(found, progress, rollout.now)
+    if progress is not None:
+        found = _with(found, progress, rollout.now)
+    if rollout.failure is None:
+        return [each for each in found if each.get("type") != FAILURE]
+    since = str(rollout.failure.get("lastTransitionTime") or rollout.now)
+    return _with(found, rollout.failure, since)
+
+
+def with_created(item: StoredObject, name: str, now: str) -> list[Fields]:
+    """The conditions of a Deployment after the creation of a ReplicaSet.
+
+    Args:
+        item: the Deployment.
+        name: name of the ReplicaSet.
+        now: RFC 3339 time.
+    """
+    found: list[Fields] = list(item.status.get("conditions") or ())
+    if item.spec.get("progressDeadlineSeconds") is None:
+        return found
+    text = f'Created new replica set "{name}"'
+    return _with(found, _condition(PROGRESSING, "True", "NewReplicaSetCreated", text), now)
 
 
 def _availability(rollout: Rollout) -> Fields:
@@ -64,7 +89,7 @@ def _progress(rollout: Rollout, before: Fields | None) -> Fields | None:
     if [*sizes, int(counts.get("availableReplicas") or 0)] == [wanted] * 3:
         text = f'ReplicaSet "{name}" has successfully progressed.'
         return _condition(PROGRESSING, "True", _COMPLETE, text)
-    grown = any(int(counts.get(key) or 0) > int(old.get(key) or 0) for key in _COUNTS)
+    grown = any(int(counts.get(key) or 0) > int(old.get(key) or 0) for key in COUNTS)
     shrunk = _old_pods(counts) < _old_pods(old)
     if grown or shrunk or before is None:
         text = f'ReplicaSet "{name}" is progressing.'

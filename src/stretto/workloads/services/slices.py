@@ -17,8 +17,7 @@ from stretto.workloads.services.selection import (
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 MANAGER: Final = "endpointslice-controller.k8s.io"
 """Label value of EndpointSlices of this controller."""
-_SUFFIX: Final = 5
-"""Number of characters of a Service's uid in the name of its EndpointSlice."""
+_HEADLESS: Final = "service.kubernetes.io/headless"
 
 
 class EndpointSliceController:
@@ -47,8 +46,15 @@ class EndpointSliceController:
             return None
         content = _content(service, list(selected_pods(self._cluster, service)))
         for each in owned:
-            if any(each.fields.get(field) != value for field, value in content.items()):
-                self._cluster.patch(each, content)
+            change = {
+                field: value for field, value in content.items() if each.fields.get(field) != value
+            }
+            labels = _labels(service)
+            if labels != each.labels:
+                gone = dict.fromkeys(each.labels.keys() - labels.keys())
+                change["metadata"] = {"labels": {**gone, **labels}}
+            if change:
+                self._cluster.patch(each, change)
         if not owned:
             self._cluster.create(ENDPOINT_SLICE, {**_head(service), **content})
         return None
@@ -63,11 +69,6 @@ def _is_of(endpoints: StoredObject, service: str) -> bool:
 
 def _head(service: StoredObject) -> Fields:
     name = service.record.name
-    suffix = "".join(filter(str.isalnum, service.record.uid))[-_SUFFIX:]
-    labels = {
-        "endpointslice.kubernetes.io/managed-by": MANAGER,
-        "kubernetes.io/service-name": name,
-    }
     owner = {
         "apiVersion": "v1",
         "kind": SERVICE.kind,
@@ -76,9 +77,9 @@ def _head(service: StoredObject) -> Fields:
         "controller": True,
     }
     metadata = {
-        "name": f"{name}-{suffix}",
+        "generateName": f"{name}-",
         "namespace": service.record.namespace,
-        "labels": labels,
+        "labels": _labels(service),
         "ownerReferences": [owner],
     }
     return {
@@ -86,6 +87,17 @@ def _head(service: StoredObject) -> Fields:
         "kind": ENDPOINT_SLICE.kind,
         "metadata": metadata,
         "addressType": "IPv4",
+    }
+
+
+def _labels(service: StoredObject) -> Fields:
+    """The labels of an EndpointSlice: those of its Service, and the marks of its controller."""
+    headless = {_HEADLESS: ""} if service.spec.get("clusterIP") == "None" else {}
+    return {
+        **service.labels,
+        **headless,
+        "endpointslice.kubernetes.io/managed-by": MANAGER,
+        "kubernetes.io/service-name": service.record.name,
     }
 
 

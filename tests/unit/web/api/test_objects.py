@@ -118,10 +118,19 @@ def test_strict_decoding_names_repeated_and_unknown_members_in_their_order(
     assert problems == 'unknown field "metadata.x", duplicate field "data"'
 
 
-def test_the_default_storage_class_is_marked_in_tables(server: ApiServer) -> None:
-    target = "/apis/storage.k8s.io/v1/storageclasses"
-    notes = {"storageclass.kubernetes.io/is-default-class": "true"}
-    item = {"metadata": {"name": "fast", "annotations": notes}, "provisioner": "x.example"}
+@pytest.mark.parametrize(
+    ("plural", "group", "fields"),
+    [
+        ("storageclasses", "storage.k8s.io", {"provisioner": "x.example"}),
+        ("ingressclasses", "networking.k8s.io", {"spec": {"controller": "x.example/y"}}),
+    ],
+)
+def test_a_default_class_is_marked_in_tables(
+    server: ApiServer, plural: str, group: str, fields: dict[str, Any]
+) -> None:
+    target = f"/apis/{group}/v1/{plural}"
+    notes = {f"{plural.removesuffix('es')}.kubernetes.io/is-default-class": "true"}
+    item = {"metadata": {"name": "fast", "annotations": notes}, **fields}
     headers = {"content-type": "application/json"}
     accepted = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     server.handle(ApiRequest("POST", target, headers, json.dumps(item).encode()))

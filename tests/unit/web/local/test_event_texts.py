@@ -91,3 +91,87 @@ def test_the_revision_of_a_deployment_is_no_new_generation() -> None:
     metadata = cluster.send("GET", f"{APPS}/deployments/web")["metadata"]
     revision = metadata["annotations"]["deployment.kubernetes.io/revision"]
     assert (metadata["generation"], revision) == (1, "1")
+
+
+def condition(cluster: Cluster, type_: str) -> Any:
+    status = cluster.send("GET", f"{APPS}/deployments/web")["status"]
+    return next((each for each in status["conditions"] if each["type"] == type_), None)
+
+
+def test_a_deployment_shows_that_pods_are_refused() -> None:
+    cluster = Cluster(1)
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}
+    cluster.send("POST", "/api/v1/namespaces/shop/resourcequotas", quota)
+    cluster.settle()
+    spec = {"selector": {"matchLabels": LABELS}, "template": {"metadata": {"labels": LABELS}}}
+    spec["template"]["spec"] = POD
+    cluster.send("POST", f"{APPS}/deployments", {"metadata": {"name": "web"}, "spec": spec})
+    cluster.settle()
+    assert condition(cluster, "ReplicaFailure")["reason"] == "FailedCreate"
+
+
+def test_an_update_that_waits_for_its_last_pod_exceeds_its_deadline() -> None:
+    cluster = made("deployments", "web", replicas=1, progressDeadlineSeconds=10)
+    waits = {"spec": {"template": {"spec": {"nodeSelector": {"no": "where"}}}}}
+    cluster.send("PATCH", f"{APPS}/deployments/web", waits)
+    cluster.settle(20.0)
+    assert condition(cluster, "Progressing")["reason"] == "ProgressDeadlineExceeded"
+
+
+def node(cluster: Cluster) -> Any:
+    return cluster.send("GET", "/api/v1/nodes/n0")
+
+
+def test_a_cordoned_node_has_a_taint_until_it_is_uncordoned() -> None:
+    cluster = Cluster(1)
+    found = []
+    for is_cordoned in (True, False):
+        cluster.send("PATCH", "/api/v1/nodes/n0", {"spec": {"unschedulable": is_cordoned}})
+        cluster.settle()
+        found.append([each["key"] for each in node(cluster)["spec"].get("taints", ())])
+    assert found == [["node.kubernetes.io/unschedulable"], []]
+
+
+def test_a_node_repeats_its_system_in_the_older_label() -> None:
+    cluster = Cluster(1)
+    labels = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
+    cluster.send("PATCH", "/api/v1/nodes/n0", labels)
+    cluster.settle()
+    assert node(cluster)["metadata"]["labels"]["beta.kubernetes.io/os"] == "linux"
+
+
+def test_a_new_node_has_an_event() -> None:
+    cluster = Cluster(1)
+    cluster.settle()
+    (event,) = cluster.send("GET", "/api/v1/namespaces/default/events")["items"]
+    assert event["message"] == "Node n0 event: Registered Node n0 in Controller"
+
+
+@pytest.mark.parametrize(
+    ("class_", "text"),
+    [
+        ("", "FailedBinding: no persistent volumes available for this claim and no storage class"),
+        ("gone", 'ProvisioningFailed: storageclass.storage.k8s.io "gone" not found'),
+        ("standard", "WaitForFirstConsumer: waiting for first consumer to be created before"),
+    ],
+)
+def test_a_claim_without_a_volume_has_an_event(class_: str, text: str) -> None:
+    cluster = Cluster(1)
+    size = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": size, "storageClassName": class_}
+    claims = "/api/v1/namespaces/shop/persistentvolumeclaims"
+    cluster.send("POST", claims, {"metadata": {"name": "data"}, "spec": spec})
+    cluster.settle()
+    assert texts(cluster, "PersistentVolumeClaim")[0].startswith(text)
+
+
+def test_the_slice_of_a_service_has_its_labels() -> None:
+    cluster = Cluster()
+    spec = {"clusterIP": "None", "selector": LABELS, "ports": [{"port": 80}]}
+    service = {"metadata": {"name": "web", "labels": {"tier": "front"}}, "spec": spec}
+    cluster.send("POST", "/api/v1/namespaces/shop/services", service)
+    cluster.settle()
+    slices = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"
+    (found,) = cluster.send("GET", slices)["items"]
+    expected = {"tier": "front", "service.kubernetes.io/headless": ""}
+    assert expected.items() <= found["metadata"]["labels"].items()

@@ -1,5 +1,7 @@
 """Warnings about objects that are valid but probably not intended."""
 
+from base64 import b64decode
+from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.kinds.core.families import is_headless
@@ -38,6 +40,8 @@ _OLD_ADDRESSES: Final = (
 _OLD_DISTRIBUTION: Final = (
     'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
 )
+_TLS: Final = {"tls.crt": "certificate", "tls.key": "key"}
+"""Inputs of a certificate in a Secret, in the order in which they are read."""
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
     "prevent possible logging of tokens in volume attributes"
@@ -67,6 +71,8 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
         return [*found, _RECYCLE] if is_old else found
     if key == ("", "Service"):
         return _service(spec)
+    if key == ("", "Secret"):
+        return list(_of_certificate(item))
     if key == ("storage.k8s.io", "CSIDriver"):
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []
@@ -90,6 +96,17 @@ def _service(spec: Json) -> list[str]:
         _OLD_DISTRIBUTION: spec.get("trafficDistribution") == "PreferClose",
     }
     return [text for text, applies in texts.items() if applies]
+
+
+def _of_certificate(secret: Json) -> Iterator[str]:
+    """Yield the first problem of the certificate in a Secret of the type of TLS."""
+    data = secret.get("data") or {}
+    if secret.get("type") != "kubernetes.io/tls":
+        return
+    for name, what in _TLS.items():
+        if b"-----BEGIN " not in b64decode(data.get(name) or ""):
+            yield f"tls: failed to find any PEM data in {what} input"
+            return
 
 
 def _generation(item: Json) -> int:

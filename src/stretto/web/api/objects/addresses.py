@@ -77,6 +77,9 @@ def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Err
     for name in _KEPT:
         if not spec.get(name) and before.get(name):
             spec[name] = before[name]
+    if spec.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+        # A client that changes only the first address changes it in the list too.
+        spec["clusterIPs"] = [spec["clusterIP"], *(before.get("clusterIPs") or ())[1:]]
     stated = spec.get("clusterIP")
     if stated and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [stated]

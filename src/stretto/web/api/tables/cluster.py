@@ -127,11 +127,12 @@ def csi_node(item: Json, now: float) -> list[Any]:
 _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
+    "ingressclass.kubernetes.io/is-default-class",
 )
 
 
 def class_name(item: Json) -> str:
-    """The name of a StorageClass, with a mark if it is the default."""
+    """The name of a class of volumes or Ingresses, with a mark if it is the default."""
     name, notes = str(item["metadata"].get("name", "")), item["metadata"].get("annotations") or {}
     is_default = any(notes.get(each) == "true" for each in _DEFAULT_CLASS)
     return f"{name} (default)" if is_default else name

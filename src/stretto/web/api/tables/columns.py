@@ -154,6 +154,7 @@ def _name(item: Json) -> str:
 
 
 _NAMES: Final[Mapping[tuple[str, str], Callable[[Json], str]]] = {
+    ("networking.k8s.io", "IngressClass"): cluster.class_name,
     ("storage.k8s.io", "StorageClass"): cluster.class_name,
 }
 """Special formats of the names of some kinds."""

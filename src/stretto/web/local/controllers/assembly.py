@@ -16,6 +16,7 @@ from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.web.local.controllers.policies import PolicyStatusController
 from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
+from stretto.web.local.controllers.registration import NodeRegistrationController
 from stretto.web.local.controllers.taints import TaintEvictionController
 from stretto.web.local.controllers.volumes import VolumeBindingController, make_default_class
 from stretto.workloads.assembly import owning_controllers
@@ -70,6 +71,7 @@ def local_controllers(
         QuotaController(cluster, state),
         PolicyStatusController(cluster, state),
         AccountController(cluster, client, authority),
+        NodeRegistrationController(cluster),
         TaintEvictionController(cluster),
         VolumeProtectionController(cluster),
         VolumeBindingController(cluster),

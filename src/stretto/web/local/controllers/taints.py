@@ -10,8 +10,9 @@ from stretto.api.types.core import Taint
 from stretto.api.types.pod import Toleration
 from stretto.api.wire.kinds import NODE, POD
 from stretto.reconcile.cache import Change, StoredObject
+from stretto.reconcile.events import EventLevel, EventText
 from stretto.state.nodes.taints import NO_EXECUTE, tolerates
-from stretto.workloads.cluster import LocalCluster, is_active
+from stretto.workloads.cluster import TAINTS, LocalCluster, is_active
 
 _BY_NODE: Final = "node"
 """Index of pods by their node."""
@@ -62,6 +63,9 @@ class TaintEvictionController:
         left = min(since[each.key] + _tolerated(each, tolerations) - now for each in taints)
         if left > 0:
             return left
+        text = f"Marking for deletion Pod {pod.record.namespace}/{pod.record.name}"
+        event = EventText(EventLevel.NORMAL, "TaintManagerEviction", text)
+        self._cluster.note(TAINTS, pod, event)
         self._cluster.delete([pod])
         return inf
 

@@ -7,13 +7,14 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
 from stretto.api import codec
-from stretto.api.types.storage import BIND_COMPLETED, BOUND_BY, CLASS_ANNOTATION
+from stretto.api.types.storage import BIND_COMPLETED, BOUND_BY, CLASS_ANNOTATION, WAIT
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
 from stretto.inputs.objects.volume_bindings import VolumeTable, chosen_volume
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.events import EventLevel, EventText
 from stretto.reconcile.reconciler import Sweep
 from stretto.web.api.internal import ApiClient
-from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.cluster import VOLUMES, LocalCluster
 
 DEFAULT_CLASS: Final[Fields] = {
     "metadata": {
@@ -119,6 +120,7 @@ class VolumeBindingController:
         """Reserve or provision a volume, then bind the PVC to it."""
         binding = chosen_volume(_plain(claim), _CachedView(self._cluster), self._volume_table())
         if binding is None:
+            self._note_wait(claim)
             return
         name = binding.volume["metadata"]["name"]
         reference = {**binding.volume["spec"]["claimRef"], "uid": claim.record.uid}
@@ -138,6 +140,25 @@ class VolumeBindingController:
         class_ = binding.volume["spec"].get("volumeAttributesClassName")
         current = {"currentVolumeAttributesClassName": class_}
         self._cluster.set_status(claim, {"phase": "Bound", **amounts, **current})
+
+    def _note_wait(self, claim: StoredObject) -> None:
+        """Write the event about a PVC that waits for a volume, a class or a pod."""
+        name = _class_name(claim)
+        found = self._cluster.objects(STORAGE_CLASS).get("", name)
+        if claim.spec.get("volumeName"):
+            return
+        if not name:
+            text = "no persistent volumes available for this claim and no storage class is set"
+            event = EventText(EventLevel.NORMAL, "FailedBinding", text)
+        elif found is None:
+            text = f'storageclass.storage.k8s.io "{name}" not found'
+            event = EventText(EventLevel.WARNING, "ProvisioningFailed", text)
+        elif found.fields.get("volumeBindingMode") == WAIT:
+            text = "waiting for first consumer to be created before binding"
+            event = EventText(EventLevel.NORMAL, WAIT, text)
+        else:
+            return
+        self._cluster.note(VOLUMES, claim, event)
 
     def _settle(self, volume: StoredObject) -> None:
         """Set the phase of a volume; if its PVC is gone, delete it by its reclaim policy."""
