@@ -1,9 +1,10 @@
 """Nodes of a state as rows of a list."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node, Taint
@@ -16,6 +17,9 @@ from stretto.explain.why.scene import Scene
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.ledger import Ledger
 from stretto.stores.store import Record
+
+DeviceUse = Mapping[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""The milli of each kind of device on each slot, and the used part of them."""
 
 
 class NodeUse(msgspec.Struct, frozen=True):
@@ -67,11 +71,15 @@ def node_rows(scene: Scene, records: Sequence[Record]) -> list[NodeRow]:
     for row in pods.rows().tolist():
         slot = int(pods.slot[row])
         counts[slot] = counts.get(slot, 0) + 1
+    devices = scene.cluster.ledger.devices
+    slots = np.arange(len(devices.kind))
+    used = {kind: devices.use(slots, kind) for kind in devices.kinds}
     found = [each for each in records if each.kind == NODE]
-    return [_row_of(scene, each, counts) for each in sorted(found, key=lambda each: each.name)]
+    found.sort(key=lambda each: each.name)
+    return [_row_of(scene, each, counts, used) for each in found]
 
 
-def _row_of(scene: Scene, record: Record, counts: dict[int, int]) -> NodeRow:
+def _row_of(scene: Scene, record: Record, counts: dict[int, int], device_use: DeviceUse) -> NodeRow:
     labels = labels_of(record)
     nodes = scene.cluster.nodes
     slot = nodes.by_name.get(record.name)
@@ -87,7 +95,7 @@ def _row_of(scene: Scene, record: Record, counts: dict[int, int]) -> NodeRow:
         status=status,
         zone=zone,
         pods=counts.get(slot, 0),
-        resources=_uses(scene.cluster.ledger, slot),
+        resources=_uses(scene.cluster.ledger, slot, device_use),
         free_devices=int((devices.free[slot][present] == WHOLE).sum()) if count else None,
         devices=count,
         labels=labels,
@@ -101,7 +109,7 @@ def _taint(taint: Taint) -> str:
     return f"{taint.key}{value}:{taint.effect}"
 
 
-def _uses(ledger: Ledger, slot: int) -> dict[str, NodeUse]:
+def _uses(ledger: Ledger, slot: int, device_use: DeviceUse) -> dict[str, NodeUse]:
     """Return the use of each resource of a node; a shared device counts with its used part."""
     uses = {}
     for name, amount in ledger.offers(slot).items():
@@ -111,9 +119,11 @@ def _uses(ledger: Ledger, slot: int) -> dict[str, NodeUse]:
         uses[name] = NodeUse(
             format_amount(name, amount), format_amount(name, used), round(100 * used / amount, 2)
         )
-    for name, (count, _) in ledger.devices.inventory(slot).items():
-        used = int(ledger.devices.use(np.array([slot]), name)[1][0])
-        uses[name] = NodeUse(str(count), format_milli(used), round(used / count / 10, 2))
+    for name, (offered, taken) in device_use.items():
+        if offered[slot]:
+            pct = round(100 * int(taken[slot]) / int(offered[slot]), 2)
+            count = str(int(offered[slot]) // WHOLE)
+            uses[name] = NodeUse(count, format_milli(int(taken[slot])), pct)
     return uses
 
 
