@@ -49,6 +49,31 @@ def dumped_template(template: Mapping[str, Any]) -> str:
     return _dumped(_TEMPLATE, template)
 
 
+def go_form(type_: str, value: Any) -> Any:
+    """Return a part of a pod template as messages show it: Go's names, and null for nil.
+
+    Args:
+        type_: its Go type, such as ``v1.SecurityContext``.
+        value: the part as in the API; ``None`` if it is absent.
+    """
+    plain = _types().names.get(type_, type_)
+    if plain.startswith("*"):
+        return None if value is None else go_form(plain[1:], value)
+    if plain.startswith("[]"):
+        return [go_form(plain[2:], each) for each in value] if value else None
+    if plain.startswith("map["):
+        inner = plain.partition("]")[2]
+        return {key: go_form(inner, each) for key, each in value.items()} if value else None
+    if plain in _ZEROS:
+        return _ZEROS[plain] if value is None else value
+    fields = _types().structs.get(plain, ())
+    return {name: go_form(inner, (value or {}).get(tag)) for name, tag, inner in fields}
+
+
+_ZEROS: Final[Mapping[str, Any]] = {"string": "", "bool": False, "int32": 0, "int64": 0}
+"""Values of absent scalars."""
+
+
 def _dumped(type_: str, value: Any, *, shows_type: bool = True) -> str:
     """The text of a value; items of lists and maps are shown without their type."""
     shown = f"({type_})" if shows_type else ""
