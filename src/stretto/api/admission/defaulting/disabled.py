@@ -35,6 +35,7 @@ DISABLED: Final[Mapping[str, Edit]] = {
     "storage/v1.CSIDriverSpec": _drop("preventPodSchedulingIfMissing"),
     "discovery/v1.Endpoint": _drop("deprecatedTopology"),
     "resource/v1.Device": _drop("nodeAllocatableResourceMappings"),
+    "resource/v1.DeviceAttribute": _drop("bools", "ints", "strings", "versions"),
     "coordination/v1.LeaseSpec": _drop("strategy", "preferredHolder"),
 }
 """Edits by struct."""

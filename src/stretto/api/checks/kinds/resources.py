@@ -77,15 +77,20 @@ def check_resource_name(name: str, where: str) -> Errors:
     return found
 
 
+def is_extended(name: str) -> bool:
+    """Return whether a name is that of a resource outside Kubernetes."""
+    is_native = "/" not in name or "kubernetes.io/" in name
+    is_free = not is_native and not name.startswith("requests.")
+    return is_free and not qualified_name(f"requests.{name}")
+
+
 def check_container_resource(name: str, where: str) -> Errors:
     """Check the name of a resource that a container may request."""
     found = check_resource_name(name, where)
     if "/" not in name:
         if name not in _STANDARD and not name.startswith(HUGE_PAGES):
             found.append(invalid(where, name, "must be a standard resource for containers"))
-    elif "kubernetes.io/" not in name and (
-        name.startswith("requests.") or qualified_name(f"requests.{name}")
-    ):
+    elif "kubernetes.io/" not in name and not is_extended(name):
         found.append(invalid(where, name, "doesn't follow extended resource name standard"))
     return found
 

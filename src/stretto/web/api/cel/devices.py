@@ -36,6 +36,8 @@ def device_errors(item: Json, compiler: Compiler) -> Iterator[FieldError]:
         spec, path = spec["spec"], "spec.spec"
     for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
         where = f"{path}.devices.requests[{index}]"
+        if request.get("exactly") and request.get("firstAvailable"):
+            continue  # the request is refused without a look at either form
         yield from _selectors(request.get("exactly") or {}, f"{where}.exactly", compiler)
         for place, each in enumerate(request.get("firstAvailable") or ()):
             yield from _selectors(each, f"{where}.firstAvailable[{place}]", compiler)

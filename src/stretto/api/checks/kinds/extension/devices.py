@@ -6,18 +6,28 @@ from typing import Final
 from stretto.api.checks.fields.errors import (
     Errors,
     duplicate,
-    forbidden,
     immutable,
     invalid,
+    repeated,
     required,
+    too_long,
+    too_many,
 )
-from stretto.api.checks.fields.texts import dns_label, dns_subdomain, driver_name
+from stretto.api.checks.fields.texts import (
+    dns_label,
+    dns_subdomain,
+    driver_name,
+    label_key,
+    label_value,
+)
+from stretto.api.checks.kinds.pods.claims import check_template_metadata
 from stretto.api.checks.kinds.pods.placement import check_node_selector
+from stretto.api.checks.kinds.resources import is_extended
 from stretto.api.checks.kinds.values import Json, one_of
 
 _MODES: Final = ("All", "ExactCount")
-_MOST_DEVICES: Final = 128
-_NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_MOST_ITEMS: Final = 32
+_IDENTIFIER_LIMIT: Final = 32
 _ONE_FORM: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _ONE_ATTRIBUTE: Final = (
     'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are '
@@ -35,9 +45,6 @@ _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'"
 )
-_ONE_NODE: Final = (
-    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-)
 
 
 def check_claim(item: Json, old: Json | None) -> Errors:
@@ -53,38 +60,81 @@ def check_claim(item: Json, old: Json | None) -> Errors:
 def check_claim_template(item: Json, old: Json | None) -> Errors:
     """Check a ResourceClaimTemplate; its spec is immutable."""
     spec = item.get("spec") or {}
-    found = _devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
-    if old is not None and spec != old.get("spec"):
-        found.append(immutable("spec", spec))
-    return found
+    if old is not None:
+        return [immutable("spec", spec)] if spec != old.get("spec") else []
+    found = check_template_metadata(spec.get("metadata") or {}, "spec.metadata")
+    return found + _devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
 
 def _devices(devices: Json, path: str) -> Errors:
+    """Check the requests of a claim, and the constraints and settings that refer to them."""
+    requests = devices.get("requests") or []
+    for word in ("requests", "constraints", "config"):
+        count = len(devices.get(word) or ())
+        if count > _MOST_ITEMS:
+            return [too_many(f"{path}.{word}", count, _MOST_ITEMS)]
     found: Errors = []
-    names: set[str] = set()
-    for index, request in enumerate(devices.get("requests") or ()):
-        where, name = f"{path}.requests[{index}]", request.get("name", "")
-        found += _label(name, f"{where}.name")
-        if name in names:
-            found.append(duplicate(where, name))
-        names.add(name)
-        exactly, first = request.get("exactly"), request.get("firstAvailable") or []
-        if exactly is not None and first:
-            found.append(invalid(where, None, f"{_ONE_FORM}, but multiple fields are set"))
-        elif exactly is not None:
-            found += _request(exactly, f"{where}.exactly")
-        elif first:
-            for number, each in enumerate(first):
-                here = f"{where}.firstAvailable[{number}]"
-                found += _label(each.get("name", ""), f"{here}.name") + _request(each, here)
-        else:
-            found.append(required(where, _ONE_FORM))
+    known: set[str] = set()
+    for index, request in enumerate(requests):
+        name = request.get("name", "")
+        found += _device_request(request, f"{path}.requests[{index}]")
+        inner = request.get("firstAvailable") or ()
+        known |= {name, *(f"{name}/{each.get('name', '')}" for each in inner)}
+    names = [each.get("name", "") for each in requests]
+    found += [duplicate(f"{path}.requests[{i}]", names[i]) for i in sorted(repeated(names))]
     for index, constraint in enumerate(devices.get("constraints") or ()):
         where = f"{path}.constraints[{index}]"
-        for number, name in enumerate(constraint.get("requests") or ()):
-            if name.partition("/")[0] not in names:
-                found.append(invalid(f"{where}.requests[{number}]", name, _UNKNOWN_REQUEST))
+        found += _named(constraint.get("requests") or [], f"{where}.requests", known)
         found += _constraint(constraint, where)
+    for index, config in enumerate(devices.get("config") or ()):
+        where = f"{path}.config[{index}]"
+        found += _named(config.get("requests") or [], f"{where}.requests", known)
+        found += _config(config, where)
+    return found
+
+
+def _device_request(request: Json, path: str) -> Errors:
+    found = check_label(request.get("name", ""), f"{path}.name")
+    exactly, first = request.get("exactly"), request.get("firstAvailable") or []
+    if exactly is not None and first:
+        return [*found, invalid(path, None, f"{_ONE_FORM}, but multiple fields are set")]
+    if exactly is not None:
+        return found + _request(exactly, f"{path}.exactly")
+    if not first:
+        return [*found, required(path, _ONE_FORM)]
+    for index, each in enumerate(first):
+        where = f"{path}.firstAvailable[{index}]"
+        found += check_label(each.get("name", ""), f"{where}.name") + _request(each, where)
+    names = [each.get("name", "") for each in first]
+    again = sorted(repeated(names))
+    return found + [duplicate(f"{path}.firstAvailable[{index}]", names[index]) for index in again]
+
+
+def _named(names: list[str], path: str, known: set[str]) -> Errors:
+    """Check references to requests of the claim."""
+    found: Errors = []
+    for index, name in enumerate(names):
+        where, parts = f"{path}[{index}]", name.split("/")
+        if len(parts) <= len(("request", "subrequest")):
+            found += [error for part in parts for error in check_label(part, where)]
+        if name not in known:
+            found.append(invalid(where, name, _UNKNOWN_REQUEST))
+    again = sorted(repeated(names))
+    return found + [duplicate(f"{path}[{index}]", names[index]) for index in again]
+
+
+def _config(config: Json, path: str) -> Errors:
+    """Check settings for the driver of devices."""
+    opaque, where = config.get("opaque"), f"{path}.opaque"
+    if opaque is None:
+        return [required(where)]
+    driver, parameters = opaque.get("driver", ""), opaque.get("parameters")
+    found = driver_name(driver, f"{where}.driver") if driver else [required(f"{where}.driver")]
+    if parameters is None:
+        found.append(required(f"{where}.parameters"))
+    elif not isinstance(parameters, dict):
+        detail = "must be a valid JSON object"
+        found.append(invalid(f"{where}.parameters", "<value omitted>", detail))
     return found
 
 
@@ -93,12 +143,12 @@ def _constraint(constraint: Json, path: str) -> Errors:
     for member in ("matchAttribute", "distinctAttribute"):
         name = constraint.get(member)
         if name is not None:
-            return _qualified(name, f"{path}.{member}")
+            return check_qualified(name, f"{path}.{member}")
     return [required(path, _ONE_ATTRIBUTE)]
 
 
-def _qualified(name: str, path: str) -> Errors:
-    """Check the name of an attribute: a domain and an identifier."""
+def check_qualified(name: str, path: str, *, needs_domain: bool = True) -> Errors:
+    """Check the name of an attribute or a capacity: a domain and an identifier."""
     domain, slash, identifier = name.partition("/")
     if not slash:
         domain, identifier = "", name
@@ -107,15 +157,40 @@ def _qualified(name: str, path: str) -> Errors:
         found.append(invalid(path, "", "the domain must not be empty"))
     if slash and not identifier:
         found.append(invalid(path, "", "the name must not be empty"))
-    elif not _IDENTIFIER.fullmatch(identifier):
-        found.append(invalid(path, identifier, _IDENTIFIER_TEXT))
-    return found if slash else [*found, invalid(path, name, _NO_DOMAIN)]
+    else:
+        if len(identifier) > _IDENTIFIER_LIMIT:
+            found.append(too_long(path, _IDENTIFIER_LIMIT))
+        if not _IDENTIFIER.fullmatch(identifier):
+            found.append(invalid(path, identifier, _IDENTIFIER_TEXT))
+    return [*found, invalid(path, name, _NO_DOMAIN)] if needs_domain and not slash else found
 
 
-def _label(name: str, path: str) -> Errors:
-    if not name:
-        return [required(path)]
+def check_label(name: str, path: str) -> Errors:
+    """Check the name of a device, a request or a counter."""
     return [invalid(path, name, each) for each in dns_label(name)]
+
+
+def check_effect(effect: str, path: str) -> Errors:
+    """Check the effect of a taint of a device."""
+    return one_of(effect, path, ("NoExecute", "NoSchedule", "None"))
+
+
+def check_label_value(value: str, path: str) -> Errors:
+    """Check the value of a taint of a device, or of a toleration."""
+    return [invalid(path, value, each) for each in label_value(value)]
+
+
+def _toleration(toleration: Json, path: str) -> Errors:
+    key, value = toleration.get("key", ""), toleration.get("value", "")
+    operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
+    found = [invalid(f"{path}.key", key, each) for each in label_key(key) if key]
+    if operator == "Equal":
+        found += check_label_value(value, f"{path}.value")
+    elif operator == "Exists" and value:
+        found.append(invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
+    elif operator != "Exists":
+        found += one_of(operator, f"{path}.operator", ("Equal", "Exists"))
+    return found + (check_effect(effect, f"{path}.effect") if effect else [])
 
 
 def _request(request: Json, path: str) -> Errors:
@@ -136,6 +211,8 @@ def _request(request: Json, path: str) -> Errors:
             found.append(invalid(f"{path}.count", count, "must be greater than zero"))
     else:
         found += one_of(mode, f"{path}.allocationMode", _MODES)
+    for index, toleration in enumerate(request.get("tolerations") or ()):
+        found += _toleration(toleration, f"{path}.tolerations[{index}]")
     return found
 
 
@@ -160,67 +237,13 @@ def check_claim_status(item: Json, _old: Json) -> Errors:
 def check_class(item: Json, _old: Json | None) -> Errors:
     """Check a DeviceClass."""
     spec = item.get("spec") or {}
-    return _selectors(spec.get("selectors") or [], "spec.selectors")
-
-
-def check_slice(item: Json, old: Json | None) -> Errors:
-    """Check a ResourceSlice."""
-    spec = item.get("spec") or {}
-    driver = spec.get("driver", "")
-    found = driver_name(driver, "spec.driver") if driver else [required("spec.driver")]
-    found += _pool(spec.get("pool") or {})
-    before = (old or {}).get("spec") or {}
-    given = [name for name in _NODES if spec.get(name)]
-    if not given:
-        found.append(required("spec", _ONE_NODE))
-    elif len(given) > 1:
-        shown = "{" + ", ".join(f"`{each}`" for each in given) + "}"
-        found.append(invalid("spec", shown, f"{_ONE_NODE}, but multiple fields are set"))
-    elif spec.get("nodeName"):
-        name = spec["nodeName"]
-        found += [invalid("spec.nodeName", name, each) for each in dns_subdomain(name)]
-    elif spec.get("nodeSelector"):
-        found += check_node_selector(spec["nodeSelector"], "spec.nodeSelector")
-    names: set[str] = set()
-    devices = spec.get("devices") or []
-    if len(devices) > _MOST_DEVICES:
-        found.append(forbidden("spec.devices", f"must have at most {_MOST_DEVICES} items"))
-    for index, device in enumerate(devices):
-        where, name = f"spec.devices[{index}]", device.get("name", "")
-        found += _label(name, f"{where}.name")
-        if name in names:
-            found.append(duplicate(where, name))
-        names.add(name)
-    if old is not None:
-        for path, value, was in (
-            ("spec.driver", spec.get("driver"), before.get("driver")),
-            (
-                "spec.pool.name",
-                (spec.get("pool") or {}).get("name"),
-                (before.get("pool") or {}).get("name"),
-            ),
-            ("spec.nodeName", spec.get("nodeName"), before.get("nodeName")),
-        ):
-            if value != was:
-                found.append(immutable(path, value))
-    return found
-
-
-def _pool(pool: Json) -> Errors:
-    found: Errors = []
-    if not pool.get("name"):
-        found.append(required("spec.pool.name"))
-    else:
-        for part in pool["name"].split("/"):
-            found += [invalid("spec.pool.name", part, each) for each in dns_subdomain(part)]
-    count = pool.get("resourceSliceCount") or 0
-    if count <= 0:
-        detail = "must be greater than zero"
-        found.append(invalid("spec.pool.resourceSliceCount", count, detail))
-    generation = pool.get("generation") or 0
-    if generation < 0:
-        detail = "must be greater than or equal to zero"
-        found.append(invalid("spec.pool.generation", generation, detail))
+    found = _selectors(spec.get("selectors") or [], "spec.selectors")
+    for index, config in enumerate(spec.get("config") or ()):
+        found += _config(config, f"spec.config[{index}]")
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        detail = "must be a valid extended resource name"
+        found.append(invalid("spec.extendedResourceName", name, detail))
     return found
 
 

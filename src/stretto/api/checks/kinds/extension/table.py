@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from stretto.api.checks.fields.shapes import KindRule, PartRule
-from stretto.api.checks.kinds.extension import aggregation, definitions, devices, policies, webhooks
+from stretto.api.checks.kinds.extension import (
+    aggregation,
+    definitions,
+    devices,
+    policies,
+    slices,
+    webhooks,
+)
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _CERTIFICATES: Final = "certificates.k8s.io"
@@ -26,7 +33,7 @@ EXTENSION_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
     (_DEVICES, "ResourceClaim"): devices.check_claim,
     (_DEVICES, "ResourceClaimTemplate"): devices.check_claim_template,
     (_DEVICES, "DeviceClass"): devices.check_class,
-    (_DEVICES, "ResourceSlice"): devices.check_slice,
+    (_DEVICES, "ResourceSlice"): slices.check_slice,
 }
 """Rules by group and kind."""
 EXTENSION_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {

@@ -31,7 +31,7 @@ def check_template_metadata(metadata: Json, path: str) -> Errors:
     return found + [
         forbidden(f"{path}.{_GO_NAMES.get(name, name)}", "cannot be set")
         for name in _UNUSED
-        if metadata.get(name) not in (None, "", 0)
+        if metadata.get(name) or (name in _COUNTED and metadata.get(name) is not None)
     ]
 
 
@@ -41,6 +41,8 @@ _UNUSED: Final = (
     "finalizers",
 )  # fmt: skip
 """Members of the metadata of an object that a template cannot set, in the order of Go."""
+_COUNTED: Final = ("deletionGracePeriodSeconds",)
+"""Members that are set although they are 0."""
 _GO_NAMES: Final = {"uid": "uID"}
 """Names in messages that differ from those in the API."""
 
