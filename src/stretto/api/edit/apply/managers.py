@@ -267,7 +267,7 @@ class _VersionedChanges:
         if shown is None:
             return None
         (old, new), kind = shown
-        return _filtered(compare(old, new, kind), self._frame.reset)
+        return _filtered(compare(old, new, kind), {})  # only the version of the write resets
 
 
 def _reduced(managers: Managers, changes: _VersionedChanges, mine: Any = None) -> Managers:

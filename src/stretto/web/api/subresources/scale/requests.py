@@ -1,10 +1,11 @@
 """Requests that change a scale, as functions from the current scale to the desired one."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from stretto.api.edit.apply.managers import Managers
+from stretto.api.edit.apply.managers import Managers, managers_of
 from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError
 from stretto.web.api.objects.naming import check_name
 from stretto.web.api.patching.configurations import heed_repeated, merged, read_config
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
@@ -24,6 +25,14 @@ Json = dict[str, Any]
 
 ScaleChange = Callable[[Json], tuple[Json, Managers]]
 """Maps a scale with its owners to the desired scale and the new owners."""
+
+
+_UNOWNED: Final = (
+    "failed to create manager for existing fields: failed to convert live object (/; "
+    "autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid "
+    "group/version: autoscaling/v1"
+)
+"""Refusal of an apply to the scale of a custom object whose replicas have no owner."""
 
 
 def read_update(state: ApiState, call: Call) -> ScaleChange:
@@ -51,6 +60,8 @@ def _patched(state: ApiState, call: Call, before: Json, media: str) -> tuple[Jso
 
 def _applied(state: ApiState, call: Call, before: Json) -> tuple[Json, Managers]:
     config = read_config(call, SCALE)
+    if call.resource.definition is not None and not managers_of(before):
+        raise ApiError(500, "", _UNOWNED)
     states = decoded_scale({})[0], before
     wanted, owners = merged(call, config, states, scale_frame(state, call, "Apply"))
     heed_repeated(call, config)
