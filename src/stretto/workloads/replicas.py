@@ -10,7 +10,7 @@ from stretto.reconcile.conditions import condition_of
 from stretto.reconcile.events import EventText
 from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import Claims
-from stretto.workloads.cluster import REPORTERS, LocalCluster, available, ready_since
+from stretto.workloads.cluster import OWNER, REPORTERS, LocalCluster, available, ready_since
 from stretto.workloads.notices import create_failed, created, deleted
 from stretto.workloads.pods import pod_of, removed_first
 
@@ -86,7 +86,7 @@ class ReplicaController:
         if self._kind == REPLICA_SET:
             status["terminatingReplicas"] = sum(
                 pod.is_terminating and pod.status.get("phase") not in ENDED
-                for pod in self._cluster.owned(POD, item)
+                for pod in self._cluster.objects(POD).indexed(OWNER, item.record.uid)
             )
         self._cluster.set_status(item, status)
         return wait if len(usable) < len(ready) else None
