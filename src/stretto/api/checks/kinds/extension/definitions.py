@@ -58,9 +58,11 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     spec, name = item.get("spec") or {}, item["metadata"].get("name", "")
     names, group = spec.get("names") or {}, spec.get("group", "")
     found: Errors = []
-    if old is None and name and name != f"{names.get('plural', '')}.{group}":
-        detail = 'must be spec.names.plural+"."+spec.group'
-        found.append(invalid("metadata.name", name, detail))
+    stated = (("generateName", item["metadata"].get("generateName", "")), ("name", name))
+    for member, each in stated if old is None else ():
+        if each and each != f"{names.get('plural', '')}.{group}":
+            detail = 'must be spec.names.plural+"."+spec.group'
+            found.append(invalid(f"metadata.{member}", each, detail))
     found += _group(group)
     found += _stated(_SCOPE, spec.get("scope"), "spec.scope")
     versions = spec.get("versions") or []
@@ -126,7 +128,8 @@ def _versions(versions: list[Json], *, preserves: bool) -> Errors:
     if sum(1 for each in versions if each.get("storage")) != 1:
         detail = "must have exactly one version marked as storage version"
         found.append(invalid(_EACH, _shown(versions), detail))
-    return found
+    first = versions[0].get("name", "") if versions else ""
+    return found + (_joined("spec.version", first, dns_1035(first)) if first else [])
 
 
 def _deprecation(version: Json, path: str) -> Errors:
