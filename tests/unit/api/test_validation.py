@@ -159,7 +159,7 @@ def test_pod_level_requests_below_the_containers_are_refused() -> None:
         ({"containers": [{}]}, "spec.containers[0].name: Required value"),
         ({"containers": [BOX, BOX]}, 'containers[1].name: Duplicate value: "c"; rename'),
         ({"initContainers": [BOX]}, 'spec.initContainers[0].name: Duplicate value: "c"'),
-        ({"overhead": {"cpu": "-1m"}}, "spec.overhead.cpu"),
+        ({"overhead": {"cpu": "-1m"}}, "spec.overhead.limits[cpu]"),
         ({"priority": 3 * 10**9}, "spec.priority: got 3000000000"),
         ({"preemptionPolicy": "never"}, 'preemptionPolicy: Unsupported value: "never"'),
         ({"priorityClassName": "A"}, "spec.priorityClassName"),
