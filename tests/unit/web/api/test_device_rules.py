@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.web.api.test_kind_rules import ApiClient
 from tests.unit.web.api.test_workload_rules import causes, fields
 
 Json = dict[str, Any]
@@ -87,3 +88,35 @@ def test_a_slice_selects_nodes_by_one_term() -> None:
     body = pool(nodeSelector={"nodeSelectorTerms": terms})
     ((_, message),) = causes(SLICES, body)
     assert message.endswith("must have exactly one node selector term")
+
+
+NEEDED = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label"
+
+
+def test_a_claim_with_administrative_access_needs_a_label_of_its_namespace() -> None:
+    ((field, message),) = causes(CLAIMS, claim({"adminAccess": True}))
+    assert field == "spec.devices.requests[0].adminAccess"
+    assert message == f"Forbidden: {NEEDED} on the containing namespace"
+
+
+def test_a_template_with_administrative_access_needs_a_label_of_its_namespace() -> None:
+    template = {"metadata": {"name": "t"}, "spec": {"spec": claim({"adminAccess": True})["spec"]}}
+    assert fields(TEMPLATES, template) == ["spec.devices.requests[0].adminAccess"]
+
+
+def test_the_label_of_a_namespace_allows_administrative_access() -> None:
+    client = ApiClient()
+    labels = {"resource.kubernetes.io/admin-access": "true"}
+    client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "ops", "labels": labels}})
+    status, _ = client.send("POST", CLAIMS.replace("default", "ops"), claim({"adminAccess": True}))
+    assert status == 201
+
+
+def test_an_allocation_with_administrative_access_needs_a_label_of_its_namespace() -> None:
+    client = ApiClient()
+    _, made = client.send("POST", CLAIMS, claim())
+    result = {"request": "r", "driver": "d.e", "pool": "p", "device": "d", "adminAccess": True}
+    status = {"allocation": {"devices": {"results": [result]}}}
+    code, answer = client.send("PUT", f"{CLAIMS}/n/status", {**made, "status": status})
+    paths = [each["field"] for each in answer["details"]["causes"]]
+    assert (code, paths) == (422, ["status.allocation.devices.results[0].adminAccess"])

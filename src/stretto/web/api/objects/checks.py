@@ -9,6 +9,7 @@ from stretto.api.checks.fields.metadata import plain_finalizer_warnings
 from stretto.api.checks.kinds.pods.security import allowing_privileged
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
+from stretto.web.api.admission.devices import admin_access_errors
 from stretto.web.api.call import Call
 from stretto.web.api.cel.checks import expression_errors
 from stretto.web.api.crds.objects import check_custom
@@ -31,7 +32,8 @@ def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Er
         return errors
     if call.resource.key == _POD and old is None and not call.route.subresource:
         return _new_pod_errors(state, call, item)
-    errors = check_kind(call.resource.key, item, old, call.route.subresource)
+    errors = admin_access_errors(state, call, item, old)
+    errors += check_kind(call.resource.key, item, old, call.route.subresource)
     if state.allows_privileged:
         errors = allowing_privileged(errors)
     if not call.route.subresource and not any(_SCHEMA in each.field for each in errors):
