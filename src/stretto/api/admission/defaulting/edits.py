@@ -10,6 +10,8 @@ Json = dict[str, Any]
 
 Edit = Callable[[Json], None]
 """Changes a value of one struct in place."""
+_StructPlan = tuple[Edit | None, tuple[tuple[str, ValueType], ...]]
+"""Edit of a struct, and its fields that contain edited structs."""
 
 
 class StructEdit:
@@ -19,17 +21,26 @@ class StructEdit:
         """Create an edit from a function that returns the edit of one struct."""
         self._find = find
         self._found: dict[str, Edit | None] = {}
-        self._fields: dict[str, tuple[tuple[str, ValueType], ...]] = {}
+        self._plans: dict[str, _StructPlan] = {}
 
     def __call__(self, value: Json, kind: StructType) -> None:
         """Edit an object of a struct in place."""
-        own = self._edit_of(kind)
+        own, fields = self._plans.get(kind.name) or self._planned(kind)
         if own is not None:
             own(value)
-        for name, inner in self._edited(kind.name):
-            member = value.get(name)
-            if member is not None:
+        for name, inner in fields:
+            if name in value and (member := value[name]) is not None:
                 self._inside(member, inner)
+
+    def _planned(self, kind: StructType) -> _StructPlan:
+        """Return the edit of a struct, and its fields that contain edited structs."""
+        fields = tuple(
+            (field.name, field.type)
+            for field in struct(kind.name).fields.values()
+            if any(self._edits(inner) for inner in _structs(field.type))
+        )
+        found = self._plans[kind.name] = self._edit_of(kind), fields
+        return found
 
     def _inside(self, value: Any, kind: ValueType) -> None:
         if kind.form is Form.STRUCT:
@@ -46,19 +57,6 @@ class StructEdit:
         if kind.name not in self._found:
             self._found[kind.name] = self._find(kind)
         return self._found[kind.name]
-
-    def _edited(self, name: str) -> tuple[tuple[str, ValueType], ...]:
-        """Return the fields of a struct that contain edited structs."""
-        found = self._fields.get(name)
-        if found is None:
-            fields = struct(name).fields.values()
-            found = tuple(
-                (field.name, field.type)
-                for field in fields
-                if any(self._edits(inner) for inner in _structs(field.type))
-            )
-            self._fields[name] = found
-        return found
 
     def _edits(self, name: str) -> bool:
         """Return whether a struct, or one that it contains, is edited."""

@@ -1,5 +1,6 @@
 """Records in the form for watches, computed once for all watches: objects and encoded events."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
@@ -102,7 +103,8 @@ class _Latest(Generic[Made]):
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
-        self._values: dict[Hashable, Made] = {}
+        # A dict searches its first entry behind all deleted ones.
+        self._values: OrderedDict[Hashable, Made] = OrderedDict()
 
     def find(self, key: Hashable) -> Made | None:
         """Return a value; ``None`` if it is not cached."""
@@ -114,5 +116,5 @@ class _Latest(Generic[Made]):
         if found is None:
             found = self._values[key] = make()
             if len(self._values) > self._kept:
-                del self._values[next(iter(self._values))]
+                self._values.popitem(last=False)
         return found
