@@ -7,6 +7,7 @@ import pytest
 
 from stretto.api import codec
 from stretto.api.admission.field_rules import check_new
+from stretto.api.checks.kinds.resources import is_extended
 from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
@@ -307,3 +308,21 @@ def test_the_names_of_system_classes_are_reserved() -> None:
         check(kinds.PRIORITY_CLASS, metadata={"name": "system-mine"}, value=5)
     with pytest.raises(InputError, match="value: got 5"):
         check(kinds.PRIORITY_CLASS, metadata={"name": "system-node-critical"}, value=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "extended"),
+    [
+        ("a.b/gpu", True),
+        ("requests.a/gpu", False),
+        (f"{'a.' * 121}ab/gpu", True),
+        (f"{'a.' * 122}a/gpu", False),
+        ("kubernetes.io/gpu", False),
+        ("A_b/gpu", False),
+        ("gpu", False),
+    ],
+)
+def test_an_extended_resource_has_a_domain_that_its_quota_can_name(
+    name: str, extended: bool
+) -> None:
+    assert is_extended(name) is extended

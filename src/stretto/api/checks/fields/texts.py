@@ -26,7 +26,7 @@ _WILDCARD: Final = re.compile(
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _URL_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LABEL_LIMIT: Final = 63
-_SUBDOMAIN_LIMIT: Final = 253
+SUBDOMAIN_LIMIT: Final = 253
 _SHORT_LIMIT: Final = 52
 _ANNOTATIONS_LIMIT: Final = 256 << 10
 
@@ -107,7 +107,7 @@ def dns_label(text: str) -> list[str]:
 
 def dns_subdomain(text: str, unit: str = "characters") -> list[str]:
     """Return the problems of an RFC 1123 subdomain; the message counts characters or bytes."""
-    found = _length(text, _SUBDOMAIN_LIMIT, unit)
+    found = _length(text, SUBDOMAIN_LIMIT, unit)
     return found if _SUBDOMAIN.fullmatch(text) else [*found, SUBDOMAIN_TEXT]
 
 
@@ -136,7 +136,7 @@ def dns_1035(text: str) -> list[str]:
 
 def config_key(text: str) -> list[str]:
     """Return the problems of a key of a ConfigMap or a Secret."""
-    found = _length(text, _SUBDOMAIN_LIMIT)
+    found = _length(text, SUBDOMAIN_LIMIT)
     if not _CONFIG_KEY.fullmatch(text):
         found.append(_CONFIG_KEY_TEXT)
     elif text in (".", ".."):
@@ -175,13 +175,13 @@ def env_name(text: str) -> list[str]:
 def search_domain(text: str) -> list[str]:
     """Return the problems of a search domain of DNS, which may have underscores."""
     plain = text.removesuffix(".") if len(text) > 1 else text
-    found = _length(plain, _SUBDOMAIN_LIMIT)
+    found = _length(plain, SUBDOMAIN_LIMIT)
     return found if text == "." or _SEARCH.fullmatch(plain) else [*found, _SEARCH_TEXT]
 
 
 def wildcard_subdomain(text: str) -> list[str]:
     """Return the problems of a subdomain that begins with a wildcard."""
-    found = _length(text, _SUBDOMAIN_LIMIT)
+    found = _length(text, SUBDOMAIN_LIMIT)
     return found if _WILDCARD.fullmatch(text) else [*found, _WILDCARD_TEXT]
 
 

@@ -12,7 +12,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import qualified_name
+from stretto.api.checks.fields.texts import SUBDOMAIN_LIMIT, qualified_name
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO
 from stretto.api.wire.quantity import nano
 from stretto.api.wire.resources import HUGE_PAGES
@@ -21,6 +21,8 @@ Json = dict[str, Any]
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _WHOLE: Final = 10**9
+_QUOTA: Final = "requests."
+"""Prefix of the name of a quota for a resource."""
 STANDARD_RESOURCES: Final = frozenset(
     {
         *_STANDARD, "requests.cpu", "requests.memory", "requests.ephemeral-storage", "limits.cpu",
@@ -80,8 +82,13 @@ def check_resource_name(name: str, where: str) -> Errors:
 def is_extended(name: str) -> bool:
     """Return whether a name is that of a resource outside Kubernetes."""
     is_native = "/" not in name or "kubernetes.io/" in name
-    is_free = not is_native and not name.startswith("requests.")
-    return is_free and not qualified_name(f"requests.{name}")
+    return not is_native and has_quota_name(name) and not qualified_name(name)
+
+
+def has_quota_name(name: str) -> bool:
+    """Return whether the name of a quota, ``requests.`` before a qualified name, is qualified."""
+    domain = name.rpartition("/")[0]
+    return not name.startswith(_QUOTA) and len(_QUOTA) + len(domain) <= SUBDOMAIN_LIMIT
 
 
 def check_container_resource(name: str, where: str) -> Errors:
@@ -90,7 +97,7 @@ def check_container_resource(name: str, where: str) -> Errors:
     if "/" not in name:
         if name not in _STANDARD and not name.startswith(HUGE_PAGES):
             found.append(invalid(where, name, "must be a standard resource for containers"))
-    elif "kubernetes.io/" not in name and not is_extended(name):
+    elif "kubernetes.io/" not in name and (found or not has_quota_name(name)):
         found.append(invalid(where, name, "doesn't follow extended resource name standard"))
     return found
 
