@@ -12,6 +12,7 @@ from stretto.api.checks.fields.errors import (
     required,
     too_long,
 )
+from stretto.api.wire.names import LABEL_CHARS, SUBDOMAIN_CHARS
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -25,8 +26,6 @@ _WILDCARD: Final = re.compile(
 )
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _URL_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
-_LABEL_LIMIT: Final = 63
-SUBDOMAIN_LIMIT: Final = 253
 _SHORT_LIMIT: Final = 52
 _ANNOTATIONS_LIMIT: Final = 256 << 10
 
@@ -99,7 +98,7 @@ _HEADER_TEXT: Final = (
 
 def dns_label(text: str) -> list[str]:
     """Return the problems of an RFC 1123 label."""
-    found = _length(text, _LABEL_LIMIT)
+    found = _length(text, LABEL_CHARS)
     if _LABEL.fullmatch(text):
         return found
     return [*found, "must not contain dots" if _SUBDOMAIN.fullmatch(text) else LABEL_TEXT]
@@ -107,7 +106,7 @@ def dns_label(text: str) -> list[str]:
 
 def dns_subdomain(text: str, unit: str = "characters") -> list[str]:
     """Return the problems of an RFC 1123 subdomain; the message counts characters or bytes."""
-    found = _length(text, SUBDOMAIN_LIMIT, unit)
+    found = _length(text, SUBDOMAIN_CHARS, unit)
     return found if _SUBDOMAIN.fullmatch(text) else [*found, SUBDOMAIN_TEXT]
 
 
@@ -130,13 +129,13 @@ def address_name(text: str) -> list[str]:
 
 def dns_1035(text: str) -> list[str]:
     """Return the problems of a DNS-1035 label."""
-    found = _length(text, _LABEL_LIMIT)
+    found = _length(text, LABEL_CHARS)
     return found if _DNS1035.fullmatch(text) else [*found, DNS1035_TEXT]
 
 
 def config_key(text: str) -> list[str]:
     """Return the problems of a key of a ConfigMap or a Secret."""
-    found = _length(text, SUBDOMAIN_LIMIT)
+    found = _length(text, SUBDOMAIN_CHARS)
     if not _CONFIG_KEY.fullmatch(text):
         found.append(_CONFIG_KEY_TEXT)
     elif text in (".", ".."):
@@ -175,13 +174,13 @@ def env_name(text: str) -> list[str]:
 def search_domain(text: str) -> list[str]:
     """Return the problems of a search domain of DNS, which may have underscores."""
     plain = text.removesuffix(".") if len(text) > 1 else text
-    found = _length(plain, SUBDOMAIN_LIMIT)
+    found = _length(plain, SUBDOMAIN_CHARS)
     return found if text == "." or _SEARCH.fullmatch(plain) else [*found, _SEARCH_TEXT]
 
 
 def wildcard_subdomain(text: str) -> list[str]:
     """Return the problems of a subdomain that begins with a wildcard."""
-    found = _length(text, SUBDOMAIN_LIMIT)
+    found = _length(text, SUBDOMAIN_CHARS)
     return found if _WILDCARD.fullmatch(text) else [*found, _WILDCARD_TEXT]
 
 
@@ -199,7 +198,7 @@ def fully_qualified(text: str, segments: int = 2) -> list[str]:
 
 def driver_name(text: str, field: str) -> Errors:
     """Check the name of a driver of volumes or devices."""
-    found = [too_long(field, _LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
+    found = [too_long(field, LABEL_CHARS)] if len(text) > LABEL_CHARS else []
     return found + [invalid(field, text, each) for each in dns_subdomain(text.lower())]
 
 
@@ -226,7 +225,7 @@ def path_segment(text: str) -> list[str]:
 
 def label_value(text: str) -> list[str]:
     """Return the problems of the value of a label."""
-    found = _length(text, _LABEL_LIMIT, "bytes")
+    found = _length(text, LABEL_CHARS, "bytes")
     if text and not _QUALIFIED.fullmatch(text):
         found.append(LABEL_VALUE_TEXT)
     return found
@@ -250,8 +249,8 @@ def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
             found += [f"prefix part {each}" for each in dns_subdomain(prefix, "bytes")]
     if not name:
         found.append("name part must be non-empty")
-    elif len(name) > _LABEL_LIMIT:
-        found.append(f"name part must be no more than {_LABEL_LIMIT} bytes")
+    elif len(name) > LABEL_CHARS:
+        found.append(f"name part must be no more than {LABEL_CHARS} bytes")
     if not _QUALIFIED.fullmatch(name):
         found.append(_NAME_PART)
     return found

@@ -12,8 +12,9 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import SUBDOMAIN_LIMIT, qualified_name
+from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO
+from stretto.api.wire.names import SUBDOMAIN_CHARS
 from stretto.api.wire.quantity import nano
 from stretto.api.wire.resources import HUGE_PAGES
 
@@ -88,7 +89,7 @@ def is_extended(name: str) -> bool:
 def has_quota_name(name: str) -> bool:
     """Return whether the name of a quota, ``requests.`` before a qualified name, is qualified."""
     domain = name.rpartition("/")[0]
-    return not name.startswith(_QUOTA) and len(_QUOTA) + len(domain) <= SUBDOMAIN_LIMIT
+    return not name.startswith(_QUOTA) and len(_QUOTA) + len(domain) <= SUBDOMAIN_CHARS
 
 
 def check_container_resource(name: str, where: str) -> Errors:

@@ -24,6 +24,7 @@ from stretto.api.checks.kinds.extension.devices import (
 )
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.values import Json
+from stretto.api.wire.names import SUBDOMAIN_CHARS
 
 _MOST_DEVICES: Final = 128
 _MOST_ADVANCED: Final = 64
@@ -31,7 +32,6 @@ _MOST_ADVANCED: Final = 64
 _MOST_TAINTS: Final = 16
 _MOST_CONDITIONS: Final = 4
 _MOST_COUNTERS: Final = 2
-_NAME_LIMIT: Final = 253
 _VALUE_LIMIT: Final = 64
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_NODE: Final = (
@@ -93,7 +93,7 @@ def _pool(pool: Json) -> Errors:
 def _pool_name(name: str, path: str) -> Errors:
     if not name:
         return [required(path)]
-    found = [too_long(path, _NAME_LIMIT)] if len(name) > _NAME_LIMIT else []
+    found = [too_long(path, SUBDOMAIN_CHARS)] if len(name) > SUBDOMAIN_CHARS else []
     return found + [
         invalid(path, part, each) for part in name.split("/") for each in dns_subdomain(part)
     ]
