@@ -202,8 +202,10 @@ def check_routed(header: str, available: tuple[str, ...]) -> None:
     Raises:
         ApiError: the header names no media type of the route.
     """
+    if not header or header in available:
+        return
     named = {part.partition(";")[0].strip(" ") for part in header.split(",")}
-    if header and named.isdisjoint(("*/*", *available)):
+    if named.isdisjoint(("*/*", *available)):
         text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
         raise ApiError(406, "NotAcceptable", text, {})
 

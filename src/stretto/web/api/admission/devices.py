@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden
-from stretto.api.wire.kinds import NAMESPACE
+from stretto.web.api.admission.namespaces import namespace_labels
 from stretto.web.api.call import Call
 from stretto.web.api.state import ApiState
 
@@ -26,9 +26,7 @@ def admin_access_errors(state: ApiState, call: Call, item: Json, old: Json | Non
     path = _requested(call, item, old)
     if not path:
         return []
-    namespace = state.storage.view(NAMESPACE, "", call.route.namespace)
-    labels = namespace["metadata"].get("labels") if namespace is not None else None
-    if (labels or {}).get(_LABEL) == "true":
+    if namespace_labels(state, call).get(_LABEL) == "true":
         return []
     needed = f"the `{_LABEL}: true` label on the containing namespace"
     return [forbidden(path, f"admin access to devices requires {needed}")]

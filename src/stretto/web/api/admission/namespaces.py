@@ -1,12 +1,20 @@
 """Admission by namespaces: new objects need one, and system namespaces cannot be deleted."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from stretto.api.wire.kinds import NAMESPACE
 from stretto.web.api import failures
+from stretto.web.api.call import Call
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 _IMMORTAL: Final = ("default", "kube-system", "kube-public")
+
+
+def namespace_labels(state: ApiState, call: Call) -> Mapping[str, str]:
+    """Return the labels of the namespace of a call; none if it does not exist."""
+    found = state.storage.view(NAMESPACE, "", call.route.namespace)
+    return (found["metadata"].get("labels") if found is not None else None) or {}
 
 
 def namespace_exists(state: ApiState, admission: AdmittedWrite) -> None:

@@ -13,6 +13,7 @@ from stretto.api.admission.security.levels import (
 from stretto.api.admission.security.standards import described, violations
 from stretto.api.wire.kinds import NAMESPACE, POD
 from stretto.web.api import failures
+from stretto.web.api.admission.namespaces import namespace_labels
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
@@ -56,9 +57,7 @@ def secure_pods(state: ApiState, admission: AdmittedWrite) -> None:
 
 def _policy(state: ApiState, admission: AdmittedWrite) -> SecurityPolicy:
     """The policy of the namespace of a write."""
-    found = state.storage.view(NAMESPACE, "", admission.call.route.namespace)
-    labels = found["metadata"].get("labels") if found is not None else None
-    return policy_of(labels or {})[0]
+    return policy_of(namespace_labels(state, admission.call))[0]
 
 
 def _check_pod(state: ApiState, admission: AdmittedWrite, item: Json) -> None:
