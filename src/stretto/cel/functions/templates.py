@@ -22,7 +22,7 @@ from stretto.cel.language.types import (
     CelType,
     Sort,
 )
-from stretto.cel.running.budget import limited
+from stretto.cel.running.budget import MOST_CHARACTERS, limited
 from stretto.cel.running.values import (
     CelDuration,
     CelOpaque,
@@ -146,22 +146,50 @@ def _refusal(verb: _Verb, kind: CelType) -> str:
 
 
 def _text(value: Any, _: int = 0) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_limited_texts(value))}]"
-    if isinstance(value, Mapping):
-        keys = _limited_texts(map(_key, value))
-        values = _limited_texts(value.values())
-        shown = sorted(zip(keys, values, strict=True))
-        return "{" + ", ".join(f"{key}:{each}" for key, each in shown) + "}"
+    return _whole(value, _KnownTexts())
+
+
+class _KnownTexts:
+    """Texts of lists and maps, so that one that occurs several times in a value is written once."""
+
+    def __init__(self) -> None:
+        # A value is kept with its text, so that its identity stays unique.
+        self._texts: dict[int, tuple[Any, str]] = {}
+        self._left = MOST_CHARACTERS
+
+    def find(self, value: Any) -> str:
+        """Return the text of a list or a map."""
+        found = self._texts.get(id(value))
+        if found is not None:
+            return found[1]
+        text = _collection(value, self)
+        if len(text) <= self._left:
+            self._left -= len(text)
+            self._texts[id(value)] = value, text
+        return text
+
+
+def _whole(value: Any, known: _KnownTexts) -> str:
+    if isinstance(value, list | tuple | Mapping):
+        return known.find(value)
     if isinstance(value, CelType):
         return type_name(value)
     return "null" if value is None else to_string(value)
 
 
-def _limited_texts(values: Iterable[Any]) -> Iterator[str]:
+def _collection(value: Any, known: _KnownTexts) -> str:
+    if not isinstance(value, Mapping):
+        return f"[{', '.join(_limited_texts(value, known))}]"
+    keys = _limited_texts(map(_key, value), known)
+    values = _limited_texts(value.values(), known)
+    shown = sorted(zip(keys, values, strict=True))
+    return "{" + ", ".join(f"{key}:{each}" for key, each in shown) + "}"
+
+
+def _limited_texts(values: Iterable[Any], known: _KnownTexts) -> Iterator[str]:
     size = 0
     for each in values:
-        text = _inner(each)
+        text = _inner(each, known)
         size += len(text)
         limited(size)
         yield text
@@ -179,7 +207,7 @@ def _key(key: Any) -> Any:
     return key
 
 
-def _inner(value: Any) -> str:
+def _inner(value: Any, known: _KnownTexts) -> str:
     """Return the text of a value in a list or a map: a literal of CEL."""
     if isinstance(value, str):
         return quoted(value)
@@ -193,7 +221,7 @@ def _inner(value: Any) -> str:
     if isinstance(value, CelOptional | CelOpaque):
         name = type_name(kind_of(value))
         raise EvaluationError(f"{_HEAD}no formatting function for {name}")
-    return _text(value)
+    return _whole(value, known)
 
 
 def _based(letter: str) -> Callable[[Any, int], str]:
