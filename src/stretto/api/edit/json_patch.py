@@ -45,7 +45,7 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
         raise OperationError(f"{len(operations)} operations, more than {MAX_OPERATIONS}")
     changed: Json = copied(document)
     try:
-        _operate(changed, operations)
+        operate(changed, operations)
     except RecursionError as error:
         raise OperationError(_TOO_DEEP) from error
     if levels(changed) > MAX_DEPTH:
@@ -53,8 +53,12 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
     return changed
 
 
-def _operate(changed: Json, operations: Sequence[Any]) -> None:
-    """Apply operations in place."""
+def operate(changed: Json, operations: Sequence[Any]) -> None:
+    """Apply operations in place, without limits of their number and of the depth of the result.
+
+    Raises:
+        OperationError: an operation does not apply.
+    """
     growth = 0
     for each in operations:
         if not isinstance(each, dict):
@@ -191,22 +195,23 @@ _VERBS: Final[Mapping[str, Callable[[Json, Json], None]]] = {
 
 def _owner(document: Json, path: str) -> tuple[Json | list[Any] | None, str]:
     """The container and key of the value at a pointer; container ``None`` if missing."""
-    _, *parts = path.split("/")
+    parts = pointer_parts(path)
     if not parts:
         return None, ""
     found: Any = document
     for part in parts[:-1]:
         try:
-            found = _value(found, _plain(part))
+            found = _value(found, part)
         except OperationError:
             return None, ""
         if not isinstance(found, dict | list):
             return None, ""
-    return found, _plain(parts[-1])
+    return found, parts[-1]
 
 
-def _plain(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")
+def pointer_parts(path: str) -> list[str]:
+    """Return the keys of a pointer; none for that of the whole document."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def _value(owner: Json | list[Any], key: str) -> Any:

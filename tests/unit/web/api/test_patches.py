@@ -114,7 +114,7 @@ def test_an_unknown_member_of_an_operation_is_a_warning(server: ApiServer) -> No
 
 
 def test_a_patch_may_replace_the_whole_object(server: ApiServer) -> None:
-    whole = {"metadata": {"name": "a"}, "data": {"y": "2"}}
+    whole = {"apiVersion": "v1", "metadata": {"name": "a"}, "data": {"y": "2"}}
     operation = {"op": "replace", "path": "", "value": whole}
     status, item, _ = patched(server, [operation], JSON)
     assert (status, item["data"], item["metadata"]["namespace"]) == (200, {"y": "2"}, "default")

@@ -25,7 +25,7 @@ def check_scale(scale: Json, item: Json, part: str) -> Errors:
         found += _count(item, str(scale.get(name) or ""))
     path = str(scale.get("labelSelectorPath") or "")
     if path:
-        problem = _accessor_error(_at(item, path), path, "string", str)
+        _, problem = _typed(item, path, "string", str)
         found += [invalid(path, "", problem)] if problem else []
     return found
 
@@ -33,16 +33,8 @@ def check_scale(scale: Json, item: Json, part: str) -> Errors:
 _REPLICAS: Final = ("specReplicasPath", "statusReplicasPath")
 
 
-def _at(item: Any, path: str) -> Any:
-    """Return the value at a path; ``None`` if it is absent."""
-    for name in path.removeprefix(".").split("."):
-        item = item.get(name) if isinstance(item, dict) else None
-    return item
-
-
 def _count(item: Json, path: str) -> Errors:
-    value = _at(item, path)
-    problem = _accessor_error(value, path, "int64", int)
+    value, problem = _typed(item, path, "int64", int)
     if problem:
         return [invalid(path, 0, problem)]
     if value is not None and value < 0:
@@ -52,9 +44,21 @@ def _count(item: Json, path: str) -> Errors:
     return []
 
 
-def _accessor_error(value: Any, path: str, wanted: str, kind: type) -> str:
-    """Return the error of Go about a value of another type; empty for none."""
-    if value is None or type(value) is kind:
-        return ""
+def _typed(item: Any, path: str, wanted: str, kind: type) -> tuple[Any, str]:
+    """Return the value at a path and the error of Go about its type.
+
+    The value is ``None`` if it is absent; the error is empty if there is none.
+    """
+    seen = ""
+    for name in path.removeprefix(".").split("."):
+        seen = f"{seen}.{name}"
+        if item is not None and not isinstance(item, dict):
+            return None, _accessor_error(item, seen, "map[string]interface{}")
+        item = (item or {}).get(name)
+    is_typed = item is None or type(item) is kind
+    return item, "" if is_typed else _accessor_error(item, seen, wanted)
+
+
+def _accessor_error(value: Any, path: str, wanted: str) -> str:
     shown = f"{go_value(value)} is of the type {reflected_type(value)}, expected {wanted}"
-    return f".{path.removeprefix('.')} accessor error: {shown}"
+    return f"{path} accessor error: {shown}"

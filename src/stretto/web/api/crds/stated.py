@@ -8,7 +8,7 @@ from stretto.api.schema.golang import json_type
 from stretto.web.api import failures
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects.reading import excerpt
-from stretto.web.api.patching.patches import PatchResult
+from stretto.web.api.patching.outcomes import PatchResult
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -58,9 +58,9 @@ def check_patched(result: PatchResult, resource: ServedResource) -> None:
         text = f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta"
         raise result.refusal(text)
     group, _, last = str(version).rpartition("/")
-    if not last:
+    if not last and (metadata or {}).get("name"):
         raise failures.failed_internally(_NO_VERSION)
-    if isinstance(version, str) and version != resource.kind.api_version:
+    if last and isinstance(version, str) and version != resource.kind.api_version:
         raise _other_version(item, group, resource)
 
 

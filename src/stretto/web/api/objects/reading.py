@@ -120,10 +120,19 @@ def _type_fault(value: Json) -> str:
 def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
     """Return the refusal of a body that is not an object; it quotes a body that is not empty."""
     shown = f" ({body[:_SHOWN].hex()})" if body else ""
-    return bad_request(
-        f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type struct "
+    return bad_request(f"{prefix}{_no_type(value)}{shown}")
+
+
+def no_object(value: Any) -> str:
+    """Return the error about a value that is not an object."""
+    return f"{_NO_TYPE}{_no_type(value)}"
+
+
+def _no_type(value: Any) -> str:
+    return (
+        f"json: cannot unmarshal {json_type(value)} into Go value of type struct "
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
-        f'Kind string "json:\\"kind,omitempty\\"" }}{shown}'
+        f'Kind string "json:\\"kind,omitempty\\"" }}'
     )
 
 

@@ -1,65 +1,126 @@
 """Patched objects as quoted in messages: in the order in which kube-apiserver's library writes.
 
-That library decodes only the maps in a patch, and writes them with sorted keys. Everything else
-keeps the text of the object, whose members have the order of Go's types.
+The library (gopkg.in/evanphx/json-patch.v4) decodes only the maps that a patch reaches, and writes
+them with sorted keys. Everything else keeps its text: that of the object, whose members have the
+order of Go's types, or that of the patch.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
+from stretto.api.edit.json_patch import operate, pointer_parts
+from stretto.api.schema.golang import html_escaped
 from stretto.api.schema.types import ANY, Form, StructType, ValueType
 
 Json = dict[str, Any]
-Opened = Mapping[str, Any]
-"""The maps in a patch, by their keys."""
-
-_CLOSED: Final[Opened] = {}
 
 
-def opened_by_operations(operations: Iterable[Any]) -> Opened:
-    """Return the maps in the operations of a JSON patch."""
-    found: Json = {}
-    for each in operations:
-        for member in ("path", "from"):
-            place = found
-            for part in str(each.get(member, "")).split("/")[1:-1]:
-                place = place.setdefault(part.replace("~1", "/").replace("~0", "~"), {})
-    return found
+class _Opened(dict[str, Any]):
+    """A map that the library has decoded."""
 
 
-def opened_by_merge(change: Any) -> Opened:
-    """Return the maps in a merge patch."""
-    return {key: opened_by_merge(each) for key, each in change.items() if isinstance(each, dict)}
-
-
-def quoted_object(item: Json, struct: StructType | None, opened: Opened) -> str:
-    """Return an object as JSON.
+def written_merge(item: Json, change: Any, struct: StructType | None) -> Any:
+    """Return an object with a merge patch, with its members in the order of the text.
 
     Args:
-        item: the object.
-        struct: its type; ``None`` for a custom resource, whose text is completely sorted.
-        opened: the maps in the patch.
+        item: the object before the patch.
+        change: the merge patch.
+        struct: type of the object; ``None`` for a custom resource, whose text is sorted.
     """
-    kind = ANY if struct is None else ValueType(Form.STRUCT, find=lambda: struct)
-    return msgspec.json.encode(_ordered(item, kind, opened, is_open=True)).decode()
+    if isinstance(change, list):
+        return _closed(_sorted(change, keeps_nulls=False))
+    return _closed(_merged(_written(item, _kind(struct)), change))
 
 
-def _ordered(value: Any, kind: ValueType, opened: Opened, *, is_open: bool) -> Any:
+def written_operations(item: Json, operations: Iterable[Json], struct: StructType | None) -> Any:
+    """Return an object with the operations of a JSON patch, with members in the order of the text.
+
+    Args:
+        item: the object before the patch.
+        operations: the operations, which apply.
+        struct: type of the object; ``None`` for a custom resource, whose text is sorted.
+    """
+    document: Json = _Opened(_written(item, _kind(struct)))
+    for each in operations:
+        _open(document, str(each.get("from", "")))
+        operate(document, [each])
+        path = str(each.get("path", ""))
+        owner = _open(document, path)
+        if each.get("op") == "test" and path:
+            key = pointer_parts(path)[-1]
+            place = int(key) if isinstance(owner, list) else key
+            owner[place] = _sorted(owner[place])
+    return _closed(document)
+
+
+def json_of(value: Any) -> str:
+    """Return JSON with the escapes of Go."""
+    return html_escaped(msgspec.json.encode(value)).decode()
+
+
+def _kind(struct: StructType | None) -> ValueType:
+    return ANY if struct is None else ValueType(Form.STRUCT, find=lambda: struct)
+
+
+def _written(value: Any, kind: ValueType) -> Any:
+    """Return a value with members in the order of Go's types; other keys are sorted."""
     if isinstance(value, list):
         inner = kind.item or ANY
-        return [_ordered(each, inner, _CLOSED, is_open=False) for each in value]
+        return [_written(each, inner) for each in value]
     if not isinstance(value, dict):
         return value
     members = kind.struct.fields if kind.form is Form.STRUCT else {}
-    known = [] if is_open else [name for name in members if name in value]
+    known = [name for name in members if name in value]
     found: Json = {}
     for name in [*known, *sorted(set(value) - set(known))]:
-        if kind.form is Form.STRUCT and name not in members and name not in opened:
-            found[name] = value[name]  # as written in the patch
-            continue
         inner = members[name].type if name in members else kind.item or ANY
-        below = opened.get(name, _CLOSED)
-        found[name] = _ordered(value[name], inner, below, is_open=name in opened)
+        found[name] = _written(value[name], inner)
     return found
+
+
+def _merged(target: Any, change: Any) -> Any:
+    """Return a value with a merge patch; a new value of the patch is decoded completely."""
+    if not isinstance(target, dict):
+        return _sorted(change, keeps_nulls=False)
+    if not isinstance(change, dict):
+        return change
+    merged = _Opened(target)
+    for name, value in change.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merged(merged.get(name), value)
+    return merged
+
+
+def _sorted(value: Any, *, keeps_nulls: bool = True) -> Any:
+    """Return a value whose maps are all decoded."""
+    if isinstance(value, list):
+        return [_sorted(each, keeps_nulls=keeps_nulls) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = ((name, each) for name, each in value.items() if keeps_nulls or each is not None)
+    return _Opened((name, _sorted(each, keeps_nulls=keeps_nulls)) for name, each in kept)
+
+
+def _open(document: Json, path: str) -> Any:
+    """Mark the maps above the value at a pointer as decoded; return the innermost container."""
+    owner: Any = document
+    for part in pointer_parts(path)[:-1]:
+        key = int(part) if isinstance(owner, list) else part
+        if type(owner[key]) is dict:
+            owner[key] = _Opened(owner[key])
+        owner = owner[key]
+    return owner
+
+
+def _closed(value: Any) -> Any:
+    """Return a value with the keys of decoded maps in their order."""
+    if isinstance(value, list):
+        return [_closed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    names = sorted(value) if isinstance(value, _Opened) else list(value)
+    return {name: _closed(value[name]) for name in names}

@@ -38,8 +38,7 @@ def changed_item(call: Call, old: Json, media: str) -> Json:
         ApiError: the patch does not apply, or the result is not an object of the kind.
     """
     resource = call.resource
-    body, kind = call.request.body, resource.kind.kind
-    result = patched(shape(call, old), body, media, resource.struct, kind)
+    result = patched(call, shape(call, old), media, resource.struct)
     if resource.definition is not None:
         result = replace(result, struct=None)
     call.sent = result.item

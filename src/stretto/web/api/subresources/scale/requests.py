@@ -52,7 +52,7 @@ def read_patch(state: ApiState, call: Call) -> ScaleChange:
 
 def _patched(state: ApiState, call: Call, before: Json, media: str) -> tuple[Json, Managers]:
     kind = scale_struct()
-    result = patched(before, call.request.body, media, kind)
+    result = patched(call, before, media, kind)
     wanted = read_result(call, result, kind, decoded_scale)
     _check_name(call, wanted)
     return wanted, own_scale(state, call, before, wanted)
