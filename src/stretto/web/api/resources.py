@@ -12,7 +12,7 @@ from stretto.api.schema.kubernetes import (
 )
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
-from stretto.web.api.fresh.components import ComponentStatuses
+from stretto.web.api.components import ComponentStatuses
 from stretto.web.api.webhooks.reviews import ReviewMemory
 
 WRITES: Final = ("create", "update", "patch")

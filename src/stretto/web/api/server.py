@@ -26,7 +26,8 @@ from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.authz.escalation import no_escalation
 from stretto.web.api.authz.requests import authorize, authorize_page, wanted_access
 from stretto.web.api.authz.roles import after_role
-from stretto.web.api.bootstrap import after_kinds, make_objects
+from stretto.web.api.bootstrap.registrations import after_kinds
+from stretto.web.api.bootstrap.start import make_objects
 from stretto.web.api.call import Call, check_timeout
 from stretto.web.api.crds.lifecycle import after_definition, refresh
 from stretto.web.api.discovery.health import TEXT, no_page
@@ -34,7 +35,6 @@ from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, WarnedError, status_of
 from stretto.web.api.flows.classification import FlowClassifier
-from stretto.web.api.fresh.flows import settle_flows
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
@@ -94,7 +94,6 @@ class ApiServer:
             guards=(no_escalation,),
         )
         make_objects(self._state, settings.authentication)
-        settle_flows(self._state)
         refresh(self._state)
         self._snapshots = Snapshots(self._state.storage, settings.clock)
         self._turns = OwnTurns(self._state)

@@ -186,6 +186,11 @@ class ObjectStorage:
             raise ApiError(error.code, error.reason, text, error.details)
         return self._stored(reply, resource, name, (kept, body))
 
+    def create_all(self, kind: Kind, bodies: Sequence[bytes]) -> bool:
+        """Store new objects, encoded in the form of the store; return whether all are stored."""
+        replies = self.store.create(kind, bodies)
+        return all(each.outcome is WriteOutcome.OK for each in replies)
+
     def replace(
         self, resource: ServedResource, old: Record, item: Json, deleting: str = ""
     ) -> StoredItem:

@@ -5,10 +5,10 @@ from typing import Final
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT, SERVICE, Kind
 from stretto.base.clock import timestamp
 from stretto.stores.store import Deletion, Record
+from stretto.web.api.bootstrap.flows import settle_flows
+from stretto.web.api.bootstrap.registrations import API_SERVICE, settle_registrations
 from stretto.web.api.crds.lifecycle import move_definitions
 from stretto.web.api.flows.objects import GROUP
-from stretto.web.api.fresh.flows import settle_flows
-from stretto.web.api.fresh.registrations import API_SERVICE, settle_registrations
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage

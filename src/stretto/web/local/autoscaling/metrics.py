@@ -11,7 +11,7 @@ from stretto.api.schema.kubernetes import ResourceFacts, struct_of_kind
 from stretto.api.types.capacity.metrics import NodeMetrics, PodMetrics
 from stretto.api.wire.kinds import POD_METRICS, Kind
 from stretto.capacity.load.estimate import DEFAULT_FACTORS, estimate
-from stretto.web.api.bootstrap import make
+from stretto.web.api.bootstrap.creation import make
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
 from stretto.workloads.cluster import LocalCluster

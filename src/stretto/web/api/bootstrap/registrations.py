@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stretto.api.wire.kinds import SERVICE, Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, SERVICE, Kind
+from stretto.web.api.bootstrap.creation import make
 from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.objects.preparation import locally_available
 from stretto.web.api.resources import ServedResource
-from stretto.web.api.state import ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
@@ -70,7 +71,19 @@ def _named(group: str) -> Json:
     return {"group": group} if group else {}
 
 
-def missing_registrations(state: ApiState) -> list[Json]:
+def make_registration(state: ApiState, item: Json) -> None:
+    """Create an APIService."""
+    make(state, (API_SERVICE.group, API_SERVICE.version, API_SERVICE.plural), item)
+
+
+def after_kinds(state: ApiState, admission: AdmittedWrite) -> None:
+    """Create the missing APIServices of a changed definition."""
+    if admission.resource.stored == CUSTOM_RESOURCE_DEFINITION:
+        for item in _missing_registrations(state):
+            make_registration(state, item)
+
+
+def _missing_registrations(state: ApiState) -> list[Json]:
     """Return the missing APIServices of the definitions of custom kinds."""
     versions = dict.fromkeys((each.group, each.kind.version) for each in state.resources.custom())
     items = (_registration(each, _BY_DEFINITION) for each in versions)

@@ -1,1 +1,0 @@
-"""Objects of a new server besides namespaces and rights, and their conditions."""
