@@ -210,20 +210,29 @@ def kill_task(cluster: ControlPlane, masters: Masters, again: Subscriber) -> Non
         return "TASK_KILLED" in again.states("t")
 
     until(killed, masters.said, WITHIN)
+    again.acknowledge()  # the last update may have arrived since; its task id is used until then
     until(lambda: list(placed(cluster)) == ["p"], masters.said, WITHIN)
 
 
 def use_again(masters: Masters, again: Subscriber) -> None:
     """The id of the killed task is used again: it has a pod of its own, which runs and ends."""
-    before, offered = len(again.states("t")), len(again.offers())
-    again.call("REVIVE", roles=[])
-    until(lambda: len(again.offers()) > offered, masters.said, WITHIN)
-    again.launch(again.offers()[-1], "t")
+    before = len(again.states("t"))
+    until(lambda: bool(cpu_offers(again)), masters.said, WITHIN)
+    again.launch(cpu_offers(again)[0], "t")
 
     def reported(state: str) -> bool:
         again.acknowledge()
         return state in again.states("t")[before:]
 
-    until(lambda: reported("TASK_RUNNING"), masters.said, WITHIN)
+    until(lambda: reported("TASK_RUNNING"), lambda: again.events, WITHIN)
     again.call("KILL", task_id={"value": "t"})
-    until(lambda: reported("TASK_KILLED"), masters.said, WITHIN)
+    until(lambda: reported("TASK_KILLED"), lambda: again.events, WITHIN)
+
+
+def cpu_offers(framework: Subscriber) -> list[dict[str, Any]]:
+    """Offers with CPUs: of those that the killed task has freed, as the pods use all others."""
+    return [
+        offer
+        for offer in framework.offers()
+        if any(each["name"] == "cpus" for each in offer["resources"])
+    ]
