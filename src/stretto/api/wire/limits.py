@@ -23,6 +23,11 @@ MORE_VALUES: Final = 50_000
 schemas has 30,000, and only administrators write them; 10,000 operations have 40,000, and are
 applied as fast as a smaller object is decoded."""
 
+MAX_WARNINGS: Final = 4096
+"""Maximum total characters of the warnings of a response; above it, each warning is cut."""
+MAX_WARNING: Final = 256
+"""Maximum characters of a cut warning."""
+
 _TEXTS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _ELSE: Final = bytes(set(range(256)) - set(b"[]{}"))
 _RUN: Final = b"(" * (2 * MAX_DEPTH + 1)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from stretto.api.wire.limits import MAX_WARNING, MAX_WARNINGS
 from stretto.web.api.encoding import JSON, PROTOBUF, SERVED, YAML, dumped
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import NO_CACHE, ApiResponse
@@ -18,10 +19,6 @@ _SERVER_VERSION: Final = "v1"
 _KEPT_LENGTH: Final = 1024
 """Maximum length of an ``Accept`` header whose result is cached, in characters."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ALL_WARNINGS: Final = 4096
-"""Maximum total characters of the warnings of a response; above it, each warning is cut."""
-_ONE_WARNING: Final = 256
-"""Maximum characters of a cut warning."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,7 @@ def warning_headers(warnings: list[str] | None) -> dict[str, list[str]]:
     is cut, and those beyond the limit get no header.
     """
     shown = [each for each in dict.fromkeys(warnings or ()) if each and not _CONTROL.search(each)]
-    if sum(map(len, shown)) > _ALL_WARNINGS:
+    if sum(map(len, shown)) > MAX_WARNINGS:
         shown = list(_cut(shown))
     return {"Warning": [f"299 - {_quoted(text)}" for text in shown]} if shown else {}
 
@@ -233,10 +230,10 @@ def warning_headers(warnings: list[str] | None) -> dict[str, list[str]]:
 def _cut(warnings: list[str]) -> Iterator[str]:
     written = 0
     for each in warnings:
-        if written >= _ALL_WARNINGS:
+        if written >= MAX_WARNINGS:
             return
-        written += min(len(each), _ONE_WARNING)
-        yield each[:_ONE_WARNING]
+        written += min(len(each), MAX_WARNING)
+        yield each[:MAX_WARNING]
 
 
 def error_media(header: str) -> str:

@@ -58,6 +58,18 @@ def policies(*expressions: str) -> bytes:
     return json.dumps({"metadata": {"name": "x"}, "spec": spec}).encode()
 
 
+def pod_body(container: object, **spec: object) -> bytes:
+    inner = {"containers": [{"name": "c", "image": "i", "ports": container}], **spec}
+    return json.dumps({"metadata": {"name": "p"}, "spec": inner}).encode()
+
+
+def files(*paths: str) -> bytes:
+    items = [{"key": "k", "path": path} for path in paths]
+    return pod_body([], volumes=[{"name": "v", "configMap": {"name": "m", "items": items}}])
+
+
+PODS = f"{CORE}/pods"
+NUMBERS = range(4_000)
 HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
     "a body over the limit": ("POST", MAPS, "", b'{"x":"' + b"y" * (3 << 20) + b'"}'),
     "a long string": ("POST", MAPS, "", b'{"data":{"x":"' + b"y" * (2 << 20) + b'"}}'),
@@ -84,6 +96,14 @@ HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
     ),
     "no JSON": ("POST", MAPS, "", b"\xff\xfe\x00"),
     "a number that is none": ("POST", MAPS, "", b'{"metadata":{"name":1e999}}'),
+    "files of a volume": ("POST", PODS, "", files(*map(str, NUMBERS))),
+    "files of a volume that are one": ("POST", PODS, "", files(*(["x"] * 4_000))),
+    "host ports of one port": (
+        "POST",
+        PODS,
+        "",
+        pod_body([{"containerPort": 80, "hostPort": each + 1} for each in NUMBERS]),
+    ),
     "another media type": ("POST", MAPS, "text/html", b"<html>"),
     "broken protobuf": ("POST", MAPS, "application/vnd.kubernetes.protobuf", b"k8s\x00\xff\xff"),
     "a patch of too many operations": (

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stretto.api.checks.kinds.pods.advice import pod_warnings
 from tests.unit.web.api.test_kind_rules import PODS, ApiClient, pod
@@ -49,6 +51,37 @@ def test_a_file_of_a_volume_that_hides_another_is_warned_about() -> None:
     volume = {"name": "v", "configMap": {"name": "m", "items": items}}
     expected = 'volume "v" (ConfigMap "m"): overlapping paths: "a/b" with "a"'
     assert warned(volumes=[volume]) == [expected]
+
+
+def hides(path: str, other: str) -> bool:
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
+
+
+@given(st.lists(st.sampled_from(["a", "a/b", "a/b/c", "ab", "ab/c", "a-", "a-/b"]), max_size=9))
+def test_each_pair_of_files_of_which_one_hides_the_other_is_warned_about(paths: list[str]) -> None:
+    items = [{"key": "k", "path": path} for path in paths]
+    pairs = [
+        f'"{path}" with "{other}"'
+        for index, path in enumerate(paths)
+        for other in paths[:index]
+        if hides(path, other)
+    ]
+    found = warned(volumes=[{"name": "v", "downwardAPI": {"items": items}}])
+    texts = [each.partition("overlapping paths: ")[2] for each in found]
+    assert list(dict.fromkeys(texts)) == list(dict.fromkeys(pairs))
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 5, 6]), st.sampled_from(["", "x", "y"])), max_size=8))
+def test_each_pair_of_ports_that_conflict_is_warned_about(pairs: list[tuple[int, str]]) -> None:
+    items = [{"containerPort": 80, "hostPort": host, "hostIP": ip} for host, ip in pairs]
+    places = [
+        f"spec.containers[0].ports[{index}]: spec.containers[0].ports[{before}]"
+        for index, (host, ip) in enumerate(pairs)
+        for before, (other, address) in enumerate(pairs[:index])
+        if not host or not other or (host == other and (ip == address or not (ip and address)))
+    ]
+    found = [f"{each.split()[0]} {each.split()[-1]}" for each in warned(containers=ports(*items))]
+    assert found == places
 
 
 def test_a_projected_file_that_hides_another_names_both_sources() -> None:

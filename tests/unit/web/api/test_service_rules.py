@@ -82,3 +82,9 @@ def test_a_condition_of_a_failure_policy_of_a_cron_job_is_true_by_default() -> N
     item = ApiClient().send("POST", target, {"metadata": {"name": "c"}, "spec": spec})[1]
     (rule,) = item["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]["rules"]
     assert rule["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+
+
+def test_more_node_ports_than_the_range_has_are_refused() -> None:
+    ports = [{"name": f"p{number}", "port": number} for number in range(1, 3_000)]
+    status, answer = ApiClient().send("POST", SERVICES, service(type="NodePort", ports=ports))
+    assert (status, "range is full" in answer["message"]) == (500, True)

@@ -1,11 +1,12 @@
 """Warnings about objects that are valid but probably not intended."""
 
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from stretto.api.checks.kinds.core.families import is_headless
 from stretto.api.checks.kinds.pods.advice import pod_warnings
+from stretto.api.wire.limits import MAX_WARNING, MAX_WARNINGS
 
 Json = dict[str, Any]
 
@@ -57,7 +58,7 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
         inner: Any = item
         for name in path:
             inner = inner.get(name) or {}
-        return list(pod_warnings(inner, ".".join(path)))
+        return _first(pod_warnings(inner, ".".join(path)))
     spec = item.get("spec") or {}
     notes = item.get("metadata", {}).get("annotations") or {}
     if key == ("", "ServiceAccount"):
@@ -77,6 +78,19 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []
     return []
+
+
+def _first(warnings: Iterable[str]) -> list[str]:
+    """Return the first distinct warnings, as many as a response can show."""
+    found: dict[str, None] = {}
+    left = MAX_WARNINGS
+    for each in warnings:
+        if each not in found:
+            found[each] = None
+            left -= min(len(each), MAX_WARNING)
+            if left < 0:
+                break
+    return list(found)
 
 
 def _service(spec: Json) -> list[str]:

@@ -13,6 +13,7 @@ from stretto.api.checks.kinds.core.families import (
 )
 from stretto.api.checks.kinds.values import is_address
 from stretto.api.wire.kinds import SERVICE
+from stretto.web.api.failures import failed_internally
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -158,7 +159,9 @@ def _health_port(state: ApiState, spec: Json, before: Json) -> Errors:
     used |= {port.get("nodePort") for port in spec.get("ports") or ()}
     known, stated = before.get("healthCheckNodePort"), spec.get("healthCheckNodePort")
     if not stated:
-        spec["healthCheckNodePort"] = known or _free_port(state, used)
+        spec["healthCheckNodePort"] = known or _FreePorts(state, used).take(
+            "HealthCheck NodePort 0"
+        )
     elif stated != known and (problem := _port_problem(stated, used)):
         detail = f"failed to allocate requested HealthCheck NodePort {stated}: {problem}"
         return [invalid("spec.healthCheckNodePort", stated, detail)]
@@ -190,6 +193,7 @@ def _node_ports(state: ApiState, spec: Json, before: Json) -> Errors:
     known = {_key(each): each.get("nodePort") for each in before.get("ports") or ()}
     used = {port.get("nodePort") for each in _specs(state) for port in each.get("ports") or ()}
     own = set(known.values())
+    free = _FreePorts(state, used | {port.get("nodePort") for port in spec.get("ports") or ()})
     shared: dict[Any, Any] = {}
     for each in () if before else reversed(spec.get("ports") or ()):
         shared |= {each.get("port"): each["nodePort"]} if each.get("nodePort") else {}
@@ -200,7 +204,7 @@ def _node_ports(state: ApiState, spec: Json, before: Json) -> Errors:
             return [invalid(f"spec.ports[{index}].nodePort", stated, problem)]
         if not stated and spec.get("allocateLoadBalancerNodePorts") is not False:
             found = known.get(_key(port)) or shared.get(port.get("port"))
-            port["nodePort"] = found or _free_port(state, used)
+            port["nodePort"] = found or free.take("nodePort")
             if not before:
                 shared[port.get("port")] = port["nodePort"]
         own.add(port.get("nodePort"))
@@ -216,11 +220,28 @@ def _port_problem(port: int, used: set[Any]) -> str:
     return "provided port is already allocated" if port in used else ""
 
 
-def _free_port(state: ApiState, used: set[Any]) -> int:
-    while True:
-        port = state.rng.randint(_PORTS.start, _PORTS.stop)
-        if port in _PORTS and port not in used:
-            return port
+class _FreePorts:
+    """Node ports that no Service has."""
+
+    def __init__(self, state: ApiState, used: set[Any]) -> None:
+        """List the ports of the range that are not in use."""
+        self._rng = state.rng
+        self._left = [port for port in _PORTS if port not in used]
+
+    def take(self, word: str) -> int:
+        """Return a random free port, which is then in use.
+
+        Args:
+            word: what the port is for, as named in the error.
+
+        Raises:
+            ApiError: no port is free.
+        """
+        if not self._left:
+            raise failed_internally(f"failed to allocate a {word}: range is full")
+        index = self._rng.randint(0, len(self._left) - 1)
+        self._left[index], self._left[-1] = self._left[-1], self._left[index]
+        return self._left.pop()
 
 
 def _key(port: Json) -> tuple[Any, Any]:

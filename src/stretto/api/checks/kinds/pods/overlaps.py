@@ -1,6 +1,8 @@
 """Warnings about ports and files of a pod that overlap one another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from itertools import chain
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
@@ -19,14 +21,12 @@ def port_warnings(spec: Json, path: str) -> Iterator[str]:
         for container, where in containers_with_paths(spec, path)
         for index, port in enumerate(container.get("ports") or ())
     ]
-    taken: dict[tuple[Any, Any], list[tuple[Json, str]]] = {}
+    taken: dict[tuple[Any, Any], _Definitions] = {}
     for port, where in ports:
-        others = taken.setdefault((port.get("containerPort"), port.get("protocol")), [])
-        for other, place in others:
-            relation = _relation(port, other)
-            if relation:
-                yield f"{where}: {relation} port definition with {place}"
-        others.append((port, where))
+        others = taken.setdefault((port.get("containerPort"), port.get("protocol")), _Definitions())
+        for other, place in others.conflicting(port):
+            yield f"{where}: {_relation(port, other)} port definition with {place}"
+        others.add(port, where)
     names: dict[str, str] = {}
     for port, where in ports:
         name = port.get("name", "")
@@ -38,16 +38,48 @@ def port_warnings(spec: Json, path: str) -> Iterator[str]:
             names[name] = where
 
 
+class _Definitions:
+    """Definitions of one port of a pod, found by their host ports and addresses.
+
+    The search for the conflicts of a definition takes as long as there are conflicts: a pod may
+    define one port thousands of times without any.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Json, str]] = []
+        # Indices by host port, and by host port and address.
+        self._found: dict[Any, list[int]] = {}
+
+    def add(self, port: Json, where: str) -> None:
+        """Add a definition and its path."""
+        for key in {_number(port), (_number(port), _address(port))}:
+            self._found.setdefault(key, []).append(len(self._all))
+        self._all.append((port, where))
+
+    def conflicting(self, port: Json) -> Iterator[tuple[Json, str]]:
+        """Yield the definitions with which one conflicts, in their order, with their paths."""
+        number, address = _number(port), _address(port)
+        if not number:
+            yield from self._all
+            return
+        keys: list[Any] = [0, (number, address), (number, "")] if address else [0, number]
+        indices = (self._found.get(key, ()) for key in keys)
+        yield from (self._all[index] for index in merge(*indices))
+
+
+def _number(port: Json) -> int:
+    return port.get("hostPort") or 0
+
+
+def _address(port: Json) -> str:
+    return port.get("hostIP") or ""
+
+
 def _relation(port: Json, other: Json) -> str:
-    """Return how two definitions of one port of a pod conflict; empty if they do not."""
-    addresses = [each.get("hostIP", "") for each in (port, other)]
-    numbers = [each.get("hostPort", 0) for each in (port, other)]
-    if addresses[0] == addresses[1] and numbers[0] == numbers[1]:
+    """Return how two definitions of one port of a pod conflict."""
+    if (_number(port), _address(port)) == (_number(other), _address(other)):
         return "duplicate"
-    if not all(numbers):
-        return "overlapping"
-    is_ambiguous = numbers[0] == numbers[1] and bool(addresses[0]) != bool(addresses[1])
-    return "dangerously ambiguous" if is_ambiguous else ""
+    return "dangerously ambiguous" if _number(port) and _number(other) else "overlapping"
 
 
 def file_warnings(volumes: list[Json]) -> Iterator[str]:
@@ -91,18 +123,58 @@ def _projected(source: Json) -> Iterator[_File]:
 
 
 def _overlaps(files: list[_File]) -> Iterator[str]:
-    """Yield the pairs of files of which one is the other, or is below the other."""
-    before: list[_File] = []
-    for path, source in files:
-        plain = path.rstrip("/")
-        for other, origin in before if plain else ():
-            if other and (_contains(plain, other) or _contains(other, plain)):
-                yield f"{_shown(plain, source)} with {_shown(other, origin)}"
-        before.append((plain, source))
+    """Yield the pairs of files of which one is the other, or is below the other.
+
+    A file that is listed again is compared with itself and with the files since its last place: its
+    other pairs would be the same texts.
+    """
+    plain = [(path.rstrip("/"), source) for path, source in files]
+    tree = _PathTree({path for path, _ in plain if path})
+    places: dict[str, list[int]] = {}
+    first: dict[_File, int] = {}
+    since: dict[_File, list[int]] = {}
+    for index, file in enumerate(plain):
+        if not file[0]:
+            continue
+        if file in first:
+            others = [first[file], *since.pop(file, ())]
+        else:
+            related = tree.related(file[0])
+            others = sorted(chain.from_iterable(places.get(each, ()) for each in related))
+            for other in others:
+                since.setdefault(plain[other], []).append(index)
+            first[file] = index
+            places.setdefault(file[0], []).append(index)
+        for other in others:
+            yield f"{_shown(*file)} with {_shown(*plain[other])}"
 
 
-def _contains(path: str, other: str) -> bool:
-    return f"{path}/".startswith(f"{other}/")
+class _PathTree:
+    """Paths by the nearest other path that contains them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._above: dict[str, str] = {}
+        self._below: dict[str, list[str]] = {}
+        open_paths: list[str] = []
+        for path in sorted(paths, key="{}/".format):
+            while open_paths and not path.startswith(f"{open_paths[-1]}/"):
+                open_paths.pop()
+            if open_paths:
+                self._above[path] = open_paths[-1]
+                self._below.setdefault(open_paths[-1], []).append(path)
+            open_paths.append(path)
+
+    def related(self, path: str) -> Iterator[str]:
+        """Yield a path, those that contain it and those below it."""
+        above = self._above.get(path)
+        while above is not None:
+            yield above
+            above = self._above.get(above)
+        left = [path]
+        while left:
+            here = left.pop()
+            yield here
+            left += self._below.get(here, ())
 
 
 def _shown(path: str, source: str) -> str:
