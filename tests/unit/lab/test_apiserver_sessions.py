@@ -72,14 +72,6 @@ def test_a_remembered_token_is_a_named_deviation() -> None:
     assert deviation_of(line, "status", 404, "401 Unauthorized") is None
 
 
-def test_a_template_in_internal_names_is_a_named_deviation() -> None:
-    line = RecordedLine(session="crud.x", n=1)
-    want = 'spec: Invalid value: {"Spec":{"Volumes":null}}: field is immutable'
-    got = 'spec: Invalid value: {"spec":{}}: field is immutable'
-    assert deviation_of(line, "message", want, got) == "internal-structs"
-    assert deviation_of(line, "message", want, got.replace("immutable", "fixed")) is None
-
-
 def test_an_action_waits_for_a_member_of_the_answer(tmp_path: Path) -> None:
     schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
     headers = {"Authorization": "Bearer ${TOKEN:admin}"}

@@ -142,7 +142,10 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     """
     call, item = admission.call, admission.item or {}
     part = call.route.subresource
-    errors = check_metadata_update(_built_in(call), item["metadata"], old.item["metadata"], part)
+    strategy = strategy_of(call.resource)
+    rule = strategy.name_rule if strategy.checks_prefix else None
+    metadata = item["metadata"], old.item["metadata"]
+    errors = check_metadata_update(_built_in(call), *metadata, rule, part)
     errors += kind_errors(state, call, item, old.item)
     refuse(call, item, errors)
     for admit in state.validating:

@@ -40,30 +40,11 @@ def _describes(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
     return path.endswith(".description") or path in sums
 
 
-def _quotes_internals(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
-    """True if only a quoted value differs, because the recorded one contains Go's field names."""
-    heads, tails = zip(*(_around_value(str(each)) for each in (want, got)), strict=True)
-    return heads[0] == heads[1] and tails[0] == tails[1] and '"Volumes":' in str(want)
-
-
-def _around_value(text: str) -> tuple[str, str]:
-    """The text before and after a quoted object."""
-    head, mark, rest = text.partition("Invalid value: {")
-    return head + mark, rest.rpartition("}")[2] if mark else text
-
-
 def _has_metrics(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
     """True if the replay shows metrics that the recorded server does not have."""
     if "top" not in ((line.action or {}).get("kubectl") or ())[:1]:
         return False
     return line.exit == 1 and path == "exit" and str(got).startswith("0 ") and want == 1
-
-
-def _adds_diff(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
-    """True if only the textual difference after a message is missing."""
-    one, _, rest = str(want).partition("\n")
-    is_diff = rest.startswith("@@ -") and "Forbidden: " in one
-    return is_diff and one == str(got).partition("\n")[0]
 
 
 def _remembers_token(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
@@ -139,11 +120,6 @@ def _depends_on_pace(line: RecordedLine, path: str, want: Any, got: Any) -> bool
 
 DEVIATIONS: Final = (
     WireDeviation(
-        "internal-structs",
-        "a message quotes a template as in the API, not as Go's internal struct",
-        _quotes_internals,
-    ),
-    WireDeviation(
         "missing-lines",
         "the recording lacks requests of the session, and later answers show their effects",
         _follows_gap,
@@ -188,11 +164,6 @@ DEVIATIONS: Final = (
         "metrics",
         "the metrics of nodes and pods are served without a metrics server",
         _has_metrics,
-    ),
-    WireDeviation(
-        "no-field-diff",
-        "the message about a refused change contains no textual difference of internal structs",
-        _adds_diff,
     ),
     WireDeviation(
         "own-descriptions",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -141,6 +142,8 @@ def _after(detail: str) -> str:
 
 
 _ABSENT: Final = re.compile(r"(Invalid|Unsupported) value: null(?=:|$)")
+_ADDED: Final = re.compile(r'^\+ "(\w+)": null', re.MULTILINE)
+"""A member of an internal struct that a difference adds."""
 _STEP: Final = re.compile(r"[^.\[\]]+")
 
 _QUOTED: Final = {"spec": "spec.rules"}
@@ -157,6 +160,9 @@ def shown_empty(sent: Any, errors: Iterable[FieldError]) -> Errors:
 
 
 def _shown_empty(sent: Any, error: FieldError) -> FieldError:
+    if "\n@@" in error.message:
+        message = _ADDED.sub(partial(_added_empty, sent, error.field), error.message)
+        return FieldError(error.reason, message, error.field)
     if not _ABSENT.match(error.message):
         return error
     value = _member(sent, _QUOTED.get(error.field, error.field))
@@ -164,6 +170,13 @@ def _shown_empty(sent: Any, error: FieldError) -> FieldError:
         return error
     message = _ABSENT.sub(rf"\1 value: {shown(value)}", error.message)
     return FieldError(error.reason, message, error.field)
+
+
+def _added_empty(sent: Any, path: str, line: re.Match[str]) -> str:
+    """Return an added line of a difference with an empty list in the place of null."""
+    name = line[1]
+    value = _member(sent, f"{path}.{name[0].lower()}{name[1:]}")
+    return line[0].replace("null", shown(value)) if value in ([], {}) else line[0]
 
 
 def _member(value: Any, path: str) -> Any:

@@ -29,11 +29,7 @@ _IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp")
 
 def check_metadata(metadata: Json, rule: NameRule, *, namespaced: bool) -> Errors:
     """Check the metadata of a new object."""
-    found: Errors = []
-    prefix = metadata.get("generateName", "")
-    if prefix:
-        shown = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
-        found += [invalid("metadata.generateName", prefix, each) for each in rule(shown)]
+    found = check_prefix(metadata, rule)
     name = metadata.get("name", "")
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
@@ -50,6 +46,15 @@ def check_metadata(metadata: Json, rule: NameRule, *, namespaced: bool) -> Error
     elif namespace:
         found.append(forbidden("metadata.namespace", "not allowed on this type"))
     return found + check_plain_metadata(metadata)
+
+
+def check_prefix(metadata: Json, rule: NameRule) -> Errors:
+    """Check the prefix of a generated name by the rule of names."""
+    prefix = metadata.get("generateName", "")
+    if not prefix:
+        return []
+    shown = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
+    return [invalid("metadata.generateName", prefix, each) for each in rule(shown)]
 
 
 def check_plain_metadata(metadata: Json) -> Errors:

@@ -16,7 +16,9 @@ from stretto.api.checks.fields.metadata import (
     check_metadata,
     check_own_finalizers,
     check_plain_metadata,
+    check_prefix,
 )
+from stretto.api.checks.fields.texts import path_segment
 
 Json = dict[str, Any]
 
@@ -125,24 +127,29 @@ def check_new_metadata(
     return found if key is None or key in _PLAIN else found + check_own_finalizers(metadata)
 
 
-def check_metadata_update(key: _Key | None, new: Json, old: Json, part: str = "") -> Errors:
+def check_metadata_update(
+    key: _Key | None, new: Json, old: Json, rule: NameRule | None, part: str = ""
+) -> Errors:
     """Return the refused metadata fields of a changed object.
 
     Args:
         key: group and kind; ``None`` for a custom resource.
         new: its metadata.
         old: the stored metadata.
+        rule: returns the problems of a name; ``None`` if the kind does not check prefixes.
         part: the subresource that is written; empty for the object itself.
     """
-    whole = check_plain_metadata(new)
+    plain = check_plain_metadata(new)
+    whole = check_prefix(new, path_segment) + plain
+    named = (check_prefix(new, rule) if rule else []) + plain
     change = check_changed_metadata(new, old)
     own = check_own_finalizers(new)
-    if not (whole or change or own):
+    if not (whole or named or change or own):
         return []
     rounds = {
-        _MetadataCheck.WHOLE: whole,
+        _MetadataCheck.WHOLE: named,
         _MetadataCheck.CHANGE: change,
-        _MetadataCheck.OWN_WHOLE: whole + own,
+        _MetadataCheck.OWN_WHOLE: named + own,
         _MetadataCheck.OWN_CHANGE: change + own,
     }
     repeated = [error for each in _rounds(key, part) for error in rounds[each]]

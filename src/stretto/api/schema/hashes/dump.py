@@ -6,13 +6,9 @@ types; ``scripts/kube_schema/templates`` derives it from the Go types.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any, Final
 
-import msgspec
-
+from stretto.api.schema.reflected import GoTypes, go_types
 from stretto.api.schema.hashes.quantity import dumped_quantity
 
 _TEMPLATE: Final = "v1.PodTemplateSpec"
@@ -20,58 +16,13 @@ _NIL: Final = "<nil>"
 _ZERO_TIME: Final = "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
 
 
-@dataclass(frozen=True, slots=True)
-class _GoTypes:
-    """The Go types of a pod template."""
-
-    #: Fields of structs as ``(name, name in JSON, type)``; an embedded struct has no JSON name.
-    structs: Mapping[str, list[tuple[str, str, str]]]
-    #: Types with a name of their own, such as ``v1.PullPolicy``, and the types under them.
-    names: Mapping[str, str]
-
-
-@cache
-def _types() -> _GoTypes:
-    structs: dict[str, list[tuple[str, str, str]]] = {}
-    names: dict[str, str] = {}
-    data = resources.files("stretto.api.schema").joinpath("data/pod_template.jsonl").read_bytes()
-    for line in data.splitlines():
-        word, name, value = msgspec.json.decode(line)
-        if word == "struct":
-            structs[name] = value
-        else:
-            names[name] = value
-    return _GoTypes(structs, names)
+def _types() -> GoTypes:
+    return go_types("pod_template.jsonl")
 
 
 def dumped_template(template: Mapping[str, Any]) -> str:
     """The text of a pod template with its defaults, as a controller reads it from the API."""
     return _dumped(_TEMPLATE, template)
-
-
-def go_form(type_: str, value: Any) -> Any:
-    """Return a part of a pod template as messages show it: Go's names, and null for nil.
-
-    Args:
-        type_: its Go type, such as ``v1.SecurityContext``.
-        value: the part as in the API; ``None`` if it is absent.
-    """
-    plain = _types().names.get(type_, type_)
-    if plain.startswith("*"):
-        return None if value is None else go_form(plain[1:], value)
-    if plain.startswith("[]"):
-        return [go_form(plain[2:], each) for each in value] if value else None
-    if plain.startswith("map["):
-        inner = plain.partition("]")[2]
-        return {key: go_form(inner, each) for key, each in value.items()} if value else None
-    if plain in _ZEROS:
-        return _ZEROS[plain] if value is None else value
-    fields = _types().structs.get(plain, ())
-    return {name: go_form(inner, (value or {}).get(tag)) for name, tag, inner in fields}
-
-
-_ZEROS: Final[Mapping[str, Any]] = {"string": "", "bool": False, "int32": 0, "int64": 0}
-"""Values of absent scalars."""
 
 
 def _dumped(type_: str, value: Any, *, shows_type: bool = True) -> str:

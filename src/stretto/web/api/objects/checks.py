@@ -1,5 +1,6 @@
 """The rules of the kind of an object: fields, schemas, expressions."""
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +10,7 @@ from stretto.api.checks.fields.metadata import plain_finalizer_warnings
 from stretto.api.checks.kinds.pods.security import allowing_privileged
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
+from stretto.api.schema.ordering import in_order
 from stretto.web.api.admission.devices import admin_access_errors
 from stretto.web.api.call import Call
 from stretto.web.api.cel.checks import expression_errors
@@ -19,12 +21,25 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _POD: Final = ("", "Pod")
+_COMPOUND: Final = re.compile(r" value: [\[{]")
+"""Start of a quoted list or map."""
 _SCHEMA: Final = ".openAPIV3Schema"
 """Part of the path of a schema, whose expressions are compiled only if it is valid."""
 
 
 def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
-    """Return the refused fields of a kind of Kubernetes or of a custom kind."""
+    """Return the refused fields of a kind of Kubernetes or of a custom kind.
+
+    Messages quote members in Go's order.
+    """
+    errors = _kind_errors(state, call, item, old)
+    if not any(_COMPOUND.search(each.message) for each in errors):
+        return errors
+    struct = call.resource.struct if call.resource.definition is None else None
+    return _kind_errors(state, call, in_order(item, struct), old)
+
+
+def _kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
     if call.resource.definition is not None:
         errors = check_custom(call.resource, item, old, call.route.subresource)
         if not errors and not call.route.subresource:

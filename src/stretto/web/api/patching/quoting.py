@@ -12,7 +12,8 @@ import msgspec
 
 from stretto.api.edit.json_patch import operate, pointer_parts
 from stretto.api.schema.golang import html_escaped
-from stretto.api.schema.types import ANY, Form, StructType, ValueType
+from stretto.api.schema.ordering import in_order
+from stretto.api.schema.types import StructType
 
 Json = dict[str, Any]
 
@@ -31,7 +32,7 @@ def written_merge(item: Json, change: Any, struct: StructType | None) -> Any:
     """
     if isinstance(change, list):
         return _closed(_sorted(change, keeps_nulls=False))
-    return _closed(_merged(_written(item, _kind(struct)), change))
+    return _closed(_merged(in_order(item, struct), change))
 
 
 def written_operations(item: Json, operations: Iterable[Json], struct: StructType | None) -> Any:
@@ -42,7 +43,7 @@ def written_operations(item: Json, operations: Iterable[Json], struct: StructTyp
         operations: the operations, which apply.
         struct: type of the object; ``None`` for a custom resource, whose text is sorted.
     """
-    document: Json = _Opened(_written(item, _kind(struct)))
+    document: Json = _Opened(in_order(item, struct))
     for each in operations:
         _open(document, str(each.get("from", "")))
         operate(document, [each])
@@ -58,26 +59,6 @@ def written_operations(item: Json, operations: Iterable[Json], struct: StructTyp
 def json_of(value: Any) -> str:
     """Return JSON with the escapes of Go."""
     return html_escaped(msgspec.json.encode(value)).decode()
-
-
-def _kind(struct: StructType | None) -> ValueType:
-    return ANY if struct is None else ValueType(Form.STRUCT, find=lambda: struct)
-
-
-def _written(value: Any, kind: ValueType) -> Any:
-    """Return a value with members in the order of Go's types; other keys are sorted."""
-    if isinstance(value, list):
-        inner = kind.item or ANY
-        return [_written(each, inner) for each in value]
-    if not isinstance(value, dict):
-        return value
-    members = kind.struct.fields if kind.form is Form.STRUCT else {}
-    known = [name for name in members if name in value]
-    found: Json = {}
-    for name in [*known, *sorted(set(value) - set(known))]:
-        inner = members[name].type if name in members else kind.item or ANY
-        found[name] = _written(value[name], inner)
-    return found
 
 
 def _merged(target: Any, change: Any) -> Any:

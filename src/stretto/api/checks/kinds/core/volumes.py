@@ -24,6 +24,7 @@ from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.pods.remote import CHECKED_AS, PERSISTENT
 from stretto.api.checks.kinds.pods.sources import check_host_path, check_nfs
 from stretto.api.checks.kinds.values import Json, one_of
+from stretto.api.schema.internals import internal_difference
 from stretto.api.wire.quantity import nano
 
 _POLICIES: Final = ("Delete", "Recycle", "Retain")
@@ -59,7 +60,8 @@ def check_claim(item: Json, old: Json | None) -> Errors:
     if before.get("storageClassName") is None:
         before["storageClassName"] = after.setdefault("storageClassName", None)
     if before != after:
-        found.append(forbidden("spec", _FIXED))
+        difference = internal_difference("core.PersistentVolumeClaimSpec", before, after)
+        found.append(forbidden("spec", f"{_FIXED}\n{difference}"))
     return found + _smaller(spec, old)
 
 
@@ -114,7 +116,8 @@ def check_volume(item: Json, old: Json | None) -> Errors:
         before = {name: (old.get("spec") or {}).get(name) for name in _SOURCES}
         after = {name: spec.get(name) for name in _SOURCES}
         if before != after:
-            detail = "spec.persistentvolumesource is immutable after creation"
+            difference = internal_difference("core.PersistentVolumeSource", before, after)
+            detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
             found.append(forbidden(_OWNER, detail))
         if spec.get("volumeMode") != (old.get("spec") or {}).get("volumeMode"):
             detail = "field is immutable"

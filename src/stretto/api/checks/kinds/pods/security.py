@@ -9,9 +9,9 @@ from stretto.api.checks.fields.shapes import between, choice, each, members, opt
 from stretto.api.checks.kinds.pods.mounts import local_path
 from stretto.api.checks.kinds.pods.systems import PRIVILEGED, check_windows
 from stretto.api.checks.kinds.values import Json, one_of
-from stretto.api.schema.hashes.dump import go_form
+from stretto.api.schema.internals import internal_form
 
-_CONTEXT: Final = "v1.SecurityContext"
+_CONTEXT: Final = "core.SecurityContext"
 _IDENTITY: Final = between(0, 2**31 - 1)
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _SYSCTL_TEXT: Final = (
@@ -143,10 +143,10 @@ def _escalation(context: Json, path: str) -> Errors:
     """Check for settings that contradict a container that must not gain privileges."""
     if context.get("privileged"):
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        return [invalid(path, go_form(_CONTEXT, context), detail)]
+        return [invalid(path, internal_form(_CONTEXT, context), detail)]
     if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
         detail = (
             "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
         )
-        return [invalid(path, go_form(_CONTEXT, context), detail)]
+        return [invalid(path, internal_form(_CONTEXT, context), detail)]
     return []

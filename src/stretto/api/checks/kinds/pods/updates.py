@@ -14,6 +14,7 @@ from stretto.api.checks.kinds.pods.containers import PodFrame, check_ephemeral
 from stretto.api.checks.kinds.pods.placement import check_tolerations
 from stretto.api.checks.kinds.resources import check_resources
 from stretto.api.checks.kinds.values import Json
+from stretto.api.schema.internals import internal_difference, internal_form
 from stretto.api.types.quality import quality_of_service
 
 UPDATE: Final = (
@@ -25,6 +26,11 @@ UPDATE: Final = (
 """Message of a refused update of a pod."""
 _FREE: Final = frozenset({"activeDeadlineSeconds", "tolerations", "schedulingGates"})
 """Members of a spec that an update may change."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_SELECTOR: Final = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+_LENGTH: Final = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+_ADDED: Final = "only additions are allowed (no mutations or deletions)"
+_TERMS: Final = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
 _RESIZED: Final = ("cpu", "memory")
 _SECONDS: Final = 2**31 - 1
 
@@ -46,27 +52,77 @@ def _update(spec: Json, old: Json) -> Iterator[Any]:
     yield from _deadline(spec.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
     yield from _tolerations(spec.get("tolerations") or [], old.get("tolerations") or [])
     yield from _gates(spec.get("schedulingGates") or [], old.get("schedulingGates") or [])
-    before, after = _fixed(old), _fixed(spec)
+    before, after = dict(old), _fixed(spec, old)
     grace = "terminationGracePeriodSeconds"
     if (before.get(grace) or 0) < 0 and after.get(grace) == 1:
-        before[grace] = 1
+        after[grace] = before[grace]
     if old.get("schedulingGates"):
-        for name in ("nodeSelector", "affinity"):
-            before.pop(name, None)
-            after.pop(name, None)
+        yield from _narrowed(spec, old)
+        after = _with_placement(after, old)
     if before != after:
-        yield forbidden("spec", UPDATE)
+        difference = internal_difference("core.PodSpec", before, after)
+        yield forbidden("spec", f"{UPDATE}\n{difference}")
 
 
-def _fixed(spec: Json) -> Json:
-    """The part of a spec that an update must not change."""
+def _fixed(spec: Json, old: Json) -> Json:
+    """Return a spec with the members of the old one that an update may change."""
     left = {key: each for key, each in spec.items() if key not in _FREE}
+    left |= {key: each for key, each in old.items() if key in _FREE}
     for word in ("containers", "initContainers"):
-        left[word] = [
-            {key: each for key, each in item.items() if key != "image"}
-            for item in spec.get(word) or ()
-        ]
+        if word in spec:
+            pairs = zip(spec[word] or (), old.get(word) or (), strict=True)
+            left[word] = [_with_image(*pair) for pair in pairs]
     return left
+
+
+def _with_image(new: Json, old: Json) -> Json:
+    images = {"image": old["image"]} if "image" in old else {}
+    return {**{key: each for key, each in new.items() if key != "image"}, **images}
+
+
+def _narrowed(spec: Json, old: Json) -> Iterator[Any]:
+    """Check that the placement of a pod with scheduling gates only has further conditions."""
+    selector = spec.get("nodeSelector") or {}
+    if (old.get("nodeSelector") or {}).items() - selector.items():
+        yield invalid("spec.nodeSelector", selector or None, _SELECTOR)
+    before, after = _terms(old), _terms(spec)
+    if not before:
+        return
+    if len(before) != len(after):
+        yield invalid(_TERMS, internal_form("[]core.NodeSelectorTerm", after or None), _LENGTH)
+        return
+    for index, (was, new) in enumerate(zip(before, after, strict=True)):
+        if not _is_narrower(new, was):
+            yield invalid(f"{_TERMS}[{index}]", internal_form("core.NodeSelectorTerm", new), _ADDED)
+
+
+def _with_placement(spec: Json, old: Json) -> Json:
+    """Return a spec with the selector and the affinity to nodes of the old one."""
+    kept = {key: each for key, each in spec.items() if key not in ("nodeSelector", "affinity")}
+    if "nodeSelector" in old:
+        kept["nodeSelector"] = old["nodeSelector"]
+    affinity = {**(spec.get("affinity") or {})}
+    affinity.pop("nodeAffinity", None)
+    nodes = (old.get("affinity") or {}).get("nodeAffinity")
+    if nodes is not None:
+        affinity["nodeAffinity"] = nodes
+    if affinity or "affinity" in old:
+        kept["affinity"] = affinity
+    return kept
+
+
+def _terms(spec: Json) -> list[Json]:
+    nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    return (nodes.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+
+
+def _is_narrower(new: Json, old: Json) -> bool:
+    names = ("matchExpressions", "matchFields")
+    pairs: list[tuple[list[Any], list[Any]]]
+    pairs = [(new.get(name) or [], old.get(name) or []) for name in names]
+    if not any(was for _, was in pairs):
+        return not any(now for now, _ in pairs)
+    return all(now[: len(was)] == was for now, was in pairs)
 
 
 def _deadline(new: int | None, old: int | None) -> Iterator[Any]:
@@ -124,7 +180,8 @@ def check_ephemeral_update(item: Json, old: Json) -> Errors:
             detail = f'existing ephemeral containers "{name}" may not be removed\n'
             found.append(forbidden(path, detail))
         elif new[name] != each:
-            detail = f'existing ephemeral containers "{name}" may not be changed\n'
+            difference = internal_difference("core.EphemeralContainer", each, new[name])
+            detail = f'existing ephemeral containers "{name}" may not be changed\n{difference}'
             found.append(forbidden(path, detail))
     return found
 

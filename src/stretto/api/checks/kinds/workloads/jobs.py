@@ -1,5 +1,6 @@
 """Rules of Jobs and CronJobs."""
 
+from collections.abc import Iterable
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -19,12 +20,14 @@ from stretto.api.checks.fields.errors import (
 from stretto.api.checks.fields.schedules import schedule_problem
 from stretto.api.checks.fields.texts import dns_label, domain_path, qualified_name
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
+from stretto.api.checks.kinds.workloads.started import check_template_change
 from stretto.api.checks.kinds.workloads.success import check_success
 from stretto.api.checks.kinds.workloads.templates import (
     check_match,
     check_template,
     template_labels,
 )
+from stretto.api.schema.internals import internal_form
 
 _NUMBERS: Final = (
     "parallelism",
@@ -71,9 +74,15 @@ def _changes(spec: Json, old: Json) -> Errors:
         elif completions is not None and completions != spec.get("parallelism"):
             detail = "can only be modified in tandem with spec.parallelism"
             found.append(invalid("spec.completions", completions, detail))
-    names = ["selector", *(() if _mutable(before, old) else ("template",)), *_FIXED]
+    found += _fixed(spec, before, ("selector",)) + check_template_change(spec, old)
+    return found + _fixed(spec, before, _FIXED)
+
+
+def _fixed(spec: Json, before: Json, names: Iterable[str]) -> Errors:
+    """Check that members of the spec do not change; messages quote internal structs."""
     changed = [name for name in names if spec.get(name) != before.get(name)]
-    return found + [immutable(f"spec.{name}", spec.get(name)) for name in changed]
+    shown = internal_form("batch.JobSpec", spec) if changed else {}
+    return [immutable(f"spec.{name}", shown[name[0].upper() + name[1:]]) for name in changed]
 
 
 def _generated(item: Json) -> Errors:
@@ -121,11 +130,6 @@ def _hostnames(item: Json) -> Errors:
         return []
     detail = f"will not able to create pod with invalid DNS label: {hostname}"
     return [invalid("metadata.name", name, detail)]
-
-
-def _mutable(spec: Json, job: Json) -> bool:
-    """Return whether a Job has not started, so that its template may change."""
-    return bool(spec.get("suspend")) and not (job.get("status") or {}).get("startTime")
 
 
 def check_job_spec(spec: Json, path: str) -> Errors:

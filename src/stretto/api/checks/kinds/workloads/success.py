@@ -4,6 +4,7 @@ from typing import Final
 
 from stretto.api.checks.fields.errors import Errors, invalid, quoted, required, too_long, too_many
 from stretto.api.checks.kinds.values import Json, not_negative
+from stretto.api.schema.internals import internal_form
 
 _RULES: Final = 20
 _LENGTH: Final = 64 * 1024
@@ -18,9 +19,7 @@ def check_success(spec: Json, path: str) -> Errors:
     policy = spec["successPolicy"]
     rules = policy.get("rules") or []
     if spec.get("completionMode") != "Indexed":
-        quote = {
-            "Rules": None if policy.get("rules") is None else [_internal(each) for each in rules]
-        }
+        quote = internal_form("batch.SuccessPolicy", policy)
         return [invalid(path, quote, "requires indexed completion mode")]
     found: Errors = []
     if not rules:
@@ -31,14 +30,6 @@ def check_success(spec: Json, path: str) -> Errors:
     for index, rule in enumerate(rules):
         found += _rule(rule, spec.get("completions") or 0, f"{path}.rules[{index}]")
     return found
-
-
-def _internal(rule: Json) -> Json:
-    """Return a rule with the members of Go's internal struct."""
-    return {
-        "SucceededIndexes": rule.get("succeededIndexes"),
-        "SucceededCount": rule.get("succeededCount"),
-    }
 
 
 def _rule(rule: Json, completions: int, path: str) -> Errors:

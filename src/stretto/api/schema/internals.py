@@ -1,0 +1,83 @@
+"""Values as kube-apiserver's internal Go structs, which messages quote.
+
+Internal structs have Go's names, except in types with tags such as metadata, a fixed order of
+fields, and null for what is nil. ``scripts/kube_schema/internals`` prints the table of types.
+"""
+
+from collections.abc import Iterator
+from difflib import unified_diff
+from json import dumps
+from typing import Any, Final
+
+from stretto.api.schema.golang import html_escaped
+from stretto.api.schema.reflected import GoTypes, go_types
+
+Json = dict[str, Any]
+
+_ZEROS: Final[Json] = {
+    "string": "",
+    "bool": False,
+    "int32": 0,
+    "int64": 0,
+    "resource.Quantity": "0",
+    "intstr.IntOrString": 0,
+    "v1.Time": None,
+}
+"""Values of absent scalars."""
+_MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+"""Members of the spec of a pod that the internal security context contains."""
+
+
+def internal_form(type_: str, value: Any) -> Any:
+    """Return a value as an internal struct.
+
+    Args:
+        type_: its Go type, such as ``core.SecurityContext``.
+        value: the value as in the API; ``None`` if it is absent.
+    """
+    plain = _types().names.get(type_, type_)
+    if plain in _ZEROS:
+        return _ZEROS[plain] if value is None else value
+    if plain.startswith("*"):
+        return None if value is None else internal_form(plain[1:], value)
+    if plain.startswith("[]"):
+        return None if value is None else [internal_form(plain[2:], each) for each in value]
+    if plain.startswith("map["):
+        inner = plain.partition("]")[2]
+        members = sorted(value or {})
+        return {key: internal_form(inner, value[key]) for key in members} if members else None
+    return dict(_members(plain, value or {}))
+
+
+def internal_difference(type_: str, old: Any, new: Any) -> str:
+    """Return the lines that differ between two values as internal structs, with their context."""
+    before, after = (_lines(internal_form(type_, each)) for each in (old, new))
+    return "".join(list(unified_diff(before, after))[2:])
+
+
+def _types() -> GoTypes:
+    return go_types("internals.jsonl")
+
+
+def _lines(value: Any) -> list[str]:
+    text = html_escaped(dumps(value, indent=1, ensure_ascii=False).encode()).decode()
+    return [f"{line}\n" for line in text.split("\n")]
+
+
+def _members(struct: str, value: Json) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a struct by their names in JSON."""
+    if struct == "core.PodSpec":
+        moved = {name: value[name] for name in _MOVED if name in value}
+        account = value.get("serviceAccountName") or value.get("serviceAccount")
+        context = {**(value.get("securityContext") or {}), **moved}
+        value = {**value, "securityContext": context, "serviceAccountName": account}
+    for shown, name, type_ in _types().structs.get(struct, ()):
+        if not shown:
+            inner = (value.get(name) or {}) if name else value
+            yield from _members(type_, inner)
+            continue
+        key, _, option = shown.partition(",")
+        form = internal_form(type_, value.get(name))
+        if option and (form is None if type_.startswith("*") else not form):
+            continue
+        yield key, form
