@@ -8,8 +8,8 @@ types; ``scripts/kube_schema/templates`` derives it from the Go types.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stretto.api.schema.reflected import GoTypes, go_types
 from stretto.api.schema.hashes.quantity import dumped_quantity
+from stretto.api.schema.reflected import GoTypes, go_types
 
 _TEMPLATE: Final = "v1.PodTemplateSpec"
 _NIL: Final = "<nil>"
