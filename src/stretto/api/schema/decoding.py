@@ -16,7 +16,7 @@ from stretto.api.schema.types import EMBEDDED, FieldType, Form, StructType, Valu
 from stretto.api.wire.quantity import canonical, format_milli, milli
 from stretto.base.errors import InputError
 
-_OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*")
+_OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?[eEinumkKMGTP]*+[-+]?[0-9]*+")
 """Texts that would be quantities with another suffix."""
 _BAD_SUFFIX: Final = "unable to parse quantity's suffix"
 _BAD_QUANTITY: Final = (

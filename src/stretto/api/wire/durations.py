@@ -9,7 +9,7 @@ _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns":
 _GO_UNITS: Final = (*_UNITS, "µs", "μs")
 _NUMBER: Final = re.compile(r"\d+\.?\d*|\.\d+")
 _UNIT: Final = re.compile(r"[^.0-9]+")
-_PART: Final = re.compile(r"(\d+(?:\.\d*)?)(h|ms|us|ns|m|s)")
+_PART: Final = re.compile(r"(?<!\d)(\d++(?:\.\d*)?)(h|ms|us|ns|m|s)")
 
 
 def seconds_of(text: str, where: str) -> float:
@@ -32,15 +32,15 @@ def duration_problem(text: str) -> str:
     invalid = f'time: invalid duration "{text}"'
     if not rest:
         return invalid
-    while rest:
-        number = _NUMBER.match(rest)
+    place = 0
+    while place < len(rest):
+        number = _NUMBER.match(rest, place)
         if number is None:
             return invalid
-        rest = rest[number.end() :]
-        unit = _UNIT.match(rest)
+        unit = _UNIT.match(rest, number.end())
         if unit is None:
             return f'time: missing unit in duration "{text}"'
         if unit[0] not in _GO_UNITS:
             return f'time: unknown unit "{unit[0]}" in duration "{text}"'
-        rest = rest[unit.end() :]
+        place = unit.end()
     return ""

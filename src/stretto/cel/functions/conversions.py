@@ -23,7 +23,8 @@ from stretto.cel.running.values import (
 _NANOS: Final = 10**9
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _FLOAT: Final = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
+    r"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE,
 )
 _UNITS: Final = {
     "ns": 1,

@@ -15,9 +15,12 @@ _HOST: Final = re.compile(
 """One label with at most one dash, or labels that end with a word of letters."""
 _MAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _MAC: Final = re.compile(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
-_DURATION: Final = re.compile(r"[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_DURATION: Final = re.compile(r"[+-]?(0|((\d++(\.\d*+)?|\.\d++)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 """A duration in the notation of Go."""
-_AMOUNT: Final = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_AMOUNT: Final = re.compile(r"(?<!\d)(\d++)\s*+([A-Za-zµ]++)", re.ASCII)
+"""An amount with a unit; the search takes time by the length of the text alone."""
+_MOST_DIGITS: Final = 19
+"""Maximum digits of an amount, which has 64 bits."""
 _UNITS: Final = (
     (("ns", "nano"), 1),
     (("us", "µs", "micro"), 10**3),
@@ -39,9 +42,12 @@ def worded_duration(text: str) -> int | None:
 
     Everything else in the text has no meaning, as in ``strfmt/duration.go`` of kube-openapi.
     """
+    parts = _AMOUNT.findall(text)
+    if any(len(amount.lstrip("0")) > _MOST_DIGITS for amount, _ in parts):
+        return None
     found = [
         int(amount) * nanos
-        for amount, unit in _AMOUNT.findall(text)
+        for amount, unit in parts
         for names, nanos in _UNITS
         if unit.lower() in names or unit.lower().startswith(names[-1])
     ]

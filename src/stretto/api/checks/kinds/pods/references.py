@@ -1,6 +1,5 @@
 """Rules of references to fields, amounts and keys, from which variables and files get values."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -38,7 +37,8 @@ _CONVERTED: Final = frozenset(
 )  # fmt: skip
 """Fields that kube-apiserver can convert."""
 _SUBSCRIPTED: Final = ("metadata.annotations", "metadata.labels")
-_SUBSCRIPT: Final = re.compile(r"(.*)\['(.*)'\]", re.DOTALL)
+_Subscript = tuple[str, str]
+"""A field and the key in its subscript."""
 _UNITS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 _DIVISORS: Final = {"cpu": ("1m", "1"), "memory": _UNITS, "ephemeral-storage": _UNITS}
 """Divisors by resource."""
@@ -47,25 +47,32 @@ _DIVISORS: Final = {"cpu": ("1m", "1"), "memory": _UNITS, "ephemeral-storage": _
 def check_field_ref(ref: Json, path: str, known: tuple[str, ...] = POD_FIELDS) -> Iterator[Any]:
     """Check a reference to a field of the pod."""
     field, where = ref.get("fieldPath", ""), f"{path}.fieldPath"
-    subscript = _SUBSCRIPT.fullmatch(field)
+    subscript = _subscript(field)
     if not field:
         yield required(where)
     elif problem := _conversion(ref, field, subscript):
         yield invalid(where, field, f"error converting fieldPath: {problem}")
     elif subscript is not None:
-        key = subscript[2].lower() if subscript[1] == _SUBSCRIPTED[0] else subscript[2]
-        yield from (invalid(path, subscript[2], each) for each in qualified_name(key))
+        member, stated = subscript
+        key = stated.lower() if member == _SUBSCRIPTED[0] else stated
+        yield from (invalid(path, stated, each) for each in qualified_name(key))
     else:
         yield from one_of(field, where, known)
 
 
-def _conversion(ref: Json, field: str, subscript: re.Match[str] | None) -> str:
+def _subscript(field: str) -> _Subscript | None:
+    """Split a field such as ``metadata.labels['a']``; ``None`` if it has no subscript."""
+    member, mark, key = field.removesuffix("']").partition("['")
+    return (member, key) if member and mark and field.endswith("']") else None
+
+
+def _conversion(ref: Json, field: str, subscript: _Subscript | None) -> str:
     """Return why kube-apiserver cannot convert a field; empty if it can."""
     version = ref.get("apiVersion") or "v1"
     if version != "v1":
         return f"unsupported pod version: {version}"
     if subscript is not None:
-        known = subscript[1] in _SUBSCRIPTED
+        known = subscript[0] in _SUBSCRIPTED
         return "" if known else f"field label does not support subscript: {field}"
     return "" if field in _CONVERTED else f"field label not supported: {field}"
 
