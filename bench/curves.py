@@ -14,7 +14,8 @@ from typing import Any
 
 from record import DOCS, HERE, PERFORMANCE, commit, machine, measure, source, store, write
 
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
+from stretto.explain.records.curves import PlotLine, PlotTexts
+from stretto.sim.plots.figures import Pictures, draw_curves
 
 PLAIN = {"nodes": 20_000, "running": 200_000, "classes": 200, "rate": 0, "rounds": 3}
 CURVES: dict[str, tuple[int, ...]] = {

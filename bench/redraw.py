@@ -16,11 +16,11 @@ import msgspec
 from record import DOCS, HERE
 from studies import POOLS
 
-from stretto.sim.plots.figures import Pictures
+from stretto.sim.plots.figures import Pictures, draw_plots
 from stretto_lab.studies.forecast import ForecastPoint, ForecastReport, forecast_plot
 from stretto_lab.studies.omega.shards import ShardPoint, shard_plots
 from stretto_lab.studies.omega.sweep import OmegaPoint, omega_plots
-from stretto_lab.studies.one_pool.real_use import UseStudyResult, use_plots
+from stretto_lab.studies.one_pool.real_use import UseStudyResult, use_plot
 from stretto_lab.studies.one_pool.report import OnePoolResult, one_pool_plots
 from stretto_lab.studies.reclaim.sweep import ReclaimPoint, reclaim_plots
 
@@ -54,13 +54,14 @@ def forecasts(cluster: str) -> Pictures:
 def main() -> None:
     """Draw and write all of them."""
     omega, shards = latest("omega"), latest("shards")
-    pictures = one_pool_plots(msgspec.convert(latest("one-pool"), OnePoolResult))
-    pictures |= use_plots(msgspec.convert(latest("pool-use"), UseStudyResult))
-    pictures |= reclaim_plots(msgspec.convert(latest("reclaim")["points"], list[ReclaimPoint]))
-    pictures |= omega_plots(
+    plots = one_pool_plots(msgspec.convert(latest("one-pool"), OnePoolResult))
+    plots.append(use_plot(msgspec.convert(latest("pool-use"), UseStudyResult)))
+    pictures = reclaim_plots(msgspec.convert(latest("reclaim")["points"], list[ReclaimPoint]))
+    plots += omega_plots(
         msgspec.convert(omega["points"], list[OmegaPoint]), omega["study"]["modes_at"]
     )
-    pictures |= shard_plots(msgspec.convert(shards["points"], list[ShardPoint]))
+    plots += shard_plots(msgspec.convert(shards["points"], list[ShardPoint]))
+    pictures |= draw_plots(plots)
     for cluster in POOLS:
         pictures |= forecasts(cluster)
     pictures |= curves.pictures(latest("curves"))

@@ -17,7 +17,7 @@ from tests.test_structure import ROOT, tracked_texts
 GLOSSARY = "docs/words.md"
 #: Files whose text is checked; recorded data, licenses and lock files are foreign.
 SUFFIXES = {".py", ".md", ".yaml", ".yml", ".toml", ".sh", ".out", ".tpl", ""}
-FOREIGN = ("LICENSE", "requirements", "tests/data/")
+FOREIGN = ("LICENSE", "requirements", "tests/data/", "src/stretto/web/dashboard/static/vendor/")
 #: (file or folder, word): the reason why it may contain a retired word.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("src/stretto_lab/chaos/setup.py", "kin"): "a random stream; another name draws other seeds",

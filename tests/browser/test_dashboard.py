@@ -3,42 +3,21 @@
 ``make test-browser`` installs what these tests need; without it they are skipped.
 """
 
-import shutil
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stretto.base.clock import WallClock
-from stretto.base.rng import Rng
-from stretto.cli.sources.run_studies import RunStudies
-from stretto.control.controllers.fragmentation import FreeCapacity
-from stretto.control.controllers.move_plan import DefragPlan
-from stretto.explain.records.records import RunRecords
-from stretto.explain.records.results import ResultRecords
-from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
-from stretto.web.api.internal import ApiClient
-from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.dashboard.app import dashboard_app
 from stretto.web.dashboard.guard import Access
-from stretto.web.local.administrator import local_actions
-from stretto.web.views.offers import read_board
-from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
+from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sources import FOLLOWED, PlaneSource
+from tests.browser.browsing import LONGEST_S, frames, until
 from tests.browser.serving import ACCESS, TOKEN, served, served_app
 from tests.unit.web.local.joined_site import JoinedSite
-from tests.unit.web.test_pools import CLUSTERS, DOCUMENT
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="make test-browser")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 PAGES = (
     "/",
@@ -50,6 +29,7 @@ PAGES = (
     "/decisions",
     "/plan",
     "/studies",
+    "/studies/compare?run=20260101-000000-compare-trace",
     "/defragment",
     "/offers",
     "/clusters",
@@ -61,84 +41,6 @@ PAGES = (
     "/actions/cordon?subject=n001",
     "/?pod=default/dream",
 )
-NODES = 400
-LONGEST_S = 120.0
-"""Seconds until a page must show something: ten times what a busy machine needs."""
-NO_MOVES = DefragPlan(
-    ReschedulingGoal.NODES, (), FreeCapacity(0, 0, 0, 0.0, 0.0), FreeCapacity(0, 0, 0, 0.0, 0.0)
-)
-
-
-@pytest.fixture(scope="module")
-def harness() -> Harness:
-    """Nodes in two zones, placed pods and one that is too large."""
-    nodes = [make_node(f"n{i:03}", cpu="8", zone=f"z{i % 2}") for i in range(NODES)]
-    harness = Harness(nodes=nodes)
-    harness.submit(*(make_pod(f"web-{i}", cpu="3") for i in range(200)))
-    harness.submit(make_pod("dream", cpu="64"))
-    harness.settle()
-    return harness
-
-
-@pytest.fixture(scope="module")
-def source(harness: Harness) -> PlaneSource:
-    return PlaneSource("a small cluster", harness.plane)
-
-
-@pytest.fixture(scope="module")
-def address(
-    harness: Harness, source: PlaneSource, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
-    folder = tmp_path_factory.mktemp("state")
-    server = ApiServer(harness.store, ApiSettings(WallClock(), Rng(2)))
-    studies = RunStudies(RunRecords(folder / "runs"), ResultRecords(folder / "results"))
-    parts = DashboardParts(
-        studies,
-        lambda _: preview,
-        lambda goal, budget: NO_MOVES,
-        offers=lambda: read_board(DOCUMENT),
-        clusters=lambda: CLUSTERS,
-        start=lambda pod: f"{pod} is expected to start in 5 s.",
-        drain=lambda _: preview,
-        actions=local_actions(ApiClient(server.state, "tests")),
-    )
-    with served(source, parts) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def page(browser: Any, address: str) -> Iterator[Any]:
-    """A page of a session; errors on its console fail the test."""
-    opened = browser.new_page(viewport={"width": 1200, "height": 800})
-    opened.set_default_timeout(1000 * LONGEST_S)
-    problems: list[str] = []
-    opened.on("console", lambda each: problems.append(each.text) if each.type == "error" else None)
-    opened.on("pageerror", lambda each: problems.append(str(each)))
-    opened.goto(f"{address}/?token={TOKEN}")
-    yield opened
-    opened.close()
-    assert problems == []
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition; the pages' policy forbids the browser's own way of waiting."""
-    end = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < end, "the page does not show it"
-        time.sleep(0.05)
-
-
-def frames(page: Any) -> int:
-    return int(page.get_attribute("#grid", "data-frames") or 0)
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -14,14 +14,10 @@ import pytest
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sources import PlaneSource
+from tests.browser.browsing import LONGEST_S, frames, until
 from tests.browser.serving import TOKEN, served
-from tests.browser.test_dashboard import CHROMIUM, LONGEST_S, frames, sync_api, until
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 PNG = b"\x89PNG"
 SIZE = {"width": 1100, "height": 740}
 ZONES = 3
@@ -55,14 +51,12 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def page(address: str) -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_page(viewport=SIZE)
-        opened.set_default_timeout(1000 * LONGEST_S)
-        opened.goto(f"{address}/?token={TOKEN}")
-        yield opened
-        browser.close()
+def page(browser: Any, address: str) -> Iterator[Any]:
+    opened = browser.new_page(viewport=SIZE)
+    opened.set_default_timeout(1000 * LONGEST_S)
+    opened.goto(f"{address}/?token={TOKEN}")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +17,9 @@ from stretto.base.clock import Clock, WallClock, timestamp
 from stretto.cli import sinks
 from stretto.cli.output.terminals import on_terminal
 from stretto.cli.progress import BarProgress, LineProgress, Progress, SilentProgress
+
+if TYPE_CHECKING:
+    from stretto.explain.records.curves import CurvePlot
 
 _STUDIES: Final = ("stretto.simulate.", "stretto.compare", "stretto.study.")
 """Prefixes of the schemas whose results are kept."""
@@ -121,23 +124,27 @@ class Console:
         if self.json_target != sinks.STDOUT:
             self._write_json(schema, payload)
 
-    def json(self, schema: str, payload: Mapping[str, Any]) -> None:
+    def json(
+        self, schema: str, payload: Mapping[str, Any], plots: "Sequence[CurvePlot]" = ()
+    ) -> None:
         """Write the JSON output if requested; ``schema`` is like ``stretto.run/v1``.
 
         Times (``seconds`` and fields that end in ``_s`` or ``_ms``) are rounded to microseconds.
-        Results of simulations and studies are also kept for the dashboard.
+        Results of simulations and studies are also kept for the dashboard, with their plots.
         """
         self._write_json(schema, payload)
         if schema.startswith(_STUDIES):
-            self._keep(schema, payload)
+            self._keep(schema, payload, plots)
 
-    def _keep(self, schema: str, payload: Mapping[str, Any]) -> None:
+    def _keep(self, schema: str, payload: Mapping[str, Any], plots: "Sequence[CurvePlot]") -> None:
         """Keep a result; a failure is written as a detail."""
-        from stretto.explain.records.results import ResultRecords
+        from stretto.explain.records.results import KeptResult, ResultRecords
 
-        command, ended = shlex.join(sys.argv[1:]), timestamp(self.clock.now())
+        result = {"schema": schema, **with_rounded_times(payload)}
+        ended = timestamp(self.clock.now())
+        found = KeptResult(shlex.join(sys.argv[1:]), ended, result, tuple(plots))
         try:
-            name = ResultRecords().keep(schema, command, ended, with_rounded_times(payload))
+            name = ResultRecords().keep(found)
         except OSError as error:
             self.detail(f"the result is not kept: {error}")
             return

@@ -5,7 +5,7 @@ creates a command with an example; the function receives the options of the comm
 struct.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite
 from pathlib import Path
@@ -21,6 +21,8 @@ from stretto.cli.console import Console
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from stretto.explain.records.curves import CurvePlot
 
 Options = TypeVar("Options")
 
@@ -157,6 +159,17 @@ class CommandContext:
     seed_given: bool
     #: The output folder, checked and created; ``None`` if not given.
     out: Path | None
+
+    def result(self, schema: str, payload: Mapping[str, Any], plots: "Sequence[CurvePlot]") -> None:
+        """Write the JSON output, keep the result, and draw its plots into the output folder."""
+        self.console.json(schema, payload, plots)
+        if self.out is None:
+            return
+        from stretto.sim.plots.figures import draw_plots
+
+        for name, content in draw_plots(plots).items():
+            sinks.write_whole(self.out / name, content)
+            self.console.note(f"written: {self.out / name}")
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:

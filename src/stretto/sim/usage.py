@@ -9,8 +9,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from stretto.explain.records.curves import PlotLine
 from stretto.sim.engine import NEVER, WorkRecord
-from stretto.sim.plots.figures import PlotLine
 
 DRAWN: Final = 2000
 """Maximum number of points per drawn curve, more than a plot has pixels."""

@@ -97,9 +97,8 @@ def one_pool(common: CommandContext, opts: OnePoolOptions) -> None:
     )
     for pool in found.pools:
         show_records(common, [msgspec.structs.asdict(each) for each in pool.queues], pool.name)
-    common.console.json("stretto.study.one-pool/v1", msgspec.to_builtins(found))
-    if common.out is not None:
-        write_plots(common, one_pool_plots(found))
+    document = msgspec.to_builtins(found)
+    common.result("stretto.study.one-pool/v1", document, one_pool_plots(found))
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def pool_use(common: CommandContext, opts: PoolUseOptions) -> None:
 
     from stretto.inputs.traces.measured_use import load_measured_use, read_use
     from stretto.sim.plots.figures import check_plots
-    from stretto_lab.studies.one_pool.real_use import run_real_use, use_plots
+    from stretto_lab.studies.one_pool.real_use import run_real_use, use_plot
     from stretto_lab.studies.one_pool.report import OnePoolStudy
     from stretto_lab.studies.one_pool.variants import VARIANTS
 
@@ -151,9 +150,8 @@ def pool_use(common: CommandContext, opts: PoolUseOptions) -> None:
     with common.console.progress("pool use", len(VARIANTS)) as bar:
         found = run_real_use(wanted, use, bar.update)
     show_records(common, [msgspec.structs.asdict(each) for each in found.points])
-    common.console.json("stretto.study.pool-use/v1", msgspec.to_builtins(found))
-    if common.out is not None:
-        write_plots(common, use_plots(found))
+    document = msgspec.to_builtins(found)
+    common.result("stretto.study.pool-use/v1", document, [use_plot(found)])
 
 
 @dataclass(frozen=True)
@@ -347,7 +345,7 @@ def seasonal(common: CommandContext, opts: SeasonalOptions) -> None:
     from stretto_lab.studies.seasonal import (
         SeasonalResult,
         SeasonalStudy,
-        seasonal_plots,
+        seasonal_plot,
         seasonal_points,
     )
 
@@ -362,6 +360,5 @@ def seasonal(common: CommandContext, opts: SeasonalOptions) -> None:
         for each in found.points
     ]
     show_records(common, rows)
-    common.console.json("stretto.study.seasonal/v1", msgspec.to_builtins(found))
-    if common.out is not None:
-        write_plots(common, seasonal_plots(found))
+    document = msgspec.to_builtins(found)
+    common.result("stretto.study.seasonal/v1", document, [seasonal_plot(found)])

@@ -8,7 +8,7 @@ import click
 from stretto.cli import options
 from stretto.cli.number_lists import counts, seconds
 from stretto.cli.options import CommandContext
-from stretto_lab.commands.results import collect, human_duration, write_plots
+from stretto_lab.commands.results import collect, human_duration
 
 if TYPE_CHECKING:
     from stretto_lab.studies.offers.questions import QuestionFigure
@@ -66,6 +66,7 @@ def five_questions(common: CommandContext, opts: FiveQuestionsOptions) -> None:
     import msgspec
 
     from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
+    from stretto_lab.studies.offers.plots import question_plots
     from stretto_lab.studies.offers.questions import answers
 
     settings = MESOS if opts.profile == "mesos" else msgspec.structs.replace(DEFAULTS, holders=1)
@@ -76,19 +77,12 @@ def five_questions(common: CommandContext, opts: FiveQuestionsOptions) -> None:
         found, interrupted = collect(runs, bar)
     figures = [figure for run in found for figure in run]
     _show_answers(common, figures)
-    common.console.json(
-        "stretto.study.five-questions/v1",
-        {
-            "profile": opts.profile,
-            "answers": {str(number): text for number, text in ANSWERS.items()},
-            "figures": msgspec.to_builtins(figures),
-        }
-        | ({"partial": True} if interrupted else {}),
-    )
-    if common.out is not None:
-        from stretto_lab.studies.offers.plots import question_plots
-
-        write_plots(common, question_plots(figures))
+    document = {
+        "profile": opts.profile,
+        "answers": {str(number): text for number, text in ANSWERS.items()},
+        "figures": msgspec.to_builtins(figures),
+    } | ({"partial": True} if interrupted else {})
+    common.result("stretto.study.five-questions/v1", document, question_plots(figures))
     if interrupted:
         raise KeyboardInterrupt
 
@@ -144,6 +138,7 @@ def offers(common: CommandContext, opts: OfferDesignOptions) -> None:
 
     from stretto_lab.studies.offers.designs import OfferDesign, design_points
     from stretto_lab.studies.offers.differences import differences
+    from stretto_lab.studies.offers.plots import design_plots
 
     numbers = counts("--frameworks", opts.frameworks)
     decisions = seconds("--decisions", opts.decisions)
@@ -174,11 +169,7 @@ def offers(common: CommandContext, opts: OfferDesignOptions) -> None:
         "points": msgspec.to_builtins(points),
         "differences": msgspec.to_builtins(measured),
     } | ({"partial": True} if interrupted else {})
-    common.console.json("stretto.study.offers/v1", found)
-    if common.out is not None:
-        from stretto_lab.studies.offers.plots import design_plots
-
-        write_plots(common, design_plots(points))
+    common.result("stretto.study.offers/v1", found, design_plots(points))
     if interrupted:
         raise KeyboardInterrupt
 

@@ -128,9 +128,8 @@ def omega(common: CommandContext, opts: OmegaOptions) -> None:
         points, interrupted = collect(omega_points(wanted), bar)
     _show_omega(common, points)
     found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
-    common.console.json("stretto.study.omega/v1", found | _partial(interrupted=interrupted))
-    if common.out is not None:
-        write_plots(common, omega_plots(points, opts.modes_at))
+    document = found | _partial(interrupted=interrupted)
+    common.result("stretto.study.omega/v1", document, omega_plots(points, opts.modes_at))
     _end(interrupted=interrupted)
 
 
@@ -228,9 +227,8 @@ def shards(common: CommandContext, opts: ShardStudyOptions) -> None:
     names = "policy,shards,partitions,decision (ms),placed,pods/s,conflicts %,redone %,nodes used"
     common.console.table(names.split(","), rows)
     found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
-    common.console.json("stretto.study.shards/v1", found | _partial(interrupted=interrupted))
-    if common.out is not None:
-        write_plots(common, shard_plots(points))
+    document = found | _partial(interrupted=interrupted)
+    common.result("stretto.study.shards/v1", document, shard_plots(points))
     _end(interrupted=interrupted)
 
 

@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from stretto.base.errors import InputError
 from stretto.base.registry import Registry
+from stretto.explain.records.curves import PlotLine, PlotTexts
 from stretto.inputs.objects.objects import object_name
 from stretto.inputs.traces.philly import PhillyJob
 from stretto.plane.config import Step
 from stretto.sim.engine import NEVER, WorkRunner
 from stretto.sim.history.forecast import Lasts, TypicalRunTimes, forecast, stated_run_times
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_panels
+from stretto.sim.plots.figures import Pictures, draw_panels
 from stretto.sim.traces.philly import TICKS_PER_S, philly_world
 from stretto.state.rows.lifecycle import UnitState
 

@@ -11,8 +11,8 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.capacity.scaling.forecast import PREDICTORS, error
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.inputs.traces.measured_use import STEP_S, UseTrace
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 
 
 class SeasonalStudy(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def seasonal_points(study: SeasonalStudy, use: UseTrace) -> Iterator[SeasonalPoi
             yield SeasonalPoint(name, ahead_s, round(sum(values) / len(values), 1), errors)
 
 
-def seasonal_plots(result: SeasonalResult) -> Pictures:
+def seasonal_plot(result: SeasonalResult) -> CurvePlot:
     """Plot the median error of the series over the distance, one curve for each predictor."""
     distances = sorted({each.ahead_s for each in result.points})
     lines = []
@@ -90,7 +90,7 @@ def seasonal_plots(result: SeasonalResult) -> Pictures:
     best = min(lines, key=lambda each: each.y[-1])
     title = f"{distances[-1] / 3600:g} hours ahead, the best forecast is {best.label}"
     texts = PlotTexts(title, "hours ahead", "median error of the series, %", from_0=True)
-    return draw_curves("seasonal", lines, texts)
+    return CurvePlot("seasonal", lines, texts)
 
 
 def _names(study: SeasonalStudy) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.base.errors import InputError
+from stretto.sim.plots.figures import draw_plots
 from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
 from stretto_lab.studies.omega.simulation import run_omega
@@ -162,7 +163,7 @@ def test_the_same_study_gives_the_same_points() -> None:
 
 @pytest.mark.slow
 def test_the_plots_are_pictures(points: list[OmegaPoint]) -> None:
-    pictures = omega_plots(points, 4)
+    pictures = draw_plots(omega_plots(points, 4))
     assert sum(each.startswith(b"\x89PNG") for each in pictures.values()) == 5
     assert sum(name.endswith(".svg") for name in pictures) == 5
 

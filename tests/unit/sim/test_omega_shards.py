@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from stretto.base.errors import InputError
+from stretto.sim.plots.figures import draw_plots
 from stretto_lab.studies.omega.planning import BinderTime
 from stretto_lab.studies.omega.shards import (
     ShardPoint,
@@ -86,7 +87,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
 @pytest.mark.slow
 def test_the_plots_are_pictures(points: Points) -> None:
-    pictures = shard_plots(list(points.values()))
+    pictures = draw_plots(shard_plots(list(points.values())))
     assert sum(each.startswith(b"\x89PNG") for each in pictures.values()) == 4
     assert sum(name.endswith(".svg") for name in pictures) == 4
 
@@ -97,7 +98,8 @@ def point(shards: int, partitions: bool, decision_s: float, redone_pct: float) -
 
 def test_runs_without_competing_shards_are_one_curve_in_the_plot_of_repeated_work() -> None:
     points = [point(s, p, 0.01, s * 10.0 * (not p)) for s in (2, 4) for p in (True, False)]
-    svg = shard_plots([point(1, False, 0.01, 0.0), *points])["shards-packing-redone.svg"].decode()
+    plots = shard_plots([point(1, False, 0.01, 0.0), *points])
+    svg = draw_plots(plots)["shards-packing-redone.svg"].decode()
     assert svg.count("shards without partitions</text>") == 2
     assert svg.count(">with partitions</text>") == 1
     assert "1 shard" not in svg

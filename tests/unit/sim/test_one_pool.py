@@ -9,6 +9,7 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import load_arrivals
 from stretto.plane.config import PlaneConfig
+from stretto.sim.plots.figures import draw_plots
 from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import DiurnalService, OnePoolDayResult, OnePoolJob
 from stretto_lab.studies.one_pool.report import (
@@ -142,7 +143,7 @@ def test_one_pool_serves_online_at_once_and_does_more_than_two() -> None:
     assert lines["one pool", "online"].max_wait_s <= 60
     assert lines["one pool", "online"].evicted == 0
     assert one.mean_cpu_pct > two.mean_cpu_pct
-    assert len(one_pool_plots(result)) == 6  # PNG and SVG
+    assert len(draw_plots(one_pool_plots(result))) == 6  # PNG and SVG
 
 
 def test_a_study_that_makes_no_sense_is_refused() -> None:

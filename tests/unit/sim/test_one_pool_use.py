@@ -6,9 +6,10 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.measured_use import UseTrace
+from stretto.sim.plots.figures import draw_plots
 from stretto.stores.embedded.memory import MemoryStore
 from stretto_lab.studies.one_pool.ledger import DiurnalService
-from stretto_lab.studies.one_pool.real_use import UseStudyResult, run_real_use, use_plots
+from stretto_lab.studies.one_pool.real_use import UseStudyResult, run_real_use, use_plot
 from stretto_lab.studies.one_pool.report import OnePoolStudy
 from stretto_lab.studies.one_pool.use import DayUse
 from stretto_lab.studies.one_pool.variants import VARIANTS
@@ -70,4 +71,4 @@ def test_batch_runs_in_the_pools_that_agents_report(result: UseStudyResult) -> N
 
 
 def test_the_figure_shows_elastic_services(result: UseStudyResult) -> None:
-    assert set(use_plots(result)) == {"one-pool-use.png", "one-pool-use.svg"}
+    assert set(draw_plots([use_plot(result)])) == {"one-pool-use.png", "one-pool-use.svg"}

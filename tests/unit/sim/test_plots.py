@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 
 from stretto.base.errors import MissingExtraError
+from stretto.explain.records.curves import PlotLine, PlotMark, PlotTexts
 from stretto.sim.comparison.plots import study_plots
 from stretto.sim.comparison.seeds import PolicySummary
 from stretto.sim.plots.figures import (
     COLOURS,
     HeatCells,
-    PlotLine,
-    PlotMark,
-    PlotTexts,
     check_plots,
     draw_areas,
     draw_bars,
     draw_curves,
     draw_heat,
     draw_panels,
+    draw_plots,
     draw_rows,
 )
 
@@ -106,7 +105,7 @@ def test_a_study_is_two_pictures_with_and_without_the_published_curves() -> None
     ours = [PolicySummary("fgd", pct, pct / 2, 0.1, 5.0) for pct in (60, 90, 120)]
     published = {"fgd": {"alloc_pct": {60: 30.0, 90: 45.0}, "frag_pct_of_cluster": {90: 5.0}}}
     for curves in (None, published):
-        found = study_plots(ours, curves)
+        found = draw_plots(study_plots(ours, curves))
         assert list(found) == PICTURES
         assert found["allocation.png"].startswith(PNG)
 

@@ -10,13 +10,19 @@ from starlette.applications import Starlette
 
 from stretto.cli.sources.run_studies import RunStudies
 from stretto.explain.inventory.result_figures import figures_of, sides_of
-from stretto.explain.inventory.run_comparison import RunCurve
+from stretto.explain.records.curves import (
+    MOST_POINTS,
+    CurvePlot,
+    PlotLine,
+    PlotTexts,
+    joined_plots,
+)
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.records import RunRecords
-from stretto.explain.records.results import KEPT, ResultRecords
+from stretto.explain.records.results import KEPT, KeptResult, ResultRecords
 from stretto.testing import Harness
 from stretto.web.views.parts import DashboardParts
-from stretto.web.views.plots import curve_plot
+from stretto.web.views.plots import ROWS, plot_table
 from tests.unit.web.dashboards import get, small_dashboard
 
 TIMES = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
@@ -77,30 +83,48 @@ def test_a_comparison_is_downloaded_as_csv(records: RunRecords, pages: Starlette
 
 def test_a_comparison_is_downloaded_as_json(records: RunRecords, pages: Starlette) -> None:
     name = record(records, "one", placed=10, **CURVE)
-    found = get(pages, f"/studies/compare.json?run={name}").json()
-    assert found["curves"] == [{"run": name, "seconds": [0.0, 1.0], "placed": [0, 4]}]
+    (plot,) = get(pages, f"/studies/compare.json?run={name}").json()["plots"]
+    (line,) = plot["lines"]
+    assert (line["label"], line["x"], line["y"]) == (name, [0.0, 1.0], [0, 4])
 
 
-def test_the_page_has_the_curves_with_their_values(records: RunRecords, pages: Starlette) -> None:
+def test_the_page_has_the_values_of_the_curves(records: RunRecords, pages: Starlette) -> None:
     name = record(records, "one", placed=4, **CURVE)
     page = get(pages, f"/studies/compare?run={name}").text
-    assert f"<title>{name}: 4 pods after 1.0 s</title>" in page
-    assert f"{name}: 4 pods placed by the end" in page
+    assert '<th scope="row" class="n">1</th><td class="n">4</td>' in page
+
+
+def test_the_runs_of_a_comparison_share_a_plot(records: RunRecords, pages: Starlette) -> None:
+    names = [record(records, title, placed=4, **CURVE) for title in ("one", "two")]
+    found = get(pages, f"/studies/compare.json?run={names[0]}&run={names[1]}").json()
+    (plot,) = found["plots"]
+    assert [line["label"] for line in plot["lines"]] == names
+    assert [line["colour"] for line in plot["lines"]] == [0, 1]
+
+
+def test_the_values_of_a_plot_are_downloaded_as_csv(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=4, **CURVE)
+    reply = get(pages, f"/studies/compare.csv?run={name}&plot=0")
+    rows = list(csv.reader(io.StringIO(reply.text)))
+    assert rows == [["seconds", name], ["0.0", "0"], ["1.0", "4"]]
 
 
 @pytest.mark.parametrize("count", [1, 2, 5000])
-def test_a_plot_keeps_the_first_and_the_last_value(count: int) -> None:
-    times = tuple(float(number) for number in range(count))
-    (line,) = curve_plot([RunCurve("a", times, times)]).lines
-    assert line.points[0].text == "a: 0 pods after 0.0 s"
-    assert line.points[-1].text == f"a: {count - 1:,} pods after {count - 1:,}.0 s"
+def test_a_table_keeps_the_first_and_the_last_value(count: int) -> None:
+    times = [float(number) for number in range(count)]
+    rows = plot_table(plot_of(PlotLine("a", times, times)), ROWS).rows
+    assert len(rows) <= ROWS
+    assert rows[0] == (0.0, [0.0])
+    assert rows[-1] == (count - 1.0, [count - 1.0])
 
 
-@pytest.mark.parametrize("most", [0.0003, 1.0, 7.0, 99.0, 123_456.0])
-def test_an_axis_has_few_round_ticks(most: float) -> None:
-    plot = curve_plot([RunCurve("a", (0.0, most), (0.0, 1.0))])
-    assert 2 <= len(plot.times) <= 7
-    assert plot.times[0].text == "0"
+def plot_of(*lines: PlotLine) -> CurvePlot:
+    return CurvePlot("p", lines, PlotTexts("title", "x", "y"))
+
+
+def test_a_curve_without_a_name_is_no_column() -> None:
+    table = plot_table(plot_of(PlotLine("a", [0], [1]), PlotLine("", [5], [2], marks=True)))
+    assert (table.names, table.rows) == (["a"], [(0, [1])])
 
 
 def test_the_pods_over_time_are_a_picture(records: RunRecords, pages: Starlette) -> None:
@@ -109,9 +133,40 @@ def test_the_pods_over_time_are_a_picture(records: RunRecords, pages: Starlette)
     assert (reply.headers["content-type"], reply.content[:4]) == ("image/png", b"\x89PNG")
 
 
+@pytest.mark.parametrize("number", ["1", "-1", "x"])
+def test_a_plot_that_does_not_exist_is_not_found(
+    records: RunRecords, pages: Starlette, number: str
+) -> None:
+    name = record(records, "one", placed=4, **CURVE)
+    assert get(pages, f"/studies/compare.png?run={name}&plot={number}").status_code == 404
+
+
 def test_runs_without_curves_have_no_picture(records: RunRecords, pages: Starlette) -> None:
     name = record(records, "one", placed=4)
     assert get(pages, f"/studies/compare.png?run={name}").status_code == 404
+
+
+def test_the_plots_of_a_result_are_on_its_page(records: RunRecords, pages: Starlette) -> None:
+    plot = plot_of(PlotLine("easy", [0.0], [3.0]), PlotLine("fifo", [0.0], [4.0], 1))
+    name = kept(records, {"schema": "stretto.simulate.swf/v1"}, (plot,))
+    page = get(pages, f"/studies/compare?run={name}").text
+    assert '<h2 id="plot-0">title</h2>' in page
+    assert '<td class="n">3</td><td class="n">4</td>' in page
+
+
+def test_a_kept_curve_has_few_points(records: RunRecords) -> None:
+    times = [number / 3 for number in range(5000)]
+    name = kept(records, {"schema": "stretto.compare/v1"}, (plot_of(PlotLine("a", times, times)),))
+    (plot,) = ResultRecords(records.folder / "results").read(name).plots
+    assert len(plot.lines[0].x) == MOST_POINTS
+    assert plot.lines[0].x[-1] == pytest.approx(times[-1])
+
+
+def test_joined_plots_name_the_result_of_each_curve() -> None:
+    plot = plot_of(PlotLine("a", [0], [1]), PlotLine("", [0], [1], marks=True))
+    (joined,) = joined_plots([("r1", [plot]), ("r2", [plot])])
+    assert [line.label for line in joined.lines] == ["r1: a", "", "r2: a", ""]
+    assert [line.colour for line in joined.lines] == [0, 0, 1, 1]
 
 
 def test_a_comparison_without_records_says_how_many_it_takes(pages: Starlette) -> None:
@@ -141,8 +196,17 @@ def test_a_result_is_compared_with_a_run(records: RunRecords, pages: Starlette) 
 
 
 def keep(records: RunRecords, schema: str) -> str:
-    results = ResultRecords(records.folder / "results")
-    return results.keep(schema, "simulate x.csv", "2026-01-01T00:00:00Z", RESULT)
+    return kept(records, {"schema": schema, **RESULT})
+
+
+def kept(
+    records: RunRecords,
+    result: dict[str, Any],
+    plots: tuple[CurvePlot, ...] = (),
+    ended: str = TIMES[0],
+) -> str:
+    found = KeptResult("simulate x.csv", ended, result, plots)
+    return ResultRecords(records.folder / "results").keep(found)
 
 
 def test_the_oldest_results_are_deleted(records: RunRecords) -> None:
@@ -156,9 +220,7 @@ def test_the_figures_of_a_result_are_its_numbers() -> None:
 
 def test_the_policies_of_a_comparison_are_columns(records: RunRecords, pages: Starlette) -> None:
     sides = [{"side": "fgd", "placed": 9}, {"side": "random", "placed": 7}]
-    result = {"nodes": 3, "sides": sides}
-    kept = ResultRecords(records.folder / "results")
-    name = kept.keep("stretto.compare.trace/v1", "compare x.csv", "2026-01-01T00:00:00Z", result)
+    name = kept(records, {"schema": "stretto.compare.trace/v1", "nodes": 3, "sides": sides})
     text = get(pages, f"/studies/compare?run={name}").text
     assert f"{name}: fgd" in text
     assert '7 <span class="quiet">-2</span>' in text
@@ -168,8 +230,8 @@ def test_results_with_more_policies_than_columns_are_refused(
     records: RunRecords, pages: Starlette
 ) -> None:
     sides = [{"side": str(number), "placed": number} for number in range(6)]
-    kept = ResultRecords(records.folder / "results")
-    names = [kept.keep("stretto.compare/v1", "compare", at, {"sides": sides}) for at in TIMES]
+    result = {"schema": "stretto.compare/v1", "sides": sides}
+    names = [kept(records, result, ended=at) for at in TIMES]
     page = get(pages, f"/studies/compare?run={names[0]}&run={names[1]}")
     assert page.status_code == 409
     assert "12 of them" in page.text

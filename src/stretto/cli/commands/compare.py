@@ -19,7 +19,6 @@ from stretto.cli.parts.traces.replay import (
     refuse_options,
     what_if_options,
 )
-from stretto.cli.views.study import plot_study
 
 if TYPE_CHECKING:
     from stretto.sim.comparison.published import Curves
@@ -200,9 +199,10 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
 
         found = run_all(fleet, runs, opts.workers, on_done)
     _show(common, found, curves)
-    common.console.json("stretto.compare/v1", msgspec.to_builtins(found))
-    if common.out is not None:
-        plot_study(common.console, common.out, found, curves)
+    from stretto.sim.comparison.plots import study_plots
+
+    plots = study_plots(found.summary, curves)
+    common.result("stretto.compare/v1", msgspec.to_builtins(found), plots)
     if found.partial:
         raise KeyboardInterrupt
 

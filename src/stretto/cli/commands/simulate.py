@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from stretto.base.errors import DoesNotFitError
-from stretto.cli import options, sinks
+from stretto.cli import options
 from stretto.cli.console import cell
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
@@ -24,12 +24,12 @@ from stretto.cli.parts.traces.replay import (
     simulate_recording,
     what_if_options,
 )
-from stretto.cli.parts.traces.simulation import simulate_trace
+from stretto.cli.parts.traces.simulation import simulate_trace, usage_plot
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:
-    from stretto.sim.usage import SimulationResult
+    pass
 
 _LABELS: Final[Mapping[str, str]] = {
     "rejected_by_qos": "rejected by QoS",
@@ -142,9 +142,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
     done = simulate_trace(common, opts, trace)
     found: dict[str, Any] = msgspec.to_builtins(done.report)
     _show(common, opts, found)
-    common.console.json(f"stretto.simulate.{opts.format}/v1", found)
-    if common.out is not None:
-        _plot(common, opts, done)
+    common.result(f"stretto.simulate.{opts.format}/v1", found, [usage_plot(opts, done.lines)])
     if done.report.partial:
         raise KeyboardInterrupt
     left = found.get("rejected", 0) + found.get("skipped_too_big", 0)
@@ -175,19 +173,6 @@ def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any
         shown = short_duration(value) if is_time else cell(value)
         rows.append((_LABELS.get(name, name), shown))
     common.console.table(("", opts.trace_format), rows)
-
-
-def _plot(common: CommandContext, opts: SimulateOptions, done: "SimulationResult[Any]") -> None:
-    """Plot usage over time into the output folder."""
-    from stretto.sim.plots.figures import PlotTexts, draw_curves
-
-    assert common.out is not None
-    peaks = [f"{line.label} {max(line.y, default=0.0):.0f} %" for line in done.lines]
-    title = f"{opts.trace.name}: peak use of {', '.join(peaks)}"
-    texts = PlotTexts(title, "hours", "in use, % of all", from_0=True)
-    for name, content in draw_curves("usage", done.lines, texts).items():
-        sinks.write_whole(common.out / name, content)
-        common.console.note(f"written: {common.out / name}")
 
 
 command = simulate

@@ -8,12 +8,14 @@ from stretto.base.errors import InputError
 from stretto.explain.inventory.result_figures import figures_of, sides_of
 from stretto.explain.inventory.run_comparison import (
     MOST_RUNS,
+    ComparedRecord,
     ComparedRun,
     RunComparison,
     compare_runs,
     recorded_run,
 )
 from stretto.explain.inventory.runs import RunRow, run_rows
+from stretto.explain.records.curves import CurvePlot
 from stretto.explain.records.records import RunRecords
 from stretto.explain.records.results import KeptResult, ResultRecords
 
@@ -40,23 +42,16 @@ class RunStudies:
         """
         return compare_runs(names, self._compared)
 
-    def picture(self, comparison: RunComparison) -> bytes:
-        """Return the number of placed pods over time as PNG; empty if no report has it.
+    def picture(self, plot: CurvePlot) -> bytes:
+        """Return a plot as PNG.
 
         Raises:
             MissingExtraError: Matplotlib is not installed.
         """
-        from stretto.sim.plots.figures import PlotLine, PlotTexts, check_plots, draw_curves
+        from stretto.sim.plots.figures import check_plots, draw_plots
 
-        if not comparison.curves:
-            return b""
         check_plots()
-        lines = [
-            PlotLine(curve.run, curve.seconds, curve.placed, number, steps=True)
-            for number, curve in enumerate(comparison.curves)
-        ]
-        texts = PlotTexts("Pods placed over time", "seconds", "pods placed", from_0=True)
-        return draw_curves("runs", lines, texts)["runs.png"]
+        return draw_plots([plot])[f"{plot.name}.png"]
 
     def _row(self, name: str) -> RunRow:
         try:
@@ -64,18 +59,19 @@ class RunStudies:
         except InputError:
             return RunRow(name, "unreadable")
 
-    def _compared(self, name: str) -> Sequence[ComparedRun]:
+    def _compared(self, name: str) -> ComparedRecord:
         """Return a run, or what a result compares: one column for each policy."""
         if name not in self._results.names():
-            return [recorded_run(self._records, name)]
+            return recorded_run(self._records, name)
         found = self._results.read(name)
         row, sides = _row_of(name, found), sides_of(found.result, MOST_RUNS)
         if not sides:
-            return [ComparedRun(row, figures_of(found.result))]
-        return [
+            return ComparedRecord([ComparedRun(row, figures_of(found.result))], found.plots)
+        runs = [
             ComparedRun(msgspec.structs.replace(row, name=f"{name}: {label}"), figures_of(side))
             for label, side in sides.items()
         ]
+        return ComparedRecord(runs, found.plots)
 
 
 def _row_of(name: str, found: KeptResult) -> RunRow:

@@ -1,19 +1,17 @@
 """Layout of replayed recordings: the compared figures as a table, and plots over time."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from stretto.cli import sinks
 from stretto.cli.console import Console, cell
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotMark, PlotTexts
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:
     from stretto.sim.history.replay import ReplayOutcomes, ReplayResult
-    from stretto.sim.plots.figures import PlotLine
 
 
 def outcome_figures(outcomes: "ReplayOutcomes") -> dict[str, Any]:
@@ -98,38 +96,30 @@ def require_plots() -> None:
     check_plots()
 
 
-def plot_sides(
-    console: Console,
-    out: Path,
-    sides: "Sequence[tuple[str, ReplayResult]]",
-    moments: Sequence[tuple[float, str]],
-) -> None:
-    """Plot usage and pending pods over time into the output folder.
+def side_plots(
+    sides: "Sequence[tuple[str, ReplayResult]]", moments: Sequence[tuple[float, str]]
+) -> list[CurvePlot]:
+    """Return usage and pending pods over time as plots.
 
     ``moments`` are the second and the text of each change, which the plots mark.
     """
     from stretto.sim.occupancy import NAMES
-    from stretto.sim.plots.figures import PlotMark, PlotTexts, draw_curves
 
     texts = PlotTexts(
         "", "seconds", "% of all", from_0=True, moments=tuple(PlotMark(*each) for each in moments)
     )
-    pictures: dict[str, bytes] = {}
+    found = []
     for number, resource in enumerate(NAMES):
         if any(resource in done.outcomes.used_peak for _, done in sides):
             means = [100 * done.outcomes.used_mean.get(resource, 0.0) for _, done in sides]
             title = f"{resource} in use, mean: {_arrow([f'{mean:.0f} %' for mean in means])}"
             lines = _lines(sides, [[100 * e.used[number] for e in d.levels] for _, d in sides])
-            pictures |= draw_curves(resource, lines, msgspec.structs.replace(texts, title=title))
+            found.append(CurvePlot(resource, lines, msgspec.structs.replace(texts, title=title)))
     waiting = _lines(sides, [[float(each.pending) for each in d.levels] for _, d in sides])
     peaks = [f"{max(line.y, default=0.0):,.0f}" for line in waiting]
     title = f"pending pods, peak: {_arrow(peaks)}"
-    pictures |= draw_curves(
-        "pending", waiting, msgspec.structs.replace(texts, title=title, y="pods")
-    )
-    for name, content in pictures.items():
-        sinks.write_whole(out / name, content)
-        console.note(f"written: {out / name}")
+    texts = msgspec.structs.replace(texts, title=title, y="pods")
+    return [*found, CurvePlot("pending", waiting, texts)]
 
 
 def _arrow(values: Sequence[str]) -> str:
@@ -140,8 +130,6 @@ def _lines(
     sides: "Sequence[tuple[str, ReplayResult]]", values: Sequence[Sequence[float]]
 ) -> "list[PlotLine]":
     """Return one step curve for each side; ``values`` are the values of its levels."""
-    from stretto.sim.plots.figures import PlotLine
-
     return [
         PlotLine(name, [level.time_s for level in done.levels], y, colour, steps=True)
         for colour, ((name, done), y) in enumerate(zip(sides, values, strict=True))

@@ -1,4 +1,4 @@
-"""Comparison of run records: the figures of their reports and the pods placed over time."""
+"""Comparison of run records and results: the figures of their reports, and their curves."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -9,11 +9,14 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.explain.inventory.runs import RunRow, run_rows
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts, joined_plots
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 
 MOST_RUNS: Final = 8
 """Maximum number of columns of one comparison: more do not fit on a page."""
+
+_PLACED: Final = PlotTexts("Pods placed over time", "seconds", "pods placed", from_0=True)
 
 Summary = Mapping[str, Any]
 
@@ -29,17 +32,6 @@ class RunFigure(msgspec.Struct, frozen=True):
     differences: tuple[float | None, ...]
 
 
-class RunCurve(msgspec.Struct, frozen=True):
-    """Pods placed over the time of one run."""
-
-    #: Name of the record.
-    run: str
-    #: Seconds since the start.
-    seconds: tuple[float, ...]
-    #: Pods placed up to each time.
-    placed: tuple[float, ...]
-
-
 class RunComparison(msgspec.Struct, frozen=True):
     """Several runs."""
 
@@ -47,8 +39,8 @@ class RunComparison(msgspec.Struct, frozen=True):
     runs: tuple[RunRow, ...]
     #: Figures that at least one report has.
     figures: tuple[RunFigure, ...]
-    #: Curves of the runs whose reports contain one.
-    curves: tuple[RunCurve, ...]
+    #: Curves, such as the pods placed over time.
+    plots: tuple[CurvePlot, ...]
 
 
 class ComparedRun(NamedTuple):
@@ -58,11 +50,18 @@ class ComparedRun(NamedTuple):
     row: RunRow
     #: Figures of the run.
     figures: Sequence[tuple[str, float]]
-    #: Pods placed over time; ``None`` if the report does not contain them.
-    curve: RunCurve | None = None
 
 
-def recorded_run(records: RunRecords, name: str) -> ComparedRun:
+class ComparedRecord(NamedTuple):
+    """One record of a comparison."""
+
+    #: Its runs: one, or one for each policy that a result compares.
+    runs: Sequence[ComparedRun]
+    #: Its curves.
+    plots: Sequence[CurvePlot] = ()
+
+
+def recorded_run(records: RunRecords, name: str) -> ComparedRecord:
     """Read a run record.
 
     Raises:
@@ -72,33 +71,33 @@ def recorded_run(records: RunRecords, name: str) -> ComparedRun:
     (row,) = run_rows(records, (name,))
     with closing(RecordFile(records.find(name))) as file:
         summary: Summary = file.facts().summary
-    curve = None
+    plots = []
     if summary.get("after_s"):
-        curve = RunCurve(row.name, tuple(summary["after_s"]), tuple(summary["placed_after"]))
-    return ComparedRun(row, _values(summary), curve)
+        line = PlotLine(row.name, summary["after_s"], summary["placed_after"], steps=True)
+        plots.append(CurvePlot("placed", [line], _PLACED))
+    return ComparedRecord([ComparedRun(row, _values(summary))], plots)
 
 
-def compare_runs(
-    names: Sequence[str], read: Callable[[str], Sequence[ComparedRun]]
-) -> RunComparison:
+def compare_runs(names: Sequence[str], read: Callable[[str], ComparedRecord]) -> RunComparison:
     """Compare runs; the first one is the reference.
 
     Args:
         names: names of the records.
-        read: reads the runs of a record: a comparison has several.
+        read: reads a record.
 
     Raises:
         InputError: no record is named, or their runs are more than ``MOST_RUNS``.
     """
     if not 1 <= len(names) <= MOST_RUNS:
         raise InputError("runs", f"{len(names)} records", f"1 to {MOST_RUNS} records")
-    runs = [run for name in names for run in read(name)]
+    records = [(name, read(name)) for name in names]
+    runs = [run for _, record in records for run in record.runs]
     if len(runs) > MOST_RUNS:
         expected = f"records with at most {MOST_RUNS} runs or policies together"
         raise InputError("runs", f"{len(runs)} of them", expected)
-    curves = tuple(each.curve for each in runs if each.curve is not None)
+    plots = joined_plots([(name, record.plots) for name, record in records])
     figures = tuple(_figures([each.figures for each in runs]))
-    return RunComparison(tuple(each.row for each in runs), figures, curves)
+    return RunComparison(tuple(each.row for each in runs), figures, plots)
 
 
 def _figures(runs: Sequence[Sequence[tuple[str, float]]]) -> list[RunFigure]:

@@ -1,13 +1,13 @@
 """The results of simulations, comparisons and studies, kept as JSON next to the run records."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from stretto.base.errors import InputError, NotFoundError
+from stretto.explain.records.curves import CurvePlot, thinned
 from stretto.explain.records.records import default_folder
 
 KEPT: Final = 50
@@ -27,6 +27,8 @@ class KeptResult(msgspec.Struct, frozen=True):
     ended: str
     #: Result as ``--json`` writes it, with its schema.
     result: dict[str, Any]
+    #: Its curves.
+    plots: tuple[CurvePlot, ...] = ()
 
 
 class ResultRecords:
@@ -36,8 +38,8 @@ class ResultRecords:
         """Use a folder, by default the user's own; it may not exist yet."""
         self._folder = folder or default_folder().parent / "results"
 
-    def keep(self, schema: str, command: str, ended: str, result: Mapping[str, Any]) -> str:
-        """Keep a result, and delete the oldest ones beyond the limit.
+    def keep(self, found: KeptResult) -> str:
+        """Keep a result with its schema, and delete the oldest ones beyond the limit.
 
         Returns:
             the name of the result; empty if the result is larger than ``MOST_BYTES``.
@@ -45,10 +47,11 @@ class ResultRecords:
         Raises:
             OSError: the folder is not writable.
         """
-        found = KeptResult(command, ended, {"schema": schema, **result})
-        content = msgspec.json.encode(found, enc_hook=_plain)
+        plots = tuple(map(thinned, found.plots))
+        content = msgspec.json.encode(msgspec.structs.replace(found, plots=plots), enc_hook=_plain)
         if len(content) > MOST_BYTES:
             return ""
+        ended, schema = found.ended, str(found.result["schema"])
         self._folder.mkdir(parents=True, exist_ok=True)
         stamp = re.sub(r"[-:]", "", ended[:19]).replace("T", "-")
         word = re.sub(r"[^a-z0-9]+", "-", schema.removeprefix("stretto.").partition("/")[0])

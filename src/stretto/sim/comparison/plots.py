@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.sim.comparison.published import METRICS, Curves
 from stretto.sim.comparison.seeds import PolicySummary
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 
 ARRIVED: Final = "GPU milli arrived, % of the cluster"
 """Label of the horizontal axis of both plots."""
@@ -15,8 +15,12 @@ SHOWN_FROM_PCT: Final = 70
 """First percentage shown; below it, all policies place all pods."""
 
 
-def study_plots(summary: Sequence[PolicySummary], curves: Curves | None = None) -> Pictures:
-    """The plots by file name."""
+def study_plots(
+    summary: Sequence[PolicySummary], curves: Curves | None = None
+) -> tuple[CurvePlot, ...]:
+    """Allocation and fragmentation; nothing if no run has finished."""
+    if not summary:
+        return ()
     allocation, fragmentation = METRICS[0], METRICS[1]
     suffix = "; circles: published" if curves else ""
     overfilled = any(each.arrive_pct > FULL_PCT for each in summary)
@@ -38,8 +42,9 @@ def study_plots(summary: Sequence[PolicySummary], curves: Curves | None = None) 
         ARRIVED,
         "GPU milli fragmented, % of the cluster",
     )
-    return draw_curves("allocation", _lines(late, allocation, curves), allocated) | draw_curves(
-        "fragmentation", _lines(summary, fragmentation, curves), fragmented
+    return (
+        CurvePlot("allocation", _lines(late, allocation, curves), allocated),
+        CurvePlot("fragmentation", _lines(summary, fragmentation, curves), fragmented),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.errors import MissingExtraError
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 
 if TYPE_CHECKING:
     # Importing matplotlib takes a second, and most commands draw no plots.
@@ -42,57 +43,6 @@ Pictures = dict[str, bytes]
 """Files by name: each figure as PNG and as SVG."""
 
 
-class PlotLine(msgspec.Struct, frozen=True):
-    """One curve of a figure."""
-
-    #: Name in the legend; empty for none.
-    label: str
-    #: Horizontal positions of the points.
-    x: Sequence[float]
-    #: Vertical positions of the points.
-    y: Sequence[float]
-    #: Index of the colour; related curves share one.
-    colour: int = 0
-    #: True if it is drawn as marks without a line, for single observations.
-    marks: bool = False
-    #: True if it is drawn as steps: constant between two points.
-    steps: bool = False
-    #: True if it is dashed: a limit, a reference, or one of a second kind of curves.
-    dashed: bool = False
-    #: Half of the height of a band around the curve; empty for none.
-    band: Sequence[float] = ()
-
-
-class PlotMark(NamedTuple):
-    """A moment on the horizontal axis."""
-
-    #: Its position.
-    x: float
-    #: The event at this position.
-    label: str
-
-
-class PlotTexts(msgspec.Struct, frozen=True):
-    """Texts and scales of a figure."""
-
-    #: Title: the finding.
-    title: str
-    #: Label of the horizontal axis.
-    x: str
-    #: Label of the vertical axis.
-    y: str
-    #: True if the horizontal axis is logarithmic.
-    log_x: bool = False
-    #: True if the vertical axis starts at 0.
-    from_0: bool = False
-    #: True if curves are labelled at their right end instead of in a legend.
-    at_end: bool = False
-    #: Moments that are marked.
-    moments: tuple[PlotMark, ...] = ()
-    #: Source of the data, below the figure; empty for none.
-    note: str = ""
-
-
 class HeatCells(NamedTuple):
     """The cells of a heat map."""
 
@@ -117,6 +67,15 @@ def check_plots() -> None:
 
 
 # ---------------------------------------------------------------- figures
+
+
+def draw_plots(plots: Sequence[CurvePlot]) -> Pictures:
+    """Draw described figures."""
+    found: Pictures = {}
+    for plot in plots:
+        draw = draw_areas if plot.stacked else draw_curves
+        found |= draw(plot.name, plot.lines, plot.texts)
+    return found
 
 
 def draw_curves(name: str, lines: Sequence[PlotLine], texts: PlotTexts) -> Pictures:

@@ -7,17 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.explain.records.curves import PlotLine, PlotTexts
 from stretto.explain.words.amounts import format_count
 from stretto.sim.occupancy import GPU, NAMES, OccupancySample
-from stretto.sim.plots.figures import (
-    HeatCells,
-    Pictures,
-    PlotLine,
-    PlotTexts,
-    draw_bars,
-    draw_curves,
-    draw_heat,
-)
+from stretto.sim.plots.figures import HeatCells, Pictures, draw_bars, draw_curves, draw_heat
 from stretto.sim.report import RunReport
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.devices import WHOLE

@@ -11,7 +11,6 @@ from stretto.base.clock import timestamp
 from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.durations import short_duration
 from stretto.web.views.acting.contract import Actions
-from stretto.web.views.plots import HEIGHT, LEFT, WIDTH
 
 PAGES: Final = (
     ("/", "Nodes"),
@@ -73,8 +72,6 @@ class Renderer:
             "base": base,
             "actions": actions,
         }
-        size = {"width": WIDTH, "height": HEIGHT, "left": LEFT}
-        self._environment.globals["plot_size"] = size
 
     def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """Return the response of a template."""

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, Protocol
 from stretto.control.controllers.move_plan import DefragPlan
 from stretto.explain.inventory.run_comparison import RunComparison
 from stretto.explain.inventory.runs import RunRow
+from stretto.explain.records.curves import CurvePlot
 from stretto.federation.answers.records import ClusterFacts
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.web.views.acting.contract import Actions
@@ -64,8 +65,8 @@ class Studies(Protocol):
         """
         ...
 
-    def picture(self, comparison: RunComparison) -> bytes:
-        """Draw the pods placed over time as PNG; empty if no report contains them.
+    def picture(self, plot: CurvePlot) -> bytes:
+        """Draw a plot as PNG.
 
         Raises:
             MissingExtraError: the drawing library is not installed.

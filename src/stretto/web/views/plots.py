@@ -1,126 +1,42 @@
-"""Curves of runs as the parts of a picture: lines, ticks, and points with their values."""
+"""Values of curves as tables: a page without scripts, screen readers and CSV files use them."""
 
-from collections.abc import Iterator, Sequence
-from math import ceil, floor, log10
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from stretto.explain.inventory.run_comparison import RunCurve
+from stretto.explain.records.curves import CurvePlot, PlotLine
 
-WIDTH: Final = 900
-"""Width of a picture in its own units."""
-HEIGHT: Final = 340
-"""Height of a picture."""
-LEFT: Final = 70
-"""Width of the labels left of the lines."""
-BOTTOM: Final = 40
-"""Height of the labels below the lines."""
-_TOP: Final = 12
-_RIGHT: Final = 16
-_TICKS: Final = 6
-"""Maximum number of ticks per axis."""
-_VERTICES: Final = 400
-"""Maximum number of vertices of a line: more are not visible."""
-_POINTS: Final = 12
-"""Number of points of a line with their values."""
+ROWS: Final = 13
+"""Maximum number of rows of the table on a page; a CSV file has a row for each position."""
 
 
-class PlotTick(NamedTuple):
-    """Tick on an axis."""
+class PlotTable(NamedTuple):
+    """Values of the named curves of a plot."""
 
-    #: Position.
-    at: float
-    #: The value.
-    text: str
-
-
-class PlotPoint(NamedTuple):
-    """Point of a line with its values."""
-
-    #: Position from the left.
-    x: float
-    #: Position from the top.
-    y: float
-    #: The values.
-    text: str
+    #: Names of the curves.
+    names: Sequence[str]
+    #: Horizontal positions with the value of each curve: that of its last point up to there.
+    #: ``None`` before its first point.
+    rows: Sequence[tuple[float, Sequence[float | None]]]
 
 
-class CurveLine(NamedTuple):
-    """The curve of one run."""
+def plot_table(plot: CurvePlot, most: int | None = None) -> PlotTable:
+    """Return the values at up to ``most`` positions, from the first to the last; ``None`` for all.
 
-    #: The run.
-    name: str
-    #: Its vertices, in the format of SVG.
-    vertices: str
-    #: Points along it.
-    points: tuple[PlotPoint, ...]
-    #: Its last value.
-    last: str
-
-
-class CurvePlot(NamedTuple):
-    """A picture of several curves."""
-
-    #: The lines.
-    lines: tuple[CurveLine, ...]
-    #: Seconds, from left to right.
-    times: tuple[PlotTick, ...]
-    #: Pods, from the bottom to the top.
-    pods: tuple[PlotTick, ...]
+    >>> from stretto.explain.records.curves import PlotTexts
+    >>> lines = [PlotLine("a", [0, 1, 2], [5, 6, 7]), PlotLine("b", [1], [9])]
+    >>> plot_table(CurvePlot("p", lines, PlotTexts("t", "x", "y")), 2).rows
+    [(0, [5, None]), (2, [7, 9])]
+    """
+    lines = [line for line in plot.lines if line.label]
+    positions = sorted({x for line in lines for x in line.x})
+    if most is not None and len(positions) > most:
+        last = len(positions) - 1
+        positions = [positions[round(n * last / (most - 1))] for n in range(most)]
+    rows = [(x, [_value(line, x) for line in lines]) for x in positions]
+    return PlotTable([line.label for line in lines], rows)
 
 
-def curve_plot(curves: Sequence[RunCurve]) -> CurvePlot:
-    """Return the plot of the pods placed over time, one line per run."""
-    end = max((each.seconds[-1] for each in curves if each.seconds), default=0.0) or 1.0
-    most = max((max(each.placed) for each in curves if each.placed), default=0.0) or 1.0
-
-    def across(seconds: float) -> float:
-        return round(LEFT + seconds / end * (WIDTH - LEFT - _RIGHT), 1)
-
-    def up(pods: float) -> float:
-        return round(HEIGHT - BOTTOM - pods / most * (HEIGHT - BOTTOM - _TOP), 1)
-
-    def line(curve: RunCurve) -> CurveLine:
-        places = _spread(len(curve.seconds), _VERTICES)
-        vertices = [(across(curve.seconds[at]), up(curve.placed[at])) for at in places]
-        points = tuple(
-            PlotPoint(
-                across(curve.seconds[at]),
-                up(curve.placed[at]),
-                f"{curve.run}: {curve.placed[at]:,.0f} pods after {curve.seconds[at]:,.1f} s",
-            )
-            for at in _spread(len(curve.seconds), _POINTS)
-        )
-        last = f"{curve.placed[-1]:,.0f}" if curve.placed else "0"
-        return CurveLine(curve.run, _steps(vertices), points, last)
-
-    return CurvePlot(
-        tuple(line(each) for each in curves),
-        tuple(PlotTick(across(value), f"{value:,g}") for value in _ticks(end)),
-        tuple(PlotTick(up(value), f"{value:,g}") for value in _ticks(most)),
-    )
-
-
-def _steps(vertices: Sequence[tuple[float, float]]) -> str:
-    """Return the vertices of a line that is horizontal between two values."""
-    found: list[str] = []
-    for place, (x, y) in enumerate(vertices):
-        if place:
-            found.append(f"{x},{vertices[place - 1][1]}")
-        found.append(f"{x},{y}")
-    return " ".join(found)
-
-
-def _spread(count: int, most: int) -> list[int]:
-    """Return at most ``most`` indices, from the first to the last one."""
-    if count <= most:
-        return list(range(count))
-    return [round(number * (count - 1) / (most - 1)) for number in range(most)]
-
-
-def _ticks(most: float) -> Iterator[float]:
-    """Yield round values from 0 to a maximum."""
-    power = 10.0 ** floor(log10(most / _TICKS))
-    step = next(factor * power for factor in (1, 2, 5, 10) if most / (factor * power) <= _TICKS)
-    for number in range(ceil(most / step) + 1):
-        if number * step <= most:
-            yield round(number * step, 6)
+def _value(line: PlotLine, x: float) -> float | None:
+    place = bisect_right(line.x, x)
+    return line.y[place - 1] if place else None

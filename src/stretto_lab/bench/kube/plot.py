@@ -8,7 +8,8 @@ a column of the table.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves, draw_rows
+from stretto.explain.records.curves import PlotLine, PlotTexts
+from stretto.sim.plots.figures import Pictures, draw_curves, draw_rows
 from stretto_lab.bench.kube.bench import SchedulerResult, WorkloadResult
 from stretto_lab.bench.kube.options import KUBE_SCHEDULER, STRETTO
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto_lab.studies.offers.designs import DesignPoint
 from stretto_lab.studies.offers.questions import QuestionFigure
 
 
-def design_plots(points: Sequence[DesignPoint]) -> Pictures:
+def design_plots(points: Sequence[DesignPoint]) -> list[CurvePlot]:
     """Plot the time until all work has started by decision time, for each number of frameworks."""
-    found: Pictures = {}
+    found: list[CurvePlot] = []
     for count in dict.fromkeys(each.frameworks for each in points):
         mine = [each for each in points if each.frameworks == count]
         lines = []
@@ -20,13 +20,13 @@ def design_plots(points: Sequence[DesignPoint]) -> Pictures:
         slowest = max(mine, key=lambda each: each.all_s)
         title = f"{count} frameworks: slowest with {slowest.design}, {slowest.all_s:,.0f} s"
         texts = PlotTexts(title, "decision time (s)", "time until all tasks have started (s)")
-        found |= draw_curves(f"offers-{count}", lines, texts)
+        found.append(CurvePlot(f"offers-{count}", lines, texts))
     return found
 
 
-def question_plots(figures: Sequence[QuestionFigure]) -> Pictures:
+def question_plots(figures: Sequence[QuestionFigure]) -> list[CurvePlot]:
     """Plot the figures of each question as parts of the nodes, by size of the pool."""
-    found: Pictures = {}
+    found: list[CurvePlot] = []
     for question in dict.fromkeys(each.question for each in figures):
         mine = [each for each in figures if each.question == question]
         lines = []
@@ -38,7 +38,7 @@ def question_plots(figures: Sequence[QuestionFigure]) -> Pictures:
                 ys = tuple(each.value[number] / each.nodes for each in curve)
                 lines.append(PlotLine(label, xs, ys, colour, dashed=number > 0))
         texts = PlotTexts(f"Question {question}", "nodes", "part of the nodes", log_x=True)
-        found |= draw_curves(f"question-{question}", lines, texts)
+        found.append(CurvePlot(f"question-{question}", lines, texts))
     return found
 
 

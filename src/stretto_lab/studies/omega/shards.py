@@ -17,6 +17,7 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.explain.words.amounts import format_count
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
@@ -24,7 +25,6 @@ from stretto.inputs.objects.objects import node_body
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.sim.bodies import PodEncoder
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto_lab.studies.omega.planning import SlowBacklog
 
 NODE_CORES: Final = 32
@@ -124,21 +124,23 @@ def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
                     yield shards, decision, policy, partitions
 
 
-def shard_plots(points: Sequence[ShardPoint]) -> Pictures:
-    """Plots by file name: throughput and repeated work by decision time."""
-    pictures: Pictures = {}
+def shard_plots(points: Sequence[ShardPoint]) -> list[CurvePlot]:
+    """Plots: throughput and repeated work by decision time."""
+    plots: list[CurvePlot] = []
     for policy in dict.fromkeys(each.policy for each in points):
         mine = [each for each in points if each.policy == policy and each.decision_s > 0]
+        if not mine:
+            continue
         how = "packing" if policy == "packing" else "spreading"
         along = "decision time of a batch (ms)"
         speed = [_line(found, _speed) for found in _groups(mine)]
         words = PlotTexts(_speed_title(how, mine), along, "pods per virtual second", log_x=True)
-        pictures |= draw_curves(f"shards-{how}-throughput", speed, words)
+        plots.append(CurvePlot(f"shards-{how}-throughput", speed, words))
         worst = max(mine, key=_redone)
         title = f"Shards, {how}: {_label(worst)} repeat up to {worst.redone_pct:.0f} % of claims"
         words = PlotTexts(title, along, REPEATED, log_x=True, from_0=True, at_end=True)
-        pictures |= draw_curves(f"shards-{how}-redone", _redone_lines(mine), words)
-    return pictures
+        plots.append(CurvePlot(f"shards-{how}-redone", _redone_lines(mine), words))
+    return plots
 
 
 def _redone_lines(points: Sequence[ShardPoint]) -> list[PlotLine]:

@@ -20,8 +20,8 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.framework.profile.host_rules import DYNAMIC, HostRules
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
 from stretto_lab.studies.omega.simulation import run_omega
@@ -194,9 +194,11 @@ def runs_of(study: OmegaStudy) -> Iterator[tuple[int, float, Mode]]:
                 yield schedulers, decision, mode
 
 
-def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> Pictures:
-    """Plots by file name: conflicts and busyness, by schedulers and by mode."""
+def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> list[CurvePlot]:
+    """Plots: conflicts and busyness, by schedulers and by mode; none before the first point."""
     plain = [each for each in points if each.mode == PLAIN]
+    if not plain:
+        return []
     counts = dict.fromkeys(each.schedulers for each in plain)
     by_count = {
         f"{n} scheduler{'s' * (n > 1)}": [each for each in plain if each.schedulers == n]
@@ -207,19 +209,19 @@ def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> Pictures:
         for mode in MODES
     }
     by_hosts = {mode.label: by_mode[mode.label] for mode in HULK}
-    return (
-        _conflicts("omega-conflicts", by_count, "Omega, most conflicts")
-        | _busyness("omega-busyness", by_count, "Omega, busiest")
-        | _conflicts("omega-modes-conflicts", by_mode, f"Of {modes_at} schedulers, most conflicts")
-        | _busyness("omega-modes-busyness", by_mode, f"Of {modes_at} schedulers, busiest")
-        | _distance("omega-hosts-distance", by_hosts, modes_at)
-    )
+    return [
+        _conflicts("omega-conflicts", by_count, "Omega, most conflicts"),
+        _busyness("omega-busyness", by_count, "Omega, busiest"),
+        _conflicts("omega-modes-conflicts", by_mode, f"Of {modes_at} schedulers, most conflicts"),
+        _busyness("omega-modes-busyness", by_mode, f"Of {modes_at} schedulers, busiest"),
+        _distance("omega-hosts-distance", by_hosts, modes_at),
+    ]
 
 
 _ALONG: Final = "decision time of a job (s)"
 
 
-def _conflicts(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pictures:
+def _conflicts(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> CurvePlot:
     """Plot conflict fractions without saturated points."""
     shown = {
         label: [(e.decision_s, e.conflict_fraction or 0.0) for e in found if not e.saturated]
@@ -228,18 +230,18 @@ def _conflicts(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pic
     label, top = _highest(shown)
     title = f"{head}: {label}, {top:.2f} per successful transaction"
     words = PlotTexts(title, _ALONG, "failed transactions per successful one", log_x=True)
-    return draw_curves(name, _curves(shown), words)
+    return CurvePlot(name, _curves(shown), words)
 
 
-def _busyness(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pictures:
+def _busyness(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> CurvePlot:
     shown = {name: [(e.decision_s, e.busyness) for e in found] for name, found in groups.items()}
     label, top = _highest(shown)
     title = f"{head}: {label}, {100 * top:.0f} % of the time"
     words = PlotTexts(title, _ALONG, "share of time a scheduler is busy", log_x=True)
-    return draw_curves(name, _curves(shown), words)
+    return CurvePlot(name, _curves(shown), words)
 
 
-def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> Pictures:
+def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> CurvePlot:
     """Plot the number of hosts that refused a granted claim before, without saturated points."""
     shown = {
         label: [(e.decision_s, e.rank_mean) for e in found if not e.saturated]
@@ -248,7 +250,7 @@ def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> Pictur
     label, top = _highest(shown)
     title = f"Of {at} schedulers, farthest from the best host: {label}, {top:.2f} hosts"
     words = PlotTexts(title, _ALONG, "hosts that refused a granted task", log_x=True)
-    return draw_curves(name, _curves(shown), words)
+    return CurvePlot(name, _curves(shown), words)
 
 
 def _highest(shown: dict[str, list[tuple[float, float]]]) -> tuple[str, float]:

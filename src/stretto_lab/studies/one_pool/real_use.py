@@ -15,11 +15,11 @@ import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.capacity.reclaim.estimators import estimator
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.framework.profile.capacity.reclaim import ReclaimRules
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.measured_use import UseTrace
 from stretto.inputs.traces.one_pool import load_arrivals
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto_lab.studies.one_pool.day import OnePoolDay
 from stretto_lab.studies.one_pool.ledger import (
     TICK_S,
@@ -208,7 +208,7 @@ def _sample_hours(samples: Sequence[DayUseSample]) -> float:
     return (samples[1].tick - samples[0].tick) * TICK_S / 3600
 
 
-def use_plots(result: UseStudyResult) -> Pictures:
+def use_plot(result: UseStudyResult) -> CurvePlot:
     """Plot the used CPU over the day, one curve for each configuration with elastic services."""
     fixed = {each.name for each in VARIANTS if each.fixed}
     shown = [name for name in result.used_pct if name not in fixed]
@@ -220,4 +220,4 @@ def use_plots(result: UseStudyResult) -> Pictures:
     base = result.points[0]
     title = f"CPU in use: {base.name} {base.used_pct:.0f} %, {best.name} {best.used_pct:.0f} %"
     texts = PlotTexts(title, "hour of the day", "in use, % of all cores", from_0=True)
-    return draw_curves("one-pool-use", lines, texts)
+    return CurvePlot("one-pool-use", lines, texts)

@@ -25,17 +25,11 @@ from stretto.api.types.godel import QueuePolicy
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import BIN_S, DAY_S, OnePoolArrivals, load_arrivals
 from stretto.plane.config import PlaneConfig
-from stretto.sim.plots.figures import (
-    Pictures,
-    PlotLine,
-    PlotTexts,
-    draw_areas,
-    draw_curves,
-)
 from stretto.state.queues.shape import SiblingPolicy
 from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import (
@@ -328,8 +322,8 @@ def peak_cores(study: OnePoolStudy) -> float:
     return ONLINE_PART * sum(node.cpu_milli for node in machines(study)) / 1000
 
 
-def one_pool_plots(result: OnePoolResult) -> Pictures:
-    """Plots by file name: cores by pool, cores by queue in one pool, and GPUs."""
+def one_pool_plots(result: OnePoolResult) -> list[CurvePlot]:
+    """Plots: cores by pool, cores by queue in one pool, and GPUs."""
     cpu, gpu = [], []
     for colour, pool in enumerate(result.pools):
         total = np.sum([np.array(each) for each in result.cpu_pct[pool.name].values()], axis=0)
@@ -351,11 +345,12 @@ def one_pool_plots(result: OnePoolResult) -> Pictures:
         name: PlotTexts(title, along, use, from_0=True, at_end=True)
         for name, title in words.items()
     }
-    return (
-        draw_curves("one-pool-cpu", cpu, texts["cpu"])
-        | draw_curves("one-pool-gpu", gpu, texts["gpu"])
-        | draw_areas("one-pool-queues", queues, PlotTexts(title, along, use, from_0=True))
-    )
+    by_queue = PlotTexts(title, along, use, from_0=True)
+    return [
+        CurvePlot("one-pool-cpu", cpu, texts["cpu"]),
+        CurvePlot("one-pool-gpu", gpu, texts["gpu"]),
+        CurvePlot("one-pool-queues", queues, by_queue, stacked=True),
+    ]
 
 
 def _means(lines: Sequence[PlotLine]) -> str:

@@ -22,10 +22,11 @@ from stretto.capacity.reclaim.reading import (
     NodeMemory,
     OwnerPod,
 )
+from stretto.explain.records.curves import PlotTexts
 from stretto.framework.profile.capacity.reclaim import MemoryEstimator, MemoryRules, ReclaimRules
 from stretto.inputs.traces.measured_use import STEP_S
 from stretto.inputs.traces.memory_use import VmMemory
-from stretto.sim.plots.figures import Pictures, PlotTexts, draw_bars
+from stretto.sim.plots.figures import Pictures, draw_bars
 from stretto_lab.studies.reclaim.sweep import HINDSIGHT, REQUESTS, WARM_UP_H
 from stretto_lab.studies.reclaim.tasks import HOUR_S
 

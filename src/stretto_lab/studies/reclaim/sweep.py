@@ -16,10 +16,11 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.capacity.reclaim.estimators import estimator
 from stretto.capacity.reclaim.reading import HeadroomEstimator, HeadroomReading, OwnerPod
+from stretto.explain.records.curves import PlotLine, PlotTexts
 from stretto.framework.profile.capacity.reclaim import Estimator, ReclaimRules
 from stretto.inputs.traces.measured_use import STEP_S, UseTrace
 from stretto.inputs.traces.one_pool import load_arrivals
-from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_panels
+from stretto.sim.plots.figures import Pictures, draw_panels
 from stretto_lab.studies.reclaim.online import MILLI, OnlineSource, online_steps
 from stretto_lab.studies.reclaim.tasks import HOUR_S, BatchFigures, BatchNode
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from stretto.cli import sinks
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.traces.options import SimulateOptions, checked_format, opened_trace
-from stretto.cli.parts.traces.simulation import simulate_trace
+from stretto.cli.parts.traces.simulation import simulate_trace, usage_plot
 from stretto.cli.views.replays import shown
 
 if TYPE_CHECKING:
-    from stretto.sim.plots.figures import PlotLine
+    from stretto.explain.records.curves import PlotLine
 
 ORDERS: Final = ("fifo", "skip", "sjf", "easy")
 """Default queue orders of a comparison."""
@@ -103,9 +102,8 @@ def compare_sides(
             break
     _show(common, sides)
     fields = [{"side": side.name, **side.report} for side in sides]
-    common.console.json("stretto.compare.trace/v1", {"format": opts.format, "sides": fields})
-    if common.out is not None:
-        _plot(common, opts, sides)
+    plots = [usage_plot(opts, _side_lines(sides))]
+    common.result("stretto.compare.trace/v1", {"format": opts.format, "sides": fields}, plots)
     if any(side.report.get("partial") for side in sides):
         raise KeyboardInterrupt
 
@@ -118,19 +116,10 @@ def _show(common: CommandContext, sides: Sequence[TraceSide]) -> None:
     common.console.table(["order", *(SHOWN[name] for name in names)], rows)
 
 
-def _plot(common: CommandContext, opts: SimulateOptions, sides: Sequence[TraceSide]) -> None:
-    """Plot the usage of all sides into the output folder."""
-    from stretto.sim.plots.figures import PlotTexts, draw_curves
-
-    assert common.out is not None
-    lines = [
+def _side_lines(sides: Sequence[TraceSide]) -> "list[PlotLine]":
+    """Return the last curve of each side, with the name of the side."""
+    return [
         msgspec.structs.replace(line, label=f"{side.name}: {line.label}", colour=number)
         for number, side in enumerate(sides)
         for line in side.lines[-1:]
     ]
-    peaks = [f"{line.label} {max(line.y, default=0.0):.0f} %" for line in lines]
-    title = f"{opts.trace.name}: peak use of {', '.join(peaks)}"
-    texts = PlotTexts(title, "hours", "in use, % of all", from_0=True)
-    for name, content in draw_curves("usage", lines, texts).items():
-        sinks.write_whole(common.out / name, content)
-        common.console.note(f"written: {common.out / name}")

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from stretto.base.errors import InputError
 from stretto.cli.options import PLUGIN, CommandContext, WholeRange, completes
-from stretto.cli.views.replays import outcome_figures, plot_sides, require_plots, show_sides
+from stretto.cli.views.replays import outcome_figures, require_plots, show_sides, side_plots
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def simulate_recording(
     recorded = recorded_side(history)
     show_sides(common.console, [(AS_RECORDED, recorded), (name, outcome_figures(done.outcomes))])
     fields = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
-    common.console.json("stretto.simulate.recording/v1", fields)
-    _plot(common, [(name, done)], variation)
+    plots = side_plots([(name, done)], variation.moments())
+    common.result("stretto.simulate.recording/v1", fields, plots)
     if done.outcomes.partial:
         raise KeyboardInterrupt
     return done.outcomes
@@ -141,10 +141,9 @@ def compare_recording(common: CommandContext, opts: WhatIfOptions, policies: Seq
         [(AS_RECORDED, recorded), *((name, outcome_figures(d.outcomes)) for name, d in sides)],
     )
     side_fields = [{"side": name, **msgspec.to_builtins(done.outcomes)} for name, done in sides]
-    common.console.json(
-        "stretto.compare.recording/v1", {"recorded": recorded, "sides": side_fields}
-    )
-    _plot(common, sides, opts.variation)
+    plots = side_plots(sides, opts.variation.moments())
+    document = {"recorded": recorded, "sides": side_fields}
+    common.result("stretto.compare.recording/v1", document, plots)
     if any(done.outcomes.partial for _, done in sides):
         raise KeyboardInterrupt
 
@@ -230,12 +229,3 @@ def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "
             f"{side.name}: {format_count(found.refused, 'object')} refused: {found.refusal}"
         )
     return done
-
-
-def _plot(
-    common: CommandContext,
-    sides: "Sequence[tuple[str, ReplayResult]]",
-    variation: "Variation",
-) -> None:
-    if common.out is not None:
-        plot_sides(common.console, common.out, sides, variation.moments())

@@ -1,10 +1,12 @@
 """Simulation of a trace with the driver of its format, for ``simulate`` and ``compare``."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stretto.base.errors import InputError
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.traces.options import OF_FORMATS, SimulateOptions
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 
 if TYPE_CHECKING:
     from stretto.inputs.neutral.fleet import FleetNode
@@ -61,3 +63,10 @@ def _all_nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[FleetNode,
     hint = "add --nodes FILE, or --nodes-like 64cpu-256gib:200"
     hint += ", or --gpus 64 --gpus-per-node 8" if "gpus" in trace.options else ""
     raise InputError("--nodes", None, "the nodes", hint)
+
+
+def usage_plot(opts: SimulateOptions, lines: Sequence[PlotLine]) -> CurvePlot:
+    """Return the usage over time as a plot; its title has the peaks."""
+    peaks = [f"{line.label} {max(line.y, default=0.0):.0f} %" for line in lines]
+    title = f"{opts.trace.name}: peak use of {', '.join(peaks)}"
+    return CurvePlot("usage", lines, PlotTexts(title, "hours", "in use, % of all", from_0=True))

@@ -2,16 +2,10 @@
 
 from collections.abc import Sequence
 
+from stretto.explain.records.curves import PlotLine, PlotMark, PlotTexts
 from stretto.sim.fleet.comparison.changes import WhatIf
 from stretto.sim.fleet.comparison.outcomes import PolicyOutcome
-from stretto.sim.plots.figures import (
-    Pictures,
-    PlotLine,
-    PlotMark,
-    PlotTexts,
-    draw_curves,
-    draw_panels,
-)
+from stretto.sim.plots.figures import Pictures, draw_curves, draw_panels
 
 
 def fleet_plots(title: str, found: Sequence[PolicyOutcome], what_if: WhatIf) -> Pictures:
