@@ -14,9 +14,6 @@ import asyncio
 import json
 import multiprocessing
 import resource
-import selectors
-import socket
-import ssl
 import statistics
 import tempfile
 import time
@@ -27,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvloop
+from receivers import SealedWatches
 from record import machine
 
 from stretto.api.wire.kinds import POD
@@ -52,20 +50,9 @@ ROUND_S: Final = 0.1
 
 def receive(port: int, authority: str, watchers: int, pipe: Any) -> None:
     """Open watches, and receive their bytes until the process is ended."""
-    trust, selector = ssl.create_default_context(cafile=authority), selectors.DefaultSelector()
-    opened = []
-    for _ in range(watchers):
-        plain = socket.create_connection((LOOPBACK, port))
-        secured = trust.wrap_socket(plain, server_hostname=LOOPBACK)
-        secured.send(REQUEST)
-        raw = socket.socket(fileno=secured.detach())
-        selector.register(raw, selectors.EVENT_READ)
-        opened.append(raw)
+    watches = SealedWatches(port, authority, REQUEST, watchers)
     pipe.send("connected")
-    buffer = bytearray(1 << 20)
-    while True:
-        for key, _ in selector.select():
-            key.fileobj.recv_into(buffer)  # type: ignore[union-attr]
+    watches.receive(lambda: False)
 
 
 @contextmanager

@@ -7,8 +7,8 @@
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
 many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
 watchers, objects are created at a rate instead, and each watcher receives an event for each one.
-One watcher, whose delays are noted, is in the process that creates; the others are divided over
-further processes, because receiving their events takes more than one core.
+One watcher, whose events and delays are noted, is in the process that creates. The others are
+divided over further processes, which count the bytes of their events and do not decrypt them.
 Prints one JSON object. The processor time of the server for each request is comparable between busy
 machines.
 """
@@ -26,12 +26,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import uvloop
 import yaml
+from receivers import SealedWatches
 
 from stretto_lab.control_plane.cluster import ControlPlane
 from stretto_lab.control_plane.credentials import ADMIN
@@ -62,6 +62,10 @@ FORMATS = {
 """Formats of watches: that of kubectl and most clients, and that of informers in Go."""
 SIZE = re.compile(rb"[0-9a-fA-F]+")
 """The line before a chunk."""
+QUIET_S = 1.0
+"""Seconds after which the answers to all requests for watches have arrived."""
+FRAMES = 256
+"""Bytes, less than an event, by which watches of the same events in other chunks may differ."""
 SHARED = 64
 """Bytes of a read that are searched again with the next one: more than a mark or a name has."""
 CREATORS = 128
@@ -225,35 +229,30 @@ KINDS = {
 
 
 class Watcher(asyncio.Protocol):
-    """Counts the bytes of the events of one watch; the events themselves if it is sampled.
+    """Notes the events of one watch."""
 
-    The sizes of chunks tell the bytes. A search of all bytes would take more time than TLS, which
-    the server on the same machine then lacks.
-    """
-
-    def __init__(self, target: Target, watched: WatchedEvents, is_sampled: bool) -> None:
-        self._target = target
+    def __init__(self, target: Target, watched: WatchedEvents) -> None:
+        self._request = request(target, watched)
         self._watched = watched
         self._line = b""
         self._left = 0
         self._rest = b""
-        #: When the event of a pod arrived, by its name; empty unless the watcher is sampled.
+        #: When the event of a pod arrived, by its name.
         self.arrivals: dict[str, float] = {}
-        self._is_sampled = is_sampled
-        #: Events so far; 0 unless the watcher is sampled.
+        #: Events so far.
         self.events = 0
         #: Bytes of events so far.
         self.size = 0
+        #: Bytes of the response so far.
+        self.whole = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Request the watch."""
-        head = f"GET {self._watched.path}?watch=1 HTTP/1.1\r\n{HEADERS}"
-        head += f"accept: {self._watched.format.accept}\r\n"
-        opened = cast(asyncio.WriteTransport, transport)
-        opened.write(f"{head}authorization: Bearer {self._target.token}\r\n\r\n".encode())
+        cast(asyncio.WriteTransport, transport).write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Count what arrived."""
+        """Note what arrived."""
+        self.whole += len(data)
         at = 0
         while at < len(data):
             if not self._left:
@@ -262,8 +261,7 @@ class Watcher(asyncio.Protocol):
             end = min(at + self._left, len(data))
             self._left -= end - at
             self.size += end - at
-            if self._is_sampled:
-                self._note(data[at:end])
+            self._note(data[at:end])
             at = end
 
     def _read_line(self, data: bytes, at: int) -> int:
@@ -285,48 +283,42 @@ class Watcher(asyncio.Protocol):
             self.arrivals.setdefault(found[1].decode(), time.perf_counter())
 
 
-def _same(watcher: Watcher) -> Watcher:
-    """The protocol of a connection."""
-    return watcher
+def request(target: Target, watched: WatchedEvents) -> bytes:
+    """The request of a watch."""
+    head = f"GET {watched.path}?watch=1 HTTP/1.1\r\n{HEADERS}"
+    head += f"accept: {watched.format.accept}\r\n"
+    return f"{head}authorization: Bearer {target.token}\r\n\r\n".encode()
 
 
 class Received(NamedTuple):
     """What the watchers of one process have received."""
 
-    #: Bytes of events.
-    size: int
+    #: Bytes of each watcher.
+    sizes: Sequence[int]
     #: When the last event arrived, on the clock of all processes.
     end: float
 
 
-async def connected(
-    target: Target, watched: WatchedEvents, count: int, is_sampled: bool
-) -> list[Watcher]:
-    """Start watches."""
-    loop, trust = asyncio.get_running_loop(), target.trust()
-    found = [Watcher(target, watched, is_sampled) for _ in range(count)]
-    for each in found:
-        await loop.create_connection(partial(_same, each), "127.0.0.1", target.port, ssl=trust)
+async def observed(target: Target, watched: WatchedEvents) -> Watcher:
+    """Start the watch whose events are noted."""
+    found = Watcher(target, watched)
+    await asyncio.get_running_loop().create_connection(
+        lambda: found, "127.0.0.1", target.port, ssl=target.trust()
+    )
     return found
-
-
-async def received(watchers: Sequence[Watcher], size: int, latest: float) -> Received:
-    """Wait until every watcher has the bytes of all events, at most until a time."""
-    while min(each.size for each in watchers) < size and time.perf_counter() < latest:  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
-    return Received(sum(each.size for each in watchers), time.perf_counter())
 
 
 def share(target: Target, watched: WatchedEvents, watchers: int, pipe: Any) -> None:
     """Receive the events of some watchers in a process of its own."""
-
-    async def receive() -> None:
-        found = await connected(target, watched, watchers, is_sampled=False)
-        pipe.send("connected")
-        wanted = await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
-        pipe.send(await received(found, *wanted))
-
-    uvloop.run(receive())
+    words = target.port, target.authority, request(target, watched), watchers
+    watches = SealedWatches(*words)
+    watches.receive(lambda: False, time.perf_counter() + QUIET_S)
+    watches.reset()
+    pipe.send("connected")
+    watches.receive(pipe.poll)
+    size, latest = pipe.recv()
+    watches.receive(lambda: min(watches.sizes) >= size, latest)
+    pipe.send(Received(watches.sizes, time.perf_counter()))
 
 
 def events_of(options: argparse.Namespace) -> WatchedEvents:
@@ -368,22 +360,23 @@ async def created(target: Target, options: argparse.Namespace) -> tuple[float, d
 async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]:
     """Create objects at a rate while many watchers receive them; returns rates and delays."""
     loop, pipes = asyncio.get_running_loop(), shares(target, options)
-    (own,) = await connected(target, events_of(options), 1, is_sampled=True)
-    await asyncio.sleep(1.0)
-    before = cpu_seconds(target.pid)
+    own = await observed(target, events_of(options))
+    await asyncio.sleep(QUIET_S)
+    before, head = cpu_seconds(target.pid), own.whole
     start, sent = await created(target, options)
     seconds, count = time.perf_counter() - start, len(sent)
     latest = start + seconds + 5 * options.seconds
     while own.events < count and time.perf_counter() < latest:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
+    size = own.whole - head  # all watches receive these bytes
     for each in pipes:
-        each.send((own.size, latest))
-    parts = [await received([own], own.size, latest)]
+        each.send((size - FRAMES, latest))
+    parts = [Received([size], time.perf_counter())]
     parts += [await loop.run_in_executor(None, each.recv) for each in pipes]
     took = max(each.end for each in parts) - start
-    # all watches receive the same bytes
-    size, arrivals = sum(each.size for each in parts), own.arrivals
-    delivered = size * own.events // own.size
+    sizes, arrivals = [each for part in parts for each in part.sizes], own.arrivals
+    lost = sum(-(-max(0, size - FRAMES - each) * own.events // size) for each in sizes)
+    delivered = own.events * len(sizes) - lost
     delays = sorted(arrivals[name] - at for name, at in sent.items() if name in arrivals)
     return {
         "watchers": options.watchers,
@@ -395,7 +388,7 @@ async def watched(target: Target, options: argparse.Namespace) -> dict[str, Any]
         "missing": count * options.watchers - delivered,
         "delay_p50_ms": round(1e3 * delays[len(delays) // 2], 1),
         "delay_p99_ms": round(1e3 * delays[int(0.99 * len(delays))], 1),
-        "megabytes_per_second": round(size / took / 1e6, 1),
+        "megabytes_per_second": round(sum(sizes) / took / 1e6, 1),
         "server_cores": round((cpu_seconds(target.pid) - before) / took, 2),
     }
 
