@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	certv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/certificates"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -105,6 +107,9 @@ func main() {
 		{core.PersistentVolumeSource{}, v1.PersistentVolumeSource{}},
 		{certificates.CertificateSigningRequestCondition{}, certv1.CertificateSigningRequestCondition{}},
 		{batch.JobSpec{}, batchv1.JobSpec{}},
+		{apps.DeploymentStrategy{}, appsv1.DeploymentStrategy{}},
+		{apps.DaemonSetUpdateStrategy{}, appsv1.DaemonSetUpdateStrategy{}},
+		{apps.StatefulSetUpdateStrategy{}, appsv1.StatefulSetUpdateStrategy{}},
 	} {
 		walk(reflect.TypeOf(pair[0]), reflect.TypeOf(pair[1]))
 	}

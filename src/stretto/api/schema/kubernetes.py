@@ -187,11 +187,14 @@ def _list(expression: str, facts: Json) -> ValueType:
         named = {each[0]: each for each in _data().types[expression[1:]]}
         for key in keys:
             default = _key_default(_field(named[key])) if key in named else None
+            default = "" if default is None and expression == _REFERENCES else default
             if default is not None:
                 defaults[key] = default
     return ValueType(Form.LIST, item, None, merge, keys, defaults, facts.get("go", ""))
 
 
+_REFERENCES: Final = ".core/v1.LocalObjectReference"
+"""Items whose absent name counts as empty."""
 _SCHEMA: Final = "apiextensions/v1.JSONSchemaProps"
 _LISTED: Final = "v1.ResourceList"
 """Go type of amounts by resource."""

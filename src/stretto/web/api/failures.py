@@ -1,16 +1,15 @@
 """Failures as Kubernetes' ``Status`` with reason, details and code."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from stretto.api.schema.types import StructType
+from stretto.api.schema.unstructured import object_fault
 from stretto.api.wire.kinds import Kind
 
 Fields = dict[str, Any]
 
 _RETRY_SECONDS: Final = 1
-_FRACTION: Final = re.compile(r"cannot unmarshal number -?\d+\.\S+ .* of type (int\d+)$")
-"""Pattern of the message about a number with a fraction instead of an integer."""
 
 
 class ApiError(Exception):
@@ -124,22 +123,22 @@ def internal(message: str) -> ApiError:
     return ApiError(500, "", message)
 
 
-def unconvertible(kind: Kind, item: Mapping[str, Any], why: str) -> ApiError:
+def unconvertible(
+    kind: Kind, item: Mapping[str, Any], struct: StructType, error: Exception
+) -> ApiError:
     """500 about the result of an apply that does not fit its kind.
 
     Args:
         kind: the kind.
         item: the result.
-        why: the message of Go's decoder.
+        struct: the type of the kind.
+        error: the error of its decoding, which counts if the conversion finds none.
     """
+    why = object_fault(item, struct) or str(error)
     metadata, version = item.get("metadata") or {}, f"{kind.group}/{kind.version}, Kind={kind.kind}"
     key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    number = _FRACTION.search(why)
-    cause = f"cannot convert float64 to {number[1]}" if number else why
-    if cause.startswith("illegal base64"):
-        cause = f"error decoding from json: {cause}"
     text = f"failed to convert new object ({key}; {version}) to proper version: "
-    return internal(f"{text}unable to convert unstructured object to {version}: {cause}")
+    return internal(f"{text}unable to convert unstructured object to {version}: {why}")
 
 
 def failed_internally(text: str) -> ApiError:

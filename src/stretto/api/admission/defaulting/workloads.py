@@ -48,10 +48,10 @@ def _stateful_set(item: Json) -> None:
     spec = item.setdefault("spec", {})
     default(spec, podManagementPolicy="OrderedReady", replicas=1, revisionHistoryLimit=10)
     strategy = spec.setdefault("updateStrategy", {})
-    default(strategy, type="RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        default(rolling, partition=0)
+    if not strategy.get("type"):
+        default(strategy, type="RollingUpdate", rollingUpdate={})
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+        default(strategy["rollingUpdate"], partition=0)
     policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     default(policy, whenDeleted="Retain", whenScaled="Retain")
     for claim in spec.get("volumeClaimTemplates") or ():

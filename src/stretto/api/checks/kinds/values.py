@@ -16,6 +16,7 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import check_labels, dns_label, label_key, label_value
+from stretto.api.wire.selectors import integer
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 """Protocols of ports."""
@@ -34,6 +35,7 @@ PERCENT_TEXT: Final = (
     "'93%', regex used for validation is '[0-9]+%')"
 )
 PORT_TEXT: Final = "must be between 1 and 65535, inclusive"
+
 _PERCENT: Final = re.compile(r"[0-9]+%")
 _PORTS: Final = range(1, 65_536)
 
@@ -58,6 +60,13 @@ def count_or_percent(value: Any, field: str) -> Errors:
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [invalid(field, value, PERCENT_TEXT)]
     return not_negative(value, field)
+
+
+def is_zero(value: Any) -> bool:
+    """Return whether a count or percentage is zero; absent and malformed ones count as zero."""
+    text = str(value if value is not None else 0)
+    digits = text[:-1] if _PERCENT.fullmatch(text) else text
+    return not (integer(digits) or 0)
 
 
 def exceeds_all(share: Any) -> bool:

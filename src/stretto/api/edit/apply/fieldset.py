@@ -162,6 +162,11 @@ def _element_text(element: str) -> str:
 
 
 def _scalar(value: Any) -> str:
+    """Format a part of a path element; only scalars are valid, but messages show others too."""
+    if isinstance(value, dict):
+        return "".join(f"{key}={_scalar(value[key])}" for key in sorted(value))
+    if isinstance(value, list):
+        return f"[{','.join(map(_scalar, value))}]"
     return msgspec.json.encode(value).decode()
 
 

@@ -16,6 +16,8 @@ from stretto.api.schema.types import (
     ValueType,
 )
 
+Json = dict[str, Any]
+
 MISSING: Final = object()
 """An absent value; null is a value."""
 
@@ -23,7 +25,13 @@ _UNTYPED_MAP: Final = ValueType(Form.MAP, ANY, merge=Merge.GRANULAR)
 
 
 class ApplyError(Exception):
-    """The schema does not allow a configuration; the text contains the path."""
+    """The schema does not allow a configuration; the arguments are texts with the path."""
+
+    def __str__(self) -> str:
+        """Return the text of the only error, or the texts of all."""
+        if len(self.args) == 1:
+            return str(self.args[0])
+        return "\n".join(["errors:", *(f"  {each}" for each in self.args)])
 
 
 def atom(kind: ValueType, value: Any) -> ValueType:
@@ -79,10 +87,17 @@ def item_element(kind: ValueType, item: Any, index: int) -> str:
         raise ApplyError(f"element {index}: associative list with keys may not have {noun}")
     found = {key: item.get(key) for key in kind.sorted_keys}
     if None in found.values():
-        stated = {key: each for key, each in found.items() if each is not None}
-        known = {**kind.key_defaults, **stated}
-        found = {key: known[key] for key in found if known.get(key) is not None}
+        known = {**kind.key_defaults, **item}
+        found = {key: known[key] for key in found if key in known}
+        if not found:
+            raise ApplyError(f"element {index}: {_keyless(kind)}")
     return keyed(found)
+
+
+def _keyless(kind: ValueType) -> str:
+    names = " ".join(f'"{key}"' for key in kind.keys)
+    text = f"associative list with keys has an element that omits all key fields [{names}]"
+    return f"{text} (and doesn't have default values for any key fields)"
 
 
 def elements(kind: ValueType, values: list[Any]) -> Iterable[str]:
@@ -135,27 +150,43 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
     if kind.form in (Form.STRUCT, Form.MAP):
         if not isinstance(value, dict):
             raise ApplyError(f"{path_text(path)}: expected map, got &{{{go_value(value)}}}")
-        known = kind.struct.fields if kind.form is Form.STRUCT else {}
-        for name, each in value.items():
-            declared = known.get(name)
-            inner = member_type(kind, name) if declared is None else declared.type
-            if inner is None:
-                raise ApplyError(f"{path_text(path)}.{name}: field not declared in schema")
-            if type(each) not in inner.applied:
-                check_typed(each, inner, (*path, field(name)))
+        _check_members(value, kind, path)
     elif kind.form is Form.LIST:
         _check_list(value, kind, path)
     else:
         _check_scalar(value, kind, path)
 
 
+def _check_members(value: Json, kind: ValueType, path: tuple[str, ...]) -> None:
+    known = kind.struct.fields if kind.form is Form.STRUCT else {}
+    found: list[str] = []
+    for name, each in value.items():
+        declared = known.get(name)
+        inner = member_type(kind, name) if declared is None else declared.type
+        if inner is None:
+            found.append(f"{path_text(path)}.{name}: field not declared in schema")
+            break
+        if type(each) not in inner.applied:
+            try:
+                check_typed(each, inner, (*path, field(name)))
+            except ApplyError as error:
+                found += error.args
+    if found:
+        raise ApplyError(*found)
+
+
 def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
     if not isinstance(value, list):
         raise ApplyError(f"{path_text(path)}: expected list, got &{{{go_value(value)}}}")
-    inner = kind.item or ANY
-    for element, each in zip(_distinct(value, kind, path), value, strict=True):
+    inner, found = kind.item or ANY, list[str]()
+    for element, each in zip(_distinct(value, kind, path, found), value, strict=False):
         if type(each) not in inner.applied and not _has_applied(each, inner):
-            check_typed(each, inner, (*path, element))
+            try:
+                check_typed(each, inner, (*path, element))
+            except ApplyError as error:
+                found += error.args
+    if found:
+        raise ApplyError(*found)
 
 
 def _has_applied(value: Any, kind: ValueType) -> bool:
@@ -170,8 +201,13 @@ def _has_applied(value: Any, kind: ValueType) -> bool:
     return True
 
 
-def _distinct(value: list[Any], kind: ValueType, path: tuple[str, ...]) -> Iterator[str]:
-    """Yield the path elements of the items of a list, and refuse repeated ones."""
+def _distinct(
+    value: list[Any], kind: ValueType, path: tuple[str, ...], found: list[str]
+) -> Iterator[str]:
+    """Yield the path elements of the items of a list, up to one without a key.
+
+    Errors about it and about repeated items are added to those that are found.
+    """
     if kind.merge is Merge.ATOMIC:
         yield from (f"i:{index}" for index in range(len(value)))
         return
@@ -179,11 +215,12 @@ def _distinct(value: list[Any], kind: ValueType, path: tuple[str, ...]) -> Itera
     try:
         for element in elements(kind, value):
             if element in seen:
-                raise ApplyError(f"duplicate entries for key {path_text((element,))}")
+                text = f"duplicate entries for key {path_text((element,))}"
+                found.append(f"{path_text(path)}: {text}")
             seen.add(element)
             yield element
     except ApplyError as error:
-        raise ApplyError(f"{path_text(path)}: {error}") from error
+        found.append(f"{path_text(path)}: {error}")
 
 
 def _check_scalar(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:

@@ -62,6 +62,7 @@ def _drop_unused(spec: Json, before: Json) -> None:
         "allocateLoadBalancerNodePorts": kind != "LoadBalancer",
         "loadBalancerClass": kind != "LoadBalancer",
         "externalTrafficPolicy": not is_external,
+        "internalTrafficPolicy": kind == "ExternalName",
         "healthCheckNodePort": not _needs_health_port(spec),
     }
     for name, is_unused in dropped.items():
@@ -76,7 +77,8 @@ def _drop_unused(spec: Json, before: Json) -> None:
 
 def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Errors:
     for name in _KEPT:
-        if not spec.get(name) and before.get(name):
+        is_absent = name not in spec if name == "ipFamilyPolicy" else not spec.get(name)
+        if is_absent and before.get(name):
             spec[name] = before[name]
     if spec.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
         # A client that changes only the first address changes it in the list too.

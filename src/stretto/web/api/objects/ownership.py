@@ -1,5 +1,6 @@
 """Field managers in writes: ``metadata.managedFields`` of updates."""
 
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -108,7 +109,9 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
         return
     metadata.pop("managedFields", None)
     unnamed = {key: each for key, each in metadata.items() if key != "name"}
-    fields = _creator_fields({**item, "metadata": unnamed}, resource)
+    fields: Json = {}
+    with suppress(ApplyError):  # an object with an item without its key has no managers
+        fields = _creator_fields({**item, "metadata": unnamed}, resource)
     if fields:
         key = ManagerKey(call.manager, "Update", resource.kind.api_version, call.route.subresource)
         entry = ManagerEntry(key, fields, state.now)

@@ -222,7 +222,7 @@ def read_object(
         raise WarnedError(refusal, _unknown(value)) from error
     except DecodeError as error:
         if is_applied and resource.definition is None:
-            raise unconvertible(kind, value, str(error)) from error
+            raise unconvertible(kind, value, resource.struct, error) from error
         raise bad_request(prefix + str(error)) from error
     problems = [*repeated, *unknown]
     if isinstance(repeated, json_text.TextProblems) and resource.definition is None:

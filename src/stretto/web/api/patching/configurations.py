@@ -14,8 +14,9 @@ from stretto.api.edit.apply.managers import (
     managed_update,
     managers_of,
 )
-from stretto.api.edit.apply.walking import ApplyError
+from stretto.api.edit.apply.walking import ApplyError, check_typed
 from stretto.api.schema.golang import json_type
+from stretto.api.schema.types import ValueType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, internal
@@ -111,7 +112,7 @@ def merged(
     if not managers and live["metadata"].get("uid"):
         key = ManagerKey(_BEFORE, "Update", config.kind.api_version, call.route.subresource)
         start = replace(frame, key=key)
-        managers = managed_update(empty, live, {}, start)
+        managers = _start(config, (empty, live), start)
     try:
         force = bool(call.options.force)
         return managed_apply(live, config.item, managers, frame, force=force)
@@ -124,8 +125,35 @@ def merged(
         raise ApiError(409, "Conflict", text, {"causes": causes}) from error
 
 
+def _start(config: AppliedConfig, states: tuple[Json, Json], frame: WriteFrame) -> Managers:
+    """Return the manager of the existing fields of an object without managers.
+
+    Raises:
+        ApiError: the object does not match the schema.
+    """
+    try:
+        return managed_update(*states, {}, frame)
+    except ApplyError as error:
+        head = "failed to create manager for existing fields: failed to convert new object"
+        why = _problem(states[1], frame.kind) or str(error)
+        raise internal(f"{head} ({_shown(config)}) to smd typed: {why}") from error
+
+
+def _problem(item: Json, kind: ValueType) -> str:
+    """Return why an object does not match its schema, with the path; empty if it does."""
+    try:
+        check_typed(item, kind)
+    except ApplyError as error:
+        return str(error)
+    return ""
+
+
 def _untyped(config: AppliedConfig, error: ApplyError) -> ApiError:
+    return internal(f"failed to create typed patch object ({_shown(config)}): {error}")
+
+
+def _shown(config: AppliedConfig) -> str:
+    """Return the place and the kind of a configuration as in messages."""
     kind = config.kind
     version = kind.api_version if kind.group else f"/{kind.version}"
-    text = f"failed to create typed patch object ({config.place}; {version}, Kind={kind.kind}): "
-    return internal(text + str(error))
+    return f"{config.place}; {version}, Kind={kind.kind}"

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from stretto.api.edit.apply.walking import struct_value
 from stretto.api.schema.decoding import DecodeError
 from stretto.api.schema.types import Form, StructType, ValueType
+from stretto.api.schema.unstructured import conversion_fault, object_fault
 from stretto.web.api.call import Call
 from stretto.web.api.crds.stated import check_patched
 from stretto.web.api.objects.reading import strict_warnings
 from stretto.web.api.patching.outcomes import PatchResult
-from stretto.web.api.patching.unstructured import conversion_fault
 
 Json = dict[str, Any]
 
@@ -76,4 +75,4 @@ def _conversion_fault(result: PatchResult, struct: StructType) -> str:
     if not result.is_strategic:
         return ""
     types = (conversion_fault(result.change.get(name), _TEXT) for name in ("kind", "apiVersion"))
-    return next(filter(None, types), "") or conversion_fault(result.item, struct_value(struct))
+    return next(filter(None, types), "") or object_fault(result.item, struct)

@@ -18,6 +18,7 @@ from stretto.api.checks.fields.texts import (
     check_labels,
     dns_label,
     dns_subdomain,
+    label_key,
     port_name,
     qualified_name,
 )
@@ -48,6 +49,7 @@ def check_service(item: Json, old: Json | None) -> Errors:
     found: Errors = []
     if old is not None:
         found += _changed_address(spec, old["spec"], kind)
+        found += _changed_balancer(spec, old["spec"]) + _balancer_class(spec)
     if not spec.get("ports") and spec.get("clusterIP") != "None" and kind != "ExternalName":
         found.append(required("spec.ports"))
     if kind in _EXPOSED and "None" in ((spec.get("clusterIPs") or [spec.get("clusterIP")])[:1]):
@@ -68,8 +70,30 @@ def check_service(item: Json, old: Json | None) -> Errors:
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         path = "spec.allocateLoadBalancerNodePorts"
         found.append(forbidden(path, _ONLY_BALANCER))
-    if spec.get("loadBalancerClass") is not None and kind != "LoadBalancer":
-        found.append(forbidden("spec.loadBalancerClass", _ONLY_BALANCER))
+    return found + _balancer_class(spec)
+
+
+def _balancer_class(spec: Json) -> Errors:
+    """Check the class of a load balancer; kube-apiserver checks that of a changed Service twice."""
+    name = spec.get("loadBalancerClass")
+    if name is None:
+        return []
+    if spec.get("type") != "LoadBalancer":
+        return [forbidden("spec.loadBalancerClass", _ONLY_BALANCER)]
+    return [invalid("spec.loadBalancerClass", name, each) for each in label_key(name)]
+
+
+def _changed_balancer(spec: Json, before: Json) -> Errors:
+    """Check that a load balancer keeps its class and the port of its health checks."""
+    if {spec.get("type"), before.get("type")} != {"LoadBalancer"}:
+        return []
+    found: Errors = []
+    name = spec.get("loadBalancerClass")
+    if name != before.get("loadBalancerClass"):
+        found.append(invalid("spec.loadBalancerClass", name, "may not change once set"))
+    is_local = {spec.get("externalTrafficPolicy"), before.get("externalTrafficPolicy")} == {"Local"}
+    if is_local and spec.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
+        found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
     return found
 
 

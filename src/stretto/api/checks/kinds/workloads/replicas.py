@@ -15,6 +15,7 @@ from stretto.api.checks.kinds.values import (
     check_selector,
     count_or_percent,
     exceeds_all,
+    is_zero,
     not_negative,
 )
 from stretto.api.checks.kinds.workloads.templates import (
@@ -26,6 +27,7 @@ from stretto.api.checks.kinds.workloads.templates import (
     check_selected,
     template_labels,
 )
+from stretto.api.schema.internals import internal_form
 
 _ROLLING: Final = ("Recreate", "RollingUpdate")
 _MALFORMED: Final = "invalid label selector"
@@ -60,7 +62,7 @@ def _strategy(strategy: Json) -> Errors:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     path = "spec.strategy"
     if kind not in _ROLLING:
-        shown = {"Type": kind or "", "RollingUpdate": None}
+        shown = internal_form("apps.DeploymentStrategy", strategy)
         return [unsupported(path, shown, _ROLLING)]
     if kind == "Recreate":
         if rolling is None:
@@ -72,7 +74,7 @@ def _strategy(strategy: Json) -> Errors:
     down, up = rolling.get("maxUnavailable"), rolling.get("maxSurge")
     found = count_or_percent(down, f"{where}.maxUnavailable")
     found += count_or_percent(up, f"{where}.maxSurge")
-    if down in (0, "0%") and up in (0, "0%"):
+    if is_zero(down) and is_zero(up):
         text = "may not be 0 when `maxSurge` is 0"
         found.append(invalid(f"{where}.maxUnavailable", down, text))
     return found + _at_most_all(down, f"{where}.maxUnavailable")
@@ -125,7 +127,7 @@ def check_daemon_set(item: Json, old: Json | None) -> Errors:
         else:
             found += _daemon_rolling(rolling, f"{path}.rollingUpdate")
     elif strategy.get("type") != "OnDelete":
-        shown = {"Type": strategy.get("type") or "", "RollingUpdate": None}
+        shown = internal_form("apps.DaemonSetUpdateStrategy", strategy)
         found.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
     found += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
     return found
@@ -150,11 +152,10 @@ def _daemon_rolling(rolling: Json, path: str) -> Errors:
     found += count_or_percent(up, f"{path}.maxSurge")
     found += _at_most_all(down, f"{path}.maxUnavailable")
     found += _at_most_all(up, f"{path}.maxSurge")
-    zeros = (None, 0, "0%")
-    if down in zeros and up in zeros:
+    if is_zero(down) and is_zero(up):
         detail = "cannot be 0 when maxSurge is 0"
         found.append(required(f"{path}.maxUnavailable", detail))
-    if down not in zeros and up not in zeros:
+    if not is_zero(down) and not is_zero(up):
         detail = "may not be set when maxUnavailable is non-zero"
         found.append(invalid(f"{path}.maxSurge", up, detail))
     return found

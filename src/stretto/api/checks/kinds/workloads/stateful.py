@@ -15,6 +15,7 @@ from stretto.api.checks.kinds.workloads.templates import (
     check_selected,
     check_template,
 )
+from stretto.api.schema.internals import internal_form
 
 _KIND: Final = "StatefulSet"
 _FIXED: Final = (
@@ -83,11 +84,11 @@ def _strategy(strategy: Json) -> Errors:
         if rolling is None:
             return []
         detail = "only allowed for updateStrategy 'RollingUpdate'"
-        shown = {"Partition": rolling.get("partition"), "MaxUnavailable": None}
+        shown = internal_form("apps.RollingUpdateStatefulSetStrategy", rolling)
         return [invalid(f"{path}.rollingUpdate", shown, detail)]
     if kind != "RollingUpdate":
         detail = "must be 'RollingUpdate' or 'OnDelete'"
-        return [invalid(path, {"Type": kind, "RollingUpdate": None}, detail)]
+        return [invalid(path, internal_form("apps.StatefulSetUpdateStrategy", strategy), detail)]
     return not_negative((rolling or {}).get("partition"), f"{path}.rollingUpdate.partition")
 
 

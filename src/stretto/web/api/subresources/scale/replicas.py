@@ -43,7 +43,7 @@ def check_applied(item: Json) -> None:
     try:
         decoded_scale(item)
     except DecodeError as error:
-        raise unconvertible(SCALE, item, str(error)) from error
+        raise unconvertible(SCALE, item, scale_struct(), error) from error
 
 
 def scale_of(call: Call, item: Json) -> Json:

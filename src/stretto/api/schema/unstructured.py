@@ -1,11 +1,14 @@
 """Errors of the conversion of strategically merged values to structs of Go, with its texts."""
 
+import re
 from typing import Any, Final
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.golang import go_type, reflected_kind
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 
+_PLACE: Final = re.compile(r"Go struct field \S+")
+"""Place of a scalar in an error; a scalar with its own decoder does not know it."""
 _KINDS: Final = {
     Form.STRING: "string",
     Form.BOOL: "bool",
@@ -16,6 +19,11 @@ _KINDS: Final = {
 """Kinds in Go's reflection of scalars without their own decoder."""
 _CONVERTIBLE: Final = frozenset({("int64", "string"), ("float64", "int32"), ("float64", "int64")})
 """Pairs of kinds that Go converts, but the conversion of objects does not."""
+
+
+def object_fault(value: Any, struct: StructType) -> str:
+    """Return why an object does not match its struct; empty if it does."""
+    return conversion_fault(value, ValueType(Form.STRUCT, find=lambda: struct))
 
 
 def conversion_fault(value: Any, kind: ValueType) -> str:
@@ -77,5 +85,6 @@ def _decoded(value: Any, kind: ValueType) -> str:
     try:
         decode({"value": value}, alone, Decoding())
     except DecodeError as error:
-        return str(error)
+        text = _PLACE.sub("Go value", str(error))
+        return f"error decoding from json: {text}" if kind.form is Form.BYTES else text
     return ""
