@@ -401,7 +401,7 @@ def test_a_policy_that_no_object_can_use_has_an_event(
 
 
 def test_a_problem_of_many_objects_has_few_events(world: FederationWorld) -> None:
-    for number in range(60):
+    for number in range(EventLimits().each + 5):
         world.deployment(3, name=f"web-{number}")
     world.run()
     world.policy_patch(clusterSelector={"region": "nowhere"})
@@ -413,7 +413,7 @@ def test_a_problem_of_many_objects_has_few_events(world: FederationWorld) -> Non
 
 
 def test_objects_in_a_silent_member_have_no_events_of_their_own(world: FederationWorld) -> None:
-    for number in range(30):
+    for number in range(8):
         world.deployment(3, name=f"web-{number}")
     world.run()
     world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)

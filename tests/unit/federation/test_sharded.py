@@ -23,17 +23,20 @@ from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch
 from tests.support.federation_world import REPLICAS, FederationWorld, Fields
 
-SPACES = [f"team-{number}" for number in range(20)]
+TWENTY = [f"team-{number}" for number in range(20)]
+SPACES = TWENTY[:8]
+"""Few namespaces of which each of four shards has some."""
 SETTINGS = FederationSettings(leave_timeout=120.0)
 
 
 class ShardedWorld(FederationWorld):
     """A federation of several processes, with one Deployment in each namespace."""
 
-    def __init__(self, shards: int = 4, settings: FederationSettings = SETTINGS) -> None:
-        super().__init__(settings, FleetParts(shards=shards))
+    def __init__(self, shards: int = 4, spaces: list[str] = SPACES) -> None:
+        super().__init__(SETTINGS, FleetParts(shards=shards))
         self.shards = shards
-        for space in SPACES:
+        self.spaces = spaces
+        for space in spaces:
             self.create(NAMESPACE, space)
         anywhere = [{"cluster": each} for each in self.fleet.members]
         spec = {"schedulingMode": "Divide", "placement": anywhere}
@@ -67,7 +70,7 @@ class ShardedWorld(FederationWorld):
     def planned(self) -> dict[str, int]:
         """Replicas of all Deployments, by cluster."""
         found: dict[str, int] = dict.fromkeys(self.fleet.members, 0)
-        for space in SPACES:
+        for space in self.spaces:
             for cluster, count in self.replicas(space).items():
                 found[cluster] += count
         return found
@@ -125,7 +128,7 @@ def test_the_objects_of_members_are_divided_as_well() -> None:
     world.run()
     read = [each.fleet.member("alpha") for each in world.fleet.federations]
     counts = [len(member.follow(DEPLOYMENT)) for member in read if member is not None]
-    assert (max(counts) < 20, sum(counts)) == (True, len(world.managed("alpha")))
+    assert (max(counts) < len(SPACES), sum(counts)) == (True, len(world.managed("alpha")))
 
 
 def test_one_shard_reads_all_pods_of_a_cluster_because_it_reports_their_sum() -> None:
@@ -140,8 +143,8 @@ def test_one_shard_reads_all_pods_of_a_cluster_because_it_reports_their_sum() ->
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 4])
 def test_twenty_simultaneous_workloads_do_not_overfill_a_cluster(shards: int) -> None:
-    world = ShardedWorld(shards)
-    world.deploy(SPACES, replicas=1, cpu="1100m")
+    world = ShardedWorld(shards, TWENTY)
+    world.deploy(TWENTY, replicas=1, cpu="1100m")
     world.run()
     placed = world.planned()
     assert (max(placed.values()), sum(placed.values())) == (7, 20)
