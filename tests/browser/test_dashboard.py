@@ -94,11 +94,11 @@ def test_a_page_reconnects_to_a_server_that_starts_again(browser: Any, harness: 
     page = browser.new_page()
     with served(source, parts) as address:
         page.goto(f"{address}/?token={TOKEN}")
-        until(lambda: page.inner_text("[data-live]") == "live" and frames(page))
-    until(lambda: page.inner_text("[data-live]") == "reconnecting")
+        until(lambda: page.inner_text("#live") == "live" and frames(page))
+    until(lambda: page.inner_text("#live") == "reconnecting")
     seen = frames(page)
     with served(source, parts, int(address.rpartition(":")[2])):
-        until(lambda: page.inner_text("[data-live]") == "live" and frames(page) > seen)
+        until(lambda: page.inner_text("#live") == "live" and frames(page) > seen)
     page.close()
 
 
@@ -110,7 +110,7 @@ def test_a_page_names_a_session_that_has_ended(browser: Any, harness: Harness) -
         page.goto(f"{address}/queues")
     other = dashboard_app(source, parts, Access(token="another-token"))
     with served_app(other, int(address.rpartition(":")[2])):
-        until(lambda: "the session token" in page.inner_text("[data-notice]"))
+        until(lambda: "the session token" in page.inner_text("#notice"))
     page.close()
 
 
@@ -126,7 +126,7 @@ def test_a_page_whose_pod_has_vanished_names_it(
     with source.lock:
         harness.delete("short")
         harness.settle()
-    until(lambda: "default/short was not found" in page.inner_text("[data-notice]"))
+    until(lambda: "default/short was not found" in page.inner_text("#notice"))
     page.close()
 
 

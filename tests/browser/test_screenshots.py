@@ -4,18 +4,25 @@
 test.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from stretto.cli.sources.run_studies import RunStudies
+from stretto.explain.records.records import RunRecords
+from stretto.explain.records.results import KeptResult, ResultRecords
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sources import PlaneSource
+from stretto_lab.studies.one_pool.report import OnePoolResult, one_pool_plots
 from tests.browser.browsing import LONGEST_S, frames, until
 from tests.browser.serving import TOKEN, served
+from tests.test_structure import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 PNG = b"\x89PNG"
@@ -38,15 +45,28 @@ def node(number: int) -> bytes:
     )
 
 
+def one_pool() -> KeptResult:
+    """The recorded day of ``study one-pool``."""
+    (path, *_) = sorted((ROOT / "bench" / "results").glob("one-pool-[0-9a-f]*.json"))
+    document = json.loads(path.read_text())
+    plots = one_pool_plots(msgspec.convert(document, OnePoolResult))
+    schema = {"schema": "stretto.study.one-pool/v1"}
+    return KeptResult("study one-pool", "2026-01-01T00:00:00Z", schema, tuple(plots))
+
+
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     harness = Harness(nodes=[node(number) for number in range(240)])
     harness.submit(*(make_pod(f"web-{i}", cpu="3", memory="6Gi") for i in range(400)))
     harness.submit(*(make_pod(f"train-{i}", cpu="2", gpus=4) for i in range(120)))
     harness.submit(*(make_pod(f"db-{i}", cpu="8", memory="120Gi") for i in range(60)))
     harness.submit(make_pod("huge", cpu="48", gpus=8), make_pod("lost", cpu="96"))
     harness.settle()
-    with served(PlaneSource("example cluster", harness.plane), DashboardParts()) as address:
+    state = tmp_path_factory.mktemp("state")
+    results = ResultRecords(state / "results")
+    results.keep(one_pool())
+    parts = DashboardParts(RunStudies(RunRecords(state / "runs"), results))
+    with served(PlaneSource("example cluster", harness.plane), parts) as address:
         yield address
 
 
@@ -81,3 +101,11 @@ def test_a_pending_pod_with_its_reasons(page: Any, address: str, folder: Path) -
     page.goto(f"{address}/pods/default/huge")
     page.wait_for_selector(".dominant")
     assert shot(page, folder / "dashboard-pod.png").startswith(PNG)
+
+
+def test_a_study_with_the_values_under_the_mouse(page: Any, address: str, folder: Path) -> None:
+    page.goto(f"{address}/studies/compare?run=20260101-000000-study-one-pool")
+    page.wait_for_selector("#plot-2 ~ [data-plot] .u-legend")
+    page.evaluate("document.getElementById('plot-0').scrollIntoView()")
+    page.hover("[data-plot='0'] .u-over", position={"x": 500, "y": 60})
+    assert shot(page, folder / "dashboard-study.png").startswith(PNG)

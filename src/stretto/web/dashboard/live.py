@@ -58,14 +58,14 @@ class Live:
         return BroadcastResponse(self._broadcaster, broadcast)
 
     async def _events(self) -> AsyncIterator[Message]:
-        """Yield a server-sent event with the version of the state for each change."""
+        """Yield an event ``version`` with the version of the state for each change."""
         clock = asyncio.get_running_loop().time
         version, sent_at = -1, 0.0
         while True:
             now = self._source.version
             if now != version:
                 version, sent_at = now, clock()
-                yield Message(b"data: %d\n\n" % version)
+                yield Message(b"event: version\ndata: %d\n\n" % version)
             elif clock() - sent_at > _QUIET:
                 sent_at = clock()
                 yield _IDLE

@@ -238,13 +238,8 @@ async function open(index) {
   const pod = canvas.dataset.pod;
   const page = pod ? `/pods/${pod.split("/").map(encodeURIComponent).join("/")}/on?node=${node}&part=1` : `/nodes/${node}?part=1`;
   if (!pod) remember("node", layout.names[index]);
-  try {
-    const response = await fetch(BASE + page);
-    panel.innerHTML = await response.text();
-    panel.scrollTop = 0;
-  } catch {
-    panel.textContent = "The server does not answer. Try again.";
-  }
+  await htmx.ajax("GET", BASE + page, { source: panel, target: panel });
+  panel.scrollTop = 0;
 }
 
 // The node in the row above or below whose column is nearest.

@@ -1,25 +1,25 @@
-// Keeps a page up to date: reads the stream of changes, or looks at intervals, and fetches the
-// page's part again.
-// Elements with data-keep keep their content; focus and scroll positions stay.
+// Decides when htmx reads the page's part again, and names lost connections and failures.
+// htmx reads the stream of changes, reconnects it, and morphs the part into the page.
 
 const BASE = document.body.dataset.base;
-const main = document.querySelector("main[data-refresh], main[data-poll]");
-const status = document.querySelector("[data-live]");
-const notice = document.querySelector("[data-notice]");
-const pause = document.querySelector("[data-pause]");
 const LEAST_GAP_MS = 1000;
 const PAUSES = 4;
 const RETRY_MS = 2000;
 
+const main = document.querySelector("main[hx-get]");
+const stream = document.getElementById("live");
+const notice = document.getElementById("notice");
+const pause = document.querySelector("[data-pause]");
+
 // on a phone the navigation is wider than the page
 document.querySelector("header a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
+let shown = main?.dataset.version;
 let nextFetch = 0;
-let isBusy = false;
-let lastState = Date.now();
+let began = 0;
 let timer = 0;
 let isMissed = false;
-let shown = main?.dataset.refresh;
+let lastState = Date.now();
 
 function say(text) {
   if (notice.textContent === text) return;
@@ -36,35 +36,31 @@ function isReading() {
   return document.hidden || isPaused() || (selection !== null && !selection.isCollapsed);
 }
 
-// A page that takes long, as a table of many nodes, is fetched less often: a fifth of the time at most.
-async function refresh() {
-  timer = 0;
-  isMissed = isReading();
-  if (isMissed) return;
-  const began = Date.now();
-  isBusy = true;
-  await fetchPart();
-  isBusy = false;
-  nextFetch = Date.now() + Math.max(LEAST_GAP_MS, PAUSES * (Date.now() - began));
-  resume();
+function refresh() {
+  htmx.trigger(main, "refresh");
 }
 
-async function fetchPart() {
-  const url = new URL(location.href);
-  url.searchParams.set("part", "1");
-  let response;
-  try {
-    response = await fetch(url);
-  } catch {
-    sayLost();
-    return;
-  }
-  const text = await response.text();
-  if (response.ok) {
-    say("");
-    lastState = Date.now();
-    replace(text);
-  } else sayFailed(response.status, text);
+function resume() {
+  if (isMissed) refresh();
+}
+
+// ---------------------------------------------------------------- the part of the page
+
+function isNew(event) {
+  if (event.type !== "version") return true;
+  const isOther = event.detail.data !== shown;
+  shown = event.detail.data;
+  return isOther;
+}
+
+// A page that takes long, as a table of many nodes, is fetched less often: a fifth of the time at most.
+function mayFetch(event) {
+  if (!isNew(event)) return false;
+  isMissed = isReading();
+  if (isMissed) return false;
+  const wait = nextFetch - Date.now();
+  if (wait > 0) timer ||= setTimeout(() => { timer = 0; refresh(); }, wait);
+  return wait <= 0;
 }
 
 function sayLost() {
@@ -72,86 +68,88 @@ function sayLost() {
   say(`The server does not answer. This page shows the state of ${time} UTC.`);
 }
 
-function sayFailed(code, text) {
-  if (code === 401) {
+function sayFailed({ response, text }) {
+  if (response.status === 401) {
     say(text);
     return;
   }
   const part = new DOMParser().parseFromString(text, "text/html");
-  const reason = part.querySelector(".fault")?.textContent ?? `status ${code}`;
+  const reason = part.querySelector(".fault")?.textContent ?? `status ${response.status}`;
   say(`This page shows an earlier state: ${reason}`);
 }
 
-// ---------------------------------------------------------------- replacing
+const OF_MAIN = {
+  "htmx:before:request": (event) => {
+    if (mayFetch(event.detail.ctx.sourceEvent)) began = Date.now();
+    else event.preventDefault();
+  },
+  "htmx:before:swap": (event) => {
+    if (event.detail.ctx.response.status >= 400) return;
+    say("");
+    lastState = Date.now();
+    isMissed ||= isReading();
+    if (isMissed) event.preventDefault();
+  },
+  "htmx:response:error": (event) => sayFailed(event.detail.ctx),
+  "htmx:error": sayLost,
+  "htmx:finally:request": () => {
+    if (began) nextFetch = Date.now() + Math.max(LEAST_GAP_MS, PAUSES * (Date.now() - began));
+    began = 0;
+  },
+};
 
-function replace(text) {
-  const fresh = document.createElement("main");
-  fresh.innerHTML = text;
-  const [focus, scroll] = [focusOf(document.activeElement), window.scrollY];
-  const sideways = [...main.querySelectorAll(".wide")].map((each) => [each.ariaLabel, each.scrollLeft]);
-  for (const place of fresh.querySelectorAll("[data-keep]")) {
-    const kept = main.querySelector(`[data-keep="${place.dataset.keep}"]`);
-    if (kept) place.replaceWith(kept);
-  }
-  main.replaceChildren(...fresh.childNodes);
-  for (const [label, left] of sideways) {
-    const wide = main.querySelector(`.wide[aria-label="${CSS.escape(label)}"]`);
-    if (wide) wide.scrollLeft = left;
-  }
-  focus()?.focus({ preventScroll: true });
-  window.scrollTo(0, scroll);
-}
-
-// Returns a function that finds the element that had the focus, or the one that took its place.
-function focusOf(element) {
-  if (!main.contains(element)) return () => null;
-  if (element.closest("[data-keep]")) return () => element;
-  for (const name of ["href", "aria-label"]) {
-    const value = element.getAttribute(name);
-    if (!value) continue;
-    const selector = `${element.localName}[${name}="${CSS.escape(value)}"]`;
-    const number = [...main.querySelectorAll(selector)].indexOf(element);
-    return () => main.querySelectorAll(selector)[number] ?? main.querySelector(selector);
-  }
-  return () => null;
-}
-
-// ---------------------------------------------------------------- changes
-
-function schedule() {
-  if (isBusy) isMissed = true;
-  else if (!timer) timer = setTimeout(refresh, Math.max(0, nextFetch - Date.now()));
-}
-
-function resume() {
-  if (isMissed) schedule();
-}
+// ---------------------------------------------------------------- the stream of changes
 
 function connect() {
-  const changes = new EventSource(`${BASE}/live/changes`);
-  changes.onopen = () => {
-    status.textContent = "live";
-    status.classList.remove("lost");
-    if (!notice.hidden) schedule();
-  };
-  changes.onerror = () => {
-    if (!status.classList.contains("lost")) lastState = Date.now();
-    status.textContent = "reconnecting";
-    status.classList.add("lost");
-    if (changes.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
-    schedule();
-  };
-  changes.onmessage = ({ data }) => {
-    if (data !== shown) schedule();
-    shown = data;
-  };
+  htmx.ajax("GET", `${BASE}/live/changes`, { source: stream, swap: "none" });
 }
 
+function sayConnected() {
+  stream.textContent = "live";
+  stream.classList.remove("lost");
+  if (!notice.hidden) refresh();
+}
+
+function sayReconnecting() {
+  if (!stream.classList.contains("lost")) lastState = Date.now();
+  stream.textContent = "reconnecting";
+  stream.classList.add("lost");
+  refresh();
+}
+
+function retry() {
+  sayReconnecting();
+  setTimeout(connect, RETRY_MS);
+}
+
+const OF_STREAM = {
+  "htmx:sse:after:connection": sayConnected,
+  "htmx:sse:before:connection": (event) => { if (event.detail.connection.attempt) sayReconnecting(); },
+  "htmx:sse:error": sayReconnecting,
+  "htmx:response:error": retry,
+  "htmx:error": retry,
+};
+
+// ---------------------------------------------------------------- events
+
+function listen(element, handlers) {
+  for (const [name, handle] of Object.entries(handlers)) {
+    element.addEventListener(name, (event) => { if (event.target === element) handle(event); });
+  }
+}
+
+// The answers of forms and the panel of the grid.
+document.addEventListener("htmx:error", ({ target, detail }) => {
+  if (target !== main && target !== stream && detail.ctx) detail.ctx.target.textContent = "The server does not answer. Try again.";
+});
 pause?.addEventListener("click", () => {
   pause.setAttribute("aria-pressed", String(!isPaused()));
   resume();
 });
 document.addEventListener("visibilitychange", resume);
 document.addEventListener("selectionchange", resume);
-if (main?.dataset.poll) setInterval(schedule, Number(main.dataset.poll));
-else if (main) connect();
+if (main) listen(main, OF_MAIN);
+if (stream) {
+  listen(stream, OF_STREAM);
+  connect();
+}

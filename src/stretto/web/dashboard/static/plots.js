@@ -78,7 +78,7 @@ function optionsOf({ texts, lines }, width) {
     width,
     height: HEIGHT,
     scales: { x: { time: false, distr: texts.log_x ? 3 : 1 }, y: { range } },
-    axes: [axis(texts.x), { ...axis(texts.y), size: SIDE }],
+    axes: [{ ...axis(texts.x), size: 34, labelSize: 24 }, { ...axis(texts.y), size: SIDE }],
     series: [{ label: texts.x, value: (_, value) => figure(value) }, ...lines.map(seriesOf)],
     cursor: { y: false, dataIdx: pointBefore },
     hooks: { draw: [(plot) => markMoments(plot, texts.moments)] },
