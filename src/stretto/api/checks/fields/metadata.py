@@ -1,9 +1,17 @@
 """Metadata of objects: names, namespaces, labels, owners, finalizers, immutable fields."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, quoted, required
+from stretto.api.checks.fields.errors import (
+    Errors,
+    forbidden,
+    immutable,
+    invalid,
+    quoted,
+    required,
+    too_long,
+)
 from stretto.api.checks.fields.texts import (
     check_annotations,
     check_labels,
@@ -24,6 +32,8 @@ _PREFERRED: Final = (
 )
 _CONFLICTS: Final = 16
 """Maximum number of errors per object that list all its owners."""
+_MANAGER_LIMITS: Final = (("manager", 128), ("subresource", 256))
+"""Maximum bytes of the names of a manager."""
 _IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -66,7 +76,17 @@ def check_plain_metadata(metadata: Json) -> Errors:
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         found.append(invalid("metadata.finalizers", finalizers, text))
-    return found
+    return found + _check_managers(metadata.get("managedFields") or ())
+
+
+def _check_managers(entries: Sequence[Json]) -> Errors:
+    """Check the lengths of the names of managers and of their subresources."""
+    return [
+        too_long(f"metadata.managedFields[{index}].{name}", limit)
+        for index, each in enumerate(entries)
+        for name, limit in _MANAGER_LIMITS
+        if len(each.get(name, "").encode()) > limit
+    ]
 
 
 def _check_marks(metadata: Json) -> Errors:
@@ -163,7 +183,7 @@ def check_changed_metadata(new: Json, old: Json) -> Errors:
                 f"finalizers []string{{{', '.join(repr_go(each) for each in extra)}}}"
             )
             found.append(forbidden("metadata.finalizers", detail))
-    return found + _check_marks(new)
+    return found + _check_marks(new) + _check_managers(new.get("managedFields") or ())
 
 
 def repr_go(text: str) -> str:

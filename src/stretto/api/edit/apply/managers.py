@@ -106,6 +106,8 @@ class WriteFrame:
     reset: FieldSet
     #: Converts objects to the versions of managers; ``None``: all versions have the same fields.
     in_version: InVersion | None = None
+    #: Versions that exist, if all have the same fields; ``None``: any.
+    versions: frozenset[str] | None = None
 
     @property
     def kind(self) -> ValueType:
@@ -257,7 +259,8 @@ class _VersionedChanges:
     def of(self, api_version: str) -> FieldChanges | None:
         """Return the changes in a version; ``None`` if the version does not exist."""
         if self._frame.in_version is None:
-            return self.own
+            versions = self._frame.versions
+            return self.own if versions is None or api_version in versions else None
         if api_version not in self._known:
             self._known[api_version] = self._compared(self._frame.in_version, api_version)
         return self._known[api_version]

@@ -3,6 +3,8 @@
 from typing import Any, Final
 
 from stretto.api.admission import limits, priority, runtime, tolerations
+from stretto.api.checks.fields.errors import quoted
+from stretto.api.checks.fields.texts import path_segment
 from stretto.api.wire.kinds import POD
 from stretto.web.api import failures
 from stretto.web.api.admission.refusals import Refusals, request_of
@@ -33,7 +35,16 @@ def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
         for name, value in stated.items():
             if value not in (None, spec[name]):
                 raise _stated_priority(admission, name, (value, spec[name]))
+        _check_runtime(spec.get("runtimeClassName") or "")
         runtime.apply_runtime_class(request, item, view)
+
+
+def _check_runtime(name: str) -> None:
+    """Refuse the name of a RuntimeClass that is not valid in a path, as kube-apiserver's client."""
+    problems = path_segment(name)
+    if problems:
+        text = f"invalid resource name {quoted(name)}: [{' '.join(problems)}]"
+        raise failures.internal(text)
 
 
 def _keep_priority(spec: dict[str, Any], before: dict[str, Any]) -> None:

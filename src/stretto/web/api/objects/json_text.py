@@ -40,10 +40,8 @@ class JsonTextError(Exception):
     """A text is not JSON; the message is that of Go's decoder."""
 
 
-class _Pairs(dict[str, Any]):
-    """An object with the names of its duplicate members."""
-
-    repeated: tuple[str, ...] = ()
+class _Ordered(list[tuple[str, Any]]):
+    """The members of an object, including duplicates."""
 
 
 def parse(body: bytes, most: int = MAX_VALUES) -> tuple[Any, list[str]]:
@@ -60,9 +58,9 @@ def parse(body: bytes, most: int = MAX_VALUES) -> tuple[Any, list[str]]:
         raise JsonTextError(json_fault(body) or str(error)) from error
     if len(_KEY.findall(body)) == _members(value):
         return value, []
-    found: list[str] = []
-    _collect(json.loads(body, object_pairs_hook=_pairs), "", found)
-    return value, found
+    found: dict[str, None] = {}
+    _collect(json.loads(body, object_pairs_hook=_Ordered), "", found)
+    return value, list(found)
 
 
 def _members(value: Any) -> int:
@@ -78,24 +76,35 @@ def _members(value: Any) -> int:
     return found
 
 
-def _pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = _Pairs(members)
-    if len(found) < len(members):
+def _collect(value: Any, path: str, found: dict[str, None]) -> None:
+    """Add the paths of duplicate members, in the order of the text."""
+    if isinstance(value, _Ordered):
         seen: set[str] = set()
-        twice = [name for name, _ in members if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-        found.repeated = tuple(dict.fromkeys(twice))
-    return found
-
-
-def _collect(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
-        found += [f"{path}{name}" for name in value.repeated]
-    if isinstance(value, dict):
-        for name, each in value.items():
+        for name, each in value:
+            if name in seen:
+                found.setdefault(f"{path}{name}")
+            seen.add(name)
             _collect(each, f"{path}{name}.", found)
     elif isinstance(value, list):
         for index, each in enumerate(value):
             _collect(each, f"{path.removesuffix('.')}[{index}].", found)
+
+
+def _united(value: Any) -> Any:
+    """Return a value whose duplicate objects are one, as in structs and maps of Go."""
+    if isinstance(value, _Ordered):
+        found: dict[str, Any] = {}
+        for name, each in value:
+            found[name] = _both(found.get(name), _united(each))
+        return found
+    return [_united(each) for each in value] if isinstance(value, list) else value
+
+
+def _both(one: Any, two: Any) -> Any:
+    """Return the members of two objects; of other values the second."""
+    if not isinstance(one, dict) or not isinstance(two, dict):
+        return two
+    return one | {name: _both(one.get(name), each) for name, each in two.items()}
 
 
 class TextProblems(list[str]):
@@ -105,16 +114,15 @@ class TextProblems(list[str]):
         """Create the messages about a text that is valid JSON."""
         super().__init__(f'duplicate field "{path}"' for path in repeated)
         self._places: dict[str, int] = {}
-        _place(json.loads(body, object_pairs_hook=_Ordered), "", self._places)
+        ordered = json.loads(body, object_pairs_hook=_Ordered)
+        #: The value as Go decodes it: members of duplicate objects belong to one object.
+        self.united: Any = _united(ordered)
+        _place(ordered, "", self._places)
 
     def joined(self, unknown: Sequence[str]) -> list[str]:
         """Return these messages and those about unknown members, in the order of the text."""
         last = len(self._places)
         return sorted((*self, *unknown), key=lambda each: self._places.get(each, last))
-
-
-class _Ordered(list[tuple[str, Any]]):
-    """The members of an object, including duplicates."""
 
 
 def _place(value: Any, path: str, found: dict[str, int]) -> None:

@@ -18,7 +18,7 @@ from stretto.api.edit.apply.managers import (
 )
 from stretto.api.edit.apply.walking import ApplyError
 from stretto.api.schema.decoding import Decoding, decode, drop_empty
-from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
@@ -76,15 +76,23 @@ def _own(state: ApiState, call: Call, old: Json, item: Json) -> None:
 
 def write_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
     """Return the write frame of an object for ``Update`` or ``Apply``."""
-    resource = call.resource
-    version = resource.kind.api_version
+    resource, kind = call.resource, call.resource.kind
+    version = kind.api_version
     return WriteFrame(
         resource.struct,
         ManagerKey(call.manager, operation, version, call.route.subresource),
         state.now,
         reset_fields(call),
         versions_of(resource, call.request.memory),
+        _versions(kind.kind) if resource.definition is None else None,
     )
+
+
+@cache
+def _versions(kind: str) -> frozenset[str]:
+    """Return the versions of a kind of Kubernetes; managers of others lose their fields."""
+    found = [(group, version) for group, version, name in kind_versions() if name == kind]
+    return frozenset(f"{group}/{version}" if group else version for group, version in found)
 
 
 def _is_untracked(resource: ServedResource, item: Json) -> bool:

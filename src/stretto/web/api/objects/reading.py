@@ -207,6 +207,8 @@ def read_object(
         is_applied: whether the object is the result of an apply, whose nulls are values.
     """
     kind = resource.kind
+    if isinstance(repeated, json_text.TextProblems) and resource.definition is None:
+        value = repeated.united
     stated, version = value.get("kind"), value.get("apiVersion")
     prefix = f'{stated or kind.kind} in version "{_version_of(version, kind.version)}" cannot be '
     prefix += f"handled as a {kind.kind}: "

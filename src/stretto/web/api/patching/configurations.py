@@ -47,11 +47,6 @@ class AppliedConfig:
         found = self.item.get("metadata")
         return found if isinstance(found, dict) else {}
 
-    @property
-    def place(self) -> str:
-        """Namespace and name for messages, if present."""
-        return f"{_text(self.metadata, 'namespace')}/{_text(self.metadata, 'name')}"
-
 
 def read_config(call: Call, kind: Kind) -> AppliedConfig:
     """Decode the applied configuration of an object of a kind.
@@ -136,7 +131,7 @@ def _start(config: AppliedConfig, states: tuple[Json, Json], frame: WriteFrame) 
     except ApplyError as error:
         head = "failed to create manager for existing fields: failed to convert new object"
         why = _problem(states[1], frame.kind) or str(error)
-        raise internal(f"{head} ({_shown(config)}) to smd typed: {why}") from error
+        raise internal(f"{head} ({_shown(config.kind, states[1])}) to smd typed: {why}") from error
 
 
 def _problem(item: Json, kind: ValueType) -> str:
@@ -149,11 +144,15 @@ def _problem(item: Json, kind: ValueType) -> str:
 
 
 def _untyped(config: AppliedConfig, error: ApplyError) -> ApiError:
-    return internal(f"failed to create typed patch object ({_shown(config)}): {error}")
+    return internal(
+        f"failed to create typed patch object ({_shown(config.kind, config.item)}): {error}"
+    )
 
 
-def _shown(config: AppliedConfig) -> str:
-    """Return the place and the kind of a configuration as in messages."""
-    kind = config.kind
+def _shown(kind: Kind, item: Json) -> str:
+    """Return the place and the kind of an object as in messages."""
+    metadata = item.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
     version = kind.api_version if kind.group else f"/{kind.version}"
-    return f"{config.place}; {version}, Kind={kind.kind}"
+    place = f"{_text(names, 'namespace')}/{_text(names, 'name')}"
+    return f"{place}; {version}, Kind={kind.kind}"

@@ -35,9 +35,9 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
     selection = selection_of(call)
     start = ""
     if selection.token:
+        token = decode_token(selection.token)
         if selection.version and selection.version != "0":
             raise bad_request("specifying resource version is not allowed when using continue")
-        token = decode_token(selection.token)
         records, version, start = _page_records(state, call, snapshots, token)
     else:
         records, version = _records(state, call, snapshots, selection)

@@ -35,9 +35,13 @@ _MOST_PERIOD: Final = 1800
 
 
 def check_autoscaler(item: Json, _old: Json | None) -> Errors:
-    """Check a HorizontalPodAutoscaler of ``autoscaling/v2``."""
+    """Check a HorizontalPodAutoscaler; the first version states the use of CPU alone."""
     spec = item.get("spec") or {}
-    metrics = spec.get("metrics") or []
+    metrics = [*(spec.get("metrics") or ())]
+    percent = spec.get("targetCPUUtilizationPercentage")
+    if percent is not None:
+        target = {"type": "Utilization", "averageUtilization": percent}
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     found: Errors = []
     least = spec.get("minReplicas")
     if least is not None and least < 1:

@@ -33,6 +33,11 @@ def check_node(item: Json, old: Json | None) -> Errors:
     for index, network in enumerate(spec.get("podCIDRs") or ()):
         if not is_network(network):
             found.append(invalid(f"spec.podCIDRs[{index}]", network, NETWORK_TEXT))
+    networks = spec.get("podCIDRs") or ()
+    families = {":" in each for each in networks if is_network(each)}
+    if len(networks) > len(families) > 0:
+        detail = "may specify no more than one CIDR for each IP family"
+        found.append(invalid("spec.podCIDRs", networks, detail))
     if old is not None:
         before = old.get("spec") or {}
         for name, detail in (
