@@ -1,11 +1,12 @@
 """Functions of texts, and of patterns in RE2 syntax."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
-from stretto.api.checks.fields.patterns import PatternError, pattern_of
+from stretto.api.checks.fields.patterns import TextPattern, pattern_of, program_of, regex_problem
 from stretto.cel.functions.templates import formatted
-from stretto.cel.running.budget import limited
+from stretto.cel.running.budget import limited, limited_search
 from stretto.cel.running.values import EvaluationError
 
 _QUOTED: Final = {
@@ -25,33 +26,43 @@ _SPACE: Final = (
 )
 
 
-def compiled_pattern(text: str) -> Any:
-    """The compiled pattern of a text.
+def check_pattern(text: str) -> None:
+    """Refuse a text that is no pattern; a pattern is not compiled, which may take long.
 
     Raises:
         EvaluationError: the text is no pattern.
     """
-    try:
-        return pattern_of(text)
-    except PatternError as error:
-        raise EvaluationError(str(error)) from error
+    problem = regex_problem(text)
+    if problem:
+        raise EvaluationError(problem)
+
+
+def _program(text: str, pattern: str) -> TextPattern:
+    """The program of a pattern for a text, in which the search is not too long."""
+    found = program_of(pattern, is_ascii=text.isascii())
+    if not found.size:
+        check_pattern(pattern)
+    limited_search(found, text)
+    return found
 
 
 def matches(text: str, pattern: str) -> bool:
     """True if a part of a text matches a pattern."""
-    return compiled_pattern(pattern).search(text) is not None
+    return _program(text, pattern).matches(text)
 
 
 def find(text: str, pattern: str) -> str:
     """The first part of a text that matches a pattern; empty without."""
-    found = compiled_pattern(pattern).search(text)
+    _program(text, pattern)
+    found = pattern_of(pattern).search(text)
     return str(found[0]) if found else ""
 
 
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     """The parts of a text that match a pattern; at most a number of them, if not negative."""
-    found = [str(each[0]) for each in compiled_pattern(pattern).finditer(text)]
-    return found if most < 0 else found[:most]
+    _program(text, pattern)
+    found = pattern_of(pattern).finditer(text)
+    return [str(each[0]) for each in (found if most < 0 else islice(found, most))]
 
 
 def _checked(index: int, text: str, *, most: int | None = None) -> int:

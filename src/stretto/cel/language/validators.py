@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stretto.cel.functions.conversions import to_duration, to_time
 from stretto.cel.functions.templates import template_problem
-from stretto.cel.functions.texts import compiled_pattern
+from stretto.cel.functions.texts import check_pattern
 from stretto.cel.language.checking import Checked
 from stretto.cel.language.nodes import (
     CallNode,
@@ -25,7 +25,7 @@ from stretto.cel.running.values import EvaluationError
 _LITERALS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "duration": to_duration,
     "timestamp": to_time,
-    "matches": compiled_pattern,
+    "matches": check_pattern,
 }
 """Functions whose first argument is checked if it is a literal."""
 

@@ -9,6 +9,7 @@ from itertools import chain
 from math import ceil
 from typing import Any, Final
 
+from stretto.api.checks.fields.patterns import COMPILATION, TextPattern, program_of
 from stretto.cel.running.values import size_of
 
 CALL_LIMIT: Final = 1_000_000
@@ -28,6 +29,12 @@ TRAVERSAL: Final = 0.1
 """Cost per character of a text."""
 _PATTERN: Final = 0.25
 """Cost per character of a pattern."""
+_STEPS: Final = 12
+"""Steps of RE2 that cost 1, if they are many: 60 ms are the limit of an evaluation."""
+_FEW_STEPS: Final = 100_000
+"""Steps of RE2 that have only the cost of cel-go: they take half a millisecond."""
+_FOUND: Final = 60
+"""Cost of each part that a search finds."""
 _CHECK_COST: Final = 350_000
 """Cost of a check of rights."""
 _SELECTOR: Final = 0.5
@@ -92,6 +99,16 @@ def limited(size: int) -> None:
         raise OverBudgetError(_EXCEEDED)
 
 
+def limited_search(program: TextPattern, text: str) -> None:
+    """Refuse a search before it begins.
+
+    Raises:
+        OverBudgetError: it may take too many steps.
+    """
+    if program.size * (COMPILATION + len(text)) > CALL_LIMIT * _STEPS:
+        raise OverBudgetError(_EXCEEDED)
+
+
 CallCost = Callable[[Sequence[Any], Any], int]
 """The cost of a call with some arguments and a result."""
 
@@ -127,8 +144,12 @@ def _smaller(arguments: Sequence[Any], _: Any) -> int:
     return _share(min(size_of(arguments[0]), size_of(arguments[1])))
 
 
-def _matched(arguments: Sequence[Any], _: Any) -> int:
-    return _share(1 + size_of(arguments[0])) * _share(size_of(arguments[1]), _PATTERN)
+def _matched(arguments: Sequence[Any], result: Any) -> int:
+    stated = _share(1 + size_of(arguments[0])) * _share(size_of(arguments[1]), _PATTERN)
+    text, pattern = arguments[:2]
+    steps = program_of(pattern, is_ascii=text.isascii()).size * len(text)
+    found = len(result) * _FOUND if isinstance(result, list) else 0
+    return max(stated, found, steps // _STEPS if steps > _FEW_STEPS else 0)
 
 
 def _contained(arguments: Sequence[Any], _: Any) -> int:

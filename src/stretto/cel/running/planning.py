@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from stretto.cel.functions.texts import compiled_pattern
+from stretto.cel.functions.texts import check_pattern
 from stretto.cel.language.checking import Checked
 from stretto.cel.language.environment import TYPES
 from stretto.cel.language.nodes import (
@@ -121,7 +121,7 @@ class _Planner:
         if special is not None:
             return partial(special, *arguments)
         if name in _PATTERNS and folded(node.arguments[0]):
-            compiled_pattern(folded(node.arguments[0])[0])
+            check_pattern(folded(node.arguments[0])[0])
         if name == _IN and folded(node.arguments[1]):
             return partial(_in_constant, arguments[0], arguments[1])
         return FunctionCall(name, self._checked.forms[node.id], *arguments).run

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stretto.api.checks.fields.patterns import matches, regex_problem
+from stretto.api.checks.fields.patterns import program_of, regex_problem
 from stretto.api.checks.kinds.extension.locations import PathError, schema_at
 from stretto.api.checks.kinds.extension.schemas import check_schema
 
@@ -198,7 +198,7 @@ def test_a_regular_expression_has_the_errors_of_go(pattern: str, problem: str) -
     ],
 )
 def test_a_text_matches_a_pattern_in_the_syntax_of_go(pattern: str, text: str, holds: bool) -> None:
-    assert matches(pattern, text) is holds
+    assert program_of(pattern, is_ascii=text.isascii()).matches(text) is holds
 
 
 @pytest.mark.parametrize(

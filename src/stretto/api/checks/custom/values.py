@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any, Final
 
 from stretto.api.checks.custom.formats import FORMATS
+from stretto.api.checks.custom.steps import Steps, TooManyStepsError
 from stretto.api.checks.fields.errors import (
     Errors,
     FieldError,
@@ -17,7 +18,6 @@ from stretto.api.checks.fields.errors import (
     type_invalid,
     unsupported,
 )
-from stretto.api.checks.fields.patterns import matches
 from stretto.api.wire.values import identities
 
 Json = dict[str, Any]
@@ -28,13 +28,48 @@ _SOME: Final = "<nil>"
 
 
 def check_value(value: Any, schema: Json, path: str = "") -> Errors:
-    """Return the errors of a value, in the order of its members."""
-    found: Errors = []
-    _check(value, schema, path, found)
+    """Return the errors of a value, in the order of its members.
+
+    A schema may refer to each value thousands of times, and RE2 may take a step for each
+    instruction of a pattern and character of a text. A value that needs too many steps is refused.
+    """
+    found = _Found(Steps(MOST_STEPS))
+    try:
+        _check(value, schema, path, found)
+    except TooManyStepsError:
+        found.append(FieldError("FieldValueTooLong", _TOO_MANY_STEPS, path or _SOME))
     return found
 
 
-def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
+MOST_STEPS: Final = 50_000
+"""Maximum steps of the check of a value: a step takes about a microsecond."""
+_TOO_MANY_STEPS: Final = (
+    f"Too long: the check takes more than {MOST_STEPS} steps; use fewer values, shorter texts, or "
+    "a schema with simpler patterns and fewer alternatives"
+)
+_COMPARED: Final = 16
+"""Values of an enumeration that are compared in a step."""
+_SCANNED: Final = 4
+"""Items without errors, and members of them, that are checked in a step."""
+
+
+class _Found(list[FieldError]):
+    """The errors of a value, and the steps that its check has left."""
+
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        #: The steps, which the parts of a value share.
+        self.steps = steps
+
+    def of(self, value: Any, schema: Json, path: str) -> "_Found":
+        """Return the errors of a value by one of several alternatives."""
+        found = _Found(self.steps)
+        self.steps.spend(1)
+        _check(value, schema, path, found)
+        return found
+
+
+def _check(value: Any, schema: Json, path: str, found: _Found) -> None:
     """Add the errors of a value."""
     if value is None and schema.get("nullable"):
         return
@@ -44,18 +79,25 @@ def _check(value: Any, schema: Json, path: str, found: Errors) -> None:
         if wrong is not None:
             found.append(wrong)
     if value is not None and not _COMBINED.isdisjoint(schema):
-        found += _combined(value, schema, path)
+        found += _combined(value, schema, path, found)
     if kind is list:
         _list(value, schema, path, found)
     elif kind in _NUMBERS:
         found += _number(value, schema, path)
     elif kind is str and not _FREE_TEXT.isdisjoint(schema):
         _text(value, schema, path, found)
-    if "enum" in schema and value not in schema["enum"]:
-        allowed = [each if isinstance(each, str) else shown(each) for each in schema["enum"]]
-        found.append(unsupported(path or _SOME, value, allowed))
+    if "enum" in schema:
+        _enumerated(value, schema["enum"], path, found)
     if kind is dict:
         _object(value, schema, path, found)
+
+
+def _enumerated(value: Any, known: list[Any], path: str, found: _Found) -> None:
+    found.steps.spend(len(known) // _COMPARED)
+    if value not in known:
+        found.steps.spend(len(known))
+        allowed = [each if isinstance(each, str) else shown(each) for each in known]
+        found.append(unsupported(path or _SOME, value, allowed))
 
 
 _TYPES: Final[dict[str, type]] = {"string": str, "boolean": bool, "array": list, "object": dict}
@@ -154,14 +196,14 @@ def _is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) <= _EXACT
 
 
-def _text(value: str, schema: Json, path: str, found: Errors) -> None:
+def _text(value: str, schema: Json, path: str, found: _Found) -> None:
     if "maxLength" in schema and len(value) > schema["maxLength"]:
         found.append(too_long(path, schema["maxLength"]))
     elif "minLength" in schema and len(value) < schema["minLength"]:
         least = schema["minLength"]
         text = f"{path} in body should be at least {least} chars long"
         found.append(invalid(path, value, text))
-    elif "pattern" in schema and not matches(schema["pattern"], value):
+    elif "pattern" in schema and not found.steps.matches(schema["pattern"], value):
         text = f"{path} in body should match '{schema['pattern']}'"
         found.append(invalid(path, value, text))
     holds = FORMATS.get(schema.get("format") or "")
@@ -199,9 +241,10 @@ def _plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(number)
 
 
-def _list(value: list[Any], schema: Json, path: str, found: Errors) -> None:
+def _list(value: list[Any], schema: Json, path: str, found: _Found) -> None:
     items = schema.get("items")
     if isinstance(items, dict):
+        found.steps.spend(_size(value) // _SCANNED)
         for index, each in enumerate(value):
             if not (_is_free_object if type(each) is dict else _is_free)(each, items):
                 _check(each, items, f"{path}[{index}]", found)
@@ -211,6 +254,11 @@ def _list(value: list[Any], schema: Json, path: str, found: Errors) -> None:
         text = f"{path} in body should have at least {schema['minItems']} items"
         found.append(invalid(path, len(value), text))
     found += _repeated(value, schema, path)
+
+
+def _size(value: list[Any]) -> int:
+    """Return the number of items of a list and of members of its items."""
+    return len(value) + sum(len(each) for each in value if type(each) is dict)
 
 
 def _too_many(path: str, count: int, limit: int) -> FieldError:
@@ -239,13 +287,22 @@ def _keys_of(item: Any, keys: Sequence[str]) -> Any:
     return {key: item[key] for key in keys if key in item} if isinstance(item, dict) else item
 
 
-def _object(value: Json, schema: Json, path: str, found: Errors) -> None:
+def _object(value: Json, schema: Json, path: str, found: _Found) -> None:
     properties = schema.get("properties") or {}
     prefix = f"{path}." if path else ""
-    for name in schema.get("required") or ():
-        if name not in value:
-            found.append(required(f"{prefix}{name}"))
+    missing = [name for name in schema.get("required") or () if name not in value]
+    found.steps.spend(len(missing))
+    found += [required(f"{prefix}{name}") for name in missing]
     extra = schema.get("additionalProperties")
+    if properties or isinstance(extra, dict):
+        _members(value, properties, extra, path, found)
+    _count(value, schema, path, found)
+
+
+def _members(value: Json, properties: Json, extra: Any, path: str, found: _Found) -> None:
+    """Add the errors of the members of an object."""
+    prefix = f"{path}." if path else ""
+    found.steps.spend(len(value))
     limited = [
         (name, inner)
         for name, each in value.items()
@@ -254,6 +311,10 @@ def _object(value: Json, schema: Json, path: str, found: Errors) -> None:
     for name, inner in sorted(limited):  # names are unique
         if path or name != "metadata" or name not in properties:
             _check(value[name], inner, f"{prefix}{name}", found)
+
+
+def _count(value: Json, schema: Json, path: str, found: _Found) -> None:
+    """Add the errors of the number of members."""
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
         found.append(_too_many(path, len(value), schema["maxProperties"]))
     if "minProperties" in schema and len(value) < schema["minProperties"]:
@@ -261,14 +322,22 @@ def _object(value: Json, schema: Json, path: str, found: Errors) -> None:
         found.append(invalid(path, len(value), text))
 
 
-def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
+def _combined(value: Any, schema: Json, path: str, errors: _Found) -> Iterator[FieldError]:
+    """Yield the errors of a value by the alternatives of its schema.
+
+    Args:
+        value: the value.
+        schema: the schema with the alternatives.
+        path: the path of the value.
+        errors: the errors so far, whose steps the alternatives share.
+    """
     if schema.get("anyOf"):
-        found = [check_value(value, each, path) for each in schema["anyOf"]]
+        found = [errors.of(value, each, path) for each in schema["anyOf"]]
         if all(found):
             yield _composed(f'"{path}" must validate at least one schema (anyOf)')
             yield from found[0]
     if schema.get("oneOf"):
-        found = [check_value(value, each, path) for each in schema["oneOf"]]
+        found = [errors.of(value, each, path) for each in schema["oneOf"]]
         valid = sum(not each for each in found)
         if valid != 1:
             end = "Found none valid" if not valid else f"Found {valid} valid alternatives"
@@ -276,12 +345,12 @@ def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
             if not valid:
                 yield from found[0]
     if schema.get("allOf"):
-        found = [check_value(value, each, path) for each in schema["allOf"]]
+        found = [errors.of(value, each, path) for each in schema["allOf"]]
         yield from chain.from_iterable(found)
         if any(found):
             end = "" if not all(found) else ". None validated"
             yield _composed(f'"{path}" must validate all the schemas (allOf){end}')
-    if schema.get("not") is not None and not check_value(value, schema["not"], path):
+    if schema.get("not") is not None and not errors.of(value, schema["not"], path):
         yield _composed(f'"{path}" must not validate the schema (not)')
 
 

@@ -1,0 +1,52 @@
+"""Steps of the check of a value: a limit on the work that a schema causes."""
+
+from typing import Final
+
+from stretto.api.checks.fields.patterns import COMPILATION, TextPattern, program_of
+
+_PER_STEP: Final = 200
+"""Steps of a pattern that take as long as the check of a value without one: a microsecond."""
+
+
+class TooManyStepsError(Exception):
+    """The check of a value takes more steps than its limit."""
+
+
+class Steps:
+    """The steps that the check of a value has left."""
+
+    def __init__(self, most: int) -> None:
+        """Limit a check.
+
+        Args:
+            most: the maximum number of steps.
+        """
+        self._left = most
+        # Programs for texts of ASCII, and for others.
+        self._programs: dict[bool, dict[str, TextPattern]] = {True: {}, False: {}}
+
+    def spend(self, steps: int) -> None:
+        """Take steps.
+
+        Raises:
+            TooManyStepsError: fewer are left.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise TooManyStepsError
+
+    def matches(self, pattern: str, text: str) -> bool:
+        """Return whether a part of a text matches a pattern, whose compilation counts once.
+
+        Raises:
+            TooManyStepsError: this may take more steps than are left.
+        """
+        programs = self._programs[text.isascii()]
+        program = programs.get(pattern)
+        if program is None:
+            program = programs[pattern] = program_of(pattern, is_ascii=text.isascii())
+            self.spend(program.size * COMPILATION // _PER_STEP)
+        self._left -= program.size * len(text) // _PER_STEP
+        if self._left < 0:
+            raise TooManyStepsError
+        return program.matches(text)
