@@ -1,7 +1,7 @@
-// Decides when htmx reads the page's part again, and names lost connections and failures.
-// htmx reads the stream of changes, reconnects it, and morphs the part into the page.
+// Decides when htmx reads the page's part again, and names a lost connection.
+// htmx reads the stream of changes and reconnects it, morphs the part into the page, and shows
+// refused requests in the notice.
 
-const BASE = document.body.dataset.base;
 const LEAST_GAP_MS = 1000;
 const PAUSES = 4;
 const RETRY_MS = 2000;
@@ -11,9 +11,6 @@ const stream = document.getElementById("live");
 const notice = document.getElementById("notice");
 const pause = document.querySelector("[data-pause]");
 
-// on a phone the navigation is wider than the page
-document.querySelector("header a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
 let shown = main?.dataset.version;
 let nextFetch = 0;
 let began = 0;
@@ -21,19 +18,12 @@ let timer = 0;
 let isMissed = false;
 let lastState = Date.now();
 
-function say(text) {
-  if (notice.textContent === text) return;
-  notice.textContent = text;
-  notice.hidden = !text;
-}
-
 function isPaused() {
-  return pause !== null && pause.getAttribute("aria-pressed") === "true";
+  return pause?.getAttribute("aria-pressed") === "true";
 }
 
 function isReading() {
-  const selection = document.getSelection();
-  return document.hidden || isPaused() || (selection !== null && !selection.isCollapsed);
+  return document.hidden || isPaused() || document.getSelection()?.isCollapsed === false;
 }
 
 function refresh() {
@@ -44,18 +34,10 @@ function resume() {
   if (isMissed) refresh();
 }
 
-// ---------------------------------------------------------------- the part of the page
-
-function isNew(event) {
-  if (event.type !== "version") return true;
-  const isOther = event.detail.data !== shown;
-  shown = event.detail.data;
-  return isOther;
-}
-
 // A page that takes long, as a table of many nodes, is fetched less often: a fifth of the time at most.
-function mayFetch(event) {
-  if (!isNew(event)) return false;
+function mayFetch({ type, detail }) {
+  if (type === "version" && detail.data === shown) return false;
+  if (type === "version") shown = detail.data;
   isMissed = isReading();
   if (isMissed) return false;
   const wait = nextFetch - Date.now();
@@ -65,17 +47,8 @@ function mayFetch(event) {
 
 function sayLost() {
   const time = new Date(lastState).toISOString().slice(11, 19);
-  say(`The server does not answer. This page shows the state of ${time} UTC.`);
-}
-
-function sayFailed({ response, text }) {
-  if (response.status === 401) {
-    say(text);
-    return;
-  }
-  const part = new DOMParser().parseFromString(text, "text/html");
-  const reason = part.querySelector(".fault")?.textContent ?? `status ${response.status}`;
-  say(`This page shows an earlier state: ${reason}`);
+  const text = `The server does not answer. This page shows the state of ${time} UTC.`;
+  if (notice.textContent !== text) notice.textContent = text;
 }
 
 const OF_MAIN = {
@@ -85,47 +58,41 @@ const OF_MAIN = {
   },
   "htmx:before:swap": (event) => {
     if (event.detail.ctx.response.status >= 400) return;
-    say("");
+    notice.textContent = "";
     lastState = Date.now();
-    isMissed ||= isReading();
+    isMissed = isReading();
     if (isMissed) event.preventDefault();
   },
-  "htmx:response:error": (event) => sayFailed(event.detail.ctx),
-  "htmx:error": sayLost,
   "htmx:finally:request": () => {
     if (began) nextFetch = Date.now() + Math.max(LEAST_GAP_MS, PAUSES * (Date.now() - began));
     began = 0;
   },
+  "htmx:error": sayLost,
 };
 
 // ---------------------------------------------------------------- the stream of changes
 
 function connect() {
-  htmx.ajax("GET", `${BASE}/live/changes`, { source: stream, swap: "none" });
+  htmx.ajax("GET", `${document.body.dataset.base}/live/changes`, { source: stream, swap: "none" });
 }
 
-function sayConnected() {
-  stream.textContent = "live";
-  stream.classList.remove("lost");
-  if (!notice.hidden) refresh();
-}
-
-function sayReconnecting() {
-  if (!stream.classList.contains("lost")) lastState = Date.now();
-  stream.textContent = "reconnecting";
-  stream.classList.add("lost");
-  refresh();
+function setConnected(isConnected) {
+  const wasConnected = !stream.classList.contains("lost");
+  if (wasConnected && !isConnected) lastState = Date.now();
+  stream.textContent = isConnected ? "live" : "reconnecting";
+  stream.classList.toggle("lost", !isConnected);
+  if (!isConnected || notice.textContent) refresh();
 }
 
 function retry() {
-  sayReconnecting();
+  setConnected(false);
   setTimeout(connect, RETRY_MS);
 }
 
 const OF_STREAM = {
-  "htmx:sse:after:connection": sayConnected,
-  "htmx:sse:before:connection": (event) => { if (event.detail.connection.attempt) sayReconnecting(); },
-  "htmx:sse:error": sayReconnecting,
+  "htmx:sse:before:connection": ({ detail }) => { if (detail.connection.attempt) setConnected(false); },
+  "htmx:sse:after:connection": () => setConnected(true),
+  "htmx:sse:error": () => setConnected(false),
   "htmx:response:error": retry,
   "htmx:error": retry,
 };
@@ -153,3 +120,5 @@ if (stream) {
   listen(stream, OF_STREAM);
   connect();
 }
+// on a phone the navigation is wider than the page
+document.querySelector("header a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
