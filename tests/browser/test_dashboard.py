@@ -60,7 +60,7 @@ def test_no_page_is_wider_than_a_phone(page: Any, address: str, path: str) -> No
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_no_page_asks_another_server(browser: Any, address: str) -> None:
+def test_no_page_loads_from_another_server(browser: Any, address: str) -> None:
     opened, requested = browser.new_page(), []
     opened.set_default_timeout(1000 * LONGEST_S)
     opened.on("request", lambda request: requested.append(request.url))

@@ -43,7 +43,7 @@ def test_a_pod_whose_reply_was_lost_can_be_forgotten_and_others_assumed() -> Non
     assert (rig.node_of("second"), rig.booked(), rig.breaches()) == ("n1", 1000, [])
 
 
-def test_a_bind_that_is_already_ours_is_success_and_not_retried_without_end() -> None:
+def test_a_bind_that_exists_already_is_success_and_not_retried_without_end() -> None:
     """k/k#96579: bound, but the reply timed out; the bind was retried without end."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))

@@ -84,7 +84,7 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
         list(kube_cases.read(tmp_path / "bad.jsonl"))
 
 
-def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_compressed_as_its_name_states_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl.gz").write_text("plain")
     with pytest.raises(InputError, match="readable lines"):
         list(kube_cases.read(tmp_path / "bad.jsonl.gz"))

@@ -114,7 +114,7 @@ def test_a_budget_without_a_spec_covers_nothing(counted: Desk) -> None:
     written(counted.evict(pod))
 
 
-def test_pods_that_do_not_serve_go_without_asking(counted: Desk) -> None:
+def test_pods_that_do_not_serve_are_deleted_without_a_check(counted: Desk) -> None:
     waiting = counted.pod("a", labels={"app": "web"})
     over = [counted.running(name, phase=phase) for name, phase in (("b", "Failed"),)]
     counted.budget(minAvailable=9)

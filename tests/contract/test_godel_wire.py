@@ -30,7 +30,7 @@ def rows() -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", sorted(rows()))
-def test_the_page_says_how_our_writes_compare(
+def test_the_page_compares_the_writes_of_stretto(
     recordings: Mapping[str, Scenario], name: str
 ) -> None:
     assert verdict(recordings[name]) == rows()[name][0]

@@ -114,7 +114,7 @@ def test_a_field_that_no_selector_may_use_is_refused(desk: Desk) -> None:
         selected(desk, fields="spec.unknown=1")
 
 
-def test_a_bookmark_tells_how_far_a_watch_is_and_comes_once(desk: Desk) -> None:
+def test_a_bookmark_has_the_version_of_a_watch_and_is_sent_once(desk: Desk) -> None:
     if desk.store.capabilities.answers_later:
         pytest.skip("an API server sends a bookmark about once a minute")
     options = ListOptions(labels="tier=web", bookmarks=True)

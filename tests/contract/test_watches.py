@@ -61,7 +61,7 @@ def test_two_watches_do_not_take_from_each_other(desk: Desk) -> None:
     assert desk.read(one, 1)[0].record.uid == desk.read(two, 1)[0].record.uid == pod.uid
 
 
-def test_a_poll_gives_at_most_its_limit_and_forgets_nothing(desk: Desk) -> None:
+def test_a_poll_gives_at_most_its_limit_and_drops_nothing(desk: Desk) -> None:
     watch = desk.watch()
     pods = [desk.pod(name) for name in "abc"]
     desk.read(desk.watch(), 0)

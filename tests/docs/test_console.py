@@ -73,7 +73,7 @@ def pattern_of(lines: list[str]) -> re.Pattern[str]:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_console_block_does_what_it_says(
+def test_every_console_block_has_the_shown_output(
     name: str, repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "examples").symlink_to(repo_root / "examples")

@@ -35,6 +35,6 @@ def test_the_framework_prints_its_recorded_output() -> None:
     served(scene)
 
 
-def test_a_call_without_arguments_says_how() -> None:
+def test_a_call_without_arguments_explains_the_usage() -> None:
     code, output = asyncio.run(run_example())
     assert (code, output) == (1, "usage: batch.py HOST:PORT COUNT COMMAND\n")

@@ -53,10 +53,10 @@ def test_every_page_is_in_exactly_one_toctree(repo_root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_console_blocks_of_the_site_do_what_they_say(
+def test_console_blocks_of_the_site_have_the_shown_output(
     name: str, repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = test_console.test_every_console_block_does_what_it_says
+    run = test_console.test_every_console_block_has_the_shown_output
     run(name, repo_root, tmp_path, monkeypatch)
 
 

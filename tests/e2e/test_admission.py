@@ -151,7 +151,7 @@ def compared(spec: dict[str, Any], read: tuple[str, ...] = READ) -> dict[str, An
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_pod_is_stored_as_we_admit_it(cluster: ControlPlane, name: str) -> None:
+def test_a_pod_is_stored_as_stretto_admits_it(cluster: ControlPlane, name: str) -> None:
     status, stored = post(cluster, PODS[name])
     assert status == 201, stored
     ours = admit(AdmissionRequest(kinds.POD, PODS[name]), view()).body

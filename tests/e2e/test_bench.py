@@ -46,7 +46,7 @@ def test_gangs_are_measured_and_the_other_side_is_null(tmp_path: Path) -> None:
     assert (tmp_path / "kube-gang.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_kube_schedulers_choice_is_among_our_best_nodes_for_every_pod() -> None:
+def test_the_node_of_kube_scheduler_is_among_the_best_for_every_pod() -> None:
     report = run_parity(PODS, 50, Rng(1), WallClock(), print)
     assert report.deviations == []
     assert report.pods == PODS

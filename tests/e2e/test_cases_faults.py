@@ -146,7 +146,7 @@ def poor(bare: ControlPlane) -> Iterator[Ground]:
         yield ground
 
 
-def test_without_our_crds_pods_are_still_placed(poor: Ground) -> None:
+def test_without_the_crds_of_stretto_pods_are_still_placed(poor: Ground) -> None:
     poor.pods("plain")
     poor.go(lambda: "plain" in poor.bound())
     poor.go(lambda: "queues.scheduling.stretto.dev" in poor.far.absent())

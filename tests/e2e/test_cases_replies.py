@@ -57,7 +57,7 @@ def test_case_2_a_bind_that_got_lost_is_retried_and_charged_once(ground: Ground)
     ground.laws_hold()
 
 
-def test_case_3_already_bound_to_our_node_is_success(ground: Ground) -> None:
+def test_case_3_already_bound_to_the_same_node_is_success(ground: Ground) -> None:
     ground.nodes("n0")
     ground.synced()
     ground.pods("web")

@@ -108,7 +108,7 @@ def reported(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
         return [guide.follow(block) for block in blocks(PAGE)]
 
 
-def test_every_command_of_the_page_does_what_it_says(reported: list[str]) -> None:
+def test_every_command_of_the_page_has_the_shown_effect(reported: list[str]) -> None:
     whole = "\n".join(reported)
     assert 'deployment "stretto-scheduler" successfully rolled out' in whole
     assert "podgroup.scheduling.godel.kubewharf.io/ring condition met" in whole
@@ -189,7 +189,7 @@ def kinds(
 
 
 @pytest.mark.parametrize(("kind", "spec", "reason"), BAD)
-def test_what_we_refuse_the_kind_refuses_with_the_reason(
+def test_each_refusal_of_stretto_is_one_of_the_kind_with_the_reason(
     cluster: ControlPlane, kinds: Path, kind: Kind, spec: dict[str, object], reason: str
 ) -> None:
     body = _object(kind, spec)

@@ -80,7 +80,7 @@ def test_etcd_paused_answers_within_its_timeout_and_continues(
     assert again.outcome is WriteOutcome.OK
 
 
-def test_a_bind_whose_answer_is_lost_is_success_on_the_next_look(
+def test_a_bind_whose_answer_is_lost_is_success_on_the_next_read(
     store: KubeStore, far: KubeStore, wire: FaultyWire
 ) -> None:
     pod = made(store, "web")[0]

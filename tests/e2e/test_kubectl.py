@@ -79,19 +79,19 @@ def desk(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Des
     return Desk(cluster, tmp_path_factory.mktemp("desk"))
 
 
-def test_explain_says_why_a_pod_waits(desk: Desk) -> None:
+def test_explain_states_why_a_pod_waits(desk: Desk) -> None:
     said = desk.reported("explain", "big", "-n", SPACE)
     assert "shop/big" in said
     assert "0/2 nodes are available: 2 Insufficient cpu" in said
 
 
-def test_explain_says_where_a_pod_is(desk: Desk, cluster: ControlPlane) -> None:
+def test_explain_states_where_a_pod_is(desk: Desk, cluster: ControlPlane) -> None:
     assert f"shop/web · bound on {bound(cluster, SPACE)['web']}" in desk.reported(
         "explain", "shop/web"
     )
 
 
-def test_explain_says_whose_a_pod_is_that_is_none_of_ours(desk: Desk) -> None:
+def test_explain_names_the_scheduler_of_a_foreign_pod(desk: Desk) -> None:
     assert "Its schedulerName is x" in desk.reported("explain", "theirs", "--namespace", SPACE)
 
 
@@ -128,7 +128,7 @@ def test_doctor_finds_no_broken_law(desk: Desk) -> None:
     assert "All invariants hold." in desk.reported("doctor")
 
 
-def test_plan_says_what_would_happen(desk: Desk, tmp_path: Path) -> None:
+def test_plan_shows_what_would_happen(desk: Desk, tmp_path: Path) -> None:
     fits = {"apiVersion": "v1", "kind": "Pod", **pod("next", "4")}
     (tmp_path / "next.json").write_text(json.dumps(fits))
     assert "1 of 1 pod would be placed" in desk.reported("plan", str(tmp_path / "next.json"))
@@ -140,7 +140,7 @@ def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
     assert "list pods" in done.stderr
 
 
-def test_its_role_is_what_it_asks_for_and_only_reads(desk: Desk, cluster: ControlPlane) -> None:
+def test_its_role_is_what_it_requests_and_only_reads(desk: Desk, cluster: ControlPlane) -> None:
     desk.reported("story", "big", "-n", SPACE)
     desk.reported("doctor")
     rules = next(yaml.safe_load_all(ROLE.read_text(encoding="utf-8")))["rules"]

@@ -199,7 +199,7 @@ def run_pod(cluster: ControlPlane, space: str) -> str:
     return str(pods[0]["metadata"]["name"])
 
 
-def test_a_cluster_without_metrics_says_so(
+def test_a_cluster_without_metrics_reports_it(
     cluster: ControlPlane, daemons: list[Daemon], space: str
 ) -> None:
     run_pod(cluster, space)

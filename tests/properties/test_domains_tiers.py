@@ -212,7 +212,7 @@ def check(shape: Shape, tie: str, form: str = "plain") -> tuple[int, int]:
 @COMPILING
 @given(shapes, ties)
 @settings(max_examples=15)
-def test_both_tiers_place_as_the_rules_say_one_by_one(shape: Shape, tie: str) -> None:
+def test_both_tiers_place_as_the_rules_one_by_one(shape: Shape, tie: str) -> None:
     check(shape, tie)
 
 
@@ -238,7 +238,7 @@ def test_the_worlds_place_and_refuse_pods_by_any_rules(form: str) -> None:
 @pytest.mark.slow
 @given(shapes, ties, forms)
 @settings(max_examples=3000)
-def test_both_tiers_place_as_the_rules_say_at_length(shape: Shape, tie: str, form: str) -> None:
+def test_both_tiers_place_as_the_rules_in_long_runs(shape: Shape, tie: str, form: str) -> None:
     check(shape, tie, form)
 
 

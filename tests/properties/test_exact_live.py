@@ -205,7 +205,7 @@ def unhappy(world: World) -> list[str]:
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.data())
-def test_the_snapshot_of_a_plane_says_what_a_fresh_one_says(data: st.DataObject) -> None:
+def test_the_snapshot_of_a_plane_equals_a_fresh_one(data: st.DataObject) -> None:
     world = World(data)
     for _ in range(data.draw(st.integers(1, 14))):
         world.step()

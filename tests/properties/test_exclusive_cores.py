@@ -235,7 +235,7 @@ def gangs_that_fill_a_node(draw: st.DrawFn, ratio: float) -> list[Sized]:
 
 
 @given(st.data(), st.sampled_from(list(UNITS)), any_ratio)
-def test_a_gang_is_placed_on_a_node_exactly_if_integers_say_that_it_fits(
+def test_a_gang_is_placed_on_a_node_exactly_if_it_fits_in_integers(
     data: st.DataObject, resource: str, ratio: float
 ) -> None:
     (suffix, size), wanted = UNITS[resource], data.draw(gangs_that_fill_a_node(ratio))

@@ -76,7 +76,9 @@ def test_zones_differ_by_one_node_at_most(count: int, zones: int, seed: int) -> 
 
 
 @given(count=st.integers(0, 300), low=st.floats(0, 5), swing=st.floats(0, 5))
-def test_arrivals_are_as_many_as_asked_and_in_order(count: int, low: float, swing: float) -> None:
+def test_arrivals_are_as_many_as_requested_and_in_order(
+    count: int, low: float, swing: float
+) -> None:
     rate = Diurnal(low, low + swing + 0.1, 100.0)
     for times in (diurnal_times(count, rate, Rng(1)), poisson_times(count, low + 1, Rng(1))):
         assert len(times) == count

@@ -94,7 +94,7 @@ def test_replaying_changes_gives_the_rebuilt_row(shape: Shape) -> None:
 
 
 @given(shapes)
-def test_fragmentation_is_what_its_definition_says(shape: Shape) -> None:
+def test_fragmentation_equals_its_definition(shape: Shape) -> None:
     world = world_of(shape._replace(devices=True, slots=min(shape.slots, 40)))
     typical, state = world.program[4], PointState(*world.state)
     columns = formulas.DeviceSlots(state.device_free, state.device_kind, state.device_model)

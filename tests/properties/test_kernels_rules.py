@@ -141,7 +141,7 @@ def requested_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray
     shares,
     profiles(),
 )
-def test_a_row_is_what_the_rules_say(
+def test_a_row_equals_the_result_of_the_rules(
     machines: list[dict[str, Any]],
     running: list[tuple[int, dict[str, Any]]],
     requested: dict[str, Any],

@@ -123,7 +123,7 @@ def tier(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_kept_row_is_what_the_rules_say(profile: str, tier: str) -> None:
+def test_a_kept_row_equals_the_result_of_the_rules(profile: str, tier: str) -> None:
     @settings(max_examples=25)
     @given(moves)
     def holds(script: list[tuple[str, int, int]]) -> None:

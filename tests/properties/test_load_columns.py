@@ -72,7 +72,9 @@ class LoadStage(Stage):
 
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("args", ARGS)
-def test_a_kept_row_is_what_the_rule_says(args: dict[str, Any], tier: str, alone: bool) -> None:
+def test_a_kept_row_equals_the_result_of_the_rule(
+    args: dict[str, Any], tier: str, alone: bool
+) -> None:
     @settings(max_examples=10)
     @given(moves)
     def holds(script: list[tuple[str, int, int]]) -> None:

@@ -94,7 +94,7 @@ def as_library_says(world: World, decision: Decision, before: dict[str, str], na
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_who_leaves_and_who_comes_is_what_kube_scheduler_decides(seed: int) -> None:
+def test_victims_and_preemptors_are_those_of_kube_scheduler(seed: int) -> None:
     world = World(seed)
     for number in range(8):
         on = f"n{int(world.rng.integers(NODES))}"

@@ -36,7 +36,7 @@ def totals(world: World, runtime: Runtime, name: str) -> dict[str, int]:
 
 
 @given(shapes, st.sampled_from([0, 1, 7, 100]), st.booleans())
-def test_terms_of_running_pods_count_as_the_arguments_say(
+def test_terms_of_running_pods_count_by_the_arguments(
     shape: Shape, weight: int, mutual: bool
 ) -> None:
     world = World(shape._replace(running=0))
@@ -54,7 +54,7 @@ def test_terms_of_running_pods_count_as_the_arguments_say(
     assert totals(world, runtime, name) == wanted
 
 
-def test_nothing_said_means_kube_schedulers_defaults() -> None:
+def test_an_empty_configuration_has_the_defaults_of_kube_scheduler() -> None:
     assert (
         with_args().running_term_scoring
         == load_profile("default").running_term_scoring

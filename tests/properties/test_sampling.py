@@ -80,14 +80,14 @@ def test_searches_begin_where_the_last_one_ended_and_hop_over_zones() -> None:
         (5, 500, 100),
     ],
 )
-def test_so_many_nodes_are_wanted_as_kube_scheduler_wants(
+def test_as_many_nodes_are_searched_as_by_kube_scheduler(
     percentage: int, nodes: int, wanted: int
 ) -> None:
     profile = load_profile({"percentageOfNodesToScore": percentage, "profiles": [{}]})
     assert NodeSampling(profile, NodeFacts()).wanted(nodes) == wanted
 
 
-def test_a_profile_says_its_own_and_otherwise_all_of_them_say() -> None:
+def test_a_profile_has_its_own_value_or_that_of_all_profiles() -> None:
     own = {"percentageOfNodesToScore": 20, "profiles": [{"percentageOfNodesToScore": 40}]}
     assert load_profile(own).percentage == 40
     assert load_profile({"percentageOfNodesToScore": 20, "profiles": [{}]}).percentage == 20

@@ -89,7 +89,7 @@ def test_another_meaning_is_another_class(
 
 
 @given(st.lists(st.tuples(meanings, st.booleans()), max_size=30), st.integers(0, 10**6))
-def test_a_class_is_what_its_pods_ask_however_few_are_kept(
+def test_a_class_is_what_its_pods_request_however_few_are_kept(
     script: list[tuple[dict[str, Any], bool]], seed: int
 ) -> None:
     classes, rng, serials = PodClasses(ResourceColumns()), Rng(seed), dict[int, object]()

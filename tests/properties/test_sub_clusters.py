@@ -120,7 +120,7 @@ def test_a_gang_stands_whole_or_not_at_all(world: World) -> None:
 
 @few
 @given(worlds)
-def test_who_waits_in_the_end_fits_nowhere(world: World) -> None:
+def test_a_pod_that_waits_at_the_end_fits_nowhere(world: World) -> None:
     at, subs = sailed(world)
     free = [cpu for _, cpu in world.nodes]
     for i, pod in enumerate(world.pods):

@@ -159,7 +159,7 @@ class LoadedWorld(ClusterFeed):
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_the_victims_are_those_without_whom_the_filters_accept_the_node(name: str) -> None:
+def test_the_filters_accept_the_node_without_the_victims(name: str) -> None:
     @settings(max_examples=6)
     @given(st.integers(0, 1 << 30), st.sampled_from([5, 10, 1000]))
     def holds(seed: int, priority: int) -> None:

@@ -183,7 +183,7 @@ def test_the_search_finds_what_rehearsing_every_node_finds(
 
 @given(shapes)
 @settings(max_examples=25)
-def test_why_nobodys_leaving_helps_is_said_as_kube_scheduler_says_it(shape: Shape) -> None:
+def test_useless_preemption_is_explained_as_by_kube_scheduler(shape: Shape) -> None:
     world = World(shape)
     for _ in range(shape.steps):
         world.add_pod(world.pick(sorted(world.nodes)))

@@ -146,7 +146,7 @@ def test_a_missing_command_is_reported_with_the_list_of_all(
         (("--profile", "defualt"), "did you mean default"),
     ],
 )
-def test_a_bench_refuses_what_it_does_not_know_before_it_sets_up(
+def test_a_bench_refuses_unknown_options_before_its_setup(
     typed: Typed, words: tuple[str, str], complaint: str
 ) -> None:
     assert complaint in refused(typed("bench", "engine", "-q", *words))

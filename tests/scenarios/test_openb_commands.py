@@ -66,7 +66,7 @@ def test_compare_writes_runs_and_a_summary(run: Run) -> None:
     )
 
 
-def test_compare_in_the_order_of_the_file_says_what_was_used(run: Run) -> None:
+def test_compare_in_the_order_of_the_file_shows_its_policies(run: Run) -> None:
     how = ("--order", "file", "--arrive", "file", "--seeds", "0", "--policy", "best-fit")
     assert run(*COMPARE, *how, "--json", "out.json", "-q").exit_code == 0
     [found] = written()["runs"]
@@ -212,7 +212,7 @@ def test_an_interrupted_comparison_keeps_the_runs_that_are_done(
         (("simulate", "--format", "philly", "--pods", "j.csv", "--queue", "lifo"), "fifo"),
     ],
 )
-def test_what_cannot_be_used_ends_with_2_and_says_what_to_do(
+def test_what_cannot_be_used_ends_with_2_and_states_the_fix(
     run: Run, words: tuple[str, ...], said: str
 ) -> None:
     result = run(*words)

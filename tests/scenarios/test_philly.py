@@ -91,7 +91,7 @@ def test_whole_traces_agree(shared_data: Path, name: str, gpus: int, policy: str
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_report_says_what_the_plain_queue_says(policy: str) -> None:
+def test_the_report_equals_that_of_the_plain_queue(policy: str) -> None:
     ours = msgspec.to_builtins(simulate_philly(some_jobs(2), 8, policy).report)
     theirs = pool.run(some_jobs(2), 8, policy)
     assert {key: pytest.approx(value) for key, value in theirs.items()} == ours

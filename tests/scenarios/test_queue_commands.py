@@ -109,7 +109,7 @@ def test_explain_names_the_holders_of_a_queues_guarantee(tmp_path: Path) -> None
     assert "Its unused guarantee is borrowed by b (5 cpu)." in said
 
 
-def test_explain_says_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
+def test_explain_states_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "borrowed.yaml").write_text(
         BORROWED.split("  - name: large", maxsplit=1)[0], encoding="utf-8"
     )

@@ -49,7 +49,7 @@ def placed(harness: Harness) -> dict[str, int]:
         ((100, 10_000), (2, 300), (6, 100), {"a": 20, "b": 10}),
     ],
 )
-def test_drf_shares_as_the_paper_says(
+def test_drf_shares_are_those_of_the_paper(
     capacity: QueueRequest, a: QueueRequest, b: QueueRequest, expected: dict[str, int], policy: str
 ) -> None:
     queues = QueueConfig("a", policy), QueueConfig("b", policy)

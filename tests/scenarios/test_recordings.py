@@ -43,7 +43,7 @@ def test_compare_shows_the_what_if_and_the_recorded_run(tmp_path: Path) -> None:
     assert "drain zone=zone-a" in (tmp_path / "pending.svg").read_text()
 
 
-def test_what_is_left_without_a_node_is_exit_3_where_that_is_asked() -> None:
+def test_pods_without_a_node_are_exit_3_if_requested() -> None:
     assert stretto("simulate", MONDAY, "--require-all", "-q").exit_code == 3
 
 

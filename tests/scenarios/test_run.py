@@ -47,7 +47,7 @@ def report(run: Run, *words: str) -> dict[str, object]:
     return reported
 
 
-def test_a_run_places_what_fits_and_says_why_the_rest_waits(run: Run) -> None:
+def test_a_run_places_what_fits_and_states_why_the_rest_waits(run: Run) -> None:
     reported = report(run)
     assert (reported["arrived"], reported["placed"], reported["ended"], reported["pending"]) == (
         9,
@@ -155,7 +155,7 @@ def test_a_state_folder_that_cannot_be_made_costs_the_record_only(
 # ---------------------------------------------------------------- explain
 
 
-def test_explain_says_the_dominant_reason_and_what_would_help(run: Run) -> None:
+def test_explain_states_the_dominant_reason_and_what_would_help(run: Run) -> None:
     report(run)
     said = run("explain", "huge-0").stdout
     assert "(cpu: requests 64, largest 4)" in said
@@ -194,7 +194,7 @@ def test_what_is_not_found_is_exit_6_with_the_nearest(
     assert near in result.stderr
 
 
-def test_without_a_record_explain_says_how_to_make_one(run: Run) -> None:
+def test_without_a_record_explain_states_how_to_make_one(run: Run) -> None:
     result = run("explain", "web-0")
     assert result.exit_code == 6
     assert "stretto run" in result.stderr
@@ -218,7 +218,7 @@ def test_of_files_of_one_moment_the_later_run_comes_first(tmp_path: Path) -> Non
     assert RunRecords(tmp_path).names() == names[::-1]
 
 
-def test_an_earlier_run_is_asked_by_name(run: Run) -> None:
+def test_an_earlier_run_is_selected_by_name(run: Run) -> None:
     first = str(report(run)["record"])
     report(run)
     reported = json.loads(run("explain", "web-0", "--run", first, "--json", "-").stdout)

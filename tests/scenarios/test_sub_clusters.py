@@ -147,7 +147,7 @@ def test_without_a_key_there_is_one_loop() -> None:
     assert loops_of(at) == [[""]]
 
 
-def test_kube_schedulers_own_rules_know_no_sub_clusters() -> None:
+def test_rules_of_kube_scheduler_ignore_sub_clusters() -> None:
     with pytest.raises(InputError, match="neither plugins nor pluginConfig"):
         in_parts(rules="exact")
 
@@ -155,7 +155,7 @@ def test_kube_schedulers_own_rules_know_no_sub_clusters() -> None:
 # ---------------------------------------------------------------- what is shown
 
 
-def test_metrics_tell_what_waits_in_each_loop() -> None:
+def test_metrics_show_what_waits_in_each_loop() -> None:
     at = harness(batch=2)
     metrics = metrics_of(at.plane)
     at.submit(pod("a", "x"), pod("b", "x"), pod("c", "y"))

@@ -76,7 +76,7 @@ def test_events_are_written_where_the_store_outlives_the_run(run: Run) -> None:
     assert steps[1]["detail"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
 
-def test_a_durable_store_is_asked_why_a_pod_waits(run: Run) -> None:
+def test_explain_reads_a_durable_store(run: Run) -> None:
     assert run("--store", "sqlite:run.db", "--no-events").exit_code == 0
     before = Path("run.db").read_bytes()
     words = ["explain", "huge-0", "--run", "sqlite:run.db", "--json", "-", "-q"]

@@ -91,7 +91,7 @@ def test_running_until_idle_stops_at_its_limit(harness: Harness) -> None:
     assert harness.plane.run_until_idle(1) == 1
 
 
-def test_a_profile_says_how_pods_are_retried(harness: Harness) -> None:
+def test_a_profile_states_how_pods_are_retried(harness: Harness) -> None:
     profile = harness.plane.config.profile
     config = dispatcher_config(profile)
     assert (config.retry, config.first_delay) == (profile.retry, profile.first_delay)

@@ -247,7 +247,7 @@ def test_the_pod_with_the_last_volume_of_a_driver_is_preempted() -> None:
     assert site.placements() == {"p1": "n", "wants": "n"}
 
 
-def test_of_two_that_want_the_last_volume_one_preempts() -> None:
+def test_of_two_pods_for_the_last_volume_one_preempts() -> None:
     site = volumes_of()
     full_of_volumes(site)
     site.submit(using("holder", "c0", priority=1))

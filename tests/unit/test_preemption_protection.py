@@ -24,7 +24,7 @@ def test_pods_of_other_schedulers_are_left_alone() -> None:
     assert clean(plane)
 
 
-def test_a_profile_may_let_pods_of_other_schedulers_be_asked() -> None:
+def test_a_profile_may_allow_evictions_of_pods_of_other_schedulers() -> None:
     plane = running(theirs(), protect={"otherSchedulers": False})
     plane.submit(high())
     plane.settle()
@@ -61,7 +61,7 @@ def test_a_pod_that_forbids_it_is_not_preempted() -> None:
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_a_profile_may_ask_for_agreement(agrees: bool) -> None:
+def test_a_profile_may_request_agreement(agrees: bool) -> None:
     note = {"godel.bytedance.com/can-be-preempted": "true"} if agrees else {}
     plane = running(low(annotations=note), optIn=True)
     plane.submit(high())

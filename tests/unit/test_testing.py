@@ -36,12 +36,12 @@ def test_a_node_may_be_cordoned_and_tainted() -> None:
     assert spec == {"taints": [taint], "unschedulable": True}
 
 
-def test_a_pod_asks_for_this_scheduler() -> None:
+def test_a_pod_requests_this_scheduler() -> None:
     assert read(make_pod("p"))["spec"]["schedulerName"] == "stretto"
     assert read(make_pod("p", scheduler="x"))["spec"]["schedulerName"] == "x"
 
 
-def test_what_a_pod_asks_is_in_its_container() -> None:
+def test_what_a_pod_requests_is_in_its_container() -> None:
     container = read(make_pod("p", cpu="2", gpus=1, ports=[80]))["spec"]["containers"][0]
     assert container["resources"]["requests"] == {
         "cpu": "2", "memory": "128Mi", "nvidia.com/gpu": "1",

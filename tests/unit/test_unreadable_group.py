@@ -63,7 +63,7 @@ def test_a_pod_reports_the_wrong_field_of_its_group_and_the_expected_value(
     assert SAID in condition(harness)
 
 
-def test_explain_says_the_same(harness: Harness) -> None:
+def test_explain_shows_the_same(harness: Harness) -> None:
     said = explained(harness)
     assert (said.code, said.sentence) == (ReasonCode.UNREADABLE_GROUP, f"Its {SAID}.")
 

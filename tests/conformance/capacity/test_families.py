@@ -52,7 +52,7 @@ def agrees(got: Any, want: Any) -> bool:
 
 
 @pytest.mark.parametrize("case", BOUNDARIES, ids=[each["id"] for each in BOUNDARIES])
-def test_boundaries_are_computed_as_the_formulas_say(case: dict[str, Any]) -> None:
+def test_boundaries_are_those_of_the_formulas(case: dict[str, Any]) -> None:
     assert agrees(FAMILIES[case["family"]].compute(case["input"]), case["expect"])
 
 

@@ -178,7 +178,9 @@ def test_an_executor_of_a_framework_runs_a_task_and_sends_a_message(tmp_path: Pa
     assert seen.kinds()[-1] == "FAILURE"
 
 
-def test_an_agent_without_a_master_says_so_once_and_stops_without_a_trace(tmp_path: Path) -> None:
+def test_an_agent_without_a_master_reports_it_once_and_stops_without_a_trace(
+    tmp_path: Path,
+) -> None:
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
     line = ["agent", "--tasks", "--limits", "none", "--master", "http://127.0.0.1:1"]

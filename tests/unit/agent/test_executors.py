@@ -166,7 +166,7 @@ def test_a_task_waits_until_its_executor_has_subscribed(tmp_path: Path) -> None:
     assert seen.events[1]["launch"]["task"]["task_id"] == {"value": "t1"}
 
 
-def test_the_api_speaks_protobuf(tmp_path: Path) -> None:
+def test_the_api_uses_protobuf(tmp_path: Path) -> None:
     async def act(bench: AgentBench) -> None:
         bench.launch("t")
         answer = await bench.subscribe("application/x-protobuf")
@@ -336,7 +336,7 @@ def test_a_restarted_agent_stops_an_executor_that_stays_away(tmp_path: Path) -> 
     assert last["message"] == "Executor did not reregister within 100ms"
 
 
-def test_the_executor_learns_its_agent_from_variables(tmp_path: Path) -> None:
+def test_the_executor_reads_its_agent_from_variables(tmp_path: Path) -> None:
     async def act(bench: AgentBench) -> None:
         bench.launch("t", command="env > env.txt; exec sleep 60")
         await until(lambda: list(tmp_path.glob("executors/f/e/*/sandbox/env.txt")))

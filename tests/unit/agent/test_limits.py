@@ -147,7 +147,7 @@ def test_a_small_change_of_use_changes_no_limit_of_memory(tmp_path: Path) -> Non
     assert LimitKind.MEMORY not in {each.kind for each in at.step(agent).changes}
 
 
-def test_a_dry_run_says_everything_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_every_step_and_writes_nothing(tmp_path: Path) -> None:
     at = Machine(tmp_path)
     agent = enforcer(at, EnforceMode.DRY_RUN)
     at.use(8, 4, free_gib=8, held=16 * GIB)

@@ -67,7 +67,7 @@ def test_a_change_is_written_and_noise_is_not(tmp_path: Path) -> None:
     assert written == [False, True, False, True]
 
 
-def test_an_unchanged_report_is_refreshed_before_it_looks_dead(tmp_path: Path) -> None:
+def test_an_unchanged_report_is_refreshed_before_it_expires(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     for number in range(3):
         machine.step(1000 * number, {})
@@ -103,7 +103,7 @@ def test_unused_cores_of_pods_are_published_for_best_effort(tmp_path: Path) -> N
         ("cpu io", "cgroup v2 has no controller memory"),
     ],
 )
-def test_a_report_says_why_it_has_no_use_of_pods(
+def test_a_report_explains_why_it_has_no_use_of_pods(
     tmp_path: Path, controllers: str | None, why: str
 ) -> None:
     machine = Machine(tmp_path)

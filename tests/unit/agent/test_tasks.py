@@ -85,7 +85,7 @@ def test_a_task_that_ignores_sigterm_is_killed_after_its_grace_period(tmp_path: 
     assert [each.state for each in seen][2:] == ["TASK_KILLING", "TASK_KILLED"]
 
 
-def test_a_restarted_agent_learns_how_a_task_ended_in_between(tmp_path: Path) -> None:
+def test_a_restarted_agent_reads_how_a_task_ended_in_between(tmp_path: Path) -> None:
     made = record("sleep 0.3; exit 7")
 
     async def start_only() -> None:

@@ -31,7 +31,7 @@ def test_sockets_numa_nodes_cores_and_threads_are_read(
     assert found.memory == counts[1] * shape.memory_gib << 30
 
 
-def test_distances_say_which_numa_nodes_share_a_socket(tmp_path: Path) -> None:
+def test_distances_show_which_numa_nodes_share_a_socket(tmp_path: Path) -> None:
     write_machine(tmp_path, ARM)
     assert read_processors(tmp_path).numas[1].distances == {0: 12, 1: 10, 2: 32, 3: 32}
 

@@ -40,7 +40,7 @@ def test_a_comma_in_a_value_is_escaped() -> None:
     assert str(selector) == r"reason=a\,b\=c\\"
 
 
-def test_a_store_can_ask_for_the_required_value() -> None:
+def test_a_store_can_require_a_value() -> None:
     selector = parse_fields("status.phase!=Failed,spec.nodeName=n1")
     assert selector.required("spec.nodeName") == "n1"
     assert selector.required("status.phase") is None

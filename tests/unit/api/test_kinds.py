@@ -147,7 +147,7 @@ def test_a_name_no_kind_has_is_refused() -> None:
         kind_named("node5")
 
 
-def test_a_lenient_look_up_makes_a_generic_kind() -> None:
+def test_a_lenient_lookup_makes_a_generic_kind() -> None:
     kind = kind_of("example.org/v1", "NetworkPolicy", lenient=True)
     assert (kind.resource, kind.namespaced) == ("networkpolicies.example.org", True)
     assert word_of(kind) == "NetworkPolicy.example.org"
@@ -211,7 +211,7 @@ def test_every_kind_without_a_struct_is_left_out_of_inputs() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(CRDS.glob("*.yaml")), ids=lambda file: file.stem)
-def test_an_entry_says_what_its_definition_says(file: Path) -> None:
+def test_an_entry_equals_its_definition(file: Path) -> None:
     stated = entry_of_crd(yaml.safe_load(file.read_text(encoding="utf-8")))
     kind = kind_of(stated.kind.api_version, stated.kind.kind)
     known = entry_of(kind)
@@ -240,7 +240,7 @@ def test_a_definition_without_a_storage_version_is_refused() -> None:
         table.register_crd({"spec": {"group": "example.org"}})
 
 
-def test_a_definition_of_ours_changes_nothing() -> None:
+def test_a_definition_of_stretto_changes_nothing() -> None:
     text = (CRDS / "queues.yaml").read_text(encoding="utf-8")
     before = entry_of(kinds.QUEUE)
     assert table.register_crd(yaml.safe_load(text)) is kinds.QUEUE

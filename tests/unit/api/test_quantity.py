@@ -102,7 +102,7 @@ def test_true_is_refused_even_after_1_was_remembered() -> None:
         quantity.value(True, "x")
 
 
-def test_a_tiny_amount_asks_for_the_smallest_unit() -> None:
+def test_a_tiny_amount_requests_the_smallest_unit() -> None:
     assert quantity.value("1e-300", "x") == 1
 
 

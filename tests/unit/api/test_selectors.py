@@ -58,7 +58,7 @@ def test_a_text_does_not_select_labels_that_break_a_rule(text: str) -> None:
     assert not parse_labels(text).matches(WEB)
 
 
-def test_an_empty_value_can_be_asked_for() -> None:
+def test_an_empty_value_can_be_selected() -> None:
     assert parse_labels("app=").matches({"app": ""})
     assert parse_labels("app in (,db)").matches({"app": ""})
     assert not parse_labels("app=").matches({})
@@ -137,7 +137,7 @@ def test_a_bad_expression_is_refused_with_its_path(
 
 
 @pytest.mark.parametrize("operator", ["in", "Gt", "Equals", ""])
-def test_label_selectors_know_four_operators(operator: str) -> None:
+def test_label_selectors_have_four_operators(operator: str) -> None:
     selector = LabelSelector(match_expressions=(rule("a", operator, "1"),))
     with pytest.raises(InputError, match="expected one of In, NotIn, Exists, DoesNotExist"):
         label_selector(selector, "spec.selector")
@@ -165,7 +165,7 @@ def test_only_plain_64_bit_integers_are_integers(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["8.5", "x", ""])
-def test_gt_asks_for_an_integer(text: str) -> None:
+def test_gt_needs_an_integer(text: str) -> None:
     with pytest.raises(InputError, match="exactly one integer for Gt"):
         node_matches(NodeSelectorTerm(match_expressions=(rule("cores", "Gt", text),)))
 
@@ -194,6 +194,6 @@ def test_a_term_without_pins_names_no_nodes() -> None:
 @pytest.mark.parametrize(
     "requirement", [rule("spec.x", "In", "n1"), rule("metadata.name", "In", "n1", "n2")]
 )
-def test_match_fields_know_one_field_and_one_name(requirement: SelectorRequirement) -> None:
+def test_match_fields_have_one_field_and_one_name(requirement: SelectorRequirement) -> None:
     with pytest.raises(InputError, match=r"matchFields\[0\]"):
         node_matches(NodeSelectorTerm(match_fields=(requirement,)))

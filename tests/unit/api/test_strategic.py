@@ -47,7 +47,7 @@ def test_an_item_is_deleted_by_its_key() -> None:
 
 
 @pytest.mark.parametrize("more", [[{"name": "b"}], [{"name": "b", "image": None}]])
-def test_a_list_is_replaced_when_the_patch_says_so(more: list[Any]) -> None:
+def test_a_list_is_replaced_by_a_directive_of_the_patch(more: list[Any]) -> None:
     target = {"containers": [{"name": "a"}]}
     patch = {"containers": [{"$patch": "replace"}, *more]}
     assert spec_after(target, patch) == {"containers": [{"name": "b"}]}
@@ -91,7 +91,7 @@ def test_the_order_of_items_can_be_set() -> None:
     assert [each["type"] for each in status_after(target, patch)["conditions"]] == ["B", "C", "A"]
 
 
-def test_an_object_is_replaced_or_deleted_when_the_patch_says_so() -> None:
+def test_an_object_is_replaced_or_deleted_by_a_directive_of_the_patch() -> None:
     assert spec_after({"a": {"x": 1}}, {"a": {"$patch": "replace", "y": 2}}) == {"a": {"y": 2}}
     assert spec_after({"a": {"x": 1}}, {"a": {"$patch": "delete"}}) == {"a": {}}
 

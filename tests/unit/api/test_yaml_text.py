@@ -150,7 +150,7 @@ def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "text", ["y", "1e3", "0777", "~", "", "1:30", ".inf", "a\nb\n", " x", "<<"]
 )
-def test_texts_that_look_like_something_else_are_quoted(text: str) -> None:
+def test_ambiguous_texts_are_quoted(text: str) -> None:
     assert load(dump_document({text: text})) == {text: text}
 
 

@@ -45,7 +45,7 @@ def test_the_wall_clock_never_goes_back() -> None:
     assert clock.monotonic() - before >= 0.001
 
 
-def test_the_wall_clock_tells_the_epoch() -> None:
+def test_the_wall_clock_has_the_epoch() -> None:
     assert WallClock().now() > parse_timestamp("2024-01-01T00:00:00Z")
 
 

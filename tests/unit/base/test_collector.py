@@ -33,14 +33,14 @@ def left(made: list[weakref.ref[Knot]]) -> int:
     return sum(one() is not None for one in made)
 
 
-def test_nothing_is_looked_through_while_the_loop_is_busy() -> None:
+def test_no_object_is_collected_while_the_loop_is_busy() -> None:
     with Pace(spared=1000) as pace:
         made = knots(5000)
         pace.spare(idle=False)
         assert left(made) == 5000
 
 
-def test_an_idle_moment_is_used_once_there_is_enough_to_look_through() -> None:
+def test_an_idle_loop_collects_once_enough_objects_are_new() -> None:
     with Pace(spared=1000) as pace:
         few = knots(100)
         pace.spare(idle=True)

@@ -8,7 +8,7 @@ from stretto.base import errors
 from stretto.base.errors import ExitCode, InputError, UnknownNameError
 
 
-def test_bad_input_says_where_what_expected_and_what_to_do() -> None:
+def test_bad_input_states_place_expectation_and_fix() -> None:
     error = InputError(
         "pods.csv, line 7, column gpu_milli", "1500", "an integer 1..1000", "fix the row or drop it"
     )

@@ -49,7 +49,7 @@ def test_a_number_and_its_text_are_different_names() -> None:
     assert Rng(1).child(1).seed != Rng(1).child("1").seed
 
 
-def test_asking_for_a_child_draws_nothing() -> None:
+def test_the_creation_of_a_child_draws_nothing() -> None:
     a, b = Rng(1), Rng(1)
     a.child("x").random()
     assert a.random() == b.random()

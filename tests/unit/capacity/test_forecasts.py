@@ -43,7 +43,7 @@ def policy(replicas: int, *samples: int, age: float = 20.0, **rules: Any) -> Sca
     return ScalingPolicy(ObjectMeta(name="web"), spec, status)
 
 
-def test_the_first_look_takes_a_sample_and_expects_nothing() -> None:
+def test_the_first_read_takes_a_sample_and_expects_nothing() -> None:
     status, wait = look(policy(4), RULES, NOW)
     assert (status.samples, status.replicas, wait) == ((4,), None, 20.0)
 

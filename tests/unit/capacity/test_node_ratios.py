@@ -106,7 +106,7 @@ def test_an_unreadable_ratio_is_reported_and_turns_overcommit_off() -> None:
     assert "got 'much'" in at.plane.cluster.abnormal["nodeovercommitconfig c"]
 
 
-def test_without_the_section_in_the_profile_an_object_has_no_effect_and_that_is_said() -> None:
+def test_without_the_section_in_the_profile_an_object_has_no_effect_and_this_is_reported() -> None:
     nodes = [make_node("n", cpu="4", labels={POOL_LABEL: "online"})]
     at = Harness(nodes, config={"tier": "numpy"})
     at.create(NODE_OVERCOMMIT_CONFIG, config("1.5"))

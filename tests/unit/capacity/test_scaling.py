@@ -31,7 +31,7 @@ def test_values_need_a_ready_pod() -> None:
 @pytest.mark.parametrize(
     ("overflow", "expected"), [(Overflow.CAP, INT32_MAX), (Overflow.WRAP, -INT32_MAX - 1)]
 )
-def test_too_many_replicas_are_capped_unless_the_original_is_wanted(
+def test_too_many_replicas_are_capped_unless_the_original_is_selected(
     overflow: Overflow, expected: int
 ) -> None:
     assert Tolerance(overflow=overflow).whole(2.0**60) == expected

@@ -37,7 +37,7 @@ def test_a_profile_is_for_a_state_without_one(
     assert (done.exit_code, "have their own" in done.stderr) == (2, True)
 
 
-def test_without_a_kubeconfig_the_plug_in_says_how_to_name_one(
+def test_without_a_kubeconfig_the_plug_in_states_how_to_name_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
@@ -45,7 +45,7 @@ def test_without_a_kubeconfig_the_plug_in_says_how_to_name_one(
     assert (done.exit_code, "--kubeconfig" in done.stderr) == (2, True)
 
 
-def test_the_plug_in_offers_the_verbs_that_look_and_no_other() -> None:
+def test_the_plug_in_offers_the_verbs_that_read_and_no_other() -> None:
     assert tuple(cli.verbs()) == OFFERED
     done = CliRunner().invoke(cli, ["scheduler"])
     assert (done.exit_code, "unknown command" in done.stderr) == (2, True)

@@ -40,7 +40,7 @@ def test_json_on_stdout_is_alone_there(capsys: pytest.CaptureFixture[str]) -> No
     assert "pods" in err
 
 
-def test_json_on_stdout_and_quiet_says_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_on_stdout_with_quiet_is_the_only_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert reported(capsys, Console(json="-", quiet=True))[1] == ""
 
 
@@ -50,7 +50,7 @@ def test_a_table_in_a_file_is_never_cut(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
-def test_no_colour_where_none_is_wanted(
+def test_no_colour_if_colours_are_off(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "dumb")

@@ -110,7 +110,7 @@ def test_a_group_of_a_living_cluster_has_waited_since_it_was_created() -> None:
     assert forecast(copy.plane).late_s == {"PodGroupUnit/default/g": 200.0}
 
 
-def test_where_nothing_says_how_long_it_runs_there_is_no_answer(tmp_path: Path) -> None:
+def test_without_a_run_time_there_is_no_answer(tmp_path: Path) -> None:
     done = explain("b", stored(tmp_path / "run.db", None))
     assert "No estimate: no running pod with a known run time" in done.stdout
 

@@ -52,7 +52,7 @@ def test_a_plan_of_what_does_not_fit_exits_with_3(tmp_path: Path) -> None:
     assert "replicas of default/huge fit nowhere" in done.stderr
 
 
-def test_a_plan_without_its_policy_says_which_one_is_missing(tmp_path: Path) -> None:
+def test_a_plan_without_its_policy_states_which_one_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "huge.yaml"
     file.write_text(POLICY.replace("NAME", "absent"))
     done = called("plan", str(file))
@@ -89,7 +89,7 @@ def test_a_story_begins_with_the_federated_object() -> None:
         (["rollout", "namespace/default"], 6, "namespace/default"),
     ],
 )
-def test_bad_input_says_what_to_do(words: list[str], code: int, said: str) -> None:
+def test_bad_input_states_the_fix(words: list[str], code: int, said: str) -> None:
     done = called(*words)
     assert done.exit_code == code, done.output
     assert said in done.stderr
@@ -149,7 +149,7 @@ def test_an_object_whose_policy_is_wrong_is_explained(broken: str) -> None:
     assert "weight is -2: set it from 0" in east["why"]
 
 
-def test_a_run_shows_what_the_conditions_say(broken: str) -> None:
+def test_a_run_shows_the_reasons_of_the_conditions(broken: str) -> None:
     done = CliRunner().invoke(cli, ["run", broken, "--json", "-"])
     found = {each["name"]: each["problem"] for each in json.loads(done.stdout)["objects"]}
     assert "weight is -2" in found["default/web"]

@@ -28,7 +28,7 @@ def opts(*words: str) -> ControllerOptions:
         (("--tls-cert-file", "x.crt"), "--tls-private-key-file"),
     ],
 )
-def test_bad_options_exit_with_2_and_say_what_to_do(words: tuple[str, ...], said: str) -> None:
+def test_bad_options_exit_with_2_and_state_the_fix(words: tuple[str, ...], said: str) -> None:
     done = CliRunner().invoke(cli, ["federation", "run", *words])
     assert done.exit_code == 2
     assert said in done.stderr

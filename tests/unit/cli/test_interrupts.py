@@ -15,7 +15,7 @@ from stretto.cli.interrupts import DeferredInterrupt, terminate
 @pytest.mark.parametrize(
     ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
 )
-def test_a_signal_waits_until_it_is_asked_for(
+def test_a_signal_waits_until_it_is_read(
     number: signal.Signals, error: type[BaseException]
 ) -> None:
     with DeferredInterrupt() as held:

@@ -87,7 +87,7 @@ def test_check_compiles_nothing_and_exits_9_without_kernels(desk: Desk) -> None:
     assert desk.kernels("--check").exit_code == 0
 
 
-def test_check_of_a_first_run_asks_for_less(desk: Desk) -> None:
+def test_the_check_of_a_first_run_needs_less(desk: Desk) -> None:
     desk.kernels("--first")
     assert desk.kernels("--check", "--first").exit_code == 0
     assert desk.kernels("--check").exit_code == 9

@@ -69,6 +69,6 @@ def test_an_output_folder_that_cannot_be_made_is_refused_before_the_run() -> Non
         (["run", "quickstart", "--speed", "fast"], "'fast' is not a valid number"),
     ],
 )
-def test_a_usage_error_says_what_to_type(words: list[str], hint: str) -> None:
+def test_a_usage_error_states_what_to_type(words: list[str], hint: str) -> None:
     result = CliRunner().invoke(cli, words)
     assert (result.exit_code, hint in result.stderr) == (2, True), result.stderr

@@ -112,7 +112,7 @@ def test_every_verb_has_the_same_options_of_a_state(verb: str) -> None:
         assert option in shown
 
 
-def test_no_other_verb_looks_at_a_state() -> None:
+def test_no_other_verb_reads_a_state() -> None:
     context = click.Context(cli)
     found = [
         name

@@ -240,7 +240,7 @@ def test_a_pod_behind_a_reservation_names_the_unit_and_its_start() -> None:
     assert site.started["big-0"] <= 54
 
 
-def test_conservative_backfill_tells_each_unit_its_own_start() -> None:
+def test_conservative_backfill_reports_a_start_for_each_unit() -> None:
     site = Site(gpu_nodes(2), "Conservative")
     site.job("old-0", 50, gpus=3)
     site.job("old-1", 50, gpus=3)

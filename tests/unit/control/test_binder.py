@@ -125,7 +125,7 @@ def test_a_no_of_the_store_gives_the_claim_back(reply: Reply, cause: ConflictCau
     assert (desk.used("n"), desk.state_of("p")) == (0, PodState.PENDING)
 
 
-def test_already_bound_to_us_is_success() -> None:
+def test_an_equal_binding_is_success() -> None:
     desk = Desk(make_pod("p"))
     plan = desk.plan({"p": "n"})
     record = desk.store.get(POD, "default", "p")
@@ -212,7 +212,7 @@ def test_an_echo_settles_a_doubt() -> None:
     assert (desk.state_of("p"), desk.sent) == (PodState.BOUND, [])
 
 
-def test_a_store_may_say_when_to_ask_again() -> None:
+def test_a_store_may_state_the_time_of_the_retry() -> None:
     desk = Desk(make_pod("p"))
     plan = desk.plan({"p": "n"})
     desk.answers = [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, retry_after=7.0)]

@@ -50,13 +50,13 @@ class Desk(Harness):
 
 
 @pytest.mark.parametrize("answer", [LOST, BUSY])
-def test_a_victim_that_was_not_reached_is_asked_again(answer: Reply) -> None:
+def test_a_victim_whose_eviction_failed_is_evicted_again(answer: Reply) -> None:
     desk = Desk(answer)
     desk.settle(5)
     assert (desk.requested, desk.node_of("high")) == (["low", "low"], "n")
 
 
-def test_a_victim_that_has_gone_meanwhile_is_not_asked_again() -> None:
+def test_a_victim_that_is_gone_is_not_evicted_again() -> None:
     desk = Desk(LOST)
     desk.plane.run_until_idle(3)
     desk.delete("low")

@@ -73,7 +73,7 @@ class Late(Desk):
         return [[each.name for each in evictions] for evictions, _ in self.way]
 
 
-def test_a_pod_that_was_asked_is_not_asked_again_before_it_has_answered() -> None:
+def test_an_eviction_is_not_sent_again_before_its_answer() -> None:
     desk = Late()
     desk.settle(5)
     assert (desk.names(), desk.state("high")) == ([["low"]], PodState.NOMINATED)
@@ -115,7 +115,7 @@ def test_no_more_evictions_are_in_flight_than_the_lane_permits(
 
 
 @pytest.mark.parametrize("answer", [LOST, BUDGET])
-def test_an_answer_about_a_pod_that_has_gone_meanwhile_says_nothing(answer: Reply) -> None:
+def test_an_answer_about_a_pod_that_is_gone_has_no_effect(answer: Reply) -> None:
     desk = Late(answer)
     desk.delete("low")
     desk.settle()

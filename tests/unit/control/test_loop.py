@@ -78,7 +78,7 @@ def test_a_loop_writes_nothing_but_its_snapshot() -> None:
     assert (desk.cluster.ledger.head, desk.cluster.ledger.used.any()) == (head, False)
 
 
-def test_the_snapshot_remembers_what_was_proposed() -> None:
+def test_the_snapshot_contains_what_was_proposed() -> None:
     desk = bench()
     for name in "abcd":
         desk.hand(name, cpu="4")

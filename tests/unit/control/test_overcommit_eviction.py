@@ -192,7 +192,7 @@ def test_no_pod_is_evicted_if_the_profile_disables_it(setting: Any) -> None:
         ({"evictOverCommitted": {"afterSeconds": 60}}, 60.0),
     ],
 )
-def test_behind_an_api_server_over_commitment_is_repaired_unless_the_profile_says_otherwise(
+def test_behind_an_api_server_over_commitment_is_repaired_by_default(
     said: dict[str, Any], after: float
 ) -> None:
     profile = load_profile({"profiles": [{"stretto": said}]})

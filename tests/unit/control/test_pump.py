@@ -135,7 +135,7 @@ def test_a_watch_that_is_too_old_lists_afresh(line: Line) -> None:
     assert (names(pump), pump.relists["Pod"]) == (["a"], 1)
 
 
-def test_a_list_tells_what_has_gone(line: Line) -> None:
+def test_a_list_shows_which_objects_are_gone(line: Line) -> None:
     create(line, "a", "b")
     line.create(NODE, [make_node("n")])
     pump = pump_of(line)
@@ -167,7 +167,7 @@ def test_after_a_list_the_old_watch_is_closed(line: Line) -> None:
     assert all(wire.closed for wire in before)
 
 
-def test_a_list_older_than_what_was_seen_is_not_believed(line: Line) -> None:
+def test_a_list_older_than_a_known_version_is_rejected(line: Line) -> None:
     pump = pump_of(line)
     stale = MemoryStore.list(line, POD)
     create(line, "a")
@@ -177,7 +177,7 @@ def test_a_list_older_than_what_was_seen_is_not_believed(line: Line) -> None:
     assert (names(pump), pump.next_due()) == (["a"], 5.0 + RETRY_LIST_AFTER)
 
 
-def test_a_list_that_was_not_believed_is_not_asked_for_again_at_once(line: Line) -> None:
+def test_a_rejected_list_is_not_read_again_at_once(line: Line) -> None:
     pump = pump_of(line)
     line.older[POD], line.cut = MemoryStore.list(line, POD), True
     pump._feeds = pump._feeds[-1:]

@@ -109,7 +109,7 @@ def test_a_report_wakes_no_unit_and_is_not_repeated() -> None:
     assert at.plane.cluster.own_writes == set()
 
 
-def test_a_pod_of_which_there_is_nothing_new_to_say_is_read_once_a_minute(
+def test_an_unchanged_pod_is_read_once_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at, read = harness(), list[float]()
@@ -350,7 +350,7 @@ def test_a_raised_limit_keeps_the_turn_while_the_queue_blocks() -> None:
     assert "cpu 4 of 5 used, 2 requested" in conditions(at, "p2")[0]["message"]
 
 
-def test_pods_of_a_gang_under_a_limit_all_say_so() -> None:
+def test_pods_of_a_gang_under_a_limit_all_report_it() -> None:
     at = harness()
     limit(at, limit={"cpu": "3"})
     at.create(POD_GROUP, make_group("g", 2))

@@ -50,7 +50,7 @@ def in_queue(name: str, queue: str, **more: Any) -> bytes:
     return make_pod(name, cpu="1", annotations={"stretto.dev/queue": queue}, **more)
 
 
-def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
+def test_a_queue_shows_its_use_its_loans_and_its_pending_pods() -> None:
     harness = make_harness()
     put(harness, "top", guarantee={"cpu": "2"})
     put(harness, "a", parent="top", policy="FifoSkip", guarantee={"cpu": "1"}, limit={"cpu": "3"})
@@ -102,7 +102,7 @@ def test_an_unused_queue_reports_its_errors_too() -> None:
 
 
 @pytest.mark.parametrize("number", [0, -3])
-def test_a_group_whose_minimum_cannot_be_stays_pending_and_says_so(number: int) -> None:
+def test_a_group_with_an_impossible_minimum_stays_pending_and_reports_it(number: int) -> None:
     harness = make_harness()
     harness.create(POD_GROUP, make_group("g", number))
     harness.submit(make_pod("p", group="g"), make_pod("other"))
@@ -142,7 +142,7 @@ def test_a_group_goes_through_its_phases_in_the_store() -> None:
     assert group_status(harness, "g")["phase"] == "Pending"
 
 
-def test_a_group_that_runs_is_scheduled_and_its_conditions_tell_how() -> None:
+def test_a_group_that_runs_is_scheduled_and_has_conditions() -> None:
     harness = make_harness()
     harness.group("g", 2)
     harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))

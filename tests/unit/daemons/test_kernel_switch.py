@@ -95,6 +95,6 @@ def test_without_compiled_kernels_the_plane_stays(desk: Desk) -> None:
     assert desk.tiers == ["numpy"]
 
 
-def test_a_daemon_on_the_numpy_tier_by_request_never_looks(desk: Desk) -> None:
+def test_a_daemon_on_the_numpy_tier_by_request_never_searches_kernels(desk: Desk) -> None:
     desk.run(60)
     assert desk.tiers == ["numpy"]

@@ -88,7 +88,7 @@ def test_a_dead_thread_is_reported_and_stops_all_writes() -> None:
         assert not bench.elector.leads()  # which the fence checks before every write
 
 
-def test_a_hung_thread_is_reported_and_stops_all_writes() -> None:
+def test_a_blocked_thread_is_reported_and_stops_all_writes() -> None:
     bench, free = Bench(), threading.Event()
     bench.elector.tick()
     bench.line.first = free.wait

@@ -39,7 +39,7 @@ def test_a_text_line_reads_the_same() -> None:
     assert desk.lines == ["1970-01-01T00:01:40Z warning: odd about=nodes"]
 
 
-def test_what_others_say_does_not_break_a_line() -> None:
+def test_texts_of_others_do_not_break_a_line() -> None:
     for form in LogFormat:
         desk = Desk(form)
         desk.log.error("one\ntwo\r")

@@ -169,7 +169,7 @@ def test_nothing_but_get_is_answered(served: ProbeServer, method: str) -> None:
     assert status_of(served, "/livez", method)[0] == 501
 
 
-def test_a_body_is_not_read_however_long_it_says_that_it_is(served: ProbeServer) -> None:
+def test_a_body_is_not_read_whatever_length_it_states(served: ProbeServer) -> None:
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall(b"GET /livez HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
         assert line.recv(99).startswith(b"HTTP/1.0 200")
@@ -201,7 +201,7 @@ def test_a_silent_client_blocks_no_other_client(served: ProbeServer, secure: Pro
             assert getter(each, "/livez") == (200, "ok\n")
 
 
-def test_a_client_that_says_what_it_wants_drop_by_drop_is_hung_up_on(
+def test_a_client_that_sends_its_request_byte_by_byte_is_disconnected(
     served: ProbeServer, secure: ProbeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many connections as are served at once would block every probe."""
@@ -227,7 +227,7 @@ def drop(line: socket.socket) -> bool:
         return True
 
 
-def test_more_clients_than_are_served_at_once_are_hung_up_on(served: ProbeServer) -> None:
+def test_more_clients_than_are_served_at_once_are_disconnected(served: ProbeServer) -> None:
     here = ("127.0.0.1", served.port)
     with ExitStack() as lines:
         for _ in range(MOST_AT_ONCE):

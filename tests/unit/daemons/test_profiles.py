@@ -70,7 +70,7 @@ def test_it_is_read_at_once_on_request(desk: Desk) -> None:
     assert desk.profiles.look()
 
 
-def test_a_file_that_says_the_same_changes_nothing(desk: Desk) -> None:
+def test_an_equal_file_changes_nothing(desk: Desk) -> None:
     desk.profiles.request()
     assert not desk.profiles.look()
     assert "is unchanged" in desk.said.getvalue()
@@ -86,7 +86,7 @@ def test_a_file_that_says_the_same_changes_nothing(desk: Desk) -> None:
         lambda path: path.unlink(),
     ],
 )
-def test_a_bad_file_keeps_the_old_one_and_says_so(
+def test_a_bad_file_keeps_the_old_one_and_reports_it(
     desk: Desk, spoil: Callable[[Path], object]
 ) -> None:
     spoil(desk.path)
@@ -119,7 +119,7 @@ def test_a_bad_file_at_the_start_is_an_error(tmp_path: Path) -> None:
         ProfileFile(str(tmp_path / "none.yaml"), load_profile, ManualClock(), log)
 
 
-def test_a_hangup_asks_and_ends_nothing() -> None:
+def test_a_hangup_sends_and_ends_nothing() -> None:
     requested: list[int] = []
     with on_hangup(lambda: requested.append(1)):
         signal.raise_signal(signal.SIGHUP)

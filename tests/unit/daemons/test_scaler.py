@@ -113,7 +113,7 @@ def test_metrics_count_reconciliations(store: MemoryStore) -> None:
         (("--profile", "nosuch"), "nosuch"),
     ],
 )
-def test_bad_options_exit_with_2_and_say_what_to_do(words: tuple[str, ...], said: str) -> None:
+def test_bad_options_exit_with_2_and_state_the_fix(words: tuple[str, ...], said: str) -> None:
     done = CliRunner().invoke(cli, ["scaler", *words])
     assert done.exit_code == 2
     assert said in done.stderr

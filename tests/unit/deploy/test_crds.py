@@ -110,12 +110,12 @@ def test_the_files_are_what_the_script_makes() -> None:
     assert done.returncode == 0, f"run `make crds`: {done.stdout}{done.stderr}"
 
 
-def test_every_kind_of_ours_has_a_file_and_no_other_has() -> None:
+def test_every_kind_of_stretto_has_a_file_and_no_other_has() -> None:
     assert {each.stem for each in FOLDER.glob("*.yaml")} == {kind.plural for kind in OURS}
 
 
 @by_kind
-def test_a_definition_says_how_the_kind_is_named(kind: Kind) -> None:
+def test_a_definition_states_how_the_kind_is_named(kind: Kind) -> None:
     spec = definition(kind)["spec"]
     assert definition(kind)["metadata"]["name"] == kind.resource
     assert (spec["group"], spec["names"]["kind"]) == (kind.group, kind.kind)
@@ -170,7 +170,7 @@ def test_a_group_gets_the_time_that_the_dispatcher_gives_it() -> None:
 
 
 @by_kind
-def test_every_rule_says_in_a_sentence_what_is_wrong(kind: Kind) -> None:
+def test_every_rule_states_in_a_sentence_what_is_wrong(kind: Kind) -> None:
     text = (FOLDER / f"{kind.plural}.yaml").read_text(encoding="utf-8")
     rules = len(re.findall(r"^ *- rule:", text, re.MULTILINE))
     assert len(re.findall(r"^ *message: ", text, re.MULTILINE)) >= rules

@@ -62,7 +62,7 @@ def test_the_arguments_are_options_of_the_scheduler() -> None:
     assert arguments()["leader_elect"] is True
 
 
-def test_the_profile_is_one_and_is_mounted_where_it_is_looked_for(tmp_path: Path) -> None:
+def test_the_profile_is_one_and_is_mounted_where_it_is_expected(tmp_path: Path) -> None:
     data = one("ConfigMap")["data"]
     named = Path(arguments()["profile"])
     (tmp_path / named.name).write_text(data[named.name], encoding="utf-8")
@@ -71,7 +71,7 @@ def test_the_profile_is_one_and_is_mounted_where_it_is_looked_for(tmp_path: Path
     assert str(named.parent) in mounts
 
 
-def test_the_certificate_is_made_where_it_is_looked_for() -> None:
+def test_the_certificate_is_made_where_it_is_expected() -> None:
     named = {str(arguments()[each]) for each in ("tls_cert_file", "tls_private_key_file")}
     makes = next(c for c in pod()["spec"]["initContainers"] if c["name"] == "certificate")
     assert named <= set(makes["command"])
@@ -101,7 +101,7 @@ def test_whatever_selects_the_pods_finds_them() -> None:
     assert all(each.items() <= labels.items() and each for each in selectors)
 
 
-def test_ports_are_named_where_they_are_asked_for() -> None:
+def test_ports_are_named_where_they_are_requested() -> None:
     container = pod()["spec"]["containers"][0]
     named = {each["name"]: each["containerPort"] for each in container["ports"]}
     probes = [container[f"{each}Probe"]["httpGet"] for each in ("startup", "liveness", "readiness")]

@@ -102,7 +102,7 @@ def rights_in_table() -> dict[str, set[str]]:
     return found
 
 
-def test_the_roles_grant_exactly_what_the_table_of_kinds_says() -> None:
+def test_the_roles_grant_exactly_the_rights_of_the_table_of_kinds() -> None:
     files, table = rights_in_files(), rights_in_table()
     assert set(files) == set(table)
     for role, rights in table.items():

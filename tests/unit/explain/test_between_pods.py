@@ -84,7 +84,7 @@ def test_anti_affinity_names_the_pods_in_the_way(profile: str) -> None:
     assert removal == ["Removing default/w would make n0 fit."]
 
 
-def test_affinity_without_a_matching_pod_says_so() -> None:
+def test_affinity_without_a_matching_pod_reports_it() -> None:
     harness = cluster(make_node("n0", zone="a"))
     harness.submit(make_pod("q", spec=term("podAffinity", ZONE)))
     harness.settle(2)

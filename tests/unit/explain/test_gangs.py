@@ -43,14 +43,14 @@ def test_a_gang_that_no_empty_cluster_could_hold_is_too_big() -> None:
     assert "empty, fit 6." in said.dominant.sentence
 
 
-def test_a_gang_that_is_short_says_how_many_would_fit() -> None:
+def test_a_gang_that_is_short_states_how_many_would_fit() -> None:
     said = gang(6, 6, blocker("b"))
     assert said.dominant is not None
     assert said.dominant.code is ReasonCode.GANG_SHORT
     assert "4 of the missing 6 would fit now" in said.dominant.sentence
 
 
-def test_the_next_member_says_what_it_lacks() -> None:
+def test_the_next_member_states_what_it_lacks() -> None:
     facts = gang(6, 6, blocker("b")).gang
     assert facts is not None
     assert (facts.needed, facts.fitting, facts.fitting_if_empty) == (6, 4, 6)
@@ -72,7 +72,7 @@ def test_a_gang_without_all_its_pods_is_incomplete() -> None:
 
 
 @pytest.mark.parametrize("size", [4, 5])
-def test_a_gang_that_is_placed_has_nothing_to_say(size: int) -> None:
+def test_a_gang_that_is_placed_has_no_reason(size: int) -> None:
     said = gang(size, 4)
     assert said.node
     assert said.gang is None
@@ -287,7 +287,7 @@ def test_removals_start_a_large_gang_with_one_pod_per_host(profile: str) -> None
     assert len(cure.pods) == 95
 
 
-def test_a_gang_beyond_the_bound_of_the_search_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gang_beyond_the_bound_of_the_search_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "MOST", 0)
     cure = on_full_nodes("default", spec=APART).cures[-1]
     assert cure.kind is CureKind.EVENT

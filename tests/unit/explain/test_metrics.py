@@ -64,7 +64,7 @@ def test_attempts_are_counted_by_their_result() -> None:
     }
 
 
-def test_pods_that_want_a_node_are_counted_by_kube_schedulers_queues() -> None:
+def test_pending_pods_are_counted_by_the_queues_of_kube_scheduler() -> None:
     assert some_work().values("scheduler_pending_pods") == {
         ("active",): 0,
         ("backoff",): 0,
@@ -131,7 +131,7 @@ def test_gangs_are_counted_by_what_their_unit_waits_for() -> None:
     assert waiting == {"gang-short": 3, "gang-incomplete": 1, "unknown-group": 1}
 
 
-def test_classes_beyond_the_budget_count_as_not_looked_at() -> None:
+def test_classes_beyond_the_budget_count_as_not_checked() -> None:
     measured = Measured()
     measured.at.submit(*(make_pod(f"p{i}", cpu=f"{64 + i}") for i in range(70)))
     measured.at.settle()

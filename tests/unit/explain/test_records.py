@@ -173,7 +173,7 @@ def some_records(folder: Path, count: int) -> RunRecords:
     return records
 
 
-def test_names_tell_when_and_what_and_the_latest_comes_first(tmp_path: Path) -> None:
+def test_names_contain_time_and_subject_and_the_latest_is_first(tmp_path: Path) -> None:
     records = some_records(tmp_path / "a" / "b", 2)
     assert records.names() == ["20260102-030405-run-1", "20260102-030405-run-0"]
 

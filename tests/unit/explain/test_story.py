@@ -107,7 +107,7 @@ def written(pod: bytes, status: dict[str, Any]) -> bytes:
     return msgspec.json.encode({**msgspec.json.decode(pod), "status": status})
 
 
-def test_without_events_a_condition_tells_why_a_pod_waits_and_gates_are_named() -> None:
+def test_without_events_a_condition_shows_why_a_pod_waits_and_gates_are_named() -> None:
     why = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
     late = {**why, "lastTransitionTime": "2026-01-02T03:05:05Z"}
     harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})

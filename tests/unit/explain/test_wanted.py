@@ -88,7 +88,7 @@ def test_the_closest_alternative_is_reported() -> None:
     assert "does not fit on a1: requires gpu, has no gpu." in said.sentence
 
 
-def test_gates_are_named_there_too_where_a_node_is_asked_about() -> None:
+def test_gates_are_named_for_a_single_node_too() -> None:
     gated = make_pod("p", spec={"schedulingGates": [{"name": "x.io/one"}, {"name": "x.io/two"}]})
     said = explain_pod_on(scene_of(gated), "p", "a1")
     assert said.fits
@@ -110,7 +110,7 @@ def test_a_gang_without_enough_pods_is_cured_by_pods_and_not_by_capacity() -> No
     ]
 
 
-def test_nodes_that_are_meant_say_what_is_full_there_and_not_what_others_refuse() -> None:
+def test_selected_nodes_show_their_shortage_and_not_the_reasons_of_others() -> None:
     port = {"containers": [{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]}
     spec = {**port, "nodeSelector": {"rack": "r1"}}
     said = requested(make_pod("first", spec=spec), make_pod("p", spec=spec))

@@ -110,7 +110,7 @@ def test_counts_are_in_kubernetes_form_and_overlaps_are_shown() -> None:
     assert said.overlaps[0].reasons == ("node(s) had untolerated taint(s)", f"Insufficient {GPU}")
 
 
-def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
+def test_the_nearest_nodes_state_what_they_lack_in_human_units() -> None:
     said = full().nodes
     assert said is not None
     nearest = said.nearest[0]
@@ -139,7 +139,7 @@ def test_a_share_of_a_device_may_be_the_cure() -> None:
     assert shares == [300]
 
 
-def test_a_share_that_finds_no_device_says_what_the_freest_has() -> None:
+def test_a_share_without_a_device_states_the_largest_free_part() -> None:
     taken = [make_pod(f"a{i}", gpus=1, gpu_milli=700) for i in range(4)]
     said = requested(*taken, make_pod("z", gpus=1, gpu_milli=500), about="z").nodes
     assert said is not None

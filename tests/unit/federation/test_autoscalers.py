@@ -60,7 +60,7 @@ def test_an_autoscaler_goes_with_a_workload_that_allows_it(world: FederationWorl
     assert names.HPA_REASON not in source(world).get("annotations", {})
 
 
-def test_an_autoscaler_of_another_workload_says_what_is_missing(world: FederationWorld) -> None:
+def test_an_autoscaler_of_another_workload_states_what_is_missing(world: FederationWorld) -> None:
     world.deployment(2)
     autoscaler(world)
     reason = source(world)["annotations"][names.HPA_REASON]

@@ -57,7 +57,7 @@ def expression(**fields: Any) -> list[dict[str, Any]]:
         ("autoMigration", {"when": {"podUnschedulableFor": "soon"}}, "expected a duration"),
     ],
 )
-def test_a_policy_that_cannot_be_used_says_which_field(field: str, value: Any, said: str) -> None:
+def test_a_policy_that_cannot_be_used_states_which_field(field: str, value: Any, said: str) -> None:
     spec = msgspec.convert({"schedulingMode": "Divide", field: value}, PropagationPolicySpec)
     assert said in "; ".join(contradictions(spec))
 
@@ -70,7 +70,7 @@ def test_kubeadmiral_divides_by_minimums_above_maximums() -> None:
     assert list(contradictions(spec, orders_bounds=False)) == []
 
 
-def test_an_object_with_two_policies_says_which_one_applies(world: FederationWorld) -> None:
+def test_an_object_with_two_policies_states_which_one_applies(world: FederationWorld) -> None:
     world.deployment(3)
     labels = {"metadata": {"labels": {names.CLUSTER_POLICY: "other"}}}
     world.host.patch(DEPLOYMENT, [Patch("default", "web", labels)])
@@ -268,7 +268,7 @@ def test_times_of_a_rollout_that_make_no_sense_stop_it(
         ),
     ],
 )
-def test_an_override_that_changes_nothing_says_why(
+def test_an_override_that_changes_nothing_states_why(
     rule: dict[str, Any], said: str, world: FederationWorld
 ) -> None:
     world.create(OVERRIDE_POLICY.kind, "tweak", spec={"overrideRules": [rule]})
@@ -311,7 +311,7 @@ def test_a_cluster_of_the_placement_without_the_kind_is_named() -> None:
         (ServerAvailability.SILENT, "it is repeated once the cluster answers"),
     ],
 )
-def test_a_write_that_fails_says_what_its_cause_needs(
+def test_a_write_that_fails_states_what_its_cause_needs(
     availability: ServerAvailability, said: str, world: FederationWorld
 ) -> None:
     world.run(1.0)

@@ -93,7 +93,7 @@ def test_a_distributed_autoscaler_scales_nothing_on_the_host(world: FederationWo
     assert source(world) == 3
 
 
-def test_a_workload_does_not_shrink_for_want_of_a_members_metrics(world: FederationWorld) -> None:
+def test_a_workload_does_not_shrink_without_the_metrics_of_a_member(world: FederationWorld) -> None:
     deployment(world, 6, use="100m")
     world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)
     autoscaler(world)
@@ -109,7 +109,7 @@ def test_a_workload_shrinks_to_what_its_pods_use(world: FederationWorld) -> None
     assert sum(count or 0 for count in world.placed().values()) == 2
 
 
-def test_a_kind_without_replicas_says_what_to_do(world: FederationWorld) -> None:
+def test_a_kind_without_replicas_states_the_fix(world: FederationWorld) -> None:
     world.run()
     scales = SourceScales(world.fleet.federation.fleet)
     with pytest.raises(NoScaleError, match="create its FederatedTypeConfig"):
@@ -146,7 +146,7 @@ def slow(world: FederationWorld) -> Slow:
     return Slow(world)
 
 
-def test_an_evaluation_waits_for_an_answer_and_asks_once(slow: Slow) -> None:
+def test_an_evaluation_waits_for_an_answer_and_sends_one_request(slow: Slow) -> None:
     for _ in range(2):
         with pytest.raises(RetryError, match="alpha"):
             slow.metrics.pods("default")

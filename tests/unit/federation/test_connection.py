@@ -135,7 +135,7 @@ def test_kinds_are_read_again_only_after_a_change() -> None:
     assert line.paths.count("/apis") == 1
 
 
-def test_an_unhealthy_server_says_why() -> None:
+def test_an_unhealthy_server_states_why() -> None:
     found = surveyed(AnsweringLine(SERVED, health=500))
     assert (found.status, found.kinds) == (500, None)
     assert "etcd is gone" in found.message

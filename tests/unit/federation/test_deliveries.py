@@ -119,7 +119,7 @@ def test_a_member_that_does_not_answer_has_a_bounded_number_of_writes_in_flight(
     assert deliveries.in_flight("west") == 1
 
 
-def test_a_refusal_says_what_was_written_and_what_to_do(store: SlowStore, east: StoreCache) -> None:
+def test_a_refusal_states_what_was_written_and_the_fix(store: SlowStore, east: StoreCache) -> None:
     deliveries = MemberDeliveries(lambda _: None)
     deliveries.send(EAST, east, CREATION, 0.0)
     store.waiting[0][0].set_exception(OSError("connection reset"))

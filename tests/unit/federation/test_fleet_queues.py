@@ -106,7 +106,7 @@ def test_a_workload_that_cannot_be_read_does_not_hide_what_others_have() -> None
     assert ledger.by_queue("") == {"team": {"cpu": 3000}}
 
 
-def test_a_condition_says_why_replicas_wait() -> None:
+def test_a_condition_states_why_replicas_wait() -> None:
     world = QueueWorld()
     world.queue("team", limit={"cpu": "2"})
     world.work("web", 3, queue="team")

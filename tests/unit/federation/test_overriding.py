@@ -106,7 +106,7 @@ def image(component: str, operator: str, value: str = "") -> dict[str, Any]:
         ({"jsonpatch": [{"path": "spec/replicas", "value": 9}]}, "path"),
     ],
 )
-def test_an_overrider_that_cannot_apply_says_why(
+def test_an_overrider_that_cannot_apply_states_why(
     overriders: dict[str, Any], said: str, cluster: StoredObject
 ) -> None:
     with pytest.raises(InputError, match=said):

@@ -107,7 +107,7 @@ def test_a_lost_member_counts_for_nothing() -> None:
     assert set(found.specs) == {"a"}
 
 
-def test_pods_of_a_lost_member_count_as_long_as_they_are_wanted_there() -> None:
+def test_pods_of_a_lost_member_count_as_long_as_they_are_placed_there() -> None:
     lost = RolloutMember(
         "b", 10, MemberSpec(10, OLD), MemberSpec(10, OLD), {OLD: PodCount(10, 10)}, reachable=False
     )

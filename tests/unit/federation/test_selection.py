@@ -233,7 +233,9 @@ def test_a_missing_policy_is_reported_until_it_exists(world: FederationWorld) ->
     assert world.condition("Accepted") == ("True", "", "")
 
 
-def test_an_object_whose_policy_label_is_removed_stays_and_says_so(world: FederationWorld) -> None:
+def test_an_object_whose_policy_label_is_removed_stays_and_reports_it(
+    world: FederationWorld,
+) -> None:
     world.policy()
     world.deployment(6)
     world.run()

@@ -61,7 +61,7 @@ def test_a_malformed_rule_is_refused(rule: StatusRule) -> None:
         aggregated([rule], MEMBERS)
 
 
-def test_a_kind_has_the_status_that_its_rules_say() -> None:
+def test_a_kind_has_the_status_that_its_rules_require() -> None:
     world = FederationWorld()
     rules = [
         {"field": "replicas", "jsonPath": "$.status.readyReplicas", "combine": "Min"},

@@ -82,7 +82,7 @@ def test_a_change_of_what_a_decision_reads_always_schedules(change: dict[str, ob
         ),
     ],
 )
-def test_other_changes_of_clusters_schedule_where_the_policy_says_so(
+def test_other_changes_of_clusters_schedule_where_the_policy_states_it(
     rule: str, reason: str, after: tuple[JoinedCluster, ...]
 ) -> None:
     on, off = when(**{rule: True}), when()

@@ -35,7 +35,7 @@ def accepted(world: FederationWorld, name: str) -> dict[str, Any]:
         ({"sourceType": {**WIDGET, "scope": "cluster"}}, "scope: got 'cluster', expected Names"),
     ],
 )
-def test_a_malformed_configuration_says_why_and_others_apply(
+def test_a_malformed_configuration_is_reported_and_others_apply(
     spec: dict[str, Any], said: str
 ) -> None:
     world = FederationWorld()

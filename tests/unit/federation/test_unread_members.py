@@ -70,7 +70,7 @@ def test_nothing_is_started_elsewhere_for_what_an_unknown_member_still_runs(
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
 
 
-def test_what_an_unknown_member_runs_counts_although_less_is_wanted_there_now(
+def test_what_an_unknown_member_runs_counts_although_less_is_placed_there_now(
     world: FederationWorld,
 ) -> None:
     weigh(world, gamma=1)

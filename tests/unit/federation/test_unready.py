@@ -57,7 +57,7 @@ def test_a_scale_up_gives_its_replicas_to_the_members_that_answer(world: Federat
     assert world.placed() == {"alpha": 5, "beta": 5, "gamma": 2}
 
 
-def test_what_runs_elsewhere_stays_while_the_wanted_member_takes_nothing(
+def test_what_runs_elsewhere_stays_while_the_chosen_member_takes_nothing(
     world: FederationWorld,
 ) -> None:
     lost(world, "gamma")
@@ -67,7 +67,7 @@ def test_what_runs_elsewhere_stays_while_the_wanted_member_takes_nothing(
     assert "4 of them wait for clusters that are not ready" in str(world.condition("Scheduled"))
 
 
-def test_it_moves_once_the_wanted_member_is_ready(world: FederationWorld) -> None:
+def test_it_moves_once_the_chosen_member_is_ready(world: FederationWorld) -> None:
     lost(world, "gamma")
     world.policy_patch(placement=[{"cluster": "gamma", "preferences": {"weight": 1}}])
     world.run(30.0)

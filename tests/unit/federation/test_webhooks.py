@@ -101,7 +101,7 @@ def scaled_under_an_empty_selection(settings: FederationSettings) -> FederationW
     return world
 
 
-def test_an_empty_selection_keeps_the_last_placement_and_a_condition_says_why() -> None:
+def test_an_empty_selection_keeps_the_last_placement_and_a_condition_states_why() -> None:
     world = scaled_under_an_empty_selection(FederationSettings())
     assert world.placed() == {"alpha": 2, "beta": 2}
     assert "the select plugins chose no cluster" in str(world.condition("Scheduled"))
@@ -275,7 +275,7 @@ def test_a_webhook_that_does_not_exist_is_reported_until_it_does() -> None:
         ({"scorePath": None}, "spec.scorePath: got nothing, expected a path"),
     ],
 )
-def test_a_webhook_that_cannot_be_called_says_which_field_is_wrong(
+def test_a_webhook_that_cannot_be_called_states_which_field_is_wrong(
     change: Fields, said: str
 ) -> None:
     world = world_with(ScriptedServer(score=lambda _: {"score": 1}))
@@ -295,7 +295,7 @@ def test_a_webhook_that_cannot_be_called_says_which_field_is_wrong(
         ({"score": {"enabled": [{"name": "ClusterAffinity", "wait": -1}]}}, "wait: got -1", 0),
     ],
 )
-def test_a_profile_says_which_plugin_is_wrong(plugins: Fields, said: str, clusters: int) -> None:
+def test_a_profile_states_which_plugin_is_wrong(plugins: Fields, said: str, clusters: int) -> None:
     world = FederationWorld()
     world.create(SCHEDULING_PROFILE.kind, "own", spec={"plugins": plugins})
     world.policy(schedulingProfile="own")

@@ -113,7 +113,7 @@ def test_the_nearest_have_the_fewest_reasons_then_hope_then_the_smallest_name() 
     assert found.nearest[2].reasons == ("node(s) were unschedulable",)
 
 
-def test_a_near_node_says_what_it_lacks_where_the_rule_can_tell() -> None:
+def test_a_near_node_shows_its_shortage_where_the_rule_has_one() -> None:
     found = diagnosed(all_rules(3), a_class(), five())
     assert found.nearest[0].lacks == (Shortage("cpu", 500, 200),)
     assert found.nearest[2].lacks == ()
@@ -156,14 +156,14 @@ def test_pins_that_have_no_node_in_common_are_named_together() -> None:
     )
 
 
-def test_without_nodes_the_message_says_so() -> None:
+def test_without_nodes_the_message_names_the_cause() -> None:
     assert diagnosed(all_rules(), a_class(), nodes_of()).message == (
         "no nodes available to schedule pods"
     )
 
 
 @pytest.mark.parametrize("wanted", [0, 2])
-def test_as_many_near_nodes_are_named_as_asked_for(wanted: int) -> None:
+def test_as_many_near_nodes_are_named_as_requested(wanted: int) -> None:
     nodes = five()
     found = diagnose(all_rules(), a_class(), look(nodes), nodes.live_slots(), wanted)
     assert len(found.nearest) == wanted

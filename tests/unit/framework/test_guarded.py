@@ -129,7 +129,7 @@ def test_a_score_that_goes_wrong_is_named_and_counts_for_nothing(what: str, scop
 
 
 @pytest.mark.parametrize("scope", Scope, ids=lambda scope: scope.value)
-def test_a_filter_that_goes_wrong_refuses_and_says_so_in_the_reason(scope: Scope) -> None:
+def test_a_filter_that_goes_wrong_refuses_and_names_the_failure_in_the_reason(scope: Scope) -> None:
     harness = harness_with(filtering(boom, scope))
     plane = harness.plane
     said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "p")
@@ -166,7 +166,7 @@ def test_a_filter_without_refusals_of_its_own_gives_its_one_reason() -> None:
     "said",
     [["no refusal"], [Refusal("x", np.ones(99, np.bool_))], [Refusal("x", np.zeros(2, bool))]],
 )
-def test_refusals_that_are_not_where_the_filter_says_no_are_replaced(said: list[Any]) -> None:
+def test_refusals_that_differ_from_the_filter_are_replaced(said: list[Any]) -> None:
     nowhere = filtering(lambda _, __, s: np.zeros(len(s), np.bool_), refusals=lambda *_: said)
     harness = harness_with(nowhere)
     plane = harness.plane
@@ -185,7 +185,7 @@ def test_hooks_that_fail_stop_nothing(name: str, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("answer", [Fail("closed"), Restrict(np.array([0])), None])
-def test_what_a_rule_says_beforehand_passes_the_guard(answer: Any) -> None:
+def test_the_early_result_of_a_rule_passes_the_guard(answer: Any) -> None:
     (made,) = [filtering(lambda *_: None, prepare=lambda *_: answer)({})]
     from stretto.framework.profile.guard import guard
 
@@ -212,7 +212,7 @@ def test_a_rule_that_takes_too_long_is_reported_with_its_budget() -> None:
     assert (guarded.health.calls, guarded.health.slots, guarded.health.seconds) == (1, 10, 0.5)
 
 
-def test_rules_of_ours_have_no_guard() -> None:
+def test_rules_of_stretto_have_no_guard() -> None:
     profile = load_profile("default")
     assert profile.outside == ()
     assert not any(isinstance(rule, GuardedRule) for rule in profile.filters)

@@ -108,7 +108,9 @@ def test_a_read_only_package_uses_the_cache_of_the_user(
 
 @pytest.mark.skipif(not has_numba(), reason="numba is not installed")
 @pytest.mark.parametrize("in_tree", [True, False])
-def test_numba_keeps_compiled_code_where_the_cache_looks(tmp_path: Path, in_tree: bool) -> None:
+def test_numba_keeps_compiled_code_in_the_folder_of_the_cache(
+    tmp_path: Path, in_tree: bool
+) -> None:
     code = (
         "from stretto.framework.kernels.place import loop;"
         "from stretto.framework.kernels.affinity import values;"

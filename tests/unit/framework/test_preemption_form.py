@@ -9,7 +9,7 @@ from stretto.framework.profile.preemption_form import read_preemption
 from stretto.state.victims.rules import OFF, CandidateSelection, PreemptionRules
 
 
-def test_a_profile_that_says_nothing_preempts_as_kube_scheduler_does() -> None:
+def test_an_empty_profile_preempts_as_kube_scheduler_does() -> None:
     assert read_preemption(None, "p") == PreemptionRules() == read_preemption(True, "p")
 
 

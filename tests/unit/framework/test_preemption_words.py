@@ -57,7 +57,7 @@ def test_a_node_without_lower_pods_has_no_victims() -> None:
     assert said(found) == "1 No preemption victims found for incoming pod."
 
 
-def test_a_node_that_lacks_something_even_then_says_what() -> None:
+def test_a_node_that_lacks_something_even_then_states_its_shortage() -> None:
     found = words(low(cpu="1"), make_pod("top", cpu="3", priority=99), pod=wants())
     assert said(found) == "1 Insufficient cpu."
 
@@ -66,7 +66,7 @@ def test_a_policy_of_never_is_reported() -> None:
     assert words(low(), pod=wants(spec={"preemptionPolicy": "Never"})) == PreemptionMessage(NEVER)
 
 
-def test_a_profile_without_preemption_says_so() -> None:
+def test_a_profile_without_preemption_reports_it() -> None:
     assert words(low(), pod=wants(), enabled=False) == PreemptionMessage(OFF)
 
 
@@ -83,7 +83,7 @@ def test_a_profile_without_preemption_says_so() -> None:
         ),
     ],
 )
-def test_protection_is_reported_in_our_own_words(rules: Any, more: Any, text: str) -> None:
+def test_protection_is_reported_in_the_words_of_stretto(rules: Any, more: Any, text: str) -> None:
     assert said(words(low(**more), pod=wants(), **rules)) == f"1 node(s) had {text}."
 
 

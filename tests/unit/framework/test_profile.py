@@ -74,7 +74,7 @@ def test_the_default_profile_spreads_with_kubernetes_weights() -> None:
     assert (profile.ties, profile.tie_rule) == (TieRule.ROTATE, TieBreak.ROTATE)
 
 
-def test_a_mapping_that_says_nothing_is_the_default_profile() -> None:
+def test_an_empty_mapping_is_the_default_profile() -> None:
     empty, default = load_profile({}), load_profile("default")
     assert (weights(empty), filters(empty)) == (weights(default), filters(default))
 
@@ -109,7 +109,7 @@ def test_every_named_profile_keeps_every_filter(name: str) -> None:
     assert filters(load_profile(name)) == filters(load_profile({}))
 
 
-def test_only_fgd_learns_typical_pods() -> None:
+def test_only_fgd_uses_typical_pods() -> None:
     assert [name for name in PROFILES if load_profile(name).learns] == ["fgd"]
 
 
@@ -300,7 +300,7 @@ def test_what_is_wrong_is_named_with_its_path(config: dict[str, Any], parts: lis
     assert [part for part in parts if part not in str(caught.value)] == []
 
 
-def test_kubernetes_delays_are_what_ours_default_to() -> None:
+def test_default_delays_are_those_of_kubernetes() -> None:
     top = {"podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 30}
     own = {"backoff": {"maxSeconds": 40}}
     profile = load_profile({**top, "profiles": [{"stretto": own}]})

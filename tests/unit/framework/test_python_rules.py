@@ -93,14 +93,14 @@ def harness_with(point: str, name: str) -> Harness:
     return Harness(nodes, profile=profile_with(point, name))
 
 
-def test_a_filter_of_an_author_is_asked_again_when_a_slot_changes() -> None:
+def test_a_filter_of_an_author_is_called_again_when_a_slot_changes() -> None:
     harness = harness_with("filter", "KeepCores")
     harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
     harness.settle()
     assert sorted(harness.placements().values()) == ["", "", "n1", "n1", "n2", "n2"]
 
 
-def test_a_built_in_rule_without_a_compiled_form_is_asked_in_python(
+def test_a_built_in_rule_without_a_compiled_form_runs_in_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("stretto.framework.profile.profile.RULES", ALL)
@@ -147,7 +147,7 @@ def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_reported() -> None
     assert "expected int32[" in harness.plane.engine.python_rules.faults["WrongShape"]
 
 
-def test_a_filter_of_an_author_over_domains_is_asked_at_every_decision() -> None:
+def test_a_filter_of_an_author_over_domains_is_called_at_every_decision() -> None:
     nodes = [make_node("large", cpu="8"), make_node("small", cpu="4")]
     harness = Harness(nodes, profile=profile_with("filter", "AboveAverage"))
     harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))

@@ -121,7 +121,7 @@ def test_capacity_for_ports_is_at_least_one_per_slot() -> None:
         ({"spec": {"nodeSelector": {"a": "b"}}}, Cure.NODE_LABELS),
     ],
 )
-def test_a_class_is_cured_by_what_its_rules_look_at(form: dict[str, Any], cure: Cure) -> None:
+def test_a_class_is_cured_by_what_its_rules_read(form: dict[str, Any], cure: Cure) -> None:
     desk = Bench(make_node("n"))
     assert desk.engine.cures_of(desk.a_class(**form)) & cure
 

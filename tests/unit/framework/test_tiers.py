@@ -24,7 +24,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> set[KernelSet]:
     return sets
 
 
-def test_numpy_can_be_asked_for() -> None:
+def test_the_numpy_tier_can_be_selected() -> None:
     assert kernel("numpy").name == "numpy"
 
 

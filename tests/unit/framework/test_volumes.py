@@ -108,7 +108,7 @@ def test_a_pod_without_its_claim_waits_and_goes_on_when_the_claim_comes(site: Si
     assert site.node_of("web") == "n3"
 
 
-def test_a_class_that_makes_volumes_lets_the_pod_go_anywhere_and_tells_the_claim(
+def test_a_class_that_makes_volumes_allows_every_node_and_writes_the_choice_to_the_claim(
     site: Site,
 ) -> None:
     site.storage_class("fast", made=True)

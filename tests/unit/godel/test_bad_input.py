@@ -128,7 +128,7 @@ def test_the_same_complaint_is_reported_once() -> None:
     assert len(at.store.list(EVENT).records) == 1
 
 
-def test_pods_of_a_queue_that_was_deleted_say_that_it_drains() -> None:
+def test_pods_of_a_queue_that_was_deleted_state_that_it_drains() -> None:
     at = harness()
     body = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": "a"}}
     spec = {"policy": "FifoSkip", "limit": {"cpu": "2"}}
@@ -177,7 +177,7 @@ def test_a_minimum_that_changes_while_a_group_runs_evicts_no_pod() -> None:
         (0, 1 << 20, 0),
     ],
 )
-def test_what_a_shard_says_of_its_load_counts_as_far_as_it_can_be_true(
+def test_the_reported_load_of_a_shard_counts_as_far_as_it_is_possible(
     said: int, handed: int, capacity: int
 ) -> None:
     assert capacity_of(10, said, handed) == capacity

@@ -139,7 +139,7 @@ def test_case_13_higher_priority_is_first_and_equal_priority_by_arrival() -> Non
     assert desk.sent() == ["high", "early", "late"]
 
 
-def test_case_13_first_come_first_served_knows_no_priority() -> None:
+def test_case_13_first_come_first_served_ignores_priority() -> None:
     desk = Desk(QueueConfig("default", "FIFO"))
     desk.arrive("early", priority=1)
     desk.arrive("late", priority=9)

@@ -174,7 +174,7 @@ def test_case_30_a_movement_applies_as_often_as_specified_and_records_its_pods()
     assert at.plane.cluster.recommended == {}
 
 
-def test_case_30_a_movement_for_another_owner_says_nothing() -> None:
+def test_case_30_a_movement_for_another_owner_has_no_effect() -> None:
     at = spread()
     movement(at, wanted=2, owner="api")
     at.submit(pod("p"))
@@ -222,7 +222,7 @@ def test_case_30_a_pod_waits_for_terminating_pods_of_the_recommended_node() -> N
     assert (at.node_of("p"), at.breaches(), at.plane.cluster.recommended) == ("a", [], {})
 
 
-def test_case_30_it_waits_no_longer_than_the_profile_says() -> None:
+def test_case_30_the_profile_limits_its_wait() -> None:
     at = leaving(rules={"waitSeconds": 20})
     at.submit(pod("p"))
     at.settle(19)
@@ -231,7 +231,7 @@ def test_case_30_it_waits_no_longer_than_the_profile_says() -> None:
     assert (at.node_of("p"), at.breaches()) == ("b", [])
 
 
-def test_case_30_only_as_many_wait_as_are_wanted_there() -> None:
+def test_case_30_only_as_many_wait_as_the_movement_has() -> None:
     at = leaving(wanted=2)
     at.submit(*(pod(f"p{i}") for i in range(4)))
     at.settle(1)

@@ -154,7 +154,7 @@ def test_a_queue_may_be_limited_in_what_it_takes_of_pools() -> None:
     assert sorted(harness.placed(*pods).values()) == ["", "n"]
 
 
-def test_kube_schedulers_own_rules_know_no_pool() -> None:
+def test_rules_of_kube_scheduler_ignore_the_pool() -> None:
     harness = harness_of(pools={"n": POOL}, profile="kube-parity")
     pods = make_pod("b", cpu="3", **BEST_EFFORT), make_pod("guaranteed", cpu="2")
     assert harness.placed(*pods) == {"b": "n", "guaranteed": ""}

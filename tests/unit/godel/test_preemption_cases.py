@@ -146,7 +146,7 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("select", "candidates", "may_go"), COUNTS)
-def test_case_23_as_many_candidates_are_compared_as_the_policy_says(
+def test_case_23_the_policy_limits_the_compared_candidates(
     select: str, candidates: int, may_go: set[int]
 ) -> None:
     harness = plane(*"abcd", select=select, candidates=candidates)

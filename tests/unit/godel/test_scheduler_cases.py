@@ -237,7 +237,7 @@ def test_moves_go_through_the_lane_of_evictions_and_recommend_their_targets() ->
 # ---------------------------------------------------------------- constraints that are followed
 
 
-def test_soft_constraints_pack_the_pods_that_ask_for_it() -> None:
+def test_soft_constraints_pack_the_pods_that_request_it() -> None:
     harness = Harness([make_node(f"n{i}", cpu="8") for i in range(4)], config=PLAIN)
     notes = {SOFT_CONSTRAINTS: "NodeResourcesMostAllocated:10"}
     harness.submit(*(make_pod(f"p{i}", cpu="1", annotations=notes) for i in range(4)))

@@ -53,7 +53,7 @@ def test_case_12_a_unit_that_fails_again_and_again_goes_behind_others_and_comes_
 
 
 @pytest.mark.parametrize("percentage", [0, 40])
-def test_case_17_every_node_is_looked_at_whatever_share_is_asked_for(percentage: int) -> None:
+def test_case_17_every_node_is_checked_whatever_share_is_configured(percentage: int) -> None:
     """Upstream stops at a sample (60 of 1,000, or 40 %); here the best node is never missed."""
     profile = load_profile({"percentageOfNodesToScore": percentage, "profiles": [{}]})
     nodes = [make_node(f"n{i:04}", cpu="4") for i in range(200)]
@@ -137,7 +137,7 @@ def test_case_36_after_any_sequence_the_snapshot_is_what_the_cluster_is(sequence
         assert (same_columns(seen_by(harness), fresh), harness.breaches()) == ([], [])
 
 
-def test_case_36_a_look_copies_only_the_nodes_that_have_changed() -> None:
+def test_case_36_a_read_copies_only_the_nodes_that_have_changed() -> None:
     harness = Harness([make_node(f"n{i}", cpu="4") for i in range(50)], config=PLAIN)
     harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(10)))
     harness.settle()
@@ -223,7 +223,7 @@ def test_case_37_a_node_that_grows_under_its_manager_keeps_what_that_keeps() -> 
     assert (harness.node_of("p"), harness.breaches()) == ("n", [])
 
 
-def test_case_37_a_manager_that_cannot_be_read_has_no_say() -> None:
+def test_case_37_a_manager_that_cannot_be_read_has_no_effect() -> None:
     harness = Harness([make_node("n", cpu="4")], config=PLAIN)
     harness.create(NM_NODE, b'{"metadata": {"name": "n"}, "status": {"resourceCapacity": "all"}}')
     harness.submit(make_pod("p", cpu="4"))

@@ -165,7 +165,7 @@ def test_the_header_describes_the_nodes(
     assert [node.cpu_milli // 1000 for node in nodes] == cores
 
 
-def test_a_header_without_size_says_how_to_describe_the_nodes(tmp_path: Path) -> None:
+def test_a_header_without_size_states_how_to_describe_the_nodes(tmp_path: Path) -> None:
     assert "expected the header comment MaxProcs or MaxNodes; describe the nodes" in refused(
         swf_nodes, write(tmp_path, "; MaxNodes: UNKNOWN", SWF)
     )

@@ -193,7 +193,7 @@ def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     assert "line 3, column x: got 'a', expected a unique name (line 2 has it already)" in message
 
 
-def test_a_file_without_map_says_how_to_give_one(tmp_path: Path) -> None:
+def test_a_file_without_map_states_how_to_give_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"give --columns MAP\.yaml"):
         load_trace("csv", tmp_path / "jobs.csv")
 

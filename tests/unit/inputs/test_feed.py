@@ -92,7 +92,7 @@ def test_arrivals_stand_in_the_order_of_time(tmp_path: Path) -> None:
     assert found == [(0.0, "Pod", "a-0"), (5.0, "Pod", "b-0")]
 
 
-def test_pods_carry_what_their_keys_say(tmp_path: Path) -> None:
+def test_pods_have_the_fields_of_their_keys(tmp_path: Path) -> None:
     keys = "cpu: 1500m, memory: 1500k, priority: 7, labels: {a: b}, owner: Job, duration: 30"
     more = "resources: {example.com/nic: 1}, spec: {nodeSelector: {disk: ssd}}"
     found = feed(tmp_path, SMALL + f"workloads: [{{name: x, pods: {{{keys}, {more}}}}}]")

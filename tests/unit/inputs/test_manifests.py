@@ -61,14 +61,14 @@ def names(objects: list[InputObject]) -> list[str]:
 # ---------------------------------------------------------------- reading
 
 
-def test_objects_get_the_default_namespace_and_ask_us(tmp_path: Path) -> None:
+def test_objects_get_the_default_namespace_and_scheduler(tmp_path: Path) -> None:
     (item,) = load(tmp_path, pod("web"))
     body = msgspec.json.decode(item.body)
     assert (item.namespace, body["metadata"]["namespace"]) == ("default", "default")
     assert body["spec"]["schedulerName"] == "stretto"
 
 
-def test_a_pod_that_asks_another_scheduler_is_left_alone(tmp_path: Path) -> None:
+def test_a_pod_keeps_the_name_of_another_scheduler(tmp_path: Path) -> None:
     text = pod("web").replace("{containers", "{schedulerName: other, containers")
     (item,) = load(tmp_path, text)
     assert msgspec.json.decode(item.body)["spec"]["schedulerName"] == "other"
@@ -323,7 +323,7 @@ def test_a_gang_without_any_pod_is_refused(tmp_path: Path) -> None:
     assert "got 1, expected pods of the group" in refused(tmp_path, gang("train", 1))
 
 
-def test_a_replication_controller_without_labels_says_what_to_add(tmp_path: Path) -> None:
+def test_a_replication_controller_without_labels_states_what_to_add(tmp_path: Path) -> None:
     text = controller("ReplicationController", "web", "").replace("apps/v1", "v1")
     message = refused(tmp_path, text.replace("metadata: {labels: {app: x}}, ", ""))
     assert "spec.selector: got nothing" in message

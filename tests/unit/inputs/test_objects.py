@@ -29,7 +29,7 @@ def test_a_node_carries_zone_labels_and_taints() -> None:
     assert read["spec"]["taints"] == [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}]
 
 
-def test_a_cpu_pod_asks_for_cpu_and_memory_only() -> None:
+def test_a_cpu_pod_requests_cpu_and_memory_only() -> None:
     pod = msgspec.json.decode(pod_body(FleetPod("p", 1500, 512), "ml", "mine"))
     assert pod["metadata"] == {"name": "p", "namespace": "ml"}
     assert pod["spec"]["schedulerName"] == "mine"
@@ -60,7 +60,7 @@ def test_a_group_is_label_and_annotation_and_the_class_a_label() -> None:
     assert pod["spec"]["priority"] == 7
 
 
-def test_a_pod_group_says_how_many_must_fit() -> None:
+def test_a_pod_group_states_how_many_must_fit() -> None:
     group = msgspec.json.decode(pod_group_body("g", 3, "ml", {"scheduleTimeoutSeconds": 60}))
     assert group["apiVersion"] == "scheduling.godel.kubewharf.io/v1alpha1"
     assert group["metadata"] == {"name": "g", "namespace": "ml"}

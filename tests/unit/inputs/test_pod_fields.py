@@ -49,5 +49,5 @@ def test_fields_that_scheduling_does_not_read_are_fine() -> None:
     )
 
 
-def test_every_field_that_we_read_is_known() -> None:
+def test_every_field_that_stretto_reads_is_known() -> None:
     assert set(keys_of(PodSpec)) <= set(POD_SPEC_FIELDS)

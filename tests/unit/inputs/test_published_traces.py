@@ -146,7 +146,7 @@ def test_a_retry_arrives_alone(tmp_path: Path) -> None:
     assert (retry.arrival_s, retry.group, retry.duration_s) == (1100, "", 20)
 
 
-def test_the_group_table_has_the_gpu_type_that_was_asked_for(tmp_path: Path) -> None:
+def test_the_group_table_has_the_gpu_type_that_was_requested(tmp_path: Path) -> None:
     assert pai(tmp_path, job=JOB, group=GROUP).pods[0].gpu_models == ("V100",)
     assert pai(tmp_path, job=JOB, group="id2,u,T4,g,").pods[0].gpu_models == ()
 

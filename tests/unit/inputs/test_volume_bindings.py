@@ -131,9 +131,7 @@ def test_each_of_many_pvcs_gets_the_smallest_volume_that_is_left(tmp_path: Path)
     ]  # fmt: skip
 
 
-def test_a_pvc_does_not_look_at_every_volume(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pvc_does_not_read_every_volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     suits = volume_bindings._suits
     monkeypatch.setattr(

@@ -105,7 +105,7 @@ def test_a_side_is_timed_from_just_before_its_first_write_to_its_last_binding() 
     assert (len(seen.bound), last - seen.idle_at, seen.looked_at - last) == (2, 1.25, 3.0)
 
 
-def test_an_onlooker_also_knows_when_the_last_write_of_another_kind_was_seen() -> None:
+def test_a_follower_has_the_time_of_the_last_write_of_another_kind() -> None:
     trial = WarmUp(shape_named("preemption"))
     seen = trial.seen
     pods = trial.store.list(POD).records
@@ -170,7 +170,7 @@ def test_a_side_that_binds_nothing_has_no_rate() -> None:
     assert (found.stretto.pods_per_s, found.api_ceiling_per_s, found.ratio) == (None, None, None)
 
 
-def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
+def test_kube_scheduler_has_no_result_for_gangs() -> None:
     requested = KubeBenchOptions(both_settings=False)
     assert bench.schedulers_of(shape_named("gang"), requested) == ["stretto"]
     assert bench.schedulers_of(shape_named("basic"), requested) == ["stretto", "kube-scheduler"]

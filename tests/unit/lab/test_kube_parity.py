@@ -24,7 +24,7 @@ def test_a_seed_gives_the_same_cluster_and_pods_again() -> None:
     assert node_bodies(20, Rng(3)) == node_bodies(20, Rng(3)) != node_bodies(20, Rng(4))
 
 
-def test_random_pods_use_every_rule_that_looks_at_pods_and_nodes() -> None:
+def test_random_pods_use_every_rule_that_reads_pods_and_nodes() -> None:
     kinds = {kind for spec in specs() for kind in spec.get("affinity", {})}
     assert kinds == {"nodeAffinity", "podAffinity", "podAntiAffinity"}
     assert {"nodeSelector", "tolerations", "topologySpreadConstraints"} <= set().union(*specs())

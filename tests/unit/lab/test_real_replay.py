@@ -156,7 +156,7 @@ def test_a_scenario_that_ran_alone_begins_with_the_recorded_free_capacity(
     assert knows_capacities(fleet, [recorded]) == known
 
 
-def test_pods_that_use_gpus_limit_them_as_api_servers_want() -> None:
+def test_pods_with_gpus_have_limits_as_api_servers_require() -> None:
     free = {"nvidia.com/gpu": "6"}
     (pod,) = busy_pods({"allocatable": {"nvidia.com/gpu": "8"}, "available": free})
     resources = pod["spec"]["containers"][0]["resources"]

@@ -206,7 +206,7 @@ def test_an_operator_reserves_free_capacity_only() -> None:
     assert not given.convert_available("a1", before, after)
 
 
-def test_maintenance_asks_each_holder_once() -> None:
+def test_maintenance_sends_each_holder_one_inverse_offer() -> None:
     given = allocator()
     given.add_agent(agent(1))
     given.add_framework(framework("1", "role1"))
@@ -347,7 +347,7 @@ def test_a_decline_makes_a_cycle_due() -> None:
     assert [each.framework for each in given.cycle(1.0).offers] == ["2"]
 
 
-def test_requests_limit_offers_to_what_is_wanted() -> None:
+def test_requests_limit_the_offers_of_a_framework() -> None:
     given = better(honor_requests=True)
     given.add_framework(framework("1", "role1"))
     given.request("1", [ResourceRequest({"cpus": 8000})])

@@ -102,7 +102,7 @@ def test_a_key_that_meets_a_bug_does_not_stop_the_others(caplog: pytest.LogCaptu
     assert "KeyError" in caplog.text
 
 
-def test_a_key_can_ask_for_a_later_look() -> None:
+def test_a_key_can_request_a_later_reconciliation() -> None:
     world = World(recorder := Recorder(again=30.0))
     world.create("a")
     world.run(65.0)

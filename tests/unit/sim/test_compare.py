@@ -75,7 +75,7 @@ def test_an_interruption_keeps_the_runs_that_are_done() -> None:
     assert ([run.seed for run in done.runs], done.partial) == ([1, 2], True)
 
 
-def test_every_run_says_what_it_did() -> None:
+def test_every_run_reports_its_results() -> None:
     [run] = compare(FLEET, [spec_of("best-fit", 1, arrive_pct=None)]).runs
     assert run.placed + run.failed == 30
     assert run.gpu_milli_used + run.gpu_milli_failed == sum(p.gpu_milli for p in FLEET.pods)

@@ -127,6 +127,6 @@ def test_no_work_is_an_empty_record() -> None:
     assert len(record.ticks) == 0
 
 
-def test_a_store_that_says_no_is_a_bug_and_says_so() -> None:
+def test_an_unexpected_refusal_of_the_store_is_a_bug_and_is_reported() -> None:
     with pytest.raises(InvariantBrokenError, match="disk on fire"):
         require_accepted([Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, "disk on fire")])

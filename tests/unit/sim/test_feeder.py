@@ -238,7 +238,7 @@ def test_a_store_is_spelled_in_two_ways(tmp_path: Path) -> None:
     assert (tmp_path / "run.db").exists()
 
 
-def test_a_scenario_feeds_what_it_says(tmp_path: Path) -> None:
+def test_a_scenario_feeds_its_stated_work(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text('fleet: {like: "4cpu-8gib:2"}\nworkloads: [{pods: {count: 3}}]\n')
     feed = materialise(load_scenario(path), Rng(0))

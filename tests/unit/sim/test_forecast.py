@@ -100,7 +100,7 @@ def test_a_pod_behind_a_timed_out_gang_starts_without_it() -> None:
     assert reported(harness)["wide"] == pytest.approx(1_000, abs=1)
 
 
-def test_asking_changes_nothing() -> None:
+def test_a_query_changes_nothing() -> None:
     harness = busy(pod("a", 100), pod("b", 50))
     before = harness.placements(), harness.plane.binder.counts.copy(), harness.clock.monotonic()
     reported(harness)

@@ -38,7 +38,7 @@ def test_forty_jobs_of_one_task_end_at_121() -> None:
     assert (run.ends_s, run.done, run.conflict_fraction) == (121.0, 40, 0.0)
 
 
-def test_jobs_that_come_faster_than_one_thinks_wait_0_1_3_6() -> None:
+def test_jobs_that_arrive_faster_than_decisions_wait_0_1_3_6() -> None:
     run = one_machine(*[OmegaJob(float(i), i, float(i)) for i in range(1, 5)])
     assert run.waits_s == (0.0, 1.0, 3.0, 6.0)
     assert run.schedulers[0].useful_s == 2 + 3 + 4 + 5
@@ -168,7 +168,7 @@ def test_the_plots_are_pictures(points: list[OmegaPoint]) -> None:
     assert sum(name.endswith(".svg") for name in pictures) == 5
 
 
-def test_the_jobs_hold_the_load_that_was_asked_for() -> None:
+def test_the_jobs_hold_the_load_that_was_requested() -> None:
     study = OmegaStudy(hours=5.0)
     held = sum(job.tasks * job.cpu_milli / 1000 * job.lasts_s for job in omega_jobs(study))
     assert held / (5 * 3600) == pytest.approx(study.load * 4000, rel=0.1)

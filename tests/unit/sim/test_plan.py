@@ -207,7 +207,7 @@ LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeco
 
 
 @pytest.mark.parametrize("profile", ["default", "kube-parity"])
-def test_a_pod_that_waits_for_a_terminating_one_says_so(profile: str) -> None:
+def test_a_pod_that_waits_for_a_terminating_one_reports_it(profile: str) -> None:
     body = msgspec.json.decode(make_pod("old", cpu="4", node="n"))
     body["metadata"] |= LEAVING
     report = plan(
@@ -292,7 +292,7 @@ def test_the_plan_names_the_victims() -> None:
     assert [(each.pod, each.node) for each in said.victims] == [("default/low", "n")]
 
 
-def test_a_copy_at_rest_tells_of_no_delays_of_its_own() -> None:
+def test_a_copy_at_rest_reports_no_delays_of_its_own() -> None:
     copy = PlaneCopy(state(make_pod("p", cpu="64")), NUMPY)
     copy.settle()
     (unit,) = copy.plane.units

@@ -102,7 +102,7 @@ def vary(**words: str) -> Variation:
     return read_variation(*([words[kind]] if kind in words else [] for kind in kinds))
 
 
-def test_a_recording_says_when_each_pod_came_started_and_left(history: ReplayHistory) -> None:
+def test_a_recording_has_the_times_of_each_pod(history: ReplayHistory) -> None:
     found = {pod.name: (pod.arrived, pod.bound, pod.ended) for pod in history.pods}
     assert found["before"] == (0.0, 0.0, float("inf"))
     assert found["short"] == (1.0, 1.0, 5.0)
@@ -110,7 +110,7 @@ def test_a_recording_says_when_each_pod_came_started_and_left(history: ReplayHis
     assert found["huge"][2] == 6.0
 
 
-def test_a_replay_of_our_own_decisions_gives_the_recorded_waits(history: ReplayHistory) -> None:
+def test_a_replay_of_the_own_decisions_gives_the_recorded_waits(history: ReplayHistory) -> None:
     done = replayed(history)
     assert sorted(done.waits.values()) == recorded_waits(history) == [0.0, 3.0]
     assert (done.outcomes.pods, done.outcomes.placed, done.outcomes.left_waiting) == (3, 2, 1)
@@ -149,7 +149,7 @@ def test_pods_wait_from_when_they_come_and_curves_go_to_the_end(history: ReplayH
     assert levels[-1].time_s == history.seconds
 
 
-def test_what_is_asked_for_twice_comes_twice(history: ReplayHistory) -> None:
+def test_a_variation_that_is_stated_twice_applies_twice(history: ReplayHistory) -> None:
     words: tuple[list[str], ...] = (
         ["a:1", "a:2", "96cpu-256gib:1", "96cpu-256gib:1"],
         [],
@@ -200,7 +200,7 @@ def in_small(name: str) -> bytes:
     return make_pod(name, cpu="1", annotations={"stretto.dev/queue": "small"})
 
 
-def test_what_becomes_of_a_queue_later_does_not_undo_what_is_asked_of_it(tmp_path: Path) -> None:
+def test_later_changes_of_a_queue_do_not_undo_its_requests(tmp_path: Path) -> None:
     tape = Tape(tmp_path / "queue.jsonl", (QUEUE, queue()))
     tape.at(1, tape.write(QUEUE, "", "small", queue(weight=2)))
     tape.at(2, tape.submit(in_small("one"), in_small("two")))
@@ -267,7 +267,7 @@ def test_what_storage_drivers_and_templates_are_handed_is_left_out() -> None:
     assert kept[-1]["spec"]["volumes"][1] == {"name": "r", "rbd": {"image": "disk"}}
 
 
-def test_a_pod_that_asks_for_devices_by_claim_gets_no_node_in_a_replay_either(
+def test_a_pod_that_requests_devices_by_claim_gets_no_node_in_a_replay_either(
     tmp_path: Path,
 ) -> None:
     tape = Tape(tmp_path / "claims.jsonl")

@@ -50,7 +50,7 @@ def test_each_reason_has_an_example_and_a_sentence() -> None:
     assert "cpu: requests 9, largest 8" in big.sentence
 
 
-def test_kinds_beyond_the_limit_are_counted_without_being_asked(
+def test_kinds_beyond_the_limit_are_counted_without_a_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("stretto.sim.pending.EXPLAINED", 1)
@@ -60,7 +60,7 @@ def test_kinds_beyond_the_limit_are_counted_without_being_asked(
     assert "not looked at" in {each.code for each in found}
 
 
-def test_a_gang_that_is_short_says_so() -> None:
+def test_a_gang_that_is_short_has_a_reason() -> None:
     harness = harness_of(make_node("n", cpu="2"))
     harness.group("g", 3)
     harness.submit(*(make_pod(f"m{i}", cpu="1", group="g") for i in range(3)))

@@ -26,11 +26,11 @@ def classes() -> PodClasses:
     return PodClasses(ResourceColumns())
 
 
-def test_pods_that_ask_the_same_are_one_class(classes: PodClasses) -> None:
+def test_pods_that_request_the_same_are_one_class(classes: PodClasses) -> None:
     assert intern(classes, make_pod("a")) == intern(classes, make_pod("b", labels={"x": "y"}))
 
 
-def test_what_a_class_asks_is_exact(classes: PodClasses) -> None:
+def test_what_a_class_requests_is_exact(classes: PodClasses) -> None:
     pod = classes[intern(classes, make_pod("a", cpu="1500m", memory="1Mi"))]
     assert (pod.requests, pod.ports, pod.devices) == (((CPU, 1500), (MEMORY, MIB)), (), ())
 
@@ -109,7 +109,7 @@ def test_the_second_pod_of_a_template_is_not_decoded_again(
     assert intern(classes, make_pod("b")) == found
 
 
-def test_a_shared_body_is_looked_up_without_its_head(classes: PodClasses) -> None:
+def test_a_shared_body_is_found_without_its_head(classes: PodClasses) -> None:
     body = make_pod("a")
     assert classes.intern_shared(None, body) == intern(classes, body)
     assert classes.intern_shared(None, body) == intern(classes, body)
@@ -134,7 +134,7 @@ def test_other_annotations_make_no_class(classes: PodClasses) -> None:
     assert intern(classes, noted) == intern(classes, make_pod("a", gpus=1))
 
 
-def test_no_devices_asked_is_no_request(classes: PodClasses) -> None:
+def test_zero_devices_are_no_request(classes: PodClasses) -> None:
     assert classes[intern(classes, make_pod("a", resources={GPU: "0"}))].devices == ()
 
 
@@ -192,7 +192,7 @@ def test_of_a_refused_pod_nothing_is_kept(classes: PodClasses) -> None:
     assert (len(classes), classes._by_bytes, classes._by_form) == (0, {}, {})
 
 
-def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None:
+def test_a_pods_own_place_cannot_be_requested_twice(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", resources={"pods": "5"}))
     assert classes.requests_of(np.array([found], np.int32))[0, PODS] == 1
     assert PODS not in dict(classes[found].requests)
@@ -201,7 +201,7 @@ def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None
 # ---------------------------------------------------------------- ids
 
 
-def test_asks_hold_amounts_and_the_pods_own_place(classes: PodClasses) -> None:
+def test_requests_hold_amounts_and_the_pods_own_place(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", cpu="2", memory="3"))
     requests = classes.requests_of(np.array([found, found], np.int32))
     assert requests[1, [CPU, MEMORY, PODS]].tolist() == [2000, 3, 1]

@@ -50,7 +50,7 @@ def test_a_repeated_node_with_more_devices_than_managed_changes_nothing() -> Non
         (make_node("n", unschedulable=True), Cure.NODE_TAINTS),
     ],
 )
-def test_each_change_of_a_node_says_what_it_may_cure(change: bytes, cure: Cure) -> None:
+def test_each_change_of_a_node_has_its_possible_cures(change: bytes, cure: Cure) -> None:
     feed = ClusterFeed(make_node("n"))
     feed.cluster.changes.clear()
     feed.node(change, MODIFIED)

@@ -69,7 +69,7 @@ def test_a_score_row_is_the_weighted_sum() -> None:
     assert scored(rows, preferring((5, term("zone In b")))) == [300, 500, 500]
 
 
-def test_classes_that_ask_for_the_same_share_a_row() -> None:
+def test_classes_that_request_the_same_share_a_row() -> None:
     rows = rows_over(a_fleet())
     one, two = requiring(term("zone In a")), requiring(term("zone In a"))
     assert rows.filter_row(one) == rows.filter_row(two)
@@ -149,7 +149,7 @@ def test_rows_that_are_kept_are_not_given_away(monkeypatch: pytest.MonkeyPatch) 
     assert rows.filter_row(requiring(term("zone In c"))) == second
 
 
-def test_a_rule_is_asked_once_for_a_signature_that_many_rows_share() -> None:
+def test_a_rule_runs_once_for_a_signature_that_many_rows_share() -> None:
     class Counting(TaintTolerationRule):
         requested = 0
 

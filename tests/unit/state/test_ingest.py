@@ -34,7 +34,7 @@ def feed() -> ClusterFeed:
 # ---------------------------------------------------------------- new pods
 
 
-def test_a_new_pod_wants_a_node(feed: ClusterFeed) -> None:
+def test_a_new_pod_needs_a_node(feed: ClusterFeed) -> None:
     feed.pod(make_pod("p"))
     assert (feed.state("p"), arrivals(feed)) == (PodState.PENDING, [("p", False)])
 
@@ -44,7 +44,7 @@ def test_a_pod_with_a_gate_is_reported_as_gated(feed: ClusterFeed) -> None:
     assert (feed.state("p"), arrivals(feed)) == (PodState.GATED, [("p", True)])
 
 
-def test_a_pod_that_comes_bound_is_charged_and_wants_nothing(feed: ClusterFeed) -> None:
+def test_a_pod_that_comes_bound_is_charged_and_not_pending(feed: ClusterFeed) -> None:
     feed.pod(make_pod("p", node="n", cpu="1"))
     assert (feed.state("p"), feed.used("n"), arrivals(feed)) == (PodState.BOUND, 1000, [])
 
@@ -82,7 +82,7 @@ def test_a_namesake_with_another_uid_is_another_pod(feed: ClusterFeed) -> None:
     assert feed.used("n") == 0
 
 
-def test_a_batch_tells_arrivals_in_order(feed: ClusterFeed) -> None:
+def test_a_batch_has_its_arrivals_in_order(feed: ClusterFeed) -> None:
     events = [WatchEvent(ADDED, feed.record(POD, make_pod(name)), None) for name in ("b", "a", "c")]
     feed.ingest.pods(events, 0.0)
     assert [uid for uid, _ in arrivals(feed)] == ["b", "a", "c"]
@@ -109,7 +109,7 @@ def test_priority_is_stated_named_or_the_default(given: dict[str, Any], priority
 # ---------------------------------------------------------------- pods that change
 
 
-def test_our_own_bind_seen_in_the_store_is_confirmed(feed: ClusterFeed) -> None:
+def test_an_own_bind_in_the_store_is_confirmed(feed: ClusterFeed) -> None:
     feed.pod(make_pod("p", cpu="1"))
     feed.assume("p", "n")
     feed.pod(make_pod("p", cpu="1"), MODIFIED, node="n")
@@ -171,7 +171,7 @@ def test_a_removed_gate_lets_the_pod_in(feed: ClusterFeed) -> None:
     assert [each.gated for each in feed.cluster.changes.regrouped] == [False]
 
 
-def test_a_resized_pod_is_charged_for_what_it_asks_now(feed: ClusterFeed) -> None:
+def test_a_resized_pod_is_charged_for_what_it_requests_now(feed: ClusterFeed) -> None:
     feed.pod(make_pod("p", node="n", cpu="1"))
     feed.pod(make_pod("p", node="n", cpu="3"), MODIFIED)
     assert (feed.used("n"), check_all(feed.cluster)) == (3000, [])

@@ -34,7 +34,7 @@ def test_giving_back_is_the_inverse_of_a_charge() -> None:
     assert not ledger.used.any()
 
 
-def test_what_is_asked_must_be_free_to_the_last_unit() -> None:
+def test_what_is_requested_must_be_free_to_the_last_unit() -> None:
     ledger = ledger_of()
     ledger.charge(0, [(CPU, 3000)])
     assert (ledger.fits(0, [(CPU, 1000)]), ledger.fits(0, [(CPU, 1001)])) == (True, False)
@@ -120,7 +120,7 @@ def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_log")
-def test_a_full_log_forgets_its_older_half() -> None:
+def test_a_full_log_drops_its_older_half() -> None:
     ledger = ledger_of()
     start = ledger.head
     for _ in range(12):
@@ -132,7 +132,7 @@ def test_a_full_log_forgets_its_older_half() -> None:
 
 
 @pytest.mark.usefixtures("short_log")
-def test_positions_go_on_when_the_log_forgets() -> None:
+def test_positions_continue_when_the_log_drops_entries() -> None:
     ledger = ledger_of()
     start = ledger.head
     for _ in range(30):

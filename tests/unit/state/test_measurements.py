@@ -83,7 +83,7 @@ def test_a_spike_does_not_decide_where_the_median_is_low() -> None:
     assert at.placed(make_pod("p", cpu="1"))["p"] == "n0"
 
 
-def test_a_report_that_goes_back_in_time_changes_no_use_and_that_is_said() -> None:
+def test_a_report_that_goes_back_in_time_changes_no_use_and_this_is_reported() -> None:
     at = harness()
     at.create(CUSTOM_NODE_RESOURCE, report("n0", "2"))
     at.settle()
@@ -92,7 +92,7 @@ def test_a_report_that_goes_back_in_time_changes_no_use_and_that_is_said() -> No
     assert "is older than the last measurement" in said(at)
 
 
-def test_a_clock_that_was_set_back_by_more_than_an_hour_is_believed() -> None:
+def test_a_clock_that_was_set_back_by_more_than_an_hour_is_accepted() -> None:
     at = harness()
     at.create(CUSTOM_NODE_RESOURCE, report("n0", "2"))
     at.settle()
@@ -115,7 +115,7 @@ def test_an_agent_whose_clock_is_years_ahead_does_not_make_other_reports_old() -
     assert at.placed(make_pod("p", cpu="1"))["p"] in ("n0", "n1")
 
 
-def test_reports_that_stop_for_an_hour_refuse_or_pass_as_the_profile_says() -> None:
+def test_reports_that_stop_for_an_hour_refuse_or_pass_by_the_profile() -> None:
     for refuses in (False, True):
         at = harness({"filterExpiredNodeMetrics": refuses}, nodes=2)
         at.create(CUSTOM_NODE_RESOURCE, report("n0", "9", AT - 3600), report("n1", "9"))
@@ -132,7 +132,7 @@ def test_use_that_cannot_be_counts_as_none_or_is_reported(cpu: str, found: int) 
 
 
 @pytest.mark.parametrize("cpu", ["1000001", "9e15", "1e18", "-1e30"])
-def test_use_that_no_machine_has_is_ignored_and_that_is_said(cpu: str) -> None:
+def test_use_that_no_machine_has_is_ignored_and_this_is_reported(cpu: str) -> None:
     at = harness()
     at.create(CUSTOM_NODE_RESOURCE, report("n0", cpu))
     at.settle()
@@ -146,7 +146,7 @@ def test_a_report_that_lies_stops_no_other_report() -> None:
     assert at.placed(make_pod("p", cpu="1"))["p"] == "n0"
 
 
-def test_negative_use_is_said() -> None:
+def test_negative_use_is_reported() -> None:
     at = harness()
     at.create(CUSTOM_NODE_RESOURCE, report("n0", "-5"))
     at.settle()

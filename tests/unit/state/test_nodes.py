@@ -92,7 +92,7 @@ def test_the_zone_is_a_label_and_its_old_name_still_counts() -> None:
     assert nodes_of(a_node("n", {new: "z1"})).zones[0] == "z1"
 
 
-def test_a_term_asks_for_labels_and_names_together() -> None:
+def test_a_term_requires_labels_and_names_together() -> None:
     nodes = nodes_of(a_node("n0", {"a": "1"}), a_node("n1", {"a": "1"}), a_node("n2"))
     terms = node_terms(selector(term("a In 1", "@ NotIn n0"), term("@ In n2")), "test")
     assert nodes.matches(terms, np.arange(4)).tolist() == [False, True, True, False]

@@ -52,7 +52,7 @@ def test_a_rule_holds_where_it_holds_for_the_plain_labels(rule: SelectorRule) ->
     assert answers.tolist() == [rule.holds(labels) for labels in FLEET]
 
 
-def test_only_the_slots_asked_for_are_answered_and_in_their_order() -> None:
+def test_only_the_requested_slots_are_answered_in_their_order() -> None:
     table = labels_of(*FLEET)
     assert table.equal("zone", "a", slots_of(4, 1, 0)).tolist() == [True, False, True]
 
@@ -62,13 +62,13 @@ def test_a_value_that_no_node_has_equals_nothing_not_even_absence() -> None:
     assert not table.equal("zone", "never", slots_of(0, 1)).any()
 
 
-def test_put_says_whether_anything_changed() -> None:
+def test_put_returns_whether_a_value_changed() -> None:
     table = labels_of({"a": "1", "b": "2"})
     assert not table.put(0, {"b": "2", "a": "1"})
     assert table.put(0, {"a": "1"})
 
 
-def test_a_column_asked_for_before_follows_a_change() -> None:
+def test_a_column_that_was_read_before_follows_a_change() -> None:
     table = labels_of({"zone": "a"}, {"zone": "b"})
     table.column("zone")
     table.put(0, {"zone": "b"})
@@ -76,7 +76,7 @@ def test_a_column_asked_for_before_follows_a_change() -> None:
     assert table.equal("zone", "b", slots_of(0, 1)).tolist() == [True, False]
 
 
-def test_a_key_unknown_when_first_asked_for_is_found_later() -> None:
+def test_a_key_that_is_unknown_at_first_is_found_later() -> None:
     table = labels_of({}, {})
     assert table.column("late").tolist() == [0, 0]
     table.put(1, {"late": "x"})

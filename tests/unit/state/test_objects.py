@@ -36,7 +36,7 @@ def test_an_attachment_that_moves_is_removed_from_its_former_node() -> None:
     assert not any(objects.attachments.values())
 
 
-def test_the_log_tells_what_changed_since_a_position() -> None:
+def test_the_log_shows_what_changed_since_a_position() -> None:
     objects = ClusterObjects([thing("Namespace", "blue")])
     before = objects.head
     objects.put(thing("PersistentVolume", "disk"))

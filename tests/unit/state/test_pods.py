@@ -53,7 +53,7 @@ def test_a_removed_pod_leaves_nothing() -> None:
     assert pods.rows().tolist() == [1]
 
 
-def test_a_used_row_forgets_slot_and_devices() -> None:
+def test_a_used_row_drops_slot_and_devices() -> None:
     pods = pods_of("a")
     pods.slot[0], pods.devices[0] = 5, 3
     pods.remove(0)

@@ -54,7 +54,7 @@ def test_a_port_that_three_hold_is_free_after_the_last() -> None:
     assert left == [False, False, True]
 
 
-def test_a_cleared_slot_remembers_no_holder() -> None:
+def test_a_cleared_slot_keeps_no_holder() -> None:
     table = ports_of(ONE)
     table.take(0, [ONE])
     table.take(0, [ONE])

@@ -94,7 +94,7 @@ WAYS = [
         ({"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}, 1000),
     ],
 )
-def test_the_largest_of_wanted_set_aside_and_in_force_counts(
+def test_the_largest_of_requested_allocated_and_actuated_counts(
     feed: ClusterFeed, hear: Callable[[ClusterFeed, bytes], None], status: dict[str, Any], cpu: int
 ) -> None:
     hear(feed, running(status))
@@ -112,7 +112,7 @@ def test_what_is_in_force_for_the_pod_as_a_whole_counts(
     assert feed.used("n") == 5000
 
 
-def test_a_pod_that_waits_counts_by_its_spec_whatever_its_status_says(feed: ClusterFeed) -> None:
+def test_a_pod_that_waits_counts_by_its_spec_whatever_its_status_is(feed: ClusterFeed) -> None:
     feed.pod(changed(make_pod("p", cpu="1"), status=reported("3")))
     assert requested(feed)["cpu"] == 1000
 
@@ -120,7 +120,7 @@ def test_a_pod_that_waits_counts_by_its_spec_whatever_its_status_says(feed: Clus
 # ---------------------------------------------------------------- the course of a resize
 
 
-def test_a_pod_that_grows_takes_the_new_amount_from_the_moment_it_is_wanted(
+def test_a_pod_that_grows_is_charged_as_soon_as_its_resize_is_requested(
     feed: ClusterFeed,
 ) -> None:
     feed.pod(running(reported("1", "1")))
@@ -181,7 +181,7 @@ def test_a_pod_on_an_unknown_node_uses_the_amount_reported_last(feed: ClusterFee
 # ---------------------------------------------------------------- classes
 
 
-def test_a_pod_whose_node_says_what_its_spec_says_is_of_the_class_of_its_template(
+def test_a_pod_whose_status_equals_its_spec_has_the_class_of_its_template(
     feed: ClusterFeed,
 ) -> None:
     plain = feed.class_of(make_pod("q", node="n", cpu="1"))
@@ -212,7 +212,7 @@ def test_an_invalid_status_is_reported_and_changes_nothing(feed: ClusterFeed) ->
 # ---------------------------------------------------------------- the whole plane
 
 
-def test_a_pod_that_waits_for_a_resize_is_placed_when_the_node_tells_its_end() -> None:
+def test_a_pod_that_waits_for_a_resize_is_placed_when_the_node_reports_its_end() -> None:
     harness = Harness([make_node("n", cpu="4")], config={"tier": "numpy"})
 
     def tell(cpu: str) -> None:

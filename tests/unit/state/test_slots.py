@@ -97,7 +97,7 @@ class Counted(list[list[int]]):
         return super().__getitem__(index)
 
 
-def test_adding_and_removing_look_at_a_few_blocks_however_many_there_are() -> None:
+def test_adding_and_removing_read_few_blocks_however_many_exist() -> None:
     slots, taken = filled(100 * BLOCK)
     slots._free = Counted(slots._free)
     for slot in taken[::BLOCK]:

@@ -109,7 +109,7 @@ def test_a_claim_that_cannot_be_read_is_absent_and_noted_alone(desk: Desk) -> No
     assert "persistentvolumeclaim default/data" in desk.cluster.abnormal
 
 
-def test_an_event_that_is_older_than_our_own_write_is_old_news(desk: Desk) -> None:
+def test_an_event_that_is_older_than_the_own_write_is_ignored(desk: Desk) -> None:
     desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim())
     desk.read()
     known = desk.cluster.objects.pvcs["default", "data"]

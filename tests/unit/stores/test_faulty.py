@@ -69,7 +69,7 @@ def test_a_dropped_event_is_a_gap_that_only_a_list_shows() -> None:
     assert [record.name for record in bench.store.list(POD).records] == ["web"]
 
 
-def test_a_cut_event_is_lost_and_the_watch_says_so_next() -> None:
+def test_a_cut_event_is_lost_and_the_watch_then_reports_it() -> None:
     bench = Bench(cut_event=1.0)
     watch = bench.watch()
     add_pods(bench.inner, "web")
@@ -238,7 +238,7 @@ def test_a_late_write_is_seen_by_a_watch_that_only_polls() -> None:
     assert len(watch.poll()) == 1
 
 
-def test_a_refused_write_is_not_done_and_says_why() -> None:
+def test_a_refused_write_is_not_done_and_states_why() -> None:
     bench = Bench(refused_write=1.0)
     reply = bench.store.create(POD, [bodies.pod("a")])[0]
     assert reply.outcome is WriteOutcome.REFUSED

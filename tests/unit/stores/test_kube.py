@@ -55,7 +55,9 @@ def test_a_throttled_write_is_sent_again(server: Server) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(server: Server) -> None:
+def test_a_write_that_stays_throttled_is_refused_with_the_delay_of_the_server(
+    server: Server,
+) -> None:
     server.rules = [lambda _: status(429, "TooManyRequests", after=7)]
     reply = server.store(IMPATIENT).create(POD, [BODY])[0]
     assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS)
@@ -80,7 +82,7 @@ def test_a_failure_in_words_that_are_no_status_s_is_a_failure_too(
     assert (reply.outcome, "(" in reply.message) == (WriteOutcome.UNKNOWN, True)
 
 
-def test_a_bind_that_failed_inside_is_asked_for_again_and_found_done(server: Server) -> None:
+def test_a_bind_that_failed_inside_is_sent_again_and_found_done(server: Server) -> None:
     server.rules = [
         at("POST", "binding", once_then(status(500), status(409, "Conflict"))),
         at("GET", "web", lambda: web.json_response(pod("web", 9, nodeName="n1"))),
@@ -148,7 +150,7 @@ def test_a_list_is_a_stream_up_to_its_bookmark(server: Server) -> None:
     assert listing.version == 7
 
 
-def test_a_server_that_cannot_stream_lists_is_asked_for_pages(server: Server) -> None:
+def test_a_list_of_a_server_without_streaming_is_read_in_pages(server: Server) -> None:
     pages = [page(["b"], 7, "more"), page(["a"], 7)]
     server.rules = [
         lambda request: status(422, "Invalid") if "watch" in request.query else None,
@@ -235,7 +237,7 @@ def test_a_watch_goes_on_from_its_bookmark(server: Server) -> None:
     assert seen[:2] == ["2", "40"]
 
 
-def test_a_watch_tells_no_change_twice(server: Server) -> None:
+def test_a_watch_sends_no_change_twice(server: Server) -> None:
     server.rules = [lines(added("a", 3), added("a", 3), added("b", 4))]
     watch = server.store().watch(POD, 2)
     events = polled(watch, 2)
@@ -251,7 +253,7 @@ def test_an_object_that_cannot_be_read_fails_alone(server: Server) -> None:
     assert [event.record.name for event in events] == ["b"]
 
 
-def test_an_error_in_the_stream_that_says_expired_is_too_old(server: Server) -> None:
+def test_an_expired_error_in_the_stream_is_too_old(server: Server) -> None:
     expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
     server.rules = [lines(added("a", 3), expired)]
     watch = server.store().watch(POD, 2)

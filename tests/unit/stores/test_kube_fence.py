@@ -167,7 +167,7 @@ def test_a_bind_that_may_have_landed_is_not_refused_by_a_right_that_is_missing_n
     assert server.store().bind([BIND])[0].outcome is WriteOutcome.UNKNOWN
 
 
-def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) -> None:
+def test_an_update_that_cannot_read_its_object_fails_alone(server: Server) -> None:
     def replace(request: web.Request) -> web.Response | None:
         if request.method != "PUT":
             return None

@@ -71,7 +71,7 @@ def test_an_end_before_the_length_is_no_answer() -> None:
     assert reader.end() is None
 
 
-def test_a_server_that_says_close_is_not_asked_again_on_that_line() -> None:
+def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
     data = (
         b"HTTP/1.1 429 Too Many\r\nConnection: close\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n"
     )

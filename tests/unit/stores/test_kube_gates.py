@@ -213,7 +213,7 @@ def test_a_server_that_turns_everything_away_costs_a_lane_its_timeout_once() -> 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything
 
 
-def test_a_busy_server_that_answers_some_is_asked_for_everything() -> None:
+def test_a_busy_server_that_answers_some_gets_all_requests() -> None:
     async def work() -> None:
         line = Busy(lambda requested: requested % 3 == 0)
         replies = await line.batch(100)

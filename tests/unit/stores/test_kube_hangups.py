@@ -69,7 +69,7 @@ def test_a_refusal_that_breaks_off_ends_the_connection_and_not_the_watch(
     assert soon(lambda: [event.record.name for event in watch.poll()] == ["b"])
 
 
-def test_a_watch_that_is_turned_away_comes_back_when_it_was_asked_to(server: Server) -> None:
+def test_a_refused_watch_returns_after_the_stated_delay(server: Server) -> None:
     came: list[float] = []
 
     def turn_away(_: web.Request) -> web.Response:
@@ -82,7 +82,7 @@ def test_a_watch_that_is_turned_away_comes_back_when_it_was_asked_to(server: Ser
     assert min(came[1] - came[0], came[2] - came[1]) >= 0.4  # the longest that is obeyed
 
 
-def test_a_watch_that_is_closed_hangs_up(server: Server) -> None:
+def test_a_closed_watch_ends_its_connection(server: Server) -> None:
     gone: list[str] = []
 
     async def hold(request: web.Request) -> web.StreamResponse:
@@ -144,7 +144,7 @@ def test_a_list_with_expired_pages_restarts(server: Server) -> None:
     assert [record.name for record in server.store().list(POD).records] == ["a", "b"]
 
 
-def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: Server) -> None:
+def test_a_list_whose_pages_always_expire_is_not_available_now(server: Server) -> None:
     turns = ((page(["a"], "x"), status(410, "Expired")) for _ in range(3))
     server.rules = [paged(*[answer for turn in turns for answer in turn])]
     with pytest.raises(UnreachableError, match="it dropped its list"):
@@ -176,9 +176,7 @@ def test_what_has_no_metadata_is_no_object(server: Server) -> None:
         server.store().get(POD, "default", "web")
 
 
-def test_a_proxy_that_turns_us_away_is_named_without_our_password(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_proxy_that_refuses_is_named_without_the_password(server: Server, tmp_path: Path) -> None:
     server.rules = [lambda _: web.Response(status=407)]
     proxy = {"proxy-url": f"http://ann:geheim@127.0.0.1:{server.port}"}
     store = KubeStore(KubeconfigAccess(written(tmp_path, config(None, **proxy))), Rng(1), QUICK)

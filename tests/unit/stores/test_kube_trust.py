@@ -100,7 +100,7 @@ def test_an_authority_that_was_rotated_is_read_again_at_once(secure: Secure, way
 
 
 @WAYS
-def test_a_certificate_that_says_less_than_it_should_is_good_as_it_is_for_kubectl(
+def test_a_certificate_with_missing_usages_is_accepted_as_by_kubectl(
     secure: Secure, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python 3.13 is strict about that; authorities of clusters are not."""

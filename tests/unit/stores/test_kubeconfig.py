@@ -67,7 +67,7 @@ def test_a_token_s_file_counts_more_and_is_read_each_time(tmp_path: Path) -> Non
     assert login(access).authorization == "Bearer second"
 
 
-def test_the_kubeconfig_itself_is_read_again_when_the_server_says_no(tmp_path: Path) -> None:
+def test_the_kubeconfig_itself_is_read_again_when_the_server_refuses(tmp_path: Path) -> None:
     access = KubeconfigAccess(written(tmp_path, config({"token": "old"})))
     login(access)
     written(tmp_path, config({"token": "new"}))
@@ -112,7 +112,7 @@ def test_trust_stays_the_same_object_while_nothing_has_changed(tmp_path: Path) -
 # ---------------------------------------------------------------- several files
 
 
-def test_of_several_files_the_first_that_says_something_counts(
+def test_of_several_files_the_first_with_a_value_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = {"current-context": "x", "users": [{"name": "u", "user": {"tokenFile": "token"}}]}
@@ -251,7 +251,7 @@ print(json.dumps({{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status"
 
 
 @pytest.mark.parametrize(("until", "second"), [("", "t1"), (LATER, "t1"), (SOON, "t2")])
-def test_a_plugin_is_asked_again_when_its_token_is_over(
+def test_a_plugin_runs_again_when_its_token_expires(
     tmp_path: Path, until: str, second: str
 ) -> None:
     access = plugin(tmp_path, counting(tmp_path, until))
@@ -259,7 +259,7 @@ def test_a_plugin_is_asked_again_when_its_token_is_over(
     assert login(access).authorization == f"Bearer {second}"
 
 
-def test_a_plugin_is_asked_again_when_the_server_says_no(tmp_path: Path) -> None:
+def test_a_plugin_runs_again_when_the_server_refuses_its_token(tmp_path: Path) -> None:
     access = plugin(tmp_path, counting(tmp_path))
     login(access)
     assert login(access, renew=True).authorization == "Bearer t2"

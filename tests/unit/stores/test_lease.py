@@ -106,7 +106,7 @@ def test_a_standby_takes_over_when_the_lease_has_run_out() -> None:
     assert race.leaders() == [1]
 
 
-def test_a_standby_counts_from_the_answer_because_a_slow_one_may_tell_of_a_late_renewal() -> None:
+def test_a_standby_counts_from_the_answer_because_a_slow_one_may_show_a_late_renewal() -> None:
     race = Race()
     race.run(10, 0)
     line, read = race.lines[1], race.lines[1].get
@@ -195,7 +195,7 @@ def test_a_lease_that_is_too_short_for_a_write_in_flight_is_refused() -> None:
         LeaseConfig("kube-system", "stretto", "me", duration=10, renew_within=8)
 
 
-def test_a_candidate_that_was_asleep_does_not_think_that_it_leads() -> None:
+def test_a_candidate_that_was_asleep_does_not_lead() -> None:
     race = Race()
     race.run(10)
     race.clock.advance(60)

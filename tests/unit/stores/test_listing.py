@@ -18,7 +18,7 @@ def test_lists_that_are_paged_do_not_fill_the_memory() -> None:
     assert [each.name for each in store.list(POD, ListOptions(page=tokens[1])).records] == ["b"]
 
 
-def test_a_page_may_be_asked_for_again() -> None:
+def test_a_page_may_be_read_again() -> None:
     store = memory()
     add_pods(store, "a", "b", "c")
     token = store.list(POD, ListOptions(limit=1)).next_page
@@ -44,7 +44,7 @@ def test_a_record_that_cannot_be_read_does_not_hide_the_others() -> None:
     assert store.list(POD, ListOptions(fields="status.phase=Pending")).records == [good]
 
 
-def test_fields_that_an_api_server_knows_can_be_selected() -> None:
+def test_selectable_fields_of_an_api_server_can_be_selected() -> None:
     store = memory()
     spec = {"unschedulable": True}
     store.create(NODE, [bodies.node("a"), bodies.body(metadata={"name": "b"}, spec=spec)])

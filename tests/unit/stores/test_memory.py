@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_uids_and_another_seed_others() -> None:
     assert uids[0] == uids[1] != uids[2]
 
 
-def test_a_uid_looks_like_a_uuid() -> None:
+def test_a_uid_has_the_form_of_a_uuid() -> None:
     assert [len(part) for part in add_pods(memory(), "web")[0].uid.split("-")] == [8, 4, 4, 4, 12]
 
 
@@ -243,7 +243,7 @@ def _owned_by(kind: str, name: str) -> list[dict[str, object]]:
     return [owner]
 
 
-def test_an_owner_says_how_many_pods_are_expected() -> None:
+def test_an_owner_states_how_many_pods_are_expected() -> None:
     store = memory()
     owner = bodies.body(metadata={"name": "web"}, spec={"replicas": 10})
     store.create(REPLICA_SET, [owner])
@@ -365,7 +365,7 @@ def test_an_update_keeps_the_status_where_the_new_body_has_none() -> None:
     assert json.loads(newer.body)["status"] == {"phase": "Running"}
 
 
-def test_an_event_says_what_happened() -> None:
+def test_an_event_states_what_happened() -> None:
     store = memory()
     watch = store.watch(POD, 0)
     add_pods(store, "web")

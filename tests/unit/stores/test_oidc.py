@@ -139,7 +139,7 @@ def test_the_next_renewal_goes_by_what_the_last_one_gave(tmp_path: Path, issuer:
         ({"refresh-token": "r", "idp-certificate-authority-data": "YQ=="}, "PEM certificate"),
     ],
 )
-def test_what_gives_no_token_is_bad_input_and_says_what_to_do(
+def test_what_gives_no_token_is_bad_input_and_states_the_fix(
     tmp_path: Path, words: dict[str, str], complaint: str | None
 ) -> None:
     ours = access(tmp_path, **words)

@@ -113,7 +113,7 @@ def test_a_comparison_repairs_what_was_lost_and_applies_nothing_else() -> None:
     assert desk.seen == [(ADDED, "a")]
 
 
-def test_an_older_list_is_not_believed_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_list_is_rejected_and_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(compare_every=10.0)
     desk.create("a")
     desk.reflector.poll(0.0)

@@ -14,7 +14,7 @@ BODY = b'{ "spec":{"z":1.50,"a":[1e2,{"k" : null}]}, "metadata":{"labels":{"b":"
 POD_RECORD = Record(POD, "space", "web", "the-uid", 7, BODY, "n1", {"gpu": "3"}, "then", "later")
 
 
-def test_what_the_record_says_wins_and_stands_in_its_place() -> None:
+def test_fields_of_the_record_win_and_keep_their_place() -> None:
     shown = json.loads(render(POD_RECORD))
     assert shown["metadata"] == {
         "labels": {"b": "1"},
@@ -31,19 +31,19 @@ def test_what_the_record_says_wins_and_stands_in_its_place() -> None:
     assert (shown["apiVersion"], shown["kind"]) == ("v1", "Pod")
 
 
-def test_what_the_record_does_not_say_keeps_its_bytes_and_order() -> None:
+def test_what_the_record_does_not_contain_keeps_its_bytes_and_order() -> None:
     text = render(POD_RECORD)
     assert b'"z":1.50,"a":[1e2,{"k" : null}]' in text
     assert text.index(b'"spec"') < text.index(b'"metadata"') < text.index(b'"x":{"y":2}')
 
 
-def test_a_record_that_says_less_removes_what_a_dump_had() -> None:
+def test_a_record_with_fewer_fields_removes_those_of_a_dump() -> None:
     body = b'{"metadata":{"namespace":"old","uid":"old","deletionTimestamp":"old","name":"n1"}}'
     shown = json.loads(render(Record(NODE, "", "n1", "u", 1, body)))
     assert shown["metadata"] == {"name": "n1", "uid": "u", "resourceVersion": "1"}
 
 
-def test_annotations_of_a_bind_go_into_the_body_when_asked() -> None:
+def test_annotations_of_a_bind_are_part_of_the_body_on_request() -> None:
     record = Record(POD, "", "a", "u", 1, b'{"metadata":{"annotations":{"a":"1"}}}', "", {"b": "2"})
     notes = json.loads(with_annotations(record))["metadata"]["annotations"]
     assert notes == {"a": "1", "b": "2"}

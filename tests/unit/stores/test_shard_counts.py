@@ -226,7 +226,7 @@ class Refusing(MemoryStore):
         raise NotAllowedError("delete leases", "no right")
 
 
-def test_a_leader_without_the_right_to_delete_leads_and_says_so() -> None:
+def test_a_leader_without_the_right_to_delete_leads_and_reports_it() -> None:
     shards = Shards(*TWO, store=Refusing)
     create(shards, "stretto-0-of-3", "{}")
     shards.run(2)

@@ -70,7 +70,7 @@ def test_answers_come_in_the_order_of_the_calls(
     ]
 
 
-def test_a_server_that_hangs_costs_the_timeout_only(
+def test_an_unresponsive_server_costs_the_timeout_only(
     client: HttpWebhookClient, server: HookServer
 ) -> None:
     found = client.send([call(server, "slow", 0.1)])[0]

@@ -67,7 +67,7 @@ def test_a_preview_of_an_eviction_names_the_budget(allowed: int, text: str) -> N
     assert text in preview(EVICT, budget(allowed))
 
 
-def test_a_preview_of_a_cordon_says_what_stays() -> None:
+def test_a_preview_of_a_cordon_states_what_stays() -> None:
     page = preview("/actions/cordon?subject=n1")
     assert "1 pod on it stays; nothing is evicted." in page
 

@@ -61,7 +61,7 @@ def test_a_pending_pod_has_its_reason_its_nodes_and_a_cure() -> None:
     assert "Requesting" in page
 
 
-def test_a_pod_is_asked_about_one_node() -> None:
+def test_explain_reports_about_one_node() -> None:
     answer = get(small_dashboard(), "/pods/default/dream/on?node=n1&part=1").text
     assert "cores short" in answer
     assert "<html" not in answer
@@ -80,7 +80,7 @@ def test_a_placed_pod_has_the_scores_of_its_node() -> None:
     assert "chosen</span>" in page
 
 
-def test_the_grid_is_asked_about_a_pod() -> None:
+def test_the_grid_marks_a_selected_pod() -> None:
     page = get(small_dashboard(), "/?pod=default/dream").text
     assert 'data-pod="default/dream"' in page
 
@@ -167,7 +167,7 @@ def test_the_page_of_a_node_has_the_requests_of_its_pods() -> None:
     assert "2 cores" in page
 
 
-def test_a_plan_of_bad_text_says_what_is_wrong() -> None:
+def test_a_plan_of_bad_text_states_what_is_wrong() -> None:
     def refuse(text: str) -> PlanPreview:
         raise InputError("objects", text, "Kubernetes objects")
 

@@ -169,7 +169,7 @@ def test_joined_plots_name_the_result_of_each_curve() -> None:
     assert [line.colour for line in joined.lines] == [0, 0, 1, 1]
 
 
-def test_a_comparison_without_records_says_how_many_it_takes(pages: Starlette) -> None:
+def test_a_comparison_without_records_states_how_many_it_needs(pages: Starlette) -> None:
     reply = get(pages, "/studies/compare")
     assert (reply.status_code, "expected 1 to 8 records" in reply.text) == (409, True)
 

@@ -184,7 +184,7 @@ def test_shards_count_the_outcomes_of_a_running_plane() -> None:
     assert (shard.placed, shard.refused, shard.no_place) == (1, 0, 1)
 
 
-def test_a_queue_names_who_borrows_what_it_waits_for() -> None:
+def test_a_queue_names_the_borrowers_of_its_guarantee() -> None:
     waits = QueueFacts("a", "", "DRF", counted={"cpu": "4"}, used={"cpu": "1"}, pending=2)
     borrows = QueueFacts("b", "", "DRF", borrowed={"cpu": "3"}, used={"cpu": "3"})
     assert queue_tree([waits, borrows])[0].borrowers == ("b",)

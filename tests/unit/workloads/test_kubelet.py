@@ -45,7 +45,7 @@ def test_a_container_with_the_pause_image_never_ends() -> None:
 
 
 @pytest.mark.parametrize("image", ["web:404", "a.io/b/c:non-existent", "does-not-exist"])
-def test_an_image_that_says_so_does_not_exist(image: str) -> None:
+def test_an_image_is_absent_by_its_name(image: str) -> None:
     assert (is_absent(image), is_absent("nginx:1.27")) == (True, False)
 
 

@@ -160,7 +160,7 @@ def conditions(world: World) -> dict[str, str]:
     return {each["type"]: each["reason"] for each in world.status(DEPLOYMENT)["conditions"]}
 
 
-def test_a_complete_deployment_says_so_in_its_conditions(world: World) -> None:
+def test_a_complete_deployment_states_it_in_its_conditions(world: World) -> None:
     world.create(DEPLOYMENT, "web", replicas=2, progressDeadlineSeconds=600)
     world.run()
     expected = {"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable"}

@@ -169,7 +169,7 @@ def test_a_gang_runs_as_long_as_its_longest_pod() -> None:
     assert desk.unit("a").duration == 7
 
 
-def test_a_pod_group_may_say_it_for_its_pods() -> None:
+def test_a_pod_group_may_state_it_for_its_pods() -> None:
     desk = Desk(SJF)
     desk.group("g", 1, annotations={"stretto.dev/duration": "42"})
     desk.arrive("a", group="g")

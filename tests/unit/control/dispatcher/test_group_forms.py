@@ -108,7 +108,7 @@ def test_a_daemon_reads_the_groups_whose_definitions_exist() -> None:
 
 
 @pytest.mark.parametrize(("code", "forms"), [(200, EVERY), (404, ()), (403, ())])
-def test_an_api_server_is_asked_for_the_definitions(
+def test_the_definitions_are_read_from_an_api_server(
     tmp_path: Path, code: int, forms: tuple[Kind, ...]
 ) -> None:
     with closing(Server(tmp_path)) as server:

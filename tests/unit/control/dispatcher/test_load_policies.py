@@ -38,7 +38,7 @@ def test_the_fewest_pods_for_its_part_of_the_nodes_is_least_loaded() -> None:
     assert next_of(shards) == 0
 
 
-def test_other_measures_look_at_pods_or_units_alone() -> None:
+def test_other_measures_use_pods_or_units_alone() -> None:
     pods, units = two("fewest-pods", (30, 20)), two("fewest-units", (30, 20), (1, 2))
     for shards in (pods, units):
         shards.shares.update({0: 0.75, 1: 0.25})
@@ -68,7 +68,7 @@ def test_a_profile_names_the_policy_and_an_unknown_one_lists_the_known() -> None
         Harness([make_node("n")], profile=unknown)
 
 
-def test_a_plane_tells_its_dispatcher_how_the_nodes_are_shared_out() -> None:
+def test_a_plane_sends_its_dispatcher_the_division_of_the_nodes() -> None:
     nodes = [make_node(f"a{i}", cpu="30") for i in range(64)]
     nodes += [make_node(f"b{i}", cpu="10") for i in range(64)]
     config = {"tier": "numpy", "shards": 2, "batch": 1000}

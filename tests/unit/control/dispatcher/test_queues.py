@@ -197,7 +197,7 @@ def test_a_head_in_back_off_blocks_too() -> None:
     assert desk.sent() == ["head", "second"]
 
 
-def test_a_blocking_queue_is_at_one_shard_only_and_says_so() -> None:
+def test_a_blocking_queue_is_at_one_shard_only_and_reports_it() -> None:
     desk = Desk(FIFO, shards=3)
     desk.arrive("a", "b", "c")
     work = desk.work([10, 10, 10])

@@ -88,7 +88,7 @@ def test_one_pod_is_evicted_for_one_with_a_guarantee_and_no_second_meanwhile() -
     assert (len(first), requested(desk, nodes)) == (1, [])
 
 
-def test_when_one_pod_of_a_unit_has_got_its_place_the_next_asks_at_once() -> None:
+def test_the_next_pod_of_a_unit_reclaims_at_once_after_the_first() -> None:
     desk, nodes = borrowing("b1", "b2")
     desk.group("g", 1)
     desk.arrive("m1", "m2", queue="a", group="g")
@@ -126,7 +126,7 @@ def test_a_guarantee_or_queue_that_goes_meanwhile_frees_those_that_gave(
     assert "b3" in desk.sent()
 
 
-def test_victims_that_do_not_go_are_waited_for_so_long_and_then_others_are_asked() -> None:
+def test_victims_that_do_not_end_in_time_are_replaced_by_others() -> None:
     desk, nodes = borrowing("b1", "b2")
     first = requested(desk, nodes)
     desk.now += 121.0

@@ -42,7 +42,7 @@ def test_an_owner_that_does_not_control_the_pod_makes_no_unit() -> None:
     assert desk.unit("a").kind is UnitKind.POD
 
 
-def test_a_job_says_by_annotation_how_many_pods_must_fit_together() -> None:
+def test_a_job_states_by_annotation_how_many_pods_must_fit_together() -> None:
     desk = Desk()
     desk.arrive("a", "b", **job(annotations={MIN_MEMBER: "3"}))
     assert desk.sent() == []
@@ -51,7 +51,7 @@ def test_a_job_says_by_annotation_how_many_pods_must_fit_together() -> None:
     assert (desk.names(dispatch.rows), dispatch.at_least) == (["a", "b", "c"], 3)
 
 
-def test_the_table_says_how_many_pods_of_a_kind_must_fit_together() -> None:
+def test_the_table_states_how_many_pods_of_a_kind_must_fit_together() -> None:
     desk = Desk(min_members={"Job": 2})
     desk.arrive("a", **job())
     assert desk.unit("a").state is UnitState.FORMING
@@ -217,7 +217,7 @@ def test_a_pod_bound_by_another_client_is_removed_from_the_queue() -> None:
     assert desk.sent() == ["b"]
 
 
-def test_a_released_pod_wants_a_node_again() -> None:
+def test_a_released_pod_needs_a_node_again() -> None:
     desk = Desk()
     desk.arrive("a")
     desk.sent()

@@ -42,7 +42,7 @@ def recommend(rig: Rig, node: str, count: int) -> None:
     rig.store.patch_status(MOVEMENT, [Patch("", "m1", status)])
 
 
-def test_as_many_pods_name_a_movement_as_it_wants_on_the_node() -> None:
+def test_as_many_pods_name_a_movement_as_it_has_on_the_node() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1"), make_node("n2"))
     recommend(rig, "n1", 2)

@@ -133,7 +133,7 @@ def test_a_pod_deleted_before_its_bind_holds_no_capacity_while_it_terminates() -
     assert rig.bound() == {"next": "n1"}
 
 
-def test_a_preemptor_names_its_victims_and_the_binder_asks_them() -> None:
+def test_a_preemptor_names_its_victims_and_the_binder_evicts_them() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
     rig.pods(make_pod("cheap", cpu="2", priority=1))
@@ -169,7 +169,7 @@ def test_nodes_are_shared_out_by_annotation_and_again_when_a_shard_dies() -> Non
     assert [owner_of(rig, n) for n in names("n", 6)] == ["a"] * 6
 
 
-def test_the_controller_alone_moves_pods_where_the_profile_says_so() -> None:
+def test_the_controller_alone_moves_pods_where_the_profile_states_it() -> None:
     rig = Rig("a", rescheduling=ReschedulingRules(every=10.0, goal=ReschedulingGoal.NODES, moves=1))
     rig.nodes(make_node("n1"), make_node("n2"))
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}

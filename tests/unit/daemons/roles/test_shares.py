@@ -72,7 +72,7 @@ def test_a_few_nodes_that_come_and_go_move_no_other() -> None:
     assert all(after.get(node, shard) == shard for node, shard in before.items())
 
 
-def test_more_nodes_than_one_look_writes_are_shared_out_without_a_minutes_rest() -> None:
+def test_more_nodes_than_one_write_holds_are_divided_without_a_pause() -> None:
     rig = a_rig("a", "b")
     rig.nodes(*(make_node(name, cpu=str(1 + i % 9)) for i, name in enumerate(names("n", 300))))
     rig.run(5.0)

@@ -10,7 +10,7 @@ from tests.support.parity_cluster import ZONE, cluster, decide, node, pod, refus
 BAD = {"matchExpressions": [{"key": "a", "operator": "Nearly", "values": ["b"]}]}
 
 
-def test_plugins_are_asked_in_upstreams_order() -> None:
+def test_plugins_run_in_the_order_of_kube_scheduler() -> None:
     names = [each.NAME for each in PARITY_FILTERS]
     assert names[:6] == [
         "NodeUnschedulable",
@@ -46,7 +46,7 @@ def test_weights_are_upstreams_defaults() -> None:
     }
 
 
-def test_without_a_node_nothing_is_asked() -> None:
+def test_without_a_node_no_request_is_sent() -> None:
     assert decide(pod()).message == "no nodes available to schedule pods"
 
 

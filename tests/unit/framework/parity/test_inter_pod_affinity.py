@@ -31,7 +31,7 @@ def preference(weight: int, one: dict[str, Any], kind: str = "podAffinity") -> d
     return {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": one}]}}
 
 
-def test_affinity_asks_for_the_neighbourhood_of_a_pod() -> None:
+def test_affinity_requests_the_neighbourhood_of_a_pod() -> None:
     found = said(NAME, pod(affinity=near(term(DB))), *NODES, pod("e", "a", labels=DB))
     assert found == {"c": affinity.NOT_NEAR}
 
@@ -97,7 +97,7 @@ def test_anti_affinity_of_running_pods_keeps_newcomers_away() -> None:
         ),
     ],
 )
-def test_namespaces_of_the_asking_pod(spaces: dict[str, Any], expected: list[str]) -> None:
+def test_namespaces_of_the_pod_with_the_term(spaces: dict[str, Any], expected: list[str]) -> None:
     team = thing("Namespace", "team", meta={"labels": {"tier": "gold"}})
     there = pod("e", "a", namespace="team", labels=DB)
     requested = pod(affinity=near(term(DB, **spaces)))

@@ -109,7 +109,7 @@ def test_a_running_pod_with_pod_level_cpu_is_seen_with_default_memory_only() -> 
 
 
 @pytest.mark.parametrize(("reason", "cpu"), [("Deferred", 4000), ("Infeasible", 3000)])
-def test_a_resize_counts_the_largest_and_forgets_what_is_infeasible(reason: str, cpu: int) -> None:
+def test_a_resize_counts_the_largest_and_drops_what_is_infeasible(reason: str, cpu: int) -> None:
     reported = {
         "name": "c",
         "resources": {"requests": {"cpu": "2"}},
@@ -140,5 +140,5 @@ def test_balance_of_a_node_with_one_resource_does_not_change() -> None:
     assert scores(BALANCE, pod(requests={"cpu": "1"}), node("n", memory="0")) == {"n": 75}
 
 
-def test_balance_is_skipped_for_a_pod_that_asks_for_nothing() -> None:
+def test_balance_is_skipped_for_a_pod_that_requests_nothing() -> None:
     assert scores(BALANCE, pod(), node("n")) is None

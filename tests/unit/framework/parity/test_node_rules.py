@@ -146,7 +146,7 @@ def test_preferred_affinity_scores_by_share_of_the_best() -> None:
     assert scores(AFFINITY, requested, node("d")) == {"d": 0}
 
 
-def test_node_affinity_is_skipped_without_anything_to_say() -> None:
+def test_node_affinity_is_skipped_without_terms() -> None:
     assert before(AFFINITY, pod(), node("a")) == SKIP
     assert scores(AFFINITY, pod(), node("a")) is None
 

@@ -92,13 +92,13 @@ def test_with_too_few_values_the_least_count_is_zero() -> None:
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["a"])])
-def test_the_affinity_policy_says_whose_values_count(policy: str, expected: list[str]) -> None:
+def test_the_affinity_policy_states_whose_values_count(policy: str, expected: list[str]) -> None:
     requested = asking(rule(nodeAffinityPolicy=policy), nodeSelector={ZONE: "z1"})
     assert refused(NAME, requested, *NODES, web("e", "a")) == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["a"])])
-def test_the_taints_policy_says_whose_values_count(policy: str, expected: list[str]) -> None:
+def test_the_taints_policy_states_whose_values_count(policy: str, expected: list[str]) -> None:
     tainted = node("b", "z2", taints=[{"key": "k", "effect": "NoSchedule"}])
     requested = asking(rule(nodeTaintsPolicy=policy))
     assert refused(NAME, requested, NODES[0], tainted, web("e", "a")) == expected

@@ -126,7 +126,7 @@ def test_the_message_if_no_eviction_frees_enough_capacity(requested: Any, said: 
     assert found.message == f"no new claims to deallocate, preemption: {said}"
 
 
-def test_a_node_that_refuses_even_when_empty_says_why() -> None:
+def test_a_node_that_refuses_even_when_empty_states_why() -> None:
     bigger = full("big", "n", 200)
     found = preempted(urgent("3"), node("n"), bigger, full("e", "n", 1))
     assert found.rejected["n"].message == "Insufficient cpu"

@@ -164,7 +164,7 @@ def test_a_claim_without_a_volume_counts_by_its_class() -> None:
     assert refused(LIMITS, using("c"), *NODES, claim("c"), csi_node(0)) == []
 
 
-def test_limits_say_of_a_missing_claim_that_they_looked_it_up() -> None:
+def test_limits_report_a_missing_claim_as_checked() -> None:
     found = said(LIMITS, using("c"), *NODES)["a"]
     reason = 'looking up PVC default/c: persistentvolumeclaim "c" not found'
     assert found == (StatusCode.UNRESOLVABLE, (reason,))
@@ -177,7 +177,7 @@ def test_a_claim_of_another_pod_is_an_error() -> None:
     assert found.message.endswith("was not created for pod default/p (pod is not owner)")
 
 
-def test_limits_look_at_disks_of_the_two_clouds_and_skip_other_inline_volumes() -> None:
+def test_limits_count_disks_of_the_two_clouds_and_skip_other_inline_volumes() -> None:
     gce = {"name": "v", "gcePersistentDisk": {"pdName": "d"}}
     assert before(LIMITS, pod(volumes=[gce]), *NODES) is None
     assert before(LIMITS, pod(volumes=[{"name": "v", "emptyDir": {}}]), *NODES) == SKIP
@@ -311,7 +311,7 @@ def test_volumes_that_exist_are_matched_smallest_claim_and_smallest_volume_first
     ],
 )
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_volume_must_have_the_attributes_class_that_a_claim_asks_for(
+def test_a_volume_must_have_the_attributes_class_of_its_claim(
     requested: str | None, has: str | None, fits: bool, kept: bool
 ) -> None:
     wanting = claim("c")
@@ -324,7 +324,7 @@ def test_a_volume_must_have_the_attributes_class_that_a_claim_asks_for(
     assert refused(BINDING, using("c"), *NODES, *things) == ([] if fits else ["a", "b"])
 
 
-def test_a_volume_kept_for_a_claim_is_the_only_one_looked_at() -> None:
+def test_a_volume_kept_for_a_claim_is_the_only_one_read() -> None:
     kept = volume("v1", on="b", claimRef={"namespace": "default", "name": "c"})
     local = storage_class(provisioner=volumes.NO_PROVISIONER)
     things = [local, claim("c"), kept, volume("v2", on="a")]

@@ -65,7 +65,7 @@ def test_pods_that_keep_away_from_each_other_take_a_node_each() -> None:
     assert (len(set(placed[:4])), placed[4]) == (4, "")
 
 
-def test_a_running_pod_keeps_newcomers_away_that_say_nothing() -> None:
+def test_a_running_pod_excludes_pods_without_terms() -> None:
     harness = three_zones(3)
     harness.submit(pod("hermit", "hermit", away("web", ZONE)))
     harness.settle()
@@ -79,7 +79,7 @@ def test_the_first_of_a_group_goes_anywhere_and_the_rest_follow() -> None:
     assert len(set(zones_of(harness, *(f"p{i}" for i in range(5))))) == 1
 
 
-def test_a_pod_waits_for_the_pods_that_it_wants_to_be_near() -> None:
+def test_a_pod_waits_for_the_pods_of_its_affinity() -> None:
     harness = three_zones()
     harness.submit(pod("web", "web", near("db")))
     assert nodes_of(harness, "web") == [""]
@@ -88,7 +88,7 @@ def test_a_pod_waits_for_the_pods_that_it_wants_to_be_near() -> None:
     assert zones_of(harness, "web") == zones_of(harness, "db")
 
 
-def test_a_gang_whose_members_want_each_other_starts_together() -> None:
+def test_a_gang_whose_members_require_each_other_starts_together() -> None:
     harness = three_zones()
     harness.group("g", 2)
     harness.submit(pod("web", "web", near("db"), group="g"), pod("db", "db", group="g"))
@@ -131,7 +131,7 @@ def test_preferred_terms_draw_and_repel() -> None:
     assert db == close != far
 
 
-def test_pods_behind_a_service_are_spread_though_they_do_not_ask() -> None:
+def test_pods_of_a_service_are_spread_without_constraints() -> None:
     nodes = [make_node(f"n{i}", zone="abc"[i % 3], cpu="1000") for i in range(3)]
     packing = load_profile("packing")
     harness = Harness(nodes, profile=packing, config={"tier": "numpy"})
@@ -201,7 +201,7 @@ def test_a_namespace_selector_that_excludes_one_namespace_selects_the_others(
     assert placed == (("", "n0") if carried else ("n0", ""))
 
 
-def test_the_name_of_a_namespace_is_a_label_even_if_no_object_says_so() -> None:
+def test_the_name_of_a_namespace_is_a_label_even_without_an_object() -> None:
     harness = three_zones(1)
     harness.submit(pod("first", "web", namespace="own"))
     harness.settle()

@@ -25,7 +25,7 @@ def reasons(sketch: SlotSketch, **requested: Any) -> dict[str, list[tuple[int, b
     return found
 
 
-def test_a_pod_without_devices_goes_anywhere_and_the_rule_has_no_say() -> None:
+def test_a_pod_without_devices_fits_every_node_and_the_rule_has_no_effect() -> None:
     sketch = SlotSketch({})
     pod = sketch.pod()
     assert RULE.signature(pod) is None
@@ -69,7 +69,7 @@ def test_devices_of_other_models_only_are_a_reason_of_their_own() -> None:
     assert found == {wrong: [(0, False)], GPU: [(1, False), (2, False)]}
 
 
-def test_it_tells_how_many_devices_are_lacking() -> None:
+def test_it_shows_how_many_devices_are_lacking() -> None:
     sketch = SlotSketch({"gpus": 4})
     sketch.run("n0", sketch.pod(gpus=3), [0, 1, 2])
     lacks = RULE.lacks(sketch.pod(gpus=2), sketch.view, sketch.slot("n0"))
@@ -77,7 +77,7 @@ def test_it_tells_how_many_devices_are_lacking() -> None:
     assert RULE.lacks(sketch.pod(gpus=1), sketch.view, sketch.slot("n0")) == []
 
 
-def test_a_class_of_too_many_kinds_goes_nowhere_and_says_why() -> None:
+def test_a_class_of_too_many_kinds_goes_nowhere_and_states_why() -> None:
     sketch = SlotSketch({"gpus": 4})
     kinds = tuple(DeviceRequest(f"example.com/{i}", 1, 1000) for i in range(3))
     pod = msgspec.structs.replace(sketch.pod(), devices=kinds)

@@ -63,7 +63,7 @@ def test_it_is_placed_once_it_names_no_claims(profile: str) -> None:
     assert harness.node_of("claims") != ""
 
 
-def test_an_empty_list_of_claims_asks_for_nothing() -> None:
+def test_an_empty_list_of_claims_requests_nothing() -> None:
     harness = Harness([make_node("n")], config={"tier": "numpy"})
     harness.submit(make_pod("p", spec={"resourceClaims": []}), make_pod("q"))
     harness.settle()

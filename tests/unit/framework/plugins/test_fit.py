@@ -35,7 +35,7 @@ def test_a_pod_goes_where_every_amount_is_free() -> None:
     assert RULE.filter(pod, sketch.view, sketch.slots).tolist() == [False, True, False]
 
 
-def test_only_the_slots_asked_about_are_answered() -> None:
+def test_only_the_requested_slots_are_answered() -> None:
     sketch = SlotSketch({"cpu": "1"}, {"cpu": "4"})
     answer = RULE.filter(sketch.pod(cpu="2"), sketch.view, sketch.slots[1:])
     assert answer.tolist() == [True]
@@ -87,14 +87,14 @@ def test_a_node_that_shrank_below_its_usage_admits_no_more_pods() -> None:
     assert reasons(sketch, cpu="1m") == {"Insufficient cpu": [(0, True)]}
 
 
-def test_it_tells_what_is_lacking_in_exact_units() -> None:
+def test_it_shows_what_is_lacking_in_exact_units() -> None:
     sketch = SlotSketch({"cpu": "4", "memory": "1Gi"})
     sketch.run("n0", sketch.pod(cpu="3", memory="512Mi"))
     lacks = RULE.lacks(sketch.pod(cpu="2", memory="1Gi"), sketch.view, sketch.slot("n0"))
     assert lacks == [("cpu", 2000, 1000), ("memory", 1 << 30, 1 << 29)]
 
 
-def test_a_class_of_too_many_resources_goes_nowhere_and_says_why() -> None:
+def test_a_class_of_too_many_resources_goes_nowhere_and_states_why() -> None:
     many = {f"example.com/r{i}": "1" for i in range(12)}
     sketch = SlotSketch({"resources": dict.fromkeys(many, "5")})
     pod = sketch.pod(resources=many)
@@ -121,7 +121,7 @@ def test_most_allocated_is_the_mean_used_share_after_placing() -> None:
     assert scores(strategy("MostAllocated"), TWO, cpu="2", memory="1Gi") == [37, 25]
 
 
-def test_weights_count_as_often_as_they_say() -> None:
+def test_weights_count_as_often_as_stated() -> None:
     weights = [{"name": "cpu", "weight": 3}, {"name": "memory", "weight": 1}]
     rule = strategy("LeastAllocated", resources=weights)
     assert scores(rule, TWO, cpu="2", memory="1Gi") == [56, 75]

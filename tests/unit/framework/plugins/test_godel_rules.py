@@ -83,7 +83,7 @@ def test_old_measurements_count_as_none_or_refuse() -> None:
     assert placed(refuses, nodes, make_pod("p"), reports=reports) == {"p": ""}
 
 
-def test_scarce_resources_are_kept_for_those_that_ask() -> None:
+def test_scarce_resources_are_kept_for_those_that_request() -> None:
     nodes = [make_node("gpu", cpu="64", gpus=8), make_node("plain", cpu="4")]
     rule = by("NodeResourcesAffinity", score=1)
     assert placed(rule, nodes, make_pod("p"), make_pod("g", gpus=1)) == {"p": "plain", "g": "gpu"}

@@ -23,7 +23,7 @@ def score(rule: Any, sketch: SlotSketch, **requested: Any) -> list[int]:
     return rule.score(sketch.pod(**requested), sketch.view, sketch.slots).tolist()
 
 
-def test_random_says_nothing_and_costs_nothing() -> None:
+def test_random_has_no_scores_and_costs_nothing() -> None:
     sketch = SlotSketch({}, {"gpus": 2})
     assert score(RandomRule({}), sketch, gpus=1) == [0, 0]
     assert RandomRule({}).compiled(sketch.cluster.ledger.resources) == NOTHING
@@ -35,7 +35,7 @@ def test_best_fit_prefers_the_least_remainder() -> None:
     assert score(BestFitRule({}), sketch, cpu="32", gpus=2) == [75, 25]
 
 
-def test_dot_prod_prefers_little_of_what_is_asked() -> None:
+def test_dot_prod_prefers_little_of_what_is_requested() -> None:
     sketch = SlotSketch({"cpu": "64", "gpus": 4}, {"cpu": "128", "gpus": 8})
     # 100(1 − (64·64/128² + 4·4/8²)/2) = 75 and 100(1 − (128·64/128² + 8·4/8²)/2) = 50
     assert score(DotProdRule({}), sketch, cpu="64", gpus=4) == [75, 50]
@@ -56,7 +56,7 @@ def test_packing_takes_gpus_in_use_then_free_ones_of_a_node_in_use_then_an_idle_
     assert score(GpuPackingRule({}), sketch, gpus=1, gpu_milli=500) == [94, 49, 31]
 
 
-def test_packing_has_no_say_about_pods_without_gpu() -> None:
+def test_packing_does_not_score_pods_without_gpu() -> None:
     assert score(GpuPackingRule({}), SlotSketch({"gpus": 2})) == [0]
 
 
@@ -70,7 +70,7 @@ def test_clustering_keeps_pods_of_a_form_together() -> None:
     assert score(GpuClusteringRule({}), sketch, gpus=1) == [78, 59, 6, 25]
 
 
-def test_clustering_has_no_say_about_pods_without_gpu() -> None:
+def test_clustering_does_not_score_pods_without_gpu() -> None:
     assert score(GpuClusteringRule({}), SlotSketch({"gpus": 2})) == [0]
 
 

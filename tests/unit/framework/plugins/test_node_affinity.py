@@ -40,7 +40,7 @@ def enforcing(*terms: dict[str, Any], preferred: Any = ()) -> NodeAffinityRule:
     return NodeAffinityRule({"addedAffinity": wire})
 
 
-def test_a_pod_that_asks_for_nothing_is_not_its_business() -> None:
+def test_a_pod_without_terms_fits_every_node() -> None:
     assert RULE.signature(a_class()) is None
     assert RULE.prepare(a_class(), VIEW) is None
     assert RULE.filter(a_class(), VIEW, ALL).all()

@@ -108,14 +108,14 @@ def test_a_manager_that_grows_admits_more_pods() -> None:
     assert harness.node_of("p") == "m"
 
 
-def test_a_fresh_list_of_nodes_says_nothing_of_nodes_without_a_kubelet() -> None:
+def test_a_fresh_list_of_nodes_does_not_remove_nodes_without_a_kubelet() -> None:
     harness = harness_of(manager("m"))
     before = int(harness.plane.cluster.ledger.slots.generation[0])
     harness.settle(700.0)
     assert int(harness.plane.cluster.ledger.slots.generation[0]) == before
 
 
-def test_kube_schedulers_own_rules_know_no_node_without_a_kubelet() -> None:
+def test_rules_of_kube_scheduler_reject_nodes_without_a_kubelet() -> None:
     harness = harness_of(manager("m"), profile="kube-parity")
     assert harness.placed(make_pod("p", **BY_MANAGER)) == {"p": ""}
 

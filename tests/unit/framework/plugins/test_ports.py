@@ -22,7 +22,7 @@ def test_another_port_does_not_disturb() -> None:
     assert RULE.filter(sketch.pod(ports=[81]), sketch.view, sketch.slots).all()
 
 
-def test_a_pod_without_host_ports_goes_anywhere_and_the_rule_has_no_say() -> None:
+def test_a_pod_without_host_ports_fits_every_node_and_the_rule_has_no_effect() -> None:
     sketch = SlotSketch({})
     sketch.run("n0", sketch.pod(ports=[80]))
     pod = sketch.pod()

@@ -38,7 +38,7 @@ def test_guarantees_come_before_the_division_except_for_volcano() -> None:
     assert deserved(CapacityProfile.VOLCANO) == pytest.approx([5_000, 5_000])
 
 
-def test_what_a_queue_does_not_ask_for_goes_to_the_others() -> None:
+def test_what_a_queue_does_not_request_goes_to_the_others() -> None:
     accounts = {"a": QueueAccount(request={"cpu": 1_000.0}), "b": GREEDY}
     found = proportion.proportional([ShareQueue("a"), ShareQueue("b")], accounts, WHOLE)
     assert [each.deserved["cpu"] for each in found] == pytest.approx([1_000, 9_000])

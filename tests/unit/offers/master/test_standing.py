@@ -73,7 +73,7 @@ def test_without_another_obstacle_share_and_position_of_the_role_are_shown() -> 
 
 
 @pytest.mark.parametrize(("url", "code"), [("http://127.0.0.1:9", 8), ("master", 2)])
-def test_a_master_that_cannot_be_asked_ends_the_verb(url: str, code: int) -> None:
+def test_an_unreachable_master_ends_the_verb(url: str, code: int) -> None:
     result = CliRunner().invoke(cli, ["offers", "--master", url])
     assert result.exit_code == code, result.output
 

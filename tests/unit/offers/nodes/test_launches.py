@@ -81,7 +81,7 @@ def test_a_task_whose_id_is_used_again_holds_its_resources_at_once() -> None:
     assert agent.total.scalars()["cpus"] == 4000
 
 
-def test_a_former_pod_says_nothing_about_the_task_with_its_id() -> None:
+def test_a_former_pod_has_no_effect_on_the_task_with_its_id() -> None:
     bench, _, former = used_again()
     bench.settle()
     sent = len(bench.statuses())

@@ -26,7 +26,7 @@ def test_queues_in_a_cycle_become_children_of_the_root_and_report_it() -> None:
     assert sorted(layout.faults) == ["a", "b", "c"]
 
 
-def test_a_queue_of_a_parent_that_does_not_exist_says_so() -> None:
+def test_a_queue_of_a_parent_that_does_not_exist_reports_it() -> None:
     layout = build_hierarchy([queue("a", "nowhere", 5)])
     assert layout.parents == {"a": "root"}
     assert "got 'nowhere', but this queue does not exist" in layout.faults["a"][0]
@@ -46,7 +46,7 @@ def test_guarantees_that_add_up_to_too_much_are_cut_in_proportion() -> None:
     assert "its child queues are guaranteed 20m together, but it has 10m" in layout.faults["top"][0]
 
 
-def test_a_parent_that_says_nothing_guarantees_what_its_queues_are_guaranteed() -> None:
+def test_a_parent_without_a_guarantee_has_the_sum_of_its_queues() -> None:
     layout = build_hierarchy([queue("top"), queue("a", "top", 4), queue("b", "top", 3)])
     assert layout.guarantees["top"] == {"cpu": 7}
 
@@ -63,7 +63,7 @@ def test_the_root_is_part_of_nothing() -> None:
     assert "expected none: root is the top of the tree" in layout.faults["root"][0]
 
 
-def test_a_tree_of_a_hundred_levels_is_cut_and_says_so() -> None:
+def test_a_tree_of_a_hundred_levels_is_cut_and_names_the_cut() -> None:
     layout = build_hierarchy([queue("q0"), *(queue(f"q{i}", f"q{i - 1}") for i in range(1, 100))])
     assert len(layout.parents) == 100
     assert "32 levels deep" in layout.faults["q99"][0]

@@ -41,14 +41,14 @@ def tree(api: str, **spec: str) -> Any:
 
 
 @pytest.mark.usefixtures("defined")
-def test_what_the_stored_version_does_not_know_is_lost(send: Send) -> None:
+def test_fields_that_the_stored_version_lacks_are_lost(send: Send) -> None:
     created = send("POST", OLD, tree("v1beta1", color="red", old="x"))
     assert created.item["spec"] == {"color": "red"}
     assert created.item["apiVersion"] == "example.org/v1beta1"
 
 
 @pytest.mark.usefixtures("defined")
-def test_a_version_shows_only_what_it_knows(send: Send) -> None:
+def test_a_version_shows_only_what_it_has(send: Send) -> None:
     send("POST", NEW, tree("v1", color="red", ok="yes"))
     assert send("GET", f"{OLD}/t").item["spec"] == {"color": "red"}
 

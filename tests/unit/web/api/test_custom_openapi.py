@@ -67,7 +67,7 @@ def test_lists_have_a_schema_of_their_own(documents: tuple[Json, Json]) -> None:
         assert carts["properties"]["items"]["items"]["$ref"].endswith("example.x.v1.Cart")
 
 
-def test_version_2_omits_what_it_cannot_say(documents: tuple[Json, Json]) -> None:
+def test_version_2_omits_what_it_cannot_contain(documents: tuple[Json, Json]) -> None:
     spec = documents[0]["example.x.v1.Cart"]["properties"]["spec"]
     assert spec["required"] == ["size"]
     assert spec["properties"]["size"] == {"type": "integer"}
@@ -76,7 +76,7 @@ def test_version_2_omits_what_it_cannot_say(documents: tuple[Json, Json]) -> Non
     assert spec["properties"]["any"] == {"x-kubernetes-preserve-unknown-fields": True}
 
 
-def test_version_3_says_all_of_it(documents: tuple[Json, Json]) -> None:
+def test_version_3_contains_all_of_it(documents: tuple[Json, Json]) -> None:
     spec = documents[1]["example.x.v1.Cart"]["properties"]["spec"]
     assert spec["required"] == NESTED["required"]
     assert spec["properties"]["list"] == NESTED["properties"]["list"]

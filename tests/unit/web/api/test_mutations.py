@@ -166,7 +166,7 @@ def test_variables_parameters_and_conditions_are_those_of_validating_policies(se
 
 
 @pytest.mark.parametrize(("policy", "size"), [("IfNeeded", "3"), ("Never", "1")])
-def test_a_policy_runs_again_after_a_later_change_if_it_wants_that(
+def test_a_policy_runs_again_after_a_later_change_if_it_may_be_reinvoked(
     send: Send, policy: str, size: str
 ) -> None:
     count = applies('Object{data: {"size": string(size(object.data))}}')

@@ -102,7 +102,7 @@ def test_a_node_may_not_change_deployments(site: Site) -> None:
         ("n2", False, "node 'n1' cannot read 'n2', only its own Node object"),
     ],
 )
-def test_a_review_of_the_access_of_a_node_knows_its_rights(
+def test_a_review_of_the_access_of_a_node_uses_its_rights(
     site: Site, node: str, allowed: bool, reason: str
 ) -> None:
     wanted = {"verb": "get", "resource": "nodes", "name": node}

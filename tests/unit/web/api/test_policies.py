@@ -125,7 +125,7 @@ def test_parameters_are_selected_by_labels(send: Send) -> None:
     assert (store(send, "one", a="").status, store(send, "two", b="").status) == (201, 422)
 
 
-def test_expressions_ask_what_the_user_may_do(send: Send) -> None:
+def test_expressions_check_the_rights_of_the_user(send: Send) -> None:
     check = "authorizer.group('').resource('pods').namespace('default').check('get').allowed()"
     policy(send, {"expression": f"{check} && request.userInfo.username == 'admin'"})
     bind(send)

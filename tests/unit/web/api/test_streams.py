@@ -86,7 +86,7 @@ def test_two_watches_share_the_encoding_of_an_event(site: Site) -> None:
 
 
 @pytest.mark.parametrize("value", ["True", "t", "1", "yes", ""])
-def test_a_watch_is_asked_for_by_any_value_that_is_not_false(site: Site, value: str) -> None:
+def test_a_watch_is_requested_by_any_value_that_is_not_false(site: Site, value: str) -> None:
     assert isinstance(site.server.handle(ApiRequest("GET", f"{MAPS}?watch={value}")), ApiStream)
 
 

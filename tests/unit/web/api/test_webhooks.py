@@ -136,7 +136,7 @@ def test_webhooks_change_objects_in_the_order_of_their_names(hooked: Hooked) -> 
     assert hooked.store(x="1").item["data"] == {"x": "1", "k": "second"}
 
 
-def test_an_earlier_webhook_is_called_again_if_it_wants_that(hooked: Hooked) -> None:
+def test_an_earlier_webhook_is_called_again_if_it_may_be_reinvoked(hooked: Hooked) -> None:
     hooked.hook("Mutating", sets("a", "1"), "a", reinvocationPolicy="IfNeeded")
     hooked.hook("Mutating", sets("b", "1"), "b")
     hooked.store(x="1")
@@ -361,7 +361,7 @@ def test_an_address_without_tls_is_refused(hooked: Hooked) -> None:
     assert "'https' is the only allowed URL scheme" in answer.message
 
 
-def test_a_server_that_calls_no_webhooks_says_so(hooked: Hooked) -> None:
+def test_a_server_that_calls_no_webhooks_reports_it(hooked: Hooked) -> None:
     hooked.hook("Validating", allows)
     body = json.dumps({"metadata": {"name": "m"}}).encode()
     answer = hooked.server.handle(ApiRequest("POST", MAPS, {}, body))

@@ -51,7 +51,7 @@ def policy(*rules: Any, **fields: Any) -> AuditPolicy:
     return msgspec.convert({"rules": list(rules), **fields}, AuditPolicy)
 
 
-def test_metadata_state_who_requested_what() -> None:
+def test_metadata_state_the_user_and_the_request() -> None:
     recorded = Recorded(METADATA_ONLY)
     recorded.store()
     received, complete = recorded.lines
@@ -90,7 +90,7 @@ def test_objects_in_protobuf_are_recorded_as_json() -> None:
     assert event["objectRef"]["name"] == "m"
 
 
-def test_managed_fields_are_left_out_where_the_policy_says_so() -> None:
+def test_managed_fields_are_left_out_where_the_policy_states_it() -> None:
     rules = {"level": "RequestResponse"}, {"omitManagedFields": True}
     recorded = Recorded(policy(rules[0], **rules[1]))
     recorded.store()

@@ -119,7 +119,7 @@ def test_fewer_pods_run_when_the_parallelism_shrinks(cluster: Cluster) -> None:
     assert len(pods(cluster)) == 1
 
 
-def test_a_pod_of_an_index_knows_it_by_name_and_by_variable(cluster: Cluster) -> None:
+def test_a_pod_of_an_index_has_it_in_its_name_and_in_a_variable(cluster: Cluster) -> None:
     create(cluster, completions=2, parallelism=2, completionMode="Indexed")
     specs = [each["spec"] for each in pods(cluster)]
     assert sorted(each["hostname"] for each in specs) == ["job-0", "job-1"]

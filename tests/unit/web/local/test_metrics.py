@@ -119,7 +119,7 @@ def test_a_malformed_use_in_a_template_is_refused(cluster: Cluster) -> None:
     assert "spec.template.metadata.annotations[stretto.dev/use]" in answer["message"]
 
 
-def test_users_who_may_view_pods_may_see_their_metrics(cluster: Cluster) -> None:
+def test_the_right_to_view_pods_includes_their_metrics(cluster: Cluster) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     rules = cluster.send("GET", f"{roles}/view")["rules"]
     assert any("metrics.k8s.io" in each["apiGroups"] for each in rules)
