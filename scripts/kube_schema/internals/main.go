@@ -16,10 +16,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	certv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/certificates"
 	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/resource"
 )
 
 var structs = map[string][][3]string{}
@@ -59,7 +61,7 @@ func walk(t, w reflect.Type) {
 		}
 		return
 	}
-	if n == "v1.ManagedFieldsEntry" || n == "v1.Time" || n == "resource.Quantity" || n == "intstr.IntOrString" || n == "v1.FieldsV1" {
+	if n == "v1.ManagedFieldsEntry" || n == "v1.Time" || n == "resource.Quantity" || n == "intstr.IntOrString" || n == "v1.FieldsV1" || n == "runtime.RawExtension" {
 		return
 	}
 	if _, ok := structs[n]; ok {
@@ -107,6 +109,7 @@ func main() {
 		{core.PersistentVolumeSource{}, v1.PersistentVolumeSource{}},
 		{certificates.CertificateSigningRequestCondition{}, certv1.CertificateSigningRequestCondition{}},
 		{batch.JobSpec{}, batchv1.JobSpec{}},
+		{resource.ResourceClaimTemplateSpec{}, resourcev1.ResourceClaimTemplateSpec{}},
 		{apps.DeploymentStrategy{}, appsv1.DeploymentStrategy{}},
 		{apps.DaemonSetUpdateStrategy{}, appsv1.DaemonSetUpdateStrategy{}},
 		{apps.StatefulSetUpdateStrategy{}, appsv1.StatefulSetUpdateStrategy{}},

@@ -22,6 +22,7 @@ _ZEROS: Final[Json] = {
     "resource.Quantity": "0",
     "intstr.IntOrString": 0,
     "v1.Time": None,
+    "runtime.RawExtension": None,
 }
 """Values of absent scalars."""
 _MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")

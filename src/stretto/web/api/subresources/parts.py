@@ -87,7 +87,9 @@ def _changed(part: str, item: Json, old: Json) -> Json:
         metadata["managedFields"] = item["metadata"]["managedFields"]
     spec, wanted = dict(old["spec"]), item.get("spec") or {}
     if part == "ephemeralcontainers":
-        spec["ephemeralContainers"] = wanted.get("ephemeralContainers") or []
+        spec.pop("ephemeralContainers", None)
+        if wanted.get("ephemeralContainers"):
+            spec["ephemeralContainers"] = wanted["ephemeralContainers"]
     else:
         spec = _resized(spec, wanted)
     if spec != old["spec"] and metadata.get("generation"):

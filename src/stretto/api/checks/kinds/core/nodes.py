@@ -1,5 +1,7 @@
 """Rules of Nodes and Namespaces."""
 
+from collections.abc import Sequence
+
 from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.metadata import PLAIN_FINALIZER, check_finalizer
 from stretto.api.checks.fields.texts import NETWORK_TEXT, label_key, label_value, qualified_name
@@ -11,9 +13,35 @@ from stretto.api.wire.quantity import nano
 def check_node(item: Json, old: Json | None) -> Errors:
     """Check a Node."""
     spec = item.get("spec") or {}
+    found = _taints(spec.get("taints") or ()) + _amounts(item)
+    networks = spec.get("podCIDRs") or ()
+    for index, network in enumerate(networks):
+        if not is_network(network):
+            found.append(invalid(f"spec.podCIDRs[{index}]", network, NETWORK_TEXT))
+    families = {":" in each for each in networks if is_network(each)}
+    if len(networks) > len(families) > 0:
+        detail = "may specify no more than one CIDR for each IP family"
+        found.append(invalid("spec.podCIDRs", networks, detail))
+    return found if old is None else found + _changes(item, old)
+
+
+def _changes(item: Json, old: Json) -> Errors:
+    """Check a changed Node; kube-apiserver checks amounts and taints once more."""
+    spec, before = item.get("spec") or {}, old.get("spec") or {}
+    found = _amounts(item)
+    for name, detail in (
+        ("podCIDRs", 'node updates may not change podCIDR except from "" to valid'),
+        ("providerID", 'node updates may not change providerID except from "" to valid'),
+    ):
+        if before.get(name) and before.get(name) != spec.get(name):
+            found.append(forbidden(f"spec.{name}", detail))
+    return found + _taints(spec.get("taints") or ())
+
+
+def _taints(taints: Sequence[Json]) -> Errors:
     found: Errors = []
     seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate(spec.get("taints") or ()):
+    for index, taint in enumerate(taints):
         where = f"metadata.taints[{index}]"
         key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
         found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
@@ -30,23 +58,7 @@ def check_node(item: Json, old: Json | None) -> Errors:
             detail = "taints must be unique by key and effect pair"
             found.append(duplicate(where, shown, detail))
         seen.add((key, effect))
-    for index, network in enumerate(spec.get("podCIDRs") or ()):
-        if not is_network(network):
-            found.append(invalid(f"spec.podCIDRs[{index}]", network, NETWORK_TEXT))
-    networks = spec.get("podCIDRs") or ()
-    families = {":" in each for each in networks if is_network(each)}
-    if len(networks) > len(families) > 0:
-        detail = "may specify no more than one CIDR for each IP family"
-        found.append(invalid("spec.podCIDRs", networks, detail))
-    if old is not None:
-        before = old.get("spec") or {}
-        for name, detail in (
-            ("podCIDRs", 'node updates may not change podCIDR except from "" to valid'),
-            ("providerID", 'node updates may not change providerID except from "" to valid'),
-        ):
-            if before.get(name) and before.get(name) != spec.get(name):
-                found.append(forbidden(f"spec.{name}", detail))
-    return found + _amounts(item)
+    return found
 
 
 def _amounts(item: Json) -> Errors:

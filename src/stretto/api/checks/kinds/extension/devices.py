@@ -24,6 +24,7 @@ from stretto.api.checks.kinds.pods.claims import check_template_metadata
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.resources import is_extended
 from stretto.api.checks.kinds.values import Json, one_of
+from stretto.api.schema.internals import internal_form
 
 _MODES: Final = ("All", "ExactCount")
 _MOST_ITEMS: Final = 32
@@ -53,7 +54,7 @@ def check_claim(item: Json, old: Json | None) -> Errors:
     if old is not None:
         if spec == (old.get("spec") or {}):
             return []
-        return [immutable("spec", _shown(spec))]
+        return [immutable("spec", internal_form("resource.ResourceClaimSpec", spec))]
     return _devices(spec.get("devices") or {}, "spec.devices")
 
 
@@ -61,7 +62,8 @@ def check_claim_template(item: Json, old: Json | None) -> Errors:
     """Check a ResourceClaimTemplate; its spec is immutable."""
     spec = item.get("spec") or {}
     if old is not None:
-        return [immutable("spec", spec)] if spec != old.get("spec") else []
+        shown = internal_form("resource.ResourceClaimTemplateSpec", spec)
+        return [immutable("spec", shown)] if spec != old.get("spec") else []
     found = check_template_metadata(spec.get("metadata") or {}, "spec.metadata")
     return found + _devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
@@ -245,35 +247,3 @@ def check_class(item: Json, _old: Json | None) -> Errors:
         detail = "must be a valid extended resource name"
         found.append(invalid("spec.extendedResourceName", name, detail))
     return found
-
-
-def _shown(spec: Json) -> Json:
-    """The spec of a claim as kube-apiserver shows it."""
-    devices = spec.get("devices") or {}
-    return {
-        "Devices": {
-            "Requests": [_shown_request(each) for each in devices.get("requests") or ()] or None,
-            "Constraints": devices.get("constraints"),
-            "Config": devices.get("config"),
-        }
-    }
-
-
-def _shown_request(request: Json) -> Json:
-    exactly = request.get("exactly")
-    shown = None
-    if exactly is not None:
-        shown = {
-            "DeviceClassName": exactly.get("deviceClassName", ""),
-            "Selectors": exactly.get("selectors"),
-            "AllocationMode": exactly.get("allocationMode", ""),
-            "Count": exactly.get("count", 0),
-            "AdminAccess": exactly.get("adminAccess"),
-            "Tolerations": exactly.get("tolerations"),
-            "Capacity": exactly.get("capacity"),
-        }
-    return {
-        "Name": request.get("name", ""),
-        "Exactly": shown,
-        "FirstAvailable": request.get("firstAvailable"),
-    }
