@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
+from stretto.explain.records.results import ResultRecords
 from stretto.sim.occupancy import OccupancySampler
 
 MONDAY = Path(__file__).resolve().parents[2] / "examples" / "recordings" / "monday.jsonl.gz"
@@ -25,6 +26,18 @@ def test_a_replay_is_compared_with_the_recording(tmp_path: Path) -> None:
     for name in ("pods", "left_waiting", "pending"):
         assert found[name] == found["recorded"][name]
     assert found["recorded"]["mean_wait_s"] == pytest.approx(found["mean_wait_s"], abs=0.01)
+
+
+def test_the_curves_of_a_what_if_are_kept_with_its_moments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path))
+    words = ("--drain", "topology.kubernetes.io/zone=zone-a@120", "-q")
+    assert stretto("compare", MONDAY, *words).exit_code == 0
+    (name,) = ResultRecords().names()
+    pending = ResultRecords().read(name).plots[-1]
+    assert [line.label for line in pending.lines] == ["replayed", "what if"]
+    assert pending.texts.moments == ((120.0, "drain zone=zone-a"),)
 
 
 def test_compare_shows_the_what_if_and_the_recorded_run(tmp_path: Path) -> None:

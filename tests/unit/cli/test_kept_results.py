@@ -6,6 +6,7 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.cli.console import Console
+from stretto.explain.records.curves import CurvePlot, PlotLine, PlotTexts
 from stretto.explain.records.results import MOST_BYTES, ResultRecords
 
 
@@ -34,6 +35,13 @@ def test_a_kept_result_has_its_time_and_its_content(results: ResultRecords) -> N
     found = results.read(name)
     assert (name, found.ended) == ("20260921-141320-study-one-pool", "2026-09-21T14:13:20Z")
     assert found.result == {"schema": "stretto.study.one-pool/v1", "placed": 3}
+
+
+def test_the_curves_of_a_result_are_kept(results: ResultRecords) -> None:
+    plot = CurvePlot("usage", [PlotLine("easy", [0.0], [7.0])], PlotTexts("t", "hours", "%"))
+    console().json("stretto.compare.trace/v1", {"placed": 3}, [plot])
+    (kept,) = results.read(results.names()[0]).plots
+    assert (kept.lines[0].label, kept.lines[0].y) == ("easy", [7.0])
 
 
 def test_partial_results_are_not_kept(results: ResultRecords, tmp_path: Path) -> None:

@@ -37,6 +37,16 @@ def test_the_page_of_licenses_names_every_file(listed: dict[str, Any]) -> None:
     assert all(word in row for word in wanted)
 
 
+@pytest.mark.parametrize(
+    ("kind", "builder"), [("wheel", "WheelBuilder"), ("sdist", "SdistBuilder")]
+)
+def test_distributions_contain_the_files(kind: str, builder: str) -> None:
+    module = pytest.importorskip(f"hatchling.builders.{kind}")
+    built = getattr(module, builder)(str(ROOT))
+    found = {Path(each.path) for each in built.recurse_included_files()}
+    assert set(VENDORED.iterdir()) <= found
+
+
 def test_distributions_contain_the_licenses() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     paths = {path for pattern in project["license-files"] for path in ROOT.glob(pattern)}
