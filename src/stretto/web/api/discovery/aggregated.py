@@ -6,8 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from stretto.web.api.discovery.groups import groups
+from stretto.web.api.discovery.messages import discovery_answer
+from stretto.web.api.encoding import JSON, PROTOBUF, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.negotiation import Accepted, ServedForm, encoded, negotiate
+from stretto.web.api.negotiation import Accepted, ServedForm, negotiate
 from stretto.web.api.resources import ResourceTable, ServedResource
 
 Json = dict[str, Any]
@@ -39,9 +41,9 @@ def _answer(
     headers = {"Cache-Control": "public", "Etag": f'"{tag}"', "Vary": "Accept"}
     if request.header("if-none-match") == f'"{tag}"':
         return ApiResponse(304, b"", "", headers)
-    accepted = Accepted("application/yaml" if "yaml" in media else "application/json")
-    body = encoded(document, accepted).body
-    content = f"{accepted.media};g={_GROUP};v={_VERSION};as={_KIND}"
+    chosen = next((each for each in (YAML, PROTOBUF) if media.startswith(each)), JSON)
+    body = discovery_answer(document, Accepted(chosen)).body
+    content = f"{chosen};g={_GROUP};v={_VERSION};as={_KIND}"
     return ApiResponse(200, body, content, headers)
 
 

@@ -15,9 +15,10 @@ from stretto.web.api.discovery.groups import (
     resource_list,
 )
 from stretto.web.api.discovery.health import CHECKS, VERSION, health, no_page
+from stretto.web.api.discovery.messages import discovery_answer
 from stretto.web.api.discovery.openapi.serving import openapi
 from stretto.web.api.discovery.operation import OPERATION, VERBOSITY
-from stretto.web.api.encoding import JSON, SERVED, YAML
+from stretto.web.api.encoding import JSON, SERVED
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.negotiation import (
     PLAIN,
@@ -62,6 +63,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if path in _ISSUER:
         if request.method != "GET":
             raise failures.no_method()
+        check_routed(request.header("accept"), (_KEY_SET if path == _KEYS else JSON,))
         return _issuer(state, path)
     if word == "openapi":
         return openapi(state, request, parts[1:])
@@ -73,6 +75,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
 
 
 _KEYS: Final = "/openid/v1/jwks"
+_KEY_SET: Final = "application/jwk-set+json"
 _ISSUER: Final = ("/.well-known/openid-configuration", _KEYS)
 """Paths about the issuer of tokens of ServiceAccounts."""
 
@@ -82,7 +85,7 @@ def _issuer(state: ApiState, path: str) -> ApiResponse:
     headers = {"Cache-Control": "public, max-age=3600"}
     if path == _KEYS:
         body = msgspec.json.encode(state.accounts.key_set())
-        return ApiResponse(200, body, "application/jwk-set+json", headers)
+        return ApiResponse(200, body, _KEY_SET, headers)
     found = {
         "issuer": ISSUER,
         "jwks_uri": f"{ISSUER}{_KEYS}",
@@ -109,7 +112,7 @@ def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRes
     is_built_in = parts[0] == "api" or (len(parts) == 3 and parts[1] not in custom)
     if is_built_in and request.method != "GET":
         raise failures.no_method()
-    return encoded(document, _accepted(request, is_built_in=is_built_in))
+    return discovery_answer(document, _accepted(request, is_built_in=is_built_in))
 
 
 def _accepted(request: ApiRequest, *, is_built_in: bool) -> Accepted:
@@ -121,7 +124,7 @@ def _accepted(request: ApiRequest, *, is_built_in: bool) -> Accepted:
     header = request.header("accept")
     if is_built_in:
         check_routed(header, SERVED)
-    found = negotiate(header, (JSON, YAML))
+    found = negotiate(header)
     if found is None:
         raise not_acceptable()
     return found

@@ -1,7 +1,7 @@
 """Responses with OpenAPI documents, which are encoded once until the resources change."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from stretto.web.api.discovery.groups import groups
 from stretto.web.api.discovery.openapi.addresses import address_names
 from stretto.web.api.discovery.openapi.documents import v2_document, v3_document
 from stretto.web.api.discovery.openapi.gnostic import v2, v3
+from stretto.web.api.encoding import JSON
 from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
 from stretto.web.api.state import ApiState
 
@@ -22,7 +23,8 @@ _TEXT: Final = "text/plain; charset=utf-8"
 def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
     """Return a document, or the index of the documents of v3."""
     accepted = request.header("accept")
-    if accepted.partition(";")[0].strip() == "application/yaml" and parts != ["v3"]:
+    served = (JSON, v2.ACCEPTED, v2.MEDIA, v3.ACCEPTED, v3.MEDIA)
+    if parts != ["v3"] and not _accepts(accepted, served):
         return ApiResponse(406, b"", "", {**NO_CACHE, "Vary": _vary(request)})
     if parts == ["v2"]:
         if any(each in accepted for each in (v2.ACCEPTED, v2.MEDIA)):
@@ -40,6 +42,13 @@ def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRespon
                 return _answer(request, _third_message(state, name), v3.MEDIA)
             return _answer(request, made)
     return ApiResponse(404, b"", "", NO_CACHE)
+
+
+def _accepts(header: str, served: Iterable[str]) -> bool:
+    """Return whether a header names a served media type; parameters and qualities do not matter."""
+    named = {part.partition(";")[0].strip() for part in (header or "*/*").split(",")}
+    kinds = {f"{each.partition('/')[0]}/*" for each in served}
+    return not named.isdisjoint(("*/*", *kinds, *served))
 
 
 @dataclass(frozen=True)
