@@ -51,7 +51,8 @@ class ApiRequest:
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter; empty if absent."""
-        return next(iter(self.query.get(name, ())), "")
+        values = self.query.get(name)
+        return values[0] if values else ""
 
     def flag(self, name: str) -> bool | None:
         """A boolean query parameter; ``None`` if absent.

@@ -24,7 +24,7 @@ from stretto.web.api.authn.impersonation import impersonated
 from stretto.web.api.authn.requests import authenticated_user
 from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.authz.escalation import no_escalation
-from stretto.web.api.authz.requests import authorize, authorize_page, wanted_access
+from stretto.web.api.authz.requests import authorize, wanted_access
 from stretto.web.api.authz.roles import after_role
 from stretto.web.api.bootstrap.registrations import after_kinds
 from stretto.web.api.bootstrap.start import make_objects
@@ -170,10 +170,7 @@ class ApiServer:
         wanted = wanted_access(request, route, verb)
         user = impersonated(storage, self._user(request), request, wanted)
         request.notes.classify(self._state.flows.headers(user, wanted))
-        if route is None or not route.resource:
-            authorize_page(storage, user, request)
-        else:
-            authorize(storage, user, request, route, verb)
+        authorize(storage, user, request, wanted)
         if route is None or not route.resource:
             found = page(self._state, request)
             if found is not None:

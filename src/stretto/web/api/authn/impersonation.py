@@ -73,6 +73,8 @@ def impersonated(
     Raises:
         ApiError: the user may not impersonate another user, or the headers contain no name.
     """
+    if not any(name.startswith(_PREFIX) for name in request.headers):
+        return user
     other = _stated(request.headers)
     if not other.name:
         if other != User(""):

@@ -11,36 +11,24 @@ from stretto.web.api.routes import Route
 from stretto.web.api.storage import ObjectStorage
 
 
-def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> None:
-    """Refuse a path outside the API of resources.
-
-    Raises:
-        ApiError: the user may not read the path.
-    """
-    wanted = wanted_access(request, None, "")
-    found = access_of(storage, user, wanted)
-    request.notes.authorize(found.reason, allowed=found.allowed)
-    if not found.allowed:
-        raise denied(user, wanted, found.reason)
-
-
 def authorize(
-    storage: ObjectStorage, user: User, request: ApiRequest, route: Route, verb: str
+    storage: ObjectStorage, user: User, request: ApiRequest, wanted: AccessRequest
 ) -> None:
-    """Refuse a request about a resource.
+    """Refuse a request if its user lacks a right.
 
     Args:
         storage: the roles.
         user: the user.
         request: the request.
-        route: the parts of its path.
-        verb: its verb.
+        wanted: the access that it needs.
 
     Raises:
         ApiError: the user lacks the right.
     """
-    wanted = wanted_access(request, route, verb)
-    found = user_access(storage, user, wanted, _selected_fields(request))
+    if wanted.resource:
+        found = user_access(storage, user, wanted, _selected_fields(request))
+    else:
+        found = access_of(storage, user, wanted)
     request.notes.authorize(found.reason, allowed=found.allowed)
     if not found.allowed:
         raise denied(user, wanted, found.reason)

@@ -4,12 +4,14 @@ kube-apiserver has a route for every path and method of a built-in kind. One han
 custom kinds: it accepts other paths, and its refusals have other forms.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.endings import is_ending
 from stretto.web.api.discovery.health import no_page
+from stretto.web.api.resources import ServedResource
 
 _DEPRECATED: Final = {
     ("", "Endpoints"): (
@@ -41,27 +43,44 @@ def check_method(call: Call) -> None:
 
 def _check_built_in(call: Call) -> None:
     route, resource = call.route, call.resource
-    verbs = frozenset(resource.facts.verbs)
-    if route.subresource:
-        part = resource.subresource(route.subresource)
-        exists = part is not None and (not route.rest or route.subresource == "proxy")
-        verbs = frozenset(part.verbs) if part is not None else verbs
-    elif route.name:
-        exists = bool(verbs & _OF_OBJECTS)
-        verbs &= _OF_OBJECTS
-    elif resource.kind.namespaced and not route.namespace:
-        exists = "list" in verbs
-        verbs &= _OF_ALL_NAMESPACES
-    else:
-        exists = True
-        verbs -= _NAMED
-    is_placed = bool(route.namespace) is resource.kind.namespaced
-    if not exists or ((route.namespace or route.name) and not is_placed):
+    place = bool(route.namespace), bool(route.name), bool(route.rest)
+    verbs = _verbs_at(resource, route.subresource, place)
+    if verbs is None:
         raise failures.no_route()
     if call.verb not in verbs or call.request.method == "HEAD":
         raise failures.no_method()
     if not route.subresource and resource.key in _DEPRECATED:
         call.warnings.append(_DEPRECATED[resource.key])
+
+
+@lru_cache(maxsize=4096)
+def _verbs_at(
+    resource: ServedResource, part: str, place: tuple[bool, bool, bool]
+) -> frozenset[str] | None:
+    """Return the verbs of a path of a built-in kind; ``None`` if the path does not exist.
+
+    Args:
+        resource: the resource.
+        part: the subresource; empty for none.
+        place: whether the path contains a namespace, a name, and more after the subresource.
+    """
+    has_namespace, has_name, has_rest = place
+    verbs = frozenset(resource.facts.verbs)
+    if part:
+        found = resource.subresource(part)
+        exists = found is not None and (not has_rest or part == "proxy")
+        verbs = frozenset(found.verbs) if found is not None else verbs
+    elif has_name:
+        exists = bool(verbs & _OF_OBJECTS)
+        verbs &= _OF_OBJECTS
+    elif resource.kind.namespaced and not has_namespace:
+        exists = "list" in verbs
+        verbs &= _OF_ALL_NAMESPACES
+    else:
+        exists = True
+        verbs -= _NAMED
+    is_placed = has_namespace is resource.kind.namespaced
+    return verbs if exists and (is_placed or not (has_namespace or has_name)) else None
 
 
 def _check_custom(call: Call) -> None:

@@ -24,6 +24,10 @@ from stretto.web.api.tables.rows import shown_metadata, table_in
 
 Json = dict[str, Any]
 
+_CUSTOM: Final = (JSON, YAML)
+"""Media types of custom kinds."""
+_WITH_STREAMS: Final = (*SERVED, *STREAMED)
+"""Media types of lists and watches."""
 _TABLES_OF_PARTS: Final = ("", "status", "scale")
 """Subresources with columns; empty for objects."""
 _WITHOUT_TABLE: Final = frozenset(
@@ -59,13 +63,14 @@ def accept(call: Call) -> Accepted:
     Raises:
         ApiError: the client accepts no served media type.
     """
-    resource, route = call.resource, call.route
-    header, is_custom = call.request.header("accept"), resource.definition is not None
-    if not is_custom:
-        is_list = call.verb in ("list", "watch") and not route.name
-        streams = is_list or route.watches
-        check_routed(header, (*SERVED, *(STREAMED if streams else ())))
-    media = (JSON, YAML) if is_custom else SERVED
+    route, header = call.route, call.request.header("accept")
+    media: tuple[str, ...] = SERVED
+    if call.resource.definition is not None:
+        media = _CUSTOM
+    elif route.watches or (call.verb in ("list", "watch") and not route.name):
+        check_routed(header, _WITH_STREAMS)
+    else:
+        check_routed(header, SERVED)
     found = negotiate(header, media, OBJECT_FORMS if _has_columns(call) else METADATA_FORMS)
     if found is None:
         raise not_acceptable()
