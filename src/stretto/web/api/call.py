@@ -56,7 +56,7 @@ class Call:
     options: WriteOptions = WriteOptions()
     #: Warnings for the client.
     warnings: list[str] = field(default_factory=list)
-    #: The written object before it is decoded; ``None`` before it is read.
+    #: The written object before it is decoded, possibly as JSON; ``None`` before it is read.
     sent: Any = None
 
     @property

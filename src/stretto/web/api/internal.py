@@ -10,13 +10,13 @@ from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.failures import not_found
 from stretto.web.api.message import ApiRequest
-from stretto.web.api.objects.reading import read_object
+from stretto.web.api.objects.naming import given_object
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.removal import DeleteOptions, remove
 from stretto.web.api.webhooks.pending import PendingWrites, StartReviews, refuse_reviews
-from stretto.web.api.writes import create_object, default_object
+from stretto.web.api.writes import create_object
 
 Json = dict[str, Any]
 
@@ -71,10 +71,10 @@ class ApiClient:
         call = self.call(resource, "create", namespace, "", dry_run=dry_run)
 
         def write(call: Call) -> Json:
-            read, _ = read_object(copy.deepcopy(item), [], resource, "Ignore")
+            read = given_object(call, copy.deepcopy(item))
             if kind.namespaced:
                 read["metadata"]["namespace"] = namespace
-            return create_object(self.state, call, default_object(call, read))
+            return create_object(self.state, call, read)
 
         body = msgspec.json.encode(item).decode()
         purpose = f"create {kind.resource} {namespace} {dry_run} {body}"

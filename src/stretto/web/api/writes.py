@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.checks.fields.errors import Errors, shown_empty
 from stretto.api.checks.kinds.metadata import check_metadata_update, check_new_metadata
 from stretto.web.api import failures
@@ -21,6 +20,7 @@ from stretto.web.api.objects.changes import (
     shape,
 )
 from stretto.web.api.objects.checks import kind_errors
+from stretto.web.api.objects.naming import sent_value
 from stretto.web.api.objects.ownership import own, own_new
 from stretto.web.api.objects.preparation import prepare_changed, prepare_new
 from stretto.web.api.objects.strategies import (
@@ -35,13 +35,6 @@ from stretto.web.api.storage import StoredItem
 Json = dict[str, Any]
 
 _MAX_PREFIX: Final = 58
-
-
-def default_object(call: Call, item: Json) -> Json:
-    """Return an object with the defaults of its kind."""
-    if call.resource.definition is None:
-        set_defaults(item, call.resource.struct)
-    return item
 
 
 def create_object(state: ApiState, call: Call, item: Json) -> Json:
@@ -175,7 +168,7 @@ def is_held(item: Json) -> bool:
 def refuse(call: Call, item: Json, errors: Errors) -> None:
     """Raise a failure if there are refused fields; its message contains the object's own kind."""
     if errors:
-        shown = shown_empty(call.sent, errors)
+        shown = shown_empty(sent_value(call), errors)
         causes = [(each.reason, each.message, each.field) for each in shown]
         kind = call.resource.stored
         kind = msgspec.structs.replace(kind, kind=item.get("kind", kind.kind))

@@ -1,13 +1,27 @@
 """Pods of one template: each is owned, checked and answered as if it were the only one."""
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stretto.api.edit.apply.managers import fields_of_new
 from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct
+from stretto.web.api.authn.users import User
+from stretto.web.api.call import Call
+from stretto.web.api.message import ApiRequest
 from stretto.web.api.objects import recent
+from stretto.web.api.objects.naming import (
+    complete_object,
+    default_object,
+    sent_object,
+    sent_value,
+)
+from stretto.web.api.resources import kubernetes_table
+from stretto.web.api.routes import Route
 from tests.unit.web.api.conftest import Send
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -61,3 +75,68 @@ def test_answers_about_large_texts_are_not_kept() -> None:
     for text in (small, small, large, large):
         answered(text)
     assert calls == [small, large, large]
+
+
+def shown(item: dict[str, Any]) -> dict[str, Any]:
+    """A stored object without what the store assigns."""
+    assigned = ("name", "uid", "resourceVersion", "managedFields")
+    metadata = {key: each for key, each in item["metadata"].items() if key not in assigned}
+    return {**item, "metadata": metadata}
+
+
+@pytest.mark.parametrize("metadata", [{"labels": {"app": "web"}}, {"namespace": "default"}])
+def test_every_pod_of_a_template_is_stored_as_the_first_one(
+    send: Send, metadata: dict[str, Any]
+) -> None:
+    first, *others = [send("POST", PODS, pod(name, **metadata)).item for name in "abcd"]
+    assert [shown(each) for each in others] == [shown(first)] * 3
+    assert [each["metadata"]["name"] for each in others] == list("bcd")
+
+
+def test_pods_without_a_name_of_one_template_get_different_names(send: Send) -> None:
+    item = pod("", generateName="web-")
+    del item["metadata"]["name"]
+    names = {send("POST", PODS, item).item["metadata"]["name"] for _ in range(4)}
+    assert len(names) == 4
+
+
+def test_each_namespace_gets_the_label_with_its_own_name(send: Send) -> None:
+    for name in ("north", "south", "west"):
+        item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        labels = send("POST", "/api/v1/namespaces", item).item["metadata"]["labels"]
+        assert labels == {"kubernetes.io/metadata.name": name}
+
+
+def test_every_pod_of_a_template_with_an_unknown_field_gets_a_warning(send: Send) -> None:
+    for name in "abcd":
+        reply = send("POST", PODS, {**pod(name), "extra": 1})
+        assert reply.warnings == ['299 - "unknown field \\"extra\\""']
+
+
+def test_a_name_that_is_refused_in_one_namespace_is_refused_in_every_attempt(send: Send) -> None:
+    for name in "abcd":
+        reply = send("POST", PODS, pod(name, namespace="other"))
+        assert reply.status == 400
+
+
+def test_a_refusal_quotes_the_empty_list_of_every_object_of_a_template(send: Send) -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    spec = {"selector": {}, "template": {"spec": {"containers": []}}}
+    for name in "abcd":
+        item = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
+        message = send("POST", path, {**item, "spec": spec}).message
+        assert message == f'Deployment.apps "{name}" is invalid: ' + message.partition(": ")[2]
+        assert "spec.selector: Invalid value: {}" in message
+
+
+@given(names=st.lists(st.from_regex(r"[a-z0-9.-]{1,20}", fullmatch=True), min_size=3, max_size=5))
+def test_a_recurring_body_is_decoded_as_a_new_one(names: list[str]) -> None:
+    resource = kubernetes_table().find("", "v1", "pods")
+    assert resource is not None
+    for name in names:
+        body = json.dumps(pod(name, labels={"name": name})).encode()
+        request = ApiRequest("POST", PODS, {}, body)
+        call = Call(request, Route("", "v1", "pods", "default"), resource, "create", User("me"))
+        recurring, new = complete_object(call), default_object(call, sent_object(call))
+        assert recurring == new
+        assert sent_value(call) == json.loads(body)

@@ -19,6 +19,7 @@ from stretto.web.api.authz.rules import (
 )
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, forbidden, internal, not_found
+from stretto.web.api.objects.naming import sent_value
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
@@ -69,8 +70,8 @@ def _is_collected(admission: AdmittedWrite, item: Json) -> bool:
 
 
 def _sent_metadata(call: Call) -> Json:
-    sent = call.sent if isinstance(call.sent, dict) else {}
-    return sent.get("metadata") or {}
+    sent = sent_value(call)
+    return (sent.get("metadata") or {}) if isinstance(sent, dict) else {}
 
 
 def _without_owners(item: Json) -> Json:

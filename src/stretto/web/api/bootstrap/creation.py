@@ -5,10 +5,11 @@ from typing import Any, Final
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.message import ApiRequest
+from stretto.web.api.objects.naming import default_object
 from stretto.web.api.objects.ownership import own_new
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
-from stretto.web.api.writes import create_object, default_object
+from stretto.web.api.writes import create_object
 
 Json = dict[str, Any]
 

@@ -9,6 +9,10 @@ _KEPT: Final = 256
 LARGEST: Final = 16 << 10
 """Maximum size in bytes of a text whose result is cached: hostile texts use at most 4 MiB."""
 
+_SEEN: Final = 1 << 14
+"""Number of texts that are remembered as seen."""
+_seen: Final[set[int]] = set()
+
 Answer = TypeVar("Answer")
 Rest = ParamSpec("Rest")
 
@@ -25,3 +29,17 @@ def recent(
         return kept(text, *args, **kwargs)  # type: ignore[arg-type]
 
     return answered
+
+
+def recurs(text: bytes) -> bool:
+    """Return whether a text was seen before; then the results of functions of it are worth caching.
+
+    Texts with the hash of another one count as seen.
+    """
+    key = hash(text)
+    if key in _seen:
+        return True
+    if len(_seen) >= _SEEN:
+        _seen.clear()
+    _seen.add(key)
+    return False

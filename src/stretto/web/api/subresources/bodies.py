@@ -5,13 +5,12 @@ from typing import Any
 
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import shape
-from stretto.web.api.objects.naming import named, sent_object
+from stretto.web.api.objects.naming import complete_object, named
 from stretto.web.api.patching.configurations import read_config
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.apply import applied
 from stretto.web.api.verbs.patch import changed_item
-from stretto.web.api.writes import default_object
 
 Json = dict[str, Any]
 
@@ -22,7 +21,7 @@ def object_body(call: Call) -> Json:
     Raises:
         ApiError: it is malformed, or contains the name of another object.
     """
-    return default_object(call, named(call, sent_object(call)))
+    return named(call, complete_object(call))
 
 
 ObjectChange = Callable[[Json], tuple[Json, bool]]

@@ -7,7 +7,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import served, shape, stated_version
-from stretto.web.api.objects.naming import named
+from stretto.web.api.objects.naming import default_object, named
 from stretto.web.api.objects.ownership import blank, settle, write_frame
 from stretto.web.api.objects.reading import read_object
 from stretto.web.api.patching.configurations import (
@@ -18,7 +18,7 @@ from stretto.web.api.patching.configurations import (
 )
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
-from stretto.web.api.writes import change_object, default_object, store_new
+from stretto.web.api.writes import change_object, store_new
 
 Json = dict[str, Any]
 

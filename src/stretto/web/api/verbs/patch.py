@@ -7,7 +7,7 @@ from typing import Any
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import shape
-from stretto.web.api.objects.naming import named
+from stretto.web.api.objects.naming import default_object, named
 from stretto.web.api.objects.reading import decoded_object
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
 from stretto.web.api.patching.patches import patched
@@ -15,7 +15,7 @@ from stretto.web.api.patching.results import read_result
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.apply import apply
-from stretto.web.api.writes import default_object, update_object
+from stretto.web.api.writes import update_object
 
 Json = dict[str, Any]
 

@@ -4,17 +4,17 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import conflict, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import other_uid, stated_version
-from stretto.web.api.objects.naming import named, sent_object
+from stretto.web.api.objects.naming import complete_object, named
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
-from stretto.web.api.writes import create_object, default_object, update_object
+from stretto.web.api.writes import create_object, update_object
 
 
 def update(state: ApiState, call: Call) -> ApiResponse:
     """Replace an object; some kinds create it if it does not exist."""
     resource, route = call.resource, call.route
-    item = default_object(call, named(call, sent_object(call)))
+    item = named(call, complete_object(call))
     metadata = item["metadata"]
     old = state.storage.served(resource, route.namespace, route.name)
     if old is not None:
