@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from typing import Final, Protocol
 
 from stretto.base.errors import StrettoError
 
@@ -16,18 +16,28 @@ LONGEST_PAUSE: Final = 0.05
 
 Round = Callable[[], AbstractContextManager[object]]
 """Encloses a round of wake-ups."""
-Wake = Callable[[], None]
-"""Wakes a stream; any thread may call this."""
-Direct = Callable[[Wake], bool]
-"""Sends what is due for a stream whose task waits; the function wakes it at the next change.
+Direct = Callable[["Wakeup"], bool]
+"""Sends what is due for a stream whose task waits; the wake-up is called at the next change.
 
 The result is ``False`` if the task must go on instead.
 """
 
 
-def _leave_to_task(wake: Wake) -> bool:
+class Woken(Protocol):
+    """What a round wakes."""
+
+    def advance(self) -> None:
+        """Send what is due."""
+        ...
+
+    def fail(self, error: StrettoError) -> None:
+        """Raise an error instead."""
+        ...
+
+
+def _leave_to_task(wakeup: "Wakeup") -> bool:
     """Let the task of a stream go on."""
-    del wake
+    del wakeup
     return False
 
 
@@ -49,13 +59,13 @@ class WakeupGroup:
         #: The event loop.
         self.loop = loop
         self._enclosing = enclosing
-        self._due: deque[Wakeup] = deque()
+        self._due: deque[Woken] = deque()
         self._is_scheduled = False
         self._earliest = 0.0
 
-    def add(self, wakeup: "Wakeup") -> None:
-        """Set a flag in the next round; any thread may call this."""
-        self._due.append(wakeup)
+    def add(self, woken: Woken) -> None:
+        """Wake a stream, or several, in the next round; any thread may call this."""
+        self._due.append(woken)
         if not self._is_scheduled:
             self._is_scheduled = True
             self.loop.call_soon_threadsafe(self._schedule)
@@ -118,14 +128,18 @@ class Wakeup:
         """Return whether the flag is set."""
         return self._is_set
 
+    @property
+    def is_awaited(self) -> bool:
+        """Return whether the task waits for the flag."""
+        return self._waiter is not None and not self._waiter.done()
+
     def wake(self) -> None:
         """Set the flag in the next turn; any thread may call this."""
         self._group.add(self)
 
     def advance(self) -> None:
         """Serve the task directly if it waits; otherwise set the flag."""
-        waits = self._waiter is not None and not self._waiter.done()
-        if not (waits and self._direct(self.wake)):
+        if not (self.is_awaited and self._direct(self)):
             self.set()
 
     def fail(self, error: StrettoError) -> None:

@@ -153,7 +153,7 @@ def test_a_task_receives_the_error_of_a_round() -> None:
 def test_a_round_does_not_serve_a_stream_whose_task_is_busy() -> None:
     loop: Any = ManualLoop()
     served: list[object] = []
-    flag = Wakeup(WakeupGroup(loop), 5.0, direct=lambda wake: not served.append(wake))
+    flag = Wakeup(WakeupGroup(loop), 5.0, direct=lambda it: not served.append(it))
     flag.wake()
     loop.turn()
     assert (flag.is_set, served) == (True, [])

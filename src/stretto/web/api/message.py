@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Self
+from typing import Final, Protocol, Self
 from urllib.parse import parse_qsl, unquote
 
 from stretto.web.api.authn.users import User
@@ -91,8 +91,34 @@ class ApiResponse:
         return type(self)(self.status, self.body, self.content_type, whole)
 
 
+class StreamFeed(Protocol):
+    """Reader of the next chunks for all streams that are in the feed."""
+
+    @property
+    def is_due(self) -> bool:
+        """Return whether more chunks may be available at once after the last poll."""
+        ...
+
+    @property
+    def call_once(self) -> Callable[[Callable[[], None]], None]:
+        """Registers a function that is called once when more may be available."""
+        ...
+
+    def poll(self) -> Sequence[bytes] | None:
+        """Return the next chunks; ``None`` if each stream must go on by itself."""
+        ...
+
+
 def _always() -> bool:
     return True
+
+
+def _alone() -> StreamFeed | None:
+    return None
+
+
+def _remain() -> None:
+    """Do nothing: the stream is in no feed."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +145,10 @@ class ApiStream:
     headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     #: Returns whether more chunks may be available at once after a poll with chunks.
     is_due: Callable[[], bool] = _always
+    #: Joins a feed, whose chunks the stream sends from now on; ``None``: it polls its own.
+    join: Callable[[], StreamFeed | None] = _alone
+    #: Leaves the feed; the stream polls its own chunks after those of the feed's last poll.
+    leave: Callable[[], None] = _remain
 
     def with_headers(self, headers: Mapping[str, str]) -> Self:
         """Return the response with further headers."""

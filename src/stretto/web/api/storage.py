@@ -23,6 +23,7 @@ from stretto.web.api.objects.rendering import kept_form, rendered
 from stretto.web.api.objects.versions import served_form, stored_form
 from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.streams.feeds import SharedFeeds
 from stretto.web.api.streams.signals import ChangeSignals
 
 Json = dict[str, Any]
@@ -79,6 +80,8 @@ class ObjectStorage:
         self._lists: dict[Kind, dict[str, Sequence[Json]]] = {}
         #: Wakes open watches.
         self.signals = ChangeSignals()
+        #: Feeds of open watches.
+        self.feeds = SharedFeeds()
         store.subscribe(self._changed)
 
     def find(self, kind: Kind, namespace: str, name: str) -> StoredItem | None:

@@ -171,7 +171,7 @@ def test_a_poll_of_all_changes_leaves_none_due() -> None:
 def test_changes_beyond_a_batch_are_due(
     monkeypatch: pytest.MonkeyPatch, polls: int, due: bool
 ) -> None:
-    monkeypatch.setattr("stretto.web.api.streams.events._BATCH", 2)
+    monkeypatch.setattr("stretto.web.api.streams.events.BATCH", 2)
     assert due_after_polls(polls) == due
 
 
@@ -186,3 +186,80 @@ def test_the_end_of_a_stream_is_due() -> None:
     stream = opened(Site(), "default")
     stream.close()
     assert stream.is_due()
+
+
+def names(chunks: Any) -> list[str]:
+    """Return the names of the objects in events."""
+    lines = b"".join(chunks or ()).splitlines()
+    return [json.loads(each)["object"]["metadata"]["name"] for each in lines]
+
+
+def started(site: Site, count: int = 2) -> list[ApiStream]:
+    """Watches of one namespace that have sent the same changes."""
+    streams = [opened(site, "default") for _ in range(count)]
+    for each in streams:
+        each.poll()
+    return streams
+
+
+def test_watches_that_have_sent_the_same_changes_share_a_feed(site: Site) -> None:
+    one, two = started(site)
+    assert one.join() is two.join() is not None
+
+
+def test_a_watch_that_has_not_sent_the_changes_of_a_feed_does_not_join_it(site: Site) -> None:
+    one, late = started(site)
+    site.send("POST", MAPS, config_map("c"))
+    one.poll()
+    one.join()
+    assert late.join() is None
+
+
+def test_a_watch_with_changes_that_are_due_joins_no_feed(site: Site) -> None:
+    stream = site.server.handle(ApiRequest("GET", f"{MAPS}?watch=1"))
+    assert isinstance(stream, ApiStream)
+    stream.poll()
+    assert stream.join() is None
+
+
+def test_a_watch_of_a_selection_joins_no_feed(site: Site) -> None:
+    stream = site.watch(site.send("GET", MAPS)["metadata"]["resourceVersion"])
+    stream.poll()
+    assert stream.join() is None
+
+
+def test_a_feed_has_the_changes_of_its_watches(site: Site) -> None:
+    one, two = started(site)
+    feed = one.join()
+    two.join()
+    site.send("POST", MAPS, config_map("c"))
+    assert feed is not None
+    assert (one.poll(), two.poll(), names(feed.poll())) == ([], [], ["c"])
+
+
+def test_a_watch_that_leaves_a_feed_goes_on_after_it(site: Site) -> None:
+    (stream,) = started(site, 1)
+    feed = stream.join()
+    site.send("POST", MAPS, config_map("c"))
+    assert feed is not None
+    feed.poll()
+    site.send("POST", MAPS, config_map("d"))
+    stream.leave()
+    assert names(stream.poll()) == ["d"]
+
+
+def test_a_feed_goes_on_when_its_first_watch_closes(site: Site) -> None:
+    one, two = started(site)
+    one.join()
+    feed = two.join()
+    one.close()
+    site.send("POST", MAPS, config_map("c"))
+    assert feed is not None
+    assert names(feed.poll()) == ["c"]
+
+
+def test_a_feed_ends_with_its_last_watch(site: Site) -> None:
+    one, two = started(site)
+    feed = one.join()
+    one.close()
+    assert two.join() not in (feed, None)

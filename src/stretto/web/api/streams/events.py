@@ -1,6 +1,8 @@
 """The events of one watch, in the form that its client accepts."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from stretto.base.errors import TooOldError
@@ -9,9 +11,9 @@ from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
 from stretto.web.api.failures import ApiError, expired, status_of, too_new
 from stretto.web.api.objects.changes import shape
-from stretto.web.api.objects.views import BatchViews
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.converted import ConvertedSelection, converted_items
+from stretto.web.api.streams.feeds import BATCH, FeedContents, SharedFeed
 from stretto.web.api.streams.plan import StreamPlan
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import metadata_only
@@ -19,8 +21,9 @@ from stretto.web.api.verbs.answers import metadata_only
 Json = dict[str, Any]
 
 _END_NOTE: Final = "k8s.io/initial-events-end"
-_BATCH: Final = 512
 _BOOKMARK_SECONDS: Final = 60.0
+_SINGLE_FORMS: Final = ("Table", "PartialObjectMetadataList")
+"""Forms in which the first event differs from the others."""
 
 
 class _StreamChange(NamedTuple):
@@ -52,17 +55,52 @@ class EventStream:
         self._selected = ConvertedSelection(plan.selection)
         self._kind = call.resource.stored
         self._resource = call.resource
-        self._batches = self._shared_batches()
-        matches = None if self._batches is not None else self._filter()
+        self._form = (
+            call.resource.kind,
+            call.resource.generation,
+            plan.accepted,
+            plan.selection.namespace,
+        )
+        self._feed: SharedFeed | None = None
+        self._shares = self._is_shared()
+        matches = None if self._shares else self._filter()
         self._watch: Watch = state.storage.watch(self._kind, plan.since, matches)
         self._marked = state.clock.monotonic()
         self._first_table = True
         self._version = plan.since
 
     def call_once(self, wake: Callable[[], None]) -> None:
-        """Call a function once when more events may be available."""
-        self._wake = wake
-        self._state.storage.signals.call_once(self._kind, wake)
+        """Call a function once when more events may be available; a feed has its own call."""
+        if self._feed is None:
+            self._wake = wake
+            self._state.storage.signals.call_once(self._kind, wake)
+
+    def join(self) -> SharedFeed | None:
+        """Send changes with a feed from now on, if it has read those that the stream has sent.
+
+        Polls then return bookmarks alone. ``None`` if the stream sends its changes itself.
+        """
+        if self._feed is not None:
+            return self._feed
+        if not self._shares or self._is_due or self._version < self._plan.after:
+            return None
+        next_change = partial(self._state.storage.signals.call_once, self._kind)
+        contents = FeedContents(next_change, self._is_served, self._shared_lines)
+        own = SharedFeed(self._watch, self._version, contents)
+        self._feed = self._state.storage.feeds.join(self._form, own)
+        if self._feed is not None:
+            self._forget()
+            if self._feed is not own:
+                own.close()
+        return self._feed
+
+    def leave(self) -> None:
+        """Send the changes after those of the feed itself."""
+        if self._feed is not None:
+            self._version = self._feed.version
+            self._state.storage.feeds.leave(self._form, self._feed)
+            self._feed = None
+            self._watch = self._state.storage.watch(self._kind, self._version, None)
 
     def is_due(self) -> bool:
         """Return whether more events may be available at once after the last poll."""
@@ -70,8 +108,13 @@ class EventStream:
 
     def close(self) -> None:
         """Stop watching."""
+        self.leave()
         self._ended = self._is_due = True
         self._watch.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Cancel the call at the next change."""
         if self._wake is not None:
             self._state.storage.signals.forget(self._kind, self._wake)
 
@@ -85,9 +128,13 @@ class EventStream:
             return None
         self._is_due = not self._started
         is_served = self._is_served()
+        if not is_served:
+            self.leave()
         try:
-            if self._batches is not None and self._started:
-                chunks = self._shared_lines(self._batches)
+            if self._feed is not None:
+                chunks: Sequence[bytes] = []
+            elif self._shares and self._started:
+                chunks = self._shared_lines(self._changes())
             else:
                 self._batch = self._batch or self._next_batch()
                 chunks = self._lines(self._batch)
@@ -105,23 +152,21 @@ class EventStream:
         if chunks and self._plan.accepted.form == "PartialObjectMetadataList":
             self.close()  # no object can be encoded as a list
             return None
-        return chunks + self._progress()
+        return [*chunks, *self._progress()]
 
-    def _shared_batches(self) -> BatchViews | None:
-        """Return the batches for all watches of the same objects; ``None`` with a selection."""
-        selection, accepted = self._plan.selection, self._plan.accepted
-        if self._converts or accepted.form == "Table" or not selection.is_everything:
-            return None
-        kind = self._resource.kind
-        return self._state.views.batches((kind, accepted, selection.namespace))
+    def _is_shared(self) -> bool:
+        """Return whether all watches of the same objects send the same events."""
+        if self._converts or self._plan.accepted.form in _SINGLE_FORMS:
+            return False
+        return self._plan.selection.is_everything
 
-    def _shared_lines(self, batches: BatchViews) -> list[bytes]:
-        """Return the next changes as events, encoded once for all watches with the same changes."""
-        changes = self._changes()
+    def _shared_lines(self, changes: Sequence[WatchEvent]) -> Sequence[bytes]:
+        """Return changes as events, encoded once for all watches with the same changes."""
         if not changes:
             return []
         if changes[0].record.version <= self._plan.after:
             return self._lines(self._shown(changes))
+        batches = self._state.views.batches(self._form)
         lines = batches.get(changes, lambda: b"".join(self._lines(self._shown(changes))))
         return [lines] if lines else []
 
@@ -159,6 +204,7 @@ class EventStream:
             self._started = True
             self._check_version()
             found = self._initial()
+            self._plan = replace(self._plan, initial=())
             if found:
                 return found
         return self._shown(self._changes())
@@ -171,10 +217,10 @@ class EventStream:
 
     def _changes(self) -> Sequence[WatchEvent]:
         """Return the next changes; further ones are due if these fill a batch."""
-        changes = self._watch.poll(_BATCH)
+        changes = self._watch.poll(BATCH)
         if changes:
             self._version = changes[-1].record.version
-        self._is_due |= len(changes) == _BATCH
+        self._is_due |= len(changes) == BATCH
         return changes
 
     def _initial(self) -> list[_StreamChange]:
@@ -275,4 +321,5 @@ class EventStream:
         if not self._plan.selection.bookmarks or now - self._marked < _BOOKMARK_SECONDS:
             return []
         self._marked = now
-        return [self._bookmark(max(self._version, self._plan.since))]
+        version = self._version if self._feed is None else self._feed.version
+        return [self._bookmark(max(version, self._plan.since))]

@@ -38,6 +38,8 @@ def watch(state: ApiState, call: Call) -> ApiStream:
         selection.timeout,
         {**NO_CACHE, **warning_headers(call.warnings)},
         stream.is_due,
+        stream.join,
+        stream.leave,
     )
 
 
