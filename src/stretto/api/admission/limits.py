@@ -6,10 +6,13 @@ from typing import Any, Final
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, forbidden
 from stretto.api.admission.resources import amounts_of, printed
 from stretto.api.wire.kinds import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from stretto.api.wire.limits import MAX_VALUES
 from stretto.api.wire.quantity import thousandths
 
 _NOTE: Final = "kubernetes.io/limit-ranger"
 """Annotation in which the plugin lists the values that it has set."""
+
+_TOO_MANY: Final = f"a LimitRange sets more than {MAX_VALUES} amounts on the containers of the pod"
 
 _Amounts = Mapping[str, int]
 _Check = Callable[[str, str, int, _Amounts, _Amounts], str]
@@ -25,7 +28,12 @@ def default_items(item: JsonObject) -> None:
 
 
 def default_pod(request: AdmissionRequest, pod: JsonObject, view: ObjectView) -> None:
-    """Set the default requests and limits of the namespace on the containers of a pod."""
+    """Set the default requests and limits of the namespace on the containers of a pod.
+
+    Raises:
+        ForbiddenError: these are more values than a pod may have.
+    """
+    left = MAX_VALUES
     for limits in view.list(LIMIT_RANGE, _namespace(request, pod)):
         requests: dict[str, Any] = {}
         bounds: dict[str, Any] = {}
@@ -36,6 +44,9 @@ def default_pod(request: AdmissionRequest, pod: JsonObject, view: ObjectView) ->
         notes: list[str] = []
         for word, name in (("container", "containers"), ("init container", "initContainers")):
             for container in pod["spec"].get(name) or ():
+                left -= len(requests) + len(bounds)
+                if left < 0:
+                    raise forbidden(request, _TOO_MANY, "name fewer resources in it", "spec")
                 notes += _merged(container, requests, bounds, word)
         if notes:
             known = pod["metadata"].get("annotations") or {}

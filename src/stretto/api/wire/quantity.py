@@ -109,7 +109,7 @@ def thousandths(quantity: Quantity, where: str) -> int:
 def nano(quantity: Quantity, where: str) -> int:
     """Return the exact billionths in ``quantity``, Kubernetes' finest unit; may exceed 64 bits."""
     try:
-        return _scaled(_text(quantity), _NANO)
+        return _nano(quantity if quantity.__class__ is str else _text(quantity))
     except ValueError as error:
         raise InputError(where, quantity, str(error)) from None
 
@@ -262,3 +262,4 @@ def _scaled(text: str, exponent: int) -> int:
 _milli: Final = _reader(3, bounded=True)
 _value: Final = _reader(0, bounded=True)
 _thousandths: Final = _reader(3, bounded=False)
+_nano: Final = _reader(_NANO, bounded=False)

@@ -104,6 +104,33 @@ HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
         "",
         pod_body([{"containerPort": 80, "hostPort": each + 1} for each in NUMBERS]),
     ),
+    "amounts of a container": (
+        "POST",
+        PODS,
+        "",
+        pod_body([], overhead={f"example.com/r{each}": "1" for each in NUMBERS}),
+    ),
+    "a schedule of many minutes": (
+        "POST",
+        "/apis/batch/v1/namespaces/default/cronjobs",
+        "",
+        json.dumps(
+            {"metadata": {"name": "c"}, "spec": {"schedule": f"{'1,' * 100_000}1 * * * *"}}
+        ).encode(),
+    ),
+    "an aggregated role of many selectors": (
+        "POST",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "",
+        json.dumps(
+            {
+                "metadata": {"name": "r"},
+                "aggregationRule": {
+                    "clusterRoleSelectors": [{"matchLabels": {f"k{n}": "v"}} for n in NUMBERS]
+                },
+            }
+        ).encode(),
+    ),
     "another media type": ("POST", MAPS, "text/html", b"<html>"),
     "broken protobuf": ("POST", MAPS, "application/vnd.kubernetes.protobuf", b"k8s\x00\xff\xff"),
     "a patch of too many operations": (

@@ -8,14 +8,19 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Final
 
+from stretto.api.wire.names import LABEL_CHARS
+
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _HOST: Final = re.compile(
     r"[^\W_](-?[^\W_]{0,62})?|([^\W_](([^\W_]|-){0,61}[^\W_])?\.)+[^\W\d_]{2,63}"
 )
 """One label with at most one dash, or labels that end with a word of letters."""
+_HOST_CHARS: Final = 255
 _MAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _MAC: Final = re.compile(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
-_DURATION: Final = re.compile(r"[+-]?(0|((\d++(\.\d*+)?|\.\d++)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_DURATION: Final = re.compile(
+    r"[+-]?(?:0|(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))++)", re.ASCII
+)
 """A duration in the notation of Go."""
 _AMOUNT: Final = re.compile(r"(?<!\d)(\d++)\s*+([A-Za-zµ]++)", re.ASCII)
 """An amount with a unit; the search takes time by the length of the text alone."""
@@ -43,15 +48,15 @@ def worded_duration(text: str) -> int | None:
     Everything else in the text has no meaning, as in ``strfmt/duration.go`` of kube-openapi.
     """
     parts = _AMOUNT.findall(text)
-    if any(len(amount.lstrip("0")) > _MOST_DIGITS for amount, _ in parts):
+    if any(len(amount) > _MOST_DIGITS < len(amount.lstrip("0")) for amount, _ in parts):
         return None
-    found = [
-        int(amount) * nanos
-        for amount, unit in parts
-        for names, nanos in _UNITS
-        if unit.lower() in names or unit.lower().startswith(names[-1])
-    ]
+    units = {unit: _nanos_of(unit.lower()) for unit in {unit for _, unit in parts}}
+    found = [int(amount) * nanos for amount, unit in parts for nanos in units[unit]]
     return sum(found) if found else None
+
+
+def _nanos_of(unit: str) -> list[int]:
+    return [nanos for names, nanos in _UNITS if unit in names or unit.startswith(names[-1])]
 
 
 def _is_duration(text: str) -> bool:
@@ -87,6 +92,12 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda text: pattern.fullmatch(text) is not None
 
 
+def _is_host(text: str) -> bool:
+    if len(text) > _HOST_CHARS or _HOST.fullmatch(text) is None:
+        return False
+    return all(len(label) <= LABEL_CHARS for label in text.split("."))
+
+
 def _date_time(text: str) -> bool:
     if _TIME.fullmatch(text) is None:
         return False
@@ -100,7 +111,7 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "uuid3": _matches(_UUID),
     "uuid4": _matches(_UUID),
     "uuid5": _matches(_UUID),
-    "hostname": _matches(_HOST),
+    "hostname": _is_host,
     "email": _matches(_MAIL),
     "mac": _matches(_MAC),
     "duration": _is_duration,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 
-class FieldError(msgspec.Struct, frozen=True):
+class FieldError(msgspec.Struct, frozen=True, gc=False):
     """One refused field."""
 
     #: Reason of the cause: ``FieldValueInvalid`` and the like.
@@ -78,7 +78,9 @@ def required(field: str, detail: str = "") -> FieldError:
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
     """A value that is not allowed."""
-    return FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}{_after(detail)}", field)
+    text = quoted(value) if type(value) is str else shown(value)
+    end = f": {detail}" if detail else ""
+    return FieldError("FieldValueInvalid", f"Invalid value: {text}{end}", field)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
@@ -141,6 +143,7 @@ def _after(detail: str) -> str:
     return f": {detail}" if detail else ""
 
 
+_NULL: Final = "null"
 _ABSENT: Final = re.compile(r"(Invalid|Unsupported) value: null(?=:|$)")
 _ADDED: Final = re.compile(r'^\+ "(\w+)": null', re.MULTILINE)
 """A member of an internal struct that a difference adds."""
@@ -156,7 +159,7 @@ def shown_empty(sent: Any, errors: Iterable[FieldError]) -> Errors:
     A decoded object does not contain most of them, so the rules quote ``null``, as Go quotes absent
     ones.
     """
-    return [_shown_empty(sent, each) for each in errors]
+    return [_shown_empty(sent, each) if _NULL in each.message else each for each in errors]
 
 
 def _shown_empty(sent: Any, error: FieldError) -> FieldError:

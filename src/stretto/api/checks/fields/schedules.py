@@ -45,7 +45,7 @@ def schedule_problem(schedule: str) -> str:
     if len(fields) != _FIELDS:
         return f"expected exactly {_FIELDS} fields, found {len(fields)}: [{' '.join(fields)}]"
     for field, bounds in zip(fields, _RANGES, strict=True):
-        for part in field.split(","):
+        for part in dict.fromkeys(field.split(",")):
             problem = _part_problem(part, bounds)
             if problem:
                 return problem

@@ -38,18 +38,20 @@ STANDARD_RESOURCES: Final = frozenset(
 def check_resources(resources: Json, path: str) -> Iterator[Any]:
     """Check requests and limits of a container."""
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    valid = set(_STANDARD)
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in sorted(amounts.items()):
-            where = f"{path}.{word}[{name}]"
-            if name not in _STANDARD:
-                yield from check_container_resource(name, where)
-            billionths = nano(amount, where)
+            if name not in valid:
+                found = check_container_resource(name, f"{path}.{word}[{name}]")
+                valid |= set() if found else {name}
+                yield from found
+            billionths = nano(amount, name)
             if billionths < 0:
-                yield invalid(where, amount, AT_LEAST_ZERO)
+                yield invalid(f"{path}.{word}[{name}]", amount, AT_LEAST_ZERO)
             elif "/" in name and billionths % _WHOLE:
-                yield invalid(where, amount, "must be an integer")
+                yield invalid(f"{path}.{word}[{name}]", amount, "must be an integer")
+    where = f"{path}.requests"
     for name, amount in sorted(requests.items()):
-        where = f"{path}.requests"
         limit = limits.get(name)
         if limit is None:
             if is_fixed(name):

@@ -1,11 +1,12 @@
 """Roles and bindings of a new server, and aggregated roles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.values import identity
 from stretto.web.api.authz.rules import CLUSTER_ROLE
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.tables.values import matches_selector
@@ -50,17 +51,36 @@ def aggregate(state: ApiState) -> None:
             return
 
 
+class _Selectors:
+    """Selectors of labels, found by one of their labels: a role may have thousands."""
+
+    def __init__(self, selectors: Sequence[Json]) -> None:
+        self._found: dict[tuple[str, str] | None, list[Json]] = {}
+        for each in selectors:
+            first = next(iter((each.get("matchLabels") or {}).items()), None)
+            self._found.setdefault(first, []).append(each)
+
+    def select(self, labels: dict[str, str]) -> bool:
+        """Return whether a selector selects labels."""
+        return any(
+            matches_selector(each, labels)
+            for key in (None, *labels.items())
+            for each in self._found.get(key, ())
+        )
+
+
 def _collect(role: Json, roles: list[Json]) -> bool:
     """Set the rules of an aggregated role; return whether they changed."""
     rule = role.get("aggregationRule")
     if not rule:
         return False
-    rules: list[Json] = []
+    found: dict[bytes, Json] = {}
+    selectors = _Selectors(rule.get("clusterRoleSelectors") or ())
     for other in roles:
-        labels = other["metadata"].get("labels") or {}
-        selectors = rule.get("clusterRoleSelectors") or ()
-        if other is not role and any(matches_selector(each, labels) for each in selectors):
-            rules += [each for each in other.get("rules") or () if each not in rules]
+        if other is not role and selectors.select(other["metadata"].get("labels") or {}):
+            for each in other.get("rules") or ():
+                found.setdefault(identity(each), each)
+    rules = list(found.values())
     if rules == (role.get("rules") or []):
         return False
     role["rules"] = rules

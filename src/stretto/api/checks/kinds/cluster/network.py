@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
@@ -37,6 +37,7 @@ from stretto.api.checks.kinds.values import (
     is_network,
     one_of,
     port_number,
+    subnet_of,
 )
 
 _NETWORKS_LIMIT: Final = 2
@@ -259,24 +260,16 @@ def _block(block: Json, path: str) -> Errors:
     network = block.get("cidr", "")
     if not network:
         return [required(f"{path}.cidr")]
-    if not is_network(network):
+    outer = subnet_of(network)
+    if outer is None:
         return [invalid(f"{path}.cidr", network, NETWORK_TEXT)]
     found: Errors = []
-    outer = ipaddress.ip_network(network, strict=False)
     for index, text in enumerate(block.get("except") or ()):
-        where = f"{path}.except[{index}]"
-        if not is_network(text):
-            found.append(invalid(where, text, NETWORK_TEXT))
-            continue
-        inner = ipaddress.ip_network(text, strict=False)
-        if inner.version != outer.version or not _within(inner, outer):
-            detail = "must be a strict subset of `cidr`"
-            found.append(invalid(where, text, detail))
+        inner = subnet_of(text)
+        if inner is None or not inner.is_within(outer):
+            detail = NETWORK_TEXT if inner is None else "must be a strict subset of `cidr`"
+            found.append(invalid(f"{path}.except[{index}]", text, detail))
     return found
-
-
-def _within(inner: Any, outer: Any) -> bool:
-    return bool(inner.subnet_of(outer) and inner != outer)
 
 
 def check_endpoint_slice(item: Json, old: Json | None) -> Errors:

@@ -305,8 +305,14 @@ def _endpoint(address: Json, path: str) -> Errors:
     return found + _not_special(text, f"{path}.ip")
 
 
+_REACHABLE: Final = frozenset(map(str, {*range(1, 224)} - {127, 169}))
+"""First bytes of IPv4 addresses that all are reachable by other hosts."""
+
+
 def _not_special(text: str, path: str) -> Errors:
     """Check that an address is reachable by other hosts."""
+    if text.partition(".")[0] in _REACHABLE:
+        return []
     address = ipaddress.ip_address(text)
     checks = (
         (address.is_unspecified, f"may not be unspecified ({text})"),
