@@ -2,6 +2,7 @@
 
 import csv
 import io
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from stretto.explain.records.curves import (
     PlotLine,
     PlotTexts,
     joined_plots,
+    thinned,
 )
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.records import RunRecords
@@ -160,6 +162,12 @@ def test_a_kept_curve_has_few_points(records: RunRecords) -> None:
     (plot,) = ResultRecords(records.folder / "results").read(name).plots
     assert len(plot.lines[0].x) == MOST_POINTS
     assert plot.lines[0].x[-1] == pytest.approx(times[-1])
+
+
+def test_a_kept_curve_has_finite_points_only() -> None:
+    line = PlotLine("a", [0, 1, 2], [1, nan, 3], band=[0.1, 0.2, 0.3])
+    (kept,) = thinned(plot_of(line)).lines
+    assert (kept.x, kept.y, kept.band) == ([0, 2], [1, 3], [0.1, 0.3])
 
 
 def test_joined_plots_name_the_result_of_each_curve() -> None:

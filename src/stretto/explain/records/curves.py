@@ -4,6 +4,7 @@ A description has no reference to a drawing library, so it is kept with its resu
 """
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Final, NamedTuple
 
 import msgspec
@@ -79,14 +80,11 @@ class CurvePlot(msgspec.Struct, frozen=True):
 
 
 def thinned(plot: CurvePlot) -> CurvePlot:
-    """Return a plot with at most ``MOST_POINTS`` points per curve, from the first to the last."""
-    lines = [
-        msgspec.structs.replace(
-            line, **{name: _kept(getattr(line, name)) for name in ("x", "y", "band")}
-        )
-        for line in plot.lines
-    ]
-    return msgspec.structs.replace(plot, lines=lines)
+    """Return a plot with at most ``MOST_POINTS`` points per curve, from the first to the last.
+
+    Points that JSON cannot represent (infinity, NaN) are left out.
+    """
+    return msgspec.structs.replace(plot, lines=[_thinned(line) for line in plot.lines])
 
 
 def joined_plots(results: Sequence[tuple[str, Sequence[CurvePlot]]]) -> tuple[CurvePlot, ...]:
@@ -123,10 +121,15 @@ def _recoloured(members: Sequence[tuple[str, CurvePlot]]) -> Iterator[PlotLine]:
             yield msgspec.structs.replace(line, label=label, colour=colour)
 
 
-def _kept(values: Sequence[float]) -> list[float]:
-    count = len(values)
-    if count <= MOST_POINTS:
-        places: Sequence[int] = range(count)
-    else:
-        places = [round(n * (count - 1) / (MOST_POINTS - 1)) for n in range(MOST_POINTS)]
-    return [float(f"{float(values[place]):.{_DIGITS}g}") for place in places]
+def _thinned(line: PlotLine) -> PlotLine:
+    places = [n for n in range(len(line.x)) if isfinite(line.x[n]) and isfinite(line.y[n])]
+    count = len(places)
+    if count > MOST_POINTS:
+        spread = (round(n * (count - 1) / (MOST_POINTS - 1)) for n in range(MOST_POINTS))
+        places = [places[n] for n in spread]
+
+    def kept(values: Sequence[float]) -> list[float]:
+        return [float(f"{float(values[place]):.{_DIGITS}g}") for place in places]
+
+    band = kept(line.band) if line.band else ()
+    return msgspec.structs.replace(line, x=kept(line.x), y=kept(line.y), band=band)
