@@ -52,9 +52,23 @@ STUDY = KeptResult(
                 moments=(PlotMark(1.0, "drain rack=r7"),),
             ),
         ),
+        CurvePlot(
+            "queues",
+            (
+                PlotLine("online", [0.0, 1.0], [10.0, 20.0]),
+                PlotLine("batch", [0.0, 1.0], [60.0, 70.0], 1),
+            ),
+            PlotTexts("Batch fills what services leave", "hours", "% of all"),
+            stacked=True,
+        ),
+        CurvePlot(
+            "allocation",
+            (PlotLine("fgd", [0.0, 1.0], [80.0, 90.0], band=[1.0, 2.0]),),
+            PlotTexts("fgd allocates most", "arrived", "allocated"),
+        ),
     ),
 )
-"""A comparison whose curves have points at different times."""
+"""A comparison: curves with points at different times, stacked areas, and a band."""
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,8 @@ const WIDTH = 2;
 const FONT = "12px system-ui, sans-serif";
 const HEIGHT = 320;
 const SIDE = 64;
+const BAND = "26";
+const AREA = "66";
 
 function style(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -23,18 +25,53 @@ function pointBefore(plot, series, index) {
   return at;
 }
 
+function colourOf(line, opacity = "") {
+  return () => style(`--line-${line.colour % COLOURS}`) + opacity;
+}
+
 function seriesOf(line) {
   const shape = line.marks ? { paths: () => null, points: { show: true, size: 7, fill: () => style("--back") } } : { points: { show: false } };
   if (line.steps) shape.paths = uPlot.paths.stepped({ align: 1 });
   return {
     label: line.label,
     class: line.label ? "named" : "unnamed",
-    stroke: () => style(`--line-${line.colour % COLOURS}`),
+    stroke: colourOf(line),
     width: WIDTH,
     dash: line.dashed ? [6, 4] : DASHES[Math.floor(line.colour / COLOURS) % DASHES.length],
     value: (_, value) => figure(value),
     ...shape,
   };
+}
+
+// The limits of the band around a curve, as two curves that are not drawn.
+function limitsOf(line) {
+  return [1, -1].map((sign) => [line.x, line.y.map((value, at) => value + sign * line.band[at])]);
+}
+
+// Returns data, series and filled areas of curves, some with a band around them.
+function besideOneAnother(lines) {
+  const banded = lines.filter((line) => line.band.length);
+  const curves = [...lines.map((line) => [line.x, line.y]), ...banded.flatMap(limitsOf)];
+  const limit = { class: "unnamed", width: 0, points: { show: false } };
+  const first = lines.length + 1;
+  return {
+    data: uPlot.join(curves),
+    series: [...lines.map(seriesOf), ...banded.flatMap(() => [limit, limit])],
+    bands: banded.map((line, n) => ({ series: [first + 2 * n, first + 2 * n + 1], fill: colourOf(line, BAND) })),
+  };
+}
+
+// Returns the same for areas on top of one another; the legend shows the value of each.
+function stacked(lines) {
+  const [positions, ...values] = uPlot.join(lines.map((line) => [line.x, line.y]));
+  const sums = [];
+  values.forEach((own, n) => sums.push(own.map((value, at) => (value ?? 0) + (sums[n - 1]?.[at] ?? 0))));
+  const series = lines.map((line, n) => ({
+    ...seriesOf(line),
+    fill: colourOf(line, AREA),
+    value: (_, sum, number, at) => figure(at === null ? null : values[n][at]),
+  }));
+  return { data: [positions, ...sums], series, bands: lines.slice(1).map((_, n) => ({ series: [n + 2, n + 1] })) };
 }
 
 function axis(label) {
@@ -69,7 +106,7 @@ function markMoments(plot, moments) {
   pen.restore();
 }
 
-function optionsOf({ texts, lines }, width) {
+function optionsOf(texts, series, width) {
   const range = (_, low, high) => {
     const [least, most] = [low ?? 0, high ?? 1];
     return uPlot.rangeNum(texts.from_0 ? Math.min(0, least) : least, most, 0.1, true);
@@ -79,7 +116,7 @@ function optionsOf({ texts, lines }, width) {
     height: HEIGHT,
     scales: { x: { time: false, distr: texts.log_x ? 3 : 1 }, y: { range } },
     axes: [{ ...axis(texts.x), size: 34, labelSize: 24 }, { ...axis(texts.y), size: SIDE }],
-    series: [{ label: texts.x, value: (_, value) => figure(value) }, ...lines.map(seriesOf)],
+    series: [{ label: texts.x, value: (_, value) => figure(value) }, ...series],
     cursor: { y: false, dataIdx: pointBefore },
     hooks: { draw: [(plot) => markMoments(plot, texts.moments)] },
   };
@@ -106,13 +143,17 @@ function moveCursor(plot, event) {
   plot.setCursor({ left: plot.valToPos(positions[at], "x"), top: 0 });
 }
 
-function makeAccessible(place, plot, texts) {
+function makeAccessible(place, plot, { texts, stacked: isStacked }) {
   place.tabIndex = 0;
   place.setAttribute("role", "group");
   place.setAttribute("aria-label", `Plot: ${texts.title}. Arrow keys show the values along the curves.`);
   place.addEventListener("keydown", (event) => moveCursor(plot, event));
   const legend = place.querySelector(".u-legend");
   legend.setAttribute("aria-live", "polite");
+  if (isStacked) {
+    legend.classList.add("fixed");
+    return;
+  }
   for (const label of legend.querySelectorAll(".u-series:not(:first-child, .unnamed) th")) {
     label.tabIndex = 0;
     label.title = "Hide or show this curve";
@@ -123,9 +164,10 @@ function makeAccessible(place, plot, texts) {
 // ---------------------------------------------------------------- drawing
 
 function draw(place, found) {
-  const tables = found.lines.map((line) => [line.x, line.y]);
-  const plot = new uPlot(optionsOf(found, place.clientWidth), uPlot.join(tables), place);
-  makeAccessible(place, plot, found.texts);
+  const { data, series, bands } = (found.stacked ? stacked : besideOneAnother)(found.lines);
+  const options = optionsOf(found.texts, series, place.clientWidth);
+  const plot = new uPlot({ ...options, bands }, data, place);
+  makeAccessible(place, plot, found);
   new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw());
 }
