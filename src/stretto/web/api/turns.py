@@ -5,7 +5,7 @@ from typing import Final
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT, SERVICE, Kind
 from stretto.base.clock import timestamp
 from stretto.stores.store import Deletion, Record
-from stretto.web.api.bootstrap.flows import settle_flows
+from stretto.web.api.bootstrap.flows import make_flows, settle_flows
 from stretto.web.api.bootstrap.registrations import API_SERVICE, settle_registrations
 from stretto.web.api.crds.lifecycle import move_definitions
 from stretto.web.api.flows.objects import GROUP
@@ -16,7 +16,7 @@ from stretto.web.api.storage import ObjectStorage
 EVENT_SECONDS: Final = 3600.0
 """Seconds for which an event is kept after its last change, as in kube-apiserver."""
 _PAUSE_SECONDS: Final = 60.0
-"""Seconds between two checks for old events."""
+"""Seconds between two checks for old events and for deleted flow schemas, as in kube-apiserver."""
 _KINDS: Final = frozenset({CUSTOM_RESOURCE_DEFINITION, SERVICE, API_SERVICE})
 """Kinds that trigger the work, besides custom kinds and those of flow control."""
 
@@ -29,7 +29,7 @@ class OwnTurns:
         self._state = state
         self._groups = {each.group for each in state.resources.built_in()} - {GROUP}
         self._is_due = True
-        self._events_due = state.clock.now() + _PAUSE_SECONDS
+        self._check_due = state.clock.now() + _PAUSE_SECONDS
         state.storage.store.subscribe(self._note)
 
     def _note(self, kind: Kind) -> None:
@@ -39,8 +39,9 @@ class OwnTurns:
     def move(self) -> None:
         """Run the due work; if the work changes relevant objects, it is due again."""
         now = self._state.clock.now()
-        if now >= self._events_due:
-            self._events_due = now + _PAUSE_SECONDS
+        if now >= self._check_due:
+            self._check_due = now + _PAUSE_SECONDS
+            make_flows(self._state)
             _end_events(self._state.storage, timestamp(int(now - EVENT_SECONDS)))
         if not self._is_due:
             return

@@ -210,3 +210,14 @@ def test_a_rule_that_states_all_values_matches_what_any_rule_matches(
     wide = {"rules": [{"subjects": subjects, **EVERYTHING}]}
     user = User("u")
     assert matches(wide, user, wanted) or not matches(narrow, user, wanted)
+
+
+def test_a_deleted_schema_is_created_again_within_a_minute() -> None:
+    clock = ManualClock(1_790_000_000.0)
+    store = MemoryStore(clock, Rng(1))
+    server = ApiServer(store, ApiSettings(clock, Rng(2), TokenTable(USERS)))
+    sent(server, f"{FLOWS}/flowschemas/catch-all", method="DELETE")
+    clock.advance(60.0)
+    server.tick()
+    _, found = sent(server, f"{FLOWS}/flowschemas/catch-all")
+    assert found["status"]["conditions"][0]["reason"] == "Found"

@@ -1,4 +1,4 @@
-"""The conditions of flow schemas."""
+"""The flow schemas and levels that always exist, and the conditions of flow schemas."""
 
 from typing import Any, Final
 
@@ -9,13 +9,29 @@ from stretto.api.edit.apply.managers import (
     managed_apply,
     managers_of,
 )
-from stretto.web.api.flows.objects import GROUP, LEVEL, SCHEMA
+from stretto.web.api.bootstrap.creation import make_complete
+from stretto.web.api.flows.objects import (
+    GROUP,
+    LEVEL,
+    PRODUCER,
+    SCHEMA,
+    flow_schemas,
+    priority_levels,
+)
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
 _CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
+
+
+def make_flows(state: ApiState) -> None:
+    """Create the levels and flow schemas of kube-apiserver that do not exist."""
+    for level in priority_levels():
+        make_complete(state, (GROUP, "v1", LEVEL.plural), level, PRODUCER)
+    for schema in flow_schemas():
+        make_complete(state, (GROUP, "v1", SCHEMA.plural), schema, PRODUCER)
 
 
 def settle_flows(state: ApiState) -> None:

@@ -5,20 +5,12 @@ from typing import Any, Final
 
 from stretto.web.api.authz.roles import aggregate, bootstrap_rights
 from stretto.web.api.bootstrap.creation import make, make_complete
-from stretto.web.api.bootstrap.flows import settle_flows
+from stretto.web.api.bootstrap.flows import make_flows, settle_flows
 from stretto.web.api.bootstrap.registrations import initial_registrations, make_registration
 from stretto.web.api.bootstrap.services import (
     api_objects,
     settle_authentication,
     settle_network,
-)
-from stretto.web.api.flows.objects import (
-    GROUP,
-    LEVEL,
-    PRODUCER,
-    SCHEMA,
-    flow_schemas,
-    priority_levels,
 )
 from stretto.web.api.state import ApiState
 
@@ -50,10 +42,7 @@ def make_missing(state: ApiState, authentication: Mapping[str, str]) -> None:
     for name, value, text in _PRIORITIES:
         item = {"metadata": {"name": name}, "value": value, "description": text}
         make(state, ("scheduling.k8s.io", "v1", "priorityclasses"), item)
-    for level in priority_levels():
-        make_complete(state, (GROUP, "v1", LEVEL.plural), level, PRODUCER)
-    for schema in flow_schemas():
-        make_complete(state, (GROUP, "v1", SCHEMA.plural), schema, PRODUCER)
+    make_flows(state)
     for resource, item in api_objects(state.now, authentication):
         make(state, resource, item)
     settle_authentication(state, authentication)
