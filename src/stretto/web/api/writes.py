@@ -147,14 +147,16 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
         return shape(call, old.item) if is_canonical(call.resource) else old.item
     if call.options.dry_run:
         return _as_stored(call, item)
-    if old.record.deleting and not is_held(item):
+    is_end = bool(old.record.deleting) and not is_held(item)
+    if is_end:
         state.storage.remove(call.resource, old.record)
         stored = StoredItem(item, old.record)
     else:
         stored = state.storage.replace(call.resource, old.record, canonical(call, item))
     for after in state.after_write:
         after(state, AdmittedWrite(call, "UPDATE", stored.item, old.item))
-    return shape(call, stored.item)
+    is_shown = is_canonical(call.resource) and not is_end
+    return stored.item if is_shown else shape(call, stored.item)
 
 
 def is_held(item: Json) -> bool:

@@ -20,8 +20,10 @@ from stretto.web.api.objects.naming import (
     sent_object,
     sent_value,
 )
+from stretto.web.api.objects.versions import canonical_form, shown_form
 from stretto.web.api.resources import kubernetes_table
 from stretto.web.api.routes import Route
+from stretto.web.api.webhooks.reviews import ReviewMemory
 from tests.unit.web.api.conftest import Send
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -140,3 +142,14 @@ def test_a_recurring_body_is_decoded_as_a_new_one(names: list[str]) -> None:
         recurring, new = complete_object(call), default_object(call, sent_object(call))
         assert recurring == new
         assert sent_value(call) == json.loads(body)
+
+
+@given(st.lists(st.sampled_from(["", "a", "1Gi", "Always"]), min_size=2, max_size=2))
+def test_the_form_in_the_store_is_the_form_for_clients(values: list[str]) -> None:
+    resource = kubernetes_table().find("", "v1", "pods")
+    assert resource is not None
+    text, policy = values
+    item = pod("a", labels={"app": text}, annotations={}, managedFields=[])
+    item["spec"] |= {"restartPolicy": policy, "nodeSelector": {}, "volumes": []}
+    shown = shown_form(resource, item, ReviewMemory())
+    assert canonical_form(resource, item) == shown

@@ -14,7 +14,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call, version_number
 from stretto.web.api.crds.objects import stored_custom
 from stretto.web.api.objects.rendering import rendered, without_type
-from stretto.web.api.objects.versions import shown_form, shown_forms
+from stretto.web.api.objects.versions import canonical_form, shown_form, shown_forms
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.storage import StoredItem
 
@@ -75,10 +75,10 @@ def _comparable(item: Json) -> Json:
 
 
 def canonical(call: Call, item: Json) -> Json:
-    """Return an object as the store keeps it."""
+    """Return an object as the store keeps it; it may share parts with the given one."""
     if call.resource.definition is not None:
         return stored_custom(item, call.resource, call.request.memory)
-    return shape(call, item) if is_canonical(call.resource) else item
+    return canonical_form(call.resource, item) if is_canonical(call.resource) else item
 
 
 def served(call: Call, stored: StoredItem) -> StoredItem:

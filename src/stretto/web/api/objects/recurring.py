@@ -14,8 +14,16 @@ _ANY_NAME: Final = "x"
 """Placeholder for the name of an object in the cache key of its decoded form."""
 
 
-def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
+def decode_recurring(
+    value: Json, kind: StructType, found: Decoding, *, shares: bool = False
+) -> Json:
     """Decode an object as Go does; a recurring spec is decoded once.
+
+    Args:
+        value: the object.
+        kind: its struct.
+        found: the findings.
+        shares: whether the result may contain parts of the object itself.
 
     Raises:
         DecodeError: a value has the wrong type.
@@ -23,18 +31,18 @@ def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
     known, spec = kind.fields.get("spec"), value.get("spec")
     if known is None or known.type.form is not Form.STRUCT or not isinstance(spec, dict):
         return decode(value, kind, found)
-    text = _known(spec, known.type.struct)
-    if not text:  # the order of unknown members and the paths of messages need the whole object
+    decoded = _known(spec, spec, known.type.struct, shares=shares)
+    if decoded is None:  # the order of unknown members and the paths of messages need all of it
         return decode(value, kind, found)
-    rest = _decoded_rest({**value, "spec": {}}, kind, found)
+    rest = _decoded_rest({**value, "spec": {}}, kind, found, shares=shares)
     if "spec" not in rest:  # Go omits an empty spec
         found.unknown.clear()
         return decode(value, kind, found)
-    rest["spec"] = msgspec.json.decode(text)
+    rest["spec"] = decoded
     return rest
 
 
-def _decoded_rest(value: Json, kind: StructType, found: Decoding) -> Json:
+def _decoded_rest(value: Json, kind: StructType, found: Decoding, *, shares: bool) -> Json:
     """Decode an object without its spec; new objects of a template differ only in their names.
 
     Raises:
@@ -44,25 +52,34 @@ def _decoded_rest(value: Json, kind: StructType, found: Decoding) -> Json:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or "uid" in metadata or not (name and isinstance(name, str)):
         return decode(value, kind, found)
-    text = _known({**value, "metadata": {**metadata, "name": _ANY_NAME}}, kind)
-    if not text:
+    nameless = {**value, "metadata": {**metadata, "name": _ANY_NAME}}
+    decoded = _known(value, nameless, kind, shares=shares)
+    if decoded is None:
         return decode(value, kind, found)
-    decoded: Json = msgspec.json.decode(text)
     decoded["metadata"]["name"] = name
     return decoded
 
 
-def _known(value: Json, kind: StructType) -> bytes:
-    """Return a decoded value as JSON.
+def _known(value: Json, keyed: Json, kind: StructType, *, shares: bool) -> Json | None:
+    """Return a decoded value.
 
-    It is empty if the value has unknown members, cannot be decoded, or is too large to recur: the
-    conversion to JSON and back takes as long as decoding.
+    It is ``None`` if the value has unknown members, cannot be decoded, or is too large to recur:
+    the conversion to JSON and back takes as long as decoding.
+
+    Args:
+        value: the value.
+        keyed: the value as the cache contains it.
+        kind: its struct.
+        shares: whether a value that decoding does not change is returned itself.
     """
-    text = msgspec.json.encode(value)
+    text = msgspec.json.encode(keyed)
     try:
-        return _decoded(text, kind) if len(text) <= LARGEST else b""
+        decoded = _decoded(text, kind) if len(text) <= LARGEST else b""
     except DecodeError:
-        return b""
+        return None
+    if not decoded:
+        return None
+    return value if shares and decoded == text else msgspec.json.decode(decoded)
 
 
 @recent

@@ -70,6 +70,18 @@ def shown_forms(
     return [{**head, **without_type(each)} for each in found]
 
 
+def canonical_form(resource: ServedResource, item: Json) -> Json:
+    """Return an object of a stored version with the fields that Go encodes.
+
+    Parts that decoding does not change are those of the given object.
+    """
+    if not resource.struct.fields:
+        return item
+    kind, inner = resource.kind, without_type(item)
+    found = decode_recurring(inner, resource.struct, Decoding(), shares=True)
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **found}
+
+
 def _shown_built_in(resource: ServedResource, item: Json) -> Json:
     """Return a stored object of a kind of Kubernetes in the served version."""
     if not resource.struct.fields:
