@@ -8,7 +8,8 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.generation import first_generation
-from stretto.stores.store import Deletion
+from stretto.stores.store import Deletion, Record
+from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.storage import ObjectStorage
 
 
@@ -50,3 +51,11 @@ def test_only_the_generation_of_the_metadata_counts(fields: str) -> None:
     given = f'{{"metadata":{{"name":"a",{fields}}},"spec":{{}}}}'.encode()
     found = msgspec.json.decode(first_generation(POD, given))["metadata"]["generation"]
     assert found == 1
+
+
+def test_new_objects_are_kept_once_a_watch_has_requested_one_of_their_kind() -> None:
+    views, record = RecordViews(), Record(CONFIG_MAP, "default", "a", "u", 1, b"{}")
+    views.keep_new(record, CONFIG_MAP, {"kept": True})
+    assert views.new(record, CONFIG_MAP) is None
+    views.keep_new(record, CONFIG_MAP, {"kept": True})
+    assert views.new(record, CONFIG_MAP) == {"kept": True}

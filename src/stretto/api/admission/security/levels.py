@@ -56,6 +56,10 @@ class SecurityPolicy:
     warn: VersionedLevel = VersionedLevel()
 
 
+PRIVILEGED: Final = SecurityPolicy()
+"""The policy of a namespace without labels of pod security."""
+
+
 def policy_of(labels: Mapping[str, str]) -> tuple[SecurityPolicy, Errors]:
     """The policy of a namespace, and the errors of unreadable labels.
 
@@ -64,7 +68,7 @@ def policy_of(labels: Mapping[str, str]) -> tuple[SecurityPolicy, Errors]:
     """
     errors: Errors = []
     if not any(each.startswith(PREFIX) for each in labels):
-        return SecurityPolicy(), errors
+        return PRIVILEGED, errors
     modes = {}
     for mode in ("enforce", "audit", "warn"):
         lenient = SecurityLevel.RESTRICTED if mode == "enforce" else SecurityLevel.PRIVILEGED

@@ -46,6 +46,8 @@ def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
     view = _KnownQuotas(StorageView(state.storage))
     with Refusals(call, item):
         charged = check_quotas(request_of(admission), item, view, admission.old)
+    if not charged:
+        return
     resource = state.resources.find("", "v1", RESOURCE_QUOTA.resource)
     if call.options.dry_run or resource is None or _exists(state, admission, item):
         return

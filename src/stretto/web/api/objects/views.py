@@ -34,6 +34,7 @@ class RecordViews:
         self._events: _Latest[bytes] = _Latest(kept)
         self._converted: _Latest[Json] = _Latest(kept)
         self._new: _Latest[Json] = _Latest(_KEPT_NEW)
+        self._watched: set[Kind] = set()
         self._batches: _Latest[BatchViews] = _Latest(_FORMS)
 
     def item(self, record: Record) -> Json:
@@ -49,12 +50,16 @@ class RecordViews:
         return self._events.get((_state(record), form), make)
 
     def keep_new(self, record: Record, kind: Kind, item: Json) -> None:
-        """Cache the object of a new record as served in a kind; callers must not change it."""
-        if len(record.body) <= _LARGE_NEW:
+        """Cache the object of a new record as served in a kind; callers must not change it.
+
+        Only kinds of which a watch has requested a new object are cached.
+        """
+        if kind in self._watched and len(record.body) <= _LARGE_NEW:
             self._new.get((record.uid, record.version, kind), lambda: item)
 
     def new(self, record: Record, kind: Kind) -> Json | None:
         """Return the object of a new record as served in a kind; ``None`` if it is not cached."""
+        self._watched.add(kind)
         return self._new.find((record.uid, record.version, kind))
 
     def converted(self, record: Record, form: Hashable) -> Json | None:
