@@ -5,17 +5,16 @@ within ten minutes. A reporter writes at most 25 events about one object at once
 five minutes.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import msgspec
 
 from stretto.base.clock import Clock
+from stretto.base.limited import LimitedMap
 from stretto.reconcile.events import EventOrigin, EventText
 from stretto.stores.store import Record
 
-_Value = TypeVar("_Value")
 _MESSAGES: Final = 10
 """Number of different messages from which events are combined."""
 _APART: Final = 600.0
@@ -24,7 +23,7 @@ _BURST: Final = 25
 """Number of events about one object that are written at once."""
 _REFILL: Final = 300.0
 """Seconds until one further event about an object may be written."""
-_KNOWN: Final = 4096
+KNOWN: Final = 4096
 """Maximum number of groups of events in memory, of each sort."""
 _COMBINED: Final = "(combined from similar events): "
 
@@ -53,8 +52,8 @@ class EventCorrelator:
     def __init__(self, clock: Clock) -> None:
         """Start with no event; ``clock`` gives wall-clock time."""
         self._clock = clock
-        self._groups: OrderedDict[Hashable, _SimilarGroup] = OrderedDict()
-        self._budgets: OrderedDict[Hashable, _Budget] = OrderedDict()
+        self._groups = LimitedMap[Hashable, _SimilarGroup](KNOWN)
+        self._budgets = LimitedMap[Hashable, _Budget](KNOWN)
 
     def combined(
         self, record: Record, text: EventText, origin: EventOrigin
@@ -73,7 +72,7 @@ class EventCorrelator:
         messages = before.messages if before is not None and is_near else frozenset[str]()
         many = messages | {text.message}
         is_combined = len(many) >= _MESSAGES
-        put(self._groups, whole, _SimilarGroup(messages if is_combined else many, now))
+        self._groups[whole] = _SimilarGroup(messages if is_combined else many, now)
         if is_combined:
             return whole, msgspec.structs.replace(text, message=f"{_COMBINED}{text.message}")
         return (*whole, text.message, origin.field_path), text
@@ -84,13 +83,5 @@ class EventCorrelator:
         before = self._budgets.get(key, _Budget(_BURST, now))
         left = min(float(_BURST), before.left + (now - before.at) / _REFILL)
         is_allowed = left >= 1.0
-        put(self._budgets, key, _Budget(left - is_allowed, now))
+        self._budgets[key] = _Budget(left - is_allowed, now)
         return is_allowed
-
-
-def put(known: OrderedDict[Hashable, _Value], key: Hashable, value: _Value) -> None:
-    """Set an entry of a limited map and forget the entry that was set first."""
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > _KNOWN:
-        known.popitem(last=False)

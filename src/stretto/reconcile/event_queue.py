@@ -6,7 +6,7 @@ objects of a kind with one reason get one event each. One event about a represen
 the others. Details are in the conditions of each object.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.base.clock import Clock
+from stretto.base.limited import LimitedMap
 from stretto.reconcile.cache import Change, StoredObject
 from stretto.reconcile.counted_events import CountedEvent, CountedEvents
 from stretto.reconcile.events import EventText, event_name
@@ -108,7 +109,7 @@ class EventQueue:
         lane = LaneLimits(2 * limits.batch, queued=limits.queued, shed=ShedPolicy.NEWEST)
         self._events = CountedEvents(store, component, lane)
         self._groups: dict[tuple[str, str], _EventGroup] = {}
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._known = LimitedMap[str, int](_KNOWN)
         self._next_batch = float("-inf")
 
     def record(self, item: StoredObject, text: EventText, whole: StoredObject | None) -> None:
@@ -176,12 +177,6 @@ class EventQueue:
         for event, reply in self._events.answers():
             if reply.outcome is WriteOutcome.OK:
                 self.counts[EventResult.WRITTEN] += 1
-                self._note(event.name, event.times)
+                self._known[event.name] = event.times
             else:
                 self.counts[EventResult.LOST] += 1
-
-    def _note(self, name: str, count: int) -> None:
-        self._known[name] = count
-        self._known.move_to_end(name)
-        if len(self._known) > _KNOWN:
-            self._known.popitem(last=False)

@@ -1,6 +1,5 @@
 """Writer of a controller's events."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -8,8 +7,9 @@ import msgspec
 
 from stretto.api.wire.kinds import DEFAULT_NAMESPACE, EVENT
 from stretto.base.clock import Clock, timestamp
+from stretto.base.limited import LimitedMap
 from stretto.reconcile.cache import StoredObject
-from stretto.reconcile.correlation import EventCorrelator, put
+from stretto.reconcile.correlation import KNOWN, EventCorrelator
 from stretto.reconcile.events import (
     MOST,
     NO_ORIGIN,
@@ -56,7 +56,7 @@ class EventRecorder:
         self._clock = clock
         self._component = component
         self._correlator = EventCorrelator(clock)
-        self._known: OrderedDict[Hashable, _CountedText] = OrderedDict()
+        self._known = LimitedMap[Hashable, _CountedText](KNOWN)
         self._last_number = 0
 
     def record(
@@ -68,14 +68,14 @@ class EventRecorder:
         for each in texts:
             key, text = self._correlator.combined(record, each, origin)
             before = self._known.get(key, _CountedText(text, 0))
-            put(self._known, key, _CountedText(text, before.times + 1, before.name))
+            self._known[key] = _CountedText(text, before.times + 1, before.name)
             if self._correlator.allows(record, origin):
                 due[key] = self._known[key]
         missing = self._count(record, {key: each for key, each in due.items() if each.name})
         for key, event in due.items():
             if not event.name or event.name in missing:
                 name = self._create(record, event, origin)
-                put(self._known, key, event._replace(name=name))
+                self._known[key] = event._replace(name=name)
 
     def warn(self, item: StoredObject, reason: str, message: str) -> None:
         """Write one event about a problem of an object."""

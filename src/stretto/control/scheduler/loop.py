@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.tuples import named_tuples
+from stretto.base.arrays import named_tuples
 from stretto.control.scheduler.candidates import HostCandidates
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest

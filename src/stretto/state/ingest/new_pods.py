@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from stretto.api.types.heads import MetaHead, PodHead, decode_pod_head
-from stretto.base.tuples import named_tuples
+from stretto.base.arrays import named_tuples
 from stretto.state.classes.template_key import SHARED_BODIES
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import (

@@ -1,6 +1,5 @@
 """Lists: selection of records, and pages that are consistent with the first page."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from stretto.api.wire.kinds import EVENT, NAMESPACE, NODE, POD, Kind
 from stretto.api.wire.selectors import parse_labels
 from stretto.api.wire.shards import ObjectShard
 from stretto.base.errors import InputError, TooOldError
+from stretto.base.limited import LimitedMap
 from stretto.stores.facts import decode_facts, decode_pod_facts
 from stretto.stores.render import render
 from stretto.stores.store import Listing, ListOptions, Record
@@ -182,7 +182,7 @@ class Pager:
     """
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, _PagedList] = OrderedDict()
+        self._open = LimitedMap[str, _PagedList](OPEN_PAGES)
         self._serial = 0
 
     def first(self, kind: Kind, selection: ListOptions, listing: Listing) -> Listing:
@@ -192,8 +192,6 @@ class Pager:
         self._serial += 1
         token = f"{listing.version}.{self._serial}"
         self._open[token] = _PagedList(kind, selection, listing)
-        if len(self._open) > OPEN_PAGES:
-            self._open.popitem(last=False)
         return self._cut(token, 0, selection.limit)
 
     def further(self, kind: Kind, selection: ListOptions) -> Listing:

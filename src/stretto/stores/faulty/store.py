@@ -4,7 +4,7 @@ It wraps any other store like a bad network. One stream is the source of all ran
 clock the source of all time, so the same calls fail in the same way.
 """
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final, TypeVar, cast
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
+from stretto.base.limited import LimitedMap
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.faulty.odds import LONGEST_LANDING, NO_FAULTS, FaultOdds
@@ -120,7 +121,7 @@ class FaultyStore:
         self._sent = float("inf")
         #: Advances virtual time to a given time; ``None``: replies are never delayed.
         self._wait: Callable[[float], None] | None = None
-        self._answers: OrderedDict[tuple[Kind, ListOptions], deque[Listing]] = OrderedDict()
+        self._answers = LimitedMap[tuple[Kind, ListOptions], deque[Listing]](REMEMBERED_LISTS)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -162,10 +163,9 @@ class FaultyStore:
         listing = self._inner.list(kind, selection)
         if selection.limit or selection.page:
             return listing
-        earlier = self._answers.setdefault((kind, selection), deque(maxlen=REMEMBERED_ANSWERS))
-        self._answers.move_to_end((kind, selection))
-        if len(self._answers) > REMEMBERED_LISTS:
-            self._answers.popitem(last=False)
+        key = kind, selection
+        earlier = self._answers.get(key, deque(maxlen=REMEMBERED_ANSWERS))
+        self._answers[key] = earlier
         older = [each for each in earlier if each.version < listing.version]
         if older and self._chance.fires("stale_list"):
             return self._chance.rng.choice(older)

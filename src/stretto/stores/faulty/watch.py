@@ -1,11 +1,12 @@
 """The watch of a faulty store: events are lost, duplicated, delayed or mixed with old ones."""
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.base.errors import TooOldError
+from stretto.base.limited import LimitedMap
 from stretto.base.rng import Rng
 from stretto.stores.faulty.odds import LONGEST_DELAY, FaultOdds
 from stretto.stores.store import EventType, Record, Watch, WatchEvent
@@ -50,7 +51,7 @@ class FaultyWatch:
         self._cut = False
         self._due = 0.0
         self._ready: deque[tuple[float, WatchEvent]] = deque()
-        self._states: OrderedDict[str, Record] = OrderedDict()
+        self._states = LimitedMap[str, Record](REMEMBERED_STATES)
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """Return the next changes, with faults.
@@ -108,8 +109,6 @@ class FaultyWatch:
 
     def _replace_state(self, record: Record) -> Record | None:
         """Store the state of an object; return the previous one, if it is kept."""
-        before = self._states.pop(record.uid, None)
+        before = self._states.get(record.uid)
         self._states[record.uid] = record
-        if len(self._states) > REMEMBERED_STATES:
-            self._states.popitem(last=False)
         return before

@@ -1,9 +1,10 @@
 """Frameworks: their subscription, their tasks and executors, and removed frameworks."""
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from stretto.base.limited import LimitedMap
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.state.changes import EntityKind
 from stretto.offers.master.state.outbox import ClientStream
@@ -172,7 +173,7 @@ class FrameworkTable:
 
     def __init__(self) -> None:
         self._registered: dict[str, Framework] = {}
-        self._completed: OrderedDict[str, Framework] = OrderedDict()
+        self._completed = LimitedMap[str, Framework](MAX_COMPLETED)
 
     def add(self, framework: Framework) -> None:
         """Add a framework."""
@@ -182,8 +183,6 @@ class FrameworkTable:
         """Move a framework to the completed ones."""
         self._registered.pop(framework.id, None)
         self._completed[framework.id] = framework
-        while len(self._completed) > MAX_COMPLETED:
-            self._completed.popitem(last=False)
 
     def get(self, framework_id: str) -> Framework | None:
         """The framework, or None."""

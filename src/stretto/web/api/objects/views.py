@@ -1,10 +1,10 @@
 """Records in the form for watches, computed once for all watches: objects and encoded events."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from stretto.api.wire.kinds import Kind
+from stretto.base.limited import LimitedMap
 from stretto.stores.store import Record, WatchEvent
 from stretto.web.api.objects.rendering import rendered
 
@@ -107,9 +107,7 @@ class _Latest(Generic[Made]):
     """The most recent values."""
 
     def __init__(self, kept: int) -> None:
-        self._kept = kept
-        # A dict searches its first entry behind all deleted ones.
-        self._values: OrderedDict[Hashable, Made] = OrderedDict()
+        self._values = LimitedMap[Hashable, Made](kept)
 
     def find(self, key: Hashable) -> Made | None:
         """Return a value; ``None`` if it is not cached."""
@@ -120,6 +118,4 @@ class _Latest(Generic[Made]):
         found = self._values.get(key)
         if found is None:
             found = self._values[key] = make()
-            if len(self._values) > self._kept:
-                self._values.popitem(last=False)
         return found

@@ -1,7 +1,6 @@
 """Pages of lists: their continue tokens, and the states that they show."""
 
 import base64
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +9,7 @@ import msgspec
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.syntax import json_fault
 from stretto.base.clock import Clock
+from stretto.base.limited import LimitedMap
 from stretto.stores.store import Record
 from stretto.web.api.failures import bad_request
 from stretto.web.api.storage import ObjectStorage
@@ -39,16 +39,13 @@ class Snapshots:
         """
         self._storage = storage
         self._clock = clock
-        self._lists: OrderedDict[tuple[Kind, int], Sequence[Record]] = OrderedDict()
+        self._lists = LimitedMap[tuple[Kind, int], Sequence[Record]](_KEPT)
         self._due = clock.monotonic() + COMPACTION_S
         self._oldest = self._next_oldest = 0
 
     def keep(self, kind: Kind, version: int, records: Sequence[Record]) -> None:
         """Keep all objects of a kind at a version."""
         self._lists[kind, version] = records
-        self._lists.move_to_end((kind, version))
-        while len(self._lists) > _KEPT:
-            self._lists.popitem(last=False)
 
     def at(self, kind: Kind, version: int) -> Sequence[Record] | None:
         """Return all objects of a kind at a version; ``None`` if they are not kept."""
