@@ -45,11 +45,13 @@ class Client:
         """Names in the events, in the order of their arrival."""
         return [json.loads(line)["object"]["metadata"]["name"] for line in self.body.splitlines()]
 
-    def write(self, chunk: bytes) -> None:
-        """Receive a whole chunk from a round, which leaves slow clients to their tasks."""
-        assert self.is_ready
-        _, _, rest = chunk.partition(b"\r\n")
+    def write(self, pieces: Sequence[bytes]) -> bool:
+        """Receive a chunk from a round, if the client reads."""
+        if not self.is_ready:
+            return False
+        _, _, rest = b"".join(pieces).partition(b"\r\n")
         self.body += rest.removesuffix(b"\r\n")
+        return True
 
     def on_shutdown(self, call: Any) -> None:
         """Do nothing: the server of a test does not stop."""

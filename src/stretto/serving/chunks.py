@@ -1,6 +1,6 @@
 """Chunks of HTTP/1.1, which responses with the same contents share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 WRITER: Final = "stretto.writer"
@@ -15,8 +15,8 @@ class ChunkWriter(Protocol):
         """Return whether the client has received enough of the earlier bytes."""
         ...
 
-    def write(self, chunks: bytes) -> None:
-        """Send chunks with their lengths, or a piece of a chunk."""
+    def write(self, pieces: Sequence[bytes]) -> bool:
+        """Send chunks with their lengths, or the pieces of one; ``False`` if it is not ready."""
         ...
 
     def on_shutdown(self, callback: Callable[[], object]) -> None:

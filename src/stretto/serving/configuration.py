@@ -4,13 +4,14 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from stretto.serving.chunks import WRITER
@@ -73,6 +74,36 @@ def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
     return config
 
 
+class _Writer:
+    """Writer of chunks: a small object, because a round reads those of hundreds of connections."""
+
+    __slots__ = ("_flow", "_transport", "on_shutdown")
+
+    def __init__(
+        self,
+        flow: FlowControl,
+        transport: asyncio.Transport,
+        on_shutdown: Callable[[Callable[[], object]], None],
+    ) -> None:
+        self._flow = flow
+        self._transport = transport
+        self.on_shutdown = on_shutdown
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the client has received enough of the earlier bytes."""
+        return not self._flow.write_paused and not self._transport.is_closing()
+
+    def write(self, pieces: Sequence[bytes]) -> bool:
+        """Send chunks, or the pieces of one; ``False`` if it is not ready."""
+        transport = self._transport
+        if self._flow.write_paused or transport.is_closing():
+            return False
+        for piece in pieces:
+            transport.write(piece)
+        return True
+
+
 class _Connection(HttpToolsProtocol):
     """Connection that exposes the client's certificate and limits the size of request heads."""
 
@@ -88,15 +119,6 @@ class _Connection(HttpToolsProtocol):
     """True if the server begins to stop."""
     _head: int = 0
     """Bytes received since the request began."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the client has received enough of the earlier bytes."""
-        return not self.flow.write_paused and not self.transport.is_closing()
-
-    def write(self, chunks: bytes) -> None:
-        """Send chunks, or a piece of one, of a response that has begun without a length."""
-        self.transport.write(chunks)
 
     def on_shutdown(self, callback: Callable[[], object]) -> None:
         """Call a function when the server begins to stop."""
@@ -114,7 +136,7 @@ class _Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Handle a new connection."""
         super().connection_made(transport)
-        self._extensions = {WRITER: {"writer": self}}
+        self._extensions = {WRITER: {"writer": _Writer(self.flow, transport, self.on_shutdown)}}
         secured = transport.get_extra_info("ssl_object")
         if secured is None:
             self._extensions[RELEASE] = {"call": self._release}

@@ -79,6 +79,8 @@ class StreamRounds:
 class RoundSender:
     """Sends the chunks of one stream in rounds, without its task."""
 
+    __slots__ = ("_chunks", "_failure", "_polled", "_writer", "stream")
+
     def __init__(
         self,
         stream: ApiStream,
@@ -105,11 +107,9 @@ class RoundSender:
             raise self._failure
         return self.stream.poll()
 
-    def write(self, pieces: Sequence[bytes]) -> None:
-        """Send the pieces of a chunk."""
-        if self._writer is not None:
-            for piece in pieces:
-                self._writer.write(piece)
+    def write(self, pieces: Sequence[bytes]) -> bool:
+        """Send the pieces of a chunk; ``False`` if the client is not ready."""
+        return self._writer is not None and self._writer.write(pieces)
 
     def __call__(self, wakeup: Wakeup) -> bool:
         """Send the chunks that are due; return ``False`` if the task must go on."""
@@ -160,12 +160,6 @@ class _FeedSender:
 
     def advance(self) -> None:
         """Send the next chunks; a stream that cannot send now leaves the feed before them."""
-        busy = [
-            sender
-            for sender, wakeup in self._members.items()
-            if not (wakeup.is_awaited and sender.is_ready)
-        ]
-        self._leave(busy)
         if not self._members:
             return
         self._feed.call_once(self.wake)  # before the poll, so that no later change is missed
@@ -174,23 +168,26 @@ class _FeedSender:
         except Exception:  # noqa: BLE001 - each stream meets the error by itself
             chunks = None
         if chunks is None:
-            self._leave(list(self._members))
-            return
-        pieces = self._chunks.of(chunks)
-        for sender in self._members:
-            sender.write(pieces)
+            self._leave(list(self._members), sent=True)
+        elif chunks:
+            self._send(self._chunks.of(chunks))
         if self._feed.is_due:
             self.wake()
+
+    def _send(self, pieces: Sequence[bytes]) -> None:
+        members = self._members.items()
+        busy = [each for each, news in members if not (news.is_awaited and each.write(pieces))]
+        self._leave(busy, sent=False)
 
     def fail(self, error: StrettoError) -> None:
         """Raise an error in the tasks of the streams."""
         for wakeup in self._members.values():
             wakeup.fail(error)
 
-    def _leave(self, senders: Sequence[RoundSender]) -> None:
-        """Let the tasks of some streams go on after the chunks that were sent."""
+    def _leave(self, senders: Sequence[RoundSender], *, sent: bool) -> None:
+        """Let the tasks of some streams go on, after the last chunks if these were sent."""
         for sender in senders:
-            sender.stream.leave()
+            sender.stream.leave(sent)
             self._members.pop(sender).set()
 
 

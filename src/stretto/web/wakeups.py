@@ -9,9 +9,7 @@ from typing import Final, Protocol
 from stretto.base.errors import StrettoError
 
 _NEVER: Final = float("inf")
-PAUSE: Final = 3.0
-"""Seconds that a round of wake-ups waits for each second of the last round."""
-LONGEST_PAUSE: Final = 0.05
+LONGEST_PAUSE: Final = 0.1
 """Seconds that a round of wake-ups waits at most."""
 
 Round = Callable[[], AbstractContextManager[object]]
@@ -44,9 +42,11 @@ def _leave_to_task(wakeup: "Wakeup") -> bool:
 class WakeupGroup:
     """Flags that are set together, in one turn of an event loop.
 
-    After each round the next one waits ``PAUSE`` times as long as this one took, but not longer
-    than ``LONGEST_PAUSE``: the streams leave most of the time to requests, and a later round sends
-    several changes at once. A write to a socket costs more than the encryption of ten changes.
+    After each round the next one waits as long as this one took, at most ``LONGEST_PAUSE``.
+    Requests have half of the time, and a later round sends several changes at once: a write to a
+    socket costs more than the encryption of ten changes. Changes that few streams watch wait for
+    less than a millisecond. Under more load rounds become longer and their events cheaper, until
+    both are in balance.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, enclosing: Round = nullcontext) -> None:
@@ -90,7 +90,7 @@ class WakeupGroup:
 
     def _pause(self, start: float) -> None:
         now = self.loop.time()
-        self._earliest = now + min(PAUSE * (now - start), LONGEST_PAUSE)
+        self._earliest = now + min(now - start, LONGEST_PAUSE)
 
 
 class Wakeup:
@@ -99,6 +99,8 @@ class Wakeup:
     It is also set at regular intervals and at a deadline, by timers that run on while the task
     works. A wait costs less than one for an event of asyncio with a timer of its own.
     """
+
+    __slots__ = ("_direct", "_end", "_group", "_interval", "_is_set", "_timer", "_waiter")
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ async def chunked(scope: Any, receive: Any, send: Any) -> None:
     """An application that writes one chunk directly."""
     writer = scope["extensions"][WRITER]["writer"]
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    writer.write(chunk(b"shared"))
+    writer.write([chunk(b"shared")])
     await send({"type": "http.response.body"})
 
 
@@ -43,7 +43,7 @@ async def flooding(scope: Any, receive: Any, send: Any) -> None:
     writer, writes = scope["extensions"][WRITER]["writer"], 0
     await send({"type": "http.response.start", "status": 200, "headers": []})
     while writer.is_ready:
-        writer.write(chunk(bytes(1 << 20)))
+        writer.write([chunk(bytes(1 << 20))])
         writes += 1
     await send({"type": "http.response.body", "body": b"writes: %d" % writes})
 

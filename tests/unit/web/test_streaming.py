@@ -53,9 +53,10 @@ class Client:
         #: Bodies that the task has sent.
         self.sent: list[bytes] = []
 
-    def write(self, chunks: bytes) -> None:
-        """Receive chunks."""
-        self.direct.append(chunks)
+    def write(self, pieces: Sequence[bytes]) -> bool:
+        """Receive the pieces of a chunk."""
+        self.direct += pieces
+        return self.is_ready
 
     def on_shutdown(self, call: Any) -> None:
         """Do nothing: the server of a test does not stop."""

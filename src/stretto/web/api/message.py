@@ -117,8 +117,9 @@ def _alone() -> StreamFeed | None:
     return None
 
 
-def _remain() -> None:
+def _remain(sent: bool) -> None:
     """Do nothing: the stream is in no feed."""
+    del sent
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,9 @@ class ApiStream:
     is_due: Callable[[], bool] = _always
     #: Joins a feed, whose chunks the stream sends from now on; ``None``: it polls its own.
     join: Callable[[], StreamFeed | None] = _alone
-    #: Leaves the feed; the stream polls its own chunks after those of the feed's last poll.
-    leave: Callable[[], None] = _remain
+    #: Leaves the feed; the stream then polls the chunks of the feed's last poll, unless it has sent
+    #: them, and all later ones.
+    leave: Callable[[bool], None] = _remain
 
     def with_headers(self, headers: Mapping[str, str]) -> Self:
         """Return the response with further headers."""

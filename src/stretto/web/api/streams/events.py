@@ -94,10 +94,10 @@ class EventStream:
                 own.close()
         return self._feed
 
-    def leave(self) -> None:
-        """Send the changes after those of the feed itself."""
+    def leave(self, sent: bool = True) -> None:
+        """Send the changes after those of the feed; its last ones too if these were not sent."""
         if self._feed is not None:
-            self._version = self._feed.version
+            self._version = self._feed.version if sent else self._feed.before
             self._state.storage.feeds.leave(self._form, self._feed)
             self._feed = None
             self._watch = self._state.storage.watch(self._kind, self._version, None)

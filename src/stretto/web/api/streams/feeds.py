@@ -27,6 +27,8 @@ class SharedFeed:
         """Read on with the watch of a stream that has sent the changes up to a version."""
         #: Version of the last change that was read.
         self.version = version
+        #: Version of the last change before the last poll with events.
+        self.before = version
         #: Registers a function that is called once at the next change.
         self.call_once = contents.call_once
         #: True if more changes may be available at once after the last poll.
@@ -47,7 +49,7 @@ class SharedFeed:
         if not changes:
             return ()
         events = self._contents.encode(changes)
-        self.version = changes[-1].record.version
+        self.before, self.version = self.version, changes[-1].record.version
         return events
 
     def close(self) -> None:
