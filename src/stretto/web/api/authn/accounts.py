@@ -17,11 +17,10 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from stretto.api.wire.kinds import SERVICE_ACCOUNT, Kind
-from stretto.web.api.authn.users import User, authenticated
+from stretto.web.api.authn.users import User, account_groups, account_name, authenticated
 
 ISSUER: Final = "https://kubernetes.default.svc"
 """Issuer and default audience of tokens."""
-_PREFIX: Final = "system:serviceaccount:"
 _HALF: Final = 32
 """Number of bytes of each integer of a signature."""
 _CLAIM: Final = "kubernetes.io"
@@ -100,7 +99,7 @@ class AccountTokens:
                 "serviceaccount": account,
             },
             "nbf": int(now),
-            "sub": f"{_PREFIX}{subject.namespace}:{subject.name}",
+            "sub": account_name(subject.namespace, subject.name),
         }
         head = _encoded(msgspec.json.encode({"alg": "ES256", "typ": "JWT"}))
         text = f"{head}.{_encoded(msgspec.json.encode(claims))}"
@@ -134,8 +133,8 @@ class AccountTokens:
                 for key in ("name", "uid")
                 if word != "secret"
             }
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        return authenticated(User(claims["sub"], account["uid"], groups, extra))
+        user = User(claims["sub"], account["uid"], account_groups(namespace), extra)
+        return authenticated(user)
 
     def audiences(self, token: str) -> Sequence[str]:
         """The audiences of a token of this server; empty for any other token."""

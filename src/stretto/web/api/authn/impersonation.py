@@ -14,7 +14,15 @@ from urllib.parse import unquote
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.checks.fields.texts import dns_subdomain
-from stretto.web.api.authn.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
+from stretto.web.api.authn.users import (
+    ACCOUNT_PREFIX,
+    ANONYMOUS,
+    AUTHENTICATED,
+    MASTERS,
+    UNAUTHENTICATED,
+    User,
+    account_groups,
+)
 from stretto.web.api.authz.nodes import user_access
 from stretto.web.api.authz.requests import denied
 from stretto.web.api.authz.rules import AccessRequest
@@ -24,7 +32,7 @@ from stretto.web.api.storage import ObjectStorage
 
 _PREFIX: Final = "impersonate-"
 _EXTRA: Final = f"{_PREFIX}extra-"
-_ACCOUNT: Final = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
+_ACCOUNT: Final = re.compile(rf"{ACCOUNT_PREFIX}([^:]+):([^:]+)")
 _NODE: Final = "system:node:"
 _NODES: Final = "system:nodes"
 _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
@@ -196,7 +204,7 @@ class _Check:
         if mode.name and _node_name(other.name):
             groups = (_NODES,)
         elif account is not None and not groups:
-            groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[1]}")
+            groups = account_groups(account[1])
         if other.name == ANONYMOUS.name:
             groups = (*groups, UNAUTHENTICATED)
         elif UNAUTHENTICATED not in groups:

@@ -25,8 +25,22 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 """Group of requests without credentials."""
 MASTERS: Final = "system:masters"
 """Group with all rights."""
+ACCOUNTS: Final = "system:serviceaccounts"
+"""Group of all ServiceAccounts."""
+ACCOUNT_PREFIX: Final = "system:serviceaccount:"
+"""Prefix of the user names of ServiceAccounts; namespace and name follow."""
 ANONYMOUS: Final = User("system:anonymous", "", (UNAUTHENTICATED,))
 """The user of a request without credentials."""
+
+
+def account_name(namespace: str, name: str) -> str:
+    """Return the user name of a ServiceAccount."""
+    return f"{ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def account_groups(namespace: str) -> tuple[str, str]:
+    """Return the groups of the ServiceAccounts of a namespace."""
+    return ACCOUNTS, f"{ACCOUNTS}:{namespace}"
 
 
 def certificate_user(decoded: Mapping[str, Any]) -> User | None:

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from stretto.web.api.authn.accounts import ISSUER
 from stretto.web.api.authn.users import MASTERS, User, user_info
+from stretto.web.api.authz.access import access_of_other, local_access, own_access
 from stretto.web.api.authz.rules import missing_roles, not_found_text, user_rules
-from stretto.web.api.authz.subjects import access_of_other, local_access, own_access
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request
 from stretto.web.api.message import ApiResponse

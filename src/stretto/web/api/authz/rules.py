@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
-from stretto.web.api.authn.users import MASTERS, User
+from stretto.web.api.authn.users import MASTERS, User, account_name
 from stretto.web.api.storage import ObjectStorage, StoredItem
 
 Json = dict[str, Any]
@@ -185,7 +185,7 @@ def _is_subject(subject: Json, user: User, namespace: str) -> bool:
     if kind == "Group":
         return name in user.groups
     space = subject.get("namespace") or namespace
-    return kind == "ServiceAccount" and user.name == f"system:serviceaccount:{space}:{name}"
+    return kind == "ServiceAccount" and user.name == account_name(space, name)
 
 
 def _subject_text(subject: Json, namespace: str) -> str:

@@ -1,9 +1,13 @@
-"""Rules of FlowSchemas: the users and the requests that a schema matches, as in kube-apiserver."""
+"""Rules of FlowSchemas: the users and the requests that a schema matches, as in kube-apiserver.
+
+They resemble the rules of RBAC (`authz.rules`), but a name of a subject may be ``*``, ``*`` stands
+for all values only if it is alone in its list, and a URL contains all paths below it.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stretto.web.api.authn.users import User
+from stretto.web.api.authn.users import User, account_name
 from stretto.web.api.authz.rules import AccessRequest
 
 Json = dict[str, Any]
@@ -40,8 +44,9 @@ def _is_subject(subject: Json, user: User) -> bool:
     account = subject.get("serviceAccount")
     if kind != "ServiceAccount" or account is None:
         return False
-    prefix, name = f"system:serviceaccount:{account['namespace']}:", account["name"]
-    return user.name.startswith(prefix) if name == _ANY else user.name == prefix + name
+    if account["name"] == _ANY:
+        return user.name.startswith(account_name(account["namespace"], ""))
+    return user.name == account_name(account["namespace"], account["name"])
 
 
 def _is_resource(rule: Json, wanted: AccessRequest) -> bool:
@@ -59,11 +64,11 @@ def _is_resource(rule: Json, wanted: AccessRequest) -> bool:
 def _is_path(rule: Json, wanted: AccessRequest) -> bool:
     urls = rule.get("nonResourceURLs") or ()
     return _contains(rule.get("verbs"), wanted.verb) and any(
-        _covers(each, wanted.path) for each in urls
+        _contains_path(each, wanted.path) for each in urls
     )
 
 
-def _covers(url: str, path: str) -> bool:
+def _contains_path(url: str, path: str) -> bool:
     """Return whether a path is a URL of a rule or below it; the URL may end with ``/*``."""
     prefix = url.removesuffix(_ANY)
     prefix = prefix if prefix.endswith("/") else f"{prefix}/"
