@@ -128,8 +128,12 @@ def _member(old: Any, new: Any, known: FieldType | None, order: Any) -> Any:
     kept = old if isinstance(old, list) else []
     if known.merge_key:
         return _keyed_list(kept, new, known, order)
+    if len({type(each) for each in (*kept, *new)}) > 1:
+        text = f"list element types are not identical: {go_value([kept, new])}"
+        raise StrategicPatchError(text)
     texts = set(map(identity, kept))
-    merged = [*kept, *(each for each in new if identity(each) not in texts)]
+    added = {identity(each): each for each in new}
+    merged = [*kept, *(each for text, each in added.items() if text not in texts)]
     return _ordered(merged, order if isinstance(order, list) else new, known, kept)
 
 

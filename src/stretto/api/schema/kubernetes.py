@@ -156,7 +156,8 @@ def _type(expression: str, facts: Json) -> ValueType:
         return _list(expression[2:], facts)
     if expression.startswith("{}"):
         merge = Merge.ATOMIC if facts.get("map") == "atomic" else Merge.GRANULAR
-        item = _type(expression[2:], {})
+        inner = facts.get("go", "").partition("]")[2] if expression.startswith("{}[]") else ""
+        item = _type(expression[2:], {"go": inner} if inner else {})
         go_type = _LISTED if item.form is Form.QUANTITY else ""
         return ValueType(Form.MAP, item, merge=merge, go_type=facts.get("go", go_type))
     if expression.startswith("."):
@@ -181,7 +182,8 @@ def _list(expression: str, facts: Json) -> ValueType:
     merge = Merge(facts.get("list", "atomic"))
     keys = tuple(facts.get("keys", ()))
     defaults = {}
-    go_type = facts.get("go", "").removeprefix("[]")
+    go_type = facts.get("go", "")
+    go_type = go_type.removeprefix("[]") if go_type.startswith("[]") else ""
     item = _type(expression, {"go": go_type} if go_type and not expression.startswith(".") else {})
     if keys and item.form is Form.STRUCT:
         named = {each[0]: each for each in _data().types[expression[1:]]}
@@ -200,6 +202,12 @@ _LISTED: Final = "v1.ResourceList"
 """Go type of amounts by resource."""
 _NAMED: Final = "map[v1.QualifiedName]"
 _GO_TYPES: Final = {
+    ("apiextensions/v1.JSONSchemaProps", "dependencies"): "v1.JSONSchemaDependencies",
+    ("apiextensions/v1.JSONSchemaProps", "enum"): "[]v1.JSON",
+    ("apiextensions/v1.JSONSchemaProps", "x-kubernetes-validations"): "v1.ValidationRules",
+    ("authentication/v1.UserInfo", "extra"): "map[string]v1.ExtraValue",
+    ("authorization/v1.SubjectAccessReviewSpec", "extra"): "map[string]v1.ExtraValue",
+    ("certificates/v1.CertificateSigningRequestSpec", "extra"): "map[string]v1.ExtraValue",
     ("resource/v1.CapacityRequirements", "requests"): f"{_NAMED}resource.Quantity",
     ("resource/v1.Device", "attributes"): f"{_NAMED}v1.DeviceAttribute",
     ("resource/v1.Device", "capacity"): f"{_NAMED}v1.DeviceCapacity",

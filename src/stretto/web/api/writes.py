@@ -69,9 +69,12 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         draw = call.request.memory.draw
         metadata["name"] = draw(f"name {prefix}", lambda: _generated(state, prefix))
     prepare_new(state, call, item)
-    checked = metadata if strategy.checks_prefix else {**metadata, "generateName": ""}
     errors = check_new_metadata(
-        _built_in(call), checked, strategy.name_rule, namespaced=resource.kind.namespaced
+        _built_in(call),
+        metadata,
+        strategy.name_rule,
+        namespaced=resource.kind.namespaced,
+        checks_prefix=strategy.checks_prefix,
     )
     refuse(call, item, errors + kind_errors(state, call, item, None))
     for admit in state.validating:

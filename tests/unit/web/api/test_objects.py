@@ -1,6 +1,7 @@
 """Objects over the API: creation, reading, changes, conflicts, deletion."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,15 @@ def test_a_created_object_has_identity_version_and_owners_of_fields(server: ApiS
     assert metadata["uid"]
     assert metadata["resourceVersion"]
     assert metadata["managedFields"][0]["fieldsV1"] == {"f:data": {".": {}, "f:x": {}}}
+
+
+def test_the_creator_of_a_signing_request_owns_its_labels_alone(server: ApiServer) -> None:
+    exchanges = Path(__file__).with_name("exchanges.jsonl").read_text().splitlines()
+    known = next(each for each in map(json.loads, exchanges) if each["name"] == "a request")
+    _, path, _, body = known["request"]
+    _, item = send(server, "POST", path, {**body, "metadata": {"name": "b", "labels": {"x": "1"}}})
+    owned = item["metadata"]["managedFields"][0]["fieldsV1"]
+    assert owned == {"f:metadata": {"f:labels": {".": {}, "f:x": {}}}}
 
 
 def test_a_second_object_of_the_same_name_is_refused(server: ApiServer) -> None:

@@ -113,7 +113,12 @@ _PLAIN: Final = frozenset(
 
 
 def check_new_metadata(
-    key: _Key | None, metadata: Json, rule: NameRule, *, namespaced: bool
+    key: _Key | None,
+    metadata: Json,
+    rule: NameRule,
+    *,
+    namespaced: bool,
+    checks_prefix: bool = True,
 ) -> Errors:
     """Return the refused metadata fields of a new object.
 
@@ -122,8 +127,11 @@ def check_new_metadata(
         metadata: the metadata.
         rule: returns the problems of a name.
         namespaced: whether the kind has namespaces.
+        checks_prefix: whether the rule is that of prefixes too; otherwise only a path limits them.
     """
-    found = check_metadata(metadata, rule, namespaced=namespaced)
+    checked = metadata if checks_prefix else {**metadata, "generateName": ""}
+    found = check_metadata(checked, rule, namespaced=namespaced)
+    found += [] if checks_prefix else check_prefix(metadata, path_segment)
     return found if key is None or key in _PLAIN else found + check_own_finalizers(metadata)
 
 

@@ -187,6 +187,11 @@ def _devices(item: Json, _: Json | None, compiler: Compiler) -> Iterator[FieldEr
     return device_errors(item, compiler)
 
 
+def _claims(item: Json, old: Json | None, compiler: Compiler) -> Iterator[FieldError]:
+    """Check a new claim or claim template; a changed spec is refused as a whole."""
+    return device_errors(item, compiler) if old is None else iter(())
+
+
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _Check = Callable[[Json, Json | None, Compiler], Iterator[FieldError]]
 _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
@@ -196,7 +201,7 @@ _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (_ADMISSION, "ValidatingWebhookConfiguration"): _webhooks,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_errors,
     ("resource.k8s.io", "DeviceClass"): _devices,
-    ("resource.k8s.io", "ResourceClaim"): _devices,
-    ("resource.k8s.io", "ResourceClaimTemplate"): _devices,
+    ("resource.k8s.io", "ResourceClaim"): _claims,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _claims,
 }
 """Checks by kind."""

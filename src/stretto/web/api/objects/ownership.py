@@ -38,6 +38,12 @@ _STATUS_RESETS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
 }
 """Fields besides the spec that a write of the status does not change."""
+_REQUEST_RESETS: Final[dict[str, dict[str, Any]]] = {
+    "": {"f:spec": {}, "f:status": {}},
+    "approval": {"f:spec": {}, "f:status": {"f:certificate": {}}},
+    "status": {"f:spec": {}, "f:status": {"f:conditions": {}}},
+}
+"""Fields of a CertificateSigningRequest that a write does not change, by subresource."""
 
 
 def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
@@ -55,6 +61,8 @@ def _own(state: ApiState, call: Call, old: Json, item: Json) -> None:
     metadata, subresource = item["metadata"], call.route.subresource
     if _is_untracked(call.resource, item):
         metadata.pop("managedFields", None)
+        if "managedFields" in old["metadata"]:
+            metadata["managedFields"] = old["metadata"]["managedFields"]
         return
     if metadata.get("managedFields") == [{}] and not subresource:
         del metadata["managedFields"]
@@ -101,9 +109,8 @@ def _is_untracked(resource: ServedResource, item: Json) -> bool:
     The OpenAPI document of Kubernetes declares some byte strings as lists. If such a string is not
     empty, the field managers are lost.
     """
-    if resource.key == ("apiregistration.k8s.io", "APIService"):
-        return bool((item.get("spec") or {}).get("caBundle"))
-    return resource.key == SIGNING_REQUEST
+    is_registration = resource.key == ("apiregistration.k8s.io", "APIService")
+    return is_registration and bool((item.get("spec") or {}).get("caBundle"))
 
 
 def own_new(state: ApiState, call: Call, item: Json) -> None:
@@ -112,7 +119,8 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
     if resource.definition is not None:
         own(state, call, blank(call), item)
         return
-    if metadata.get("managedFields") or _is_untracked(resource, item):
+    is_plain = resource.key != SIGNING_REQUEST and not metadata.get("managedFields")
+    if not is_plain or _is_untracked(resource, item):
         own(state, call, _empty(resource.struct), item)
         return
     metadata.pop("managedFields", None)
@@ -171,6 +179,8 @@ def owned_elsewhere(state: ApiState, call: Call, kind: Kind, item: Json) -> list
 
 def reset_fields(call: Call) -> dict[str, Any]:
     """Return the sub-trees that a write does not change."""
+    if call.resource.key == SIGNING_REQUEST:
+        return _REQUEST_RESETS[call.route.subresource]
     if call.route.subresource == "status":
         if call.resource.key in STATUS_ONLY:
             return {"f:spec": {}, "f:metadata": {}}

@@ -92,16 +92,25 @@ def _namespace(_state: ApiState, item: Json) -> None:
 
 def _claim(_state: ApiState, item: Json) -> None:
     item["status"] = {"phase": "Pending"}
-    _data_source(item)
+    _data_source(item, is_used=False)
 
 
-def _data_source(item: Json) -> None:
-    """Set both forms of a PVC's data source to the same value."""
+def _changed_claim(_state: ApiState, item: Json, old: Json) -> None:
+    before = old.get("spec") or {}
+    _data_source(item, is_used=bool(before.get("dataSource") or before.get("dataSourceRef")))
+
+
+def _data_source(item: Json, *, is_used: bool) -> None:
+    """Set both forms of a PVC's data source to the same value.
+
+    Unless the stored PVC uses one, the older form names a PVC or a snapshot.
+    """
     spec = item["spec"]
-    if (spec.get("dataSourceRef") or {}).get("namespace"):  # of a feature that is disabled
+    if (spec.get("dataSourceRef") or {}).get("namespace") and not is_used:  # a disabled feature
         del spec["dataSourceRef"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if new is None and (old or {}).get("kind") not in _SOURCE_KINDS.get(_group(old), ()):
+    is_unknown = (old or {}).get("kind") not in _SOURCE_KINDS.get(_group(old), ())
+    if new is None and not is_used and is_unknown:
         spec.pop("dataSource", None)
     elif old and not new:
         spec["dataSourceRef"] = dict(old)
@@ -215,6 +224,7 @@ def _keep_spec(_state: ApiState, item: Json, old: Json) -> None:
 
 _CHANGED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
     ("", "Namespace"): _keep_spec,
+    ("", "PersistentVolumeClaim"): _changed_claim,
     SIGNING_REQUEST: _keep_spec,
     ("", "ServiceAccount"): _changed_account,
     ("apps", "DaemonSet"): _changed_daemon_set,

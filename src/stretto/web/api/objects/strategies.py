@@ -125,6 +125,7 @@ _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("", "Service"): {"name_rule": dns_label, "creates_on_update": True},
     ("apps", "StatefulSet"): {"name_rule": dns_label},
     ("batch", "CronJob"): {"name_rule": short_subdomain},
+    ("scheduling.k8s.io", "PriorityClass"): {"counted": ()},
     ("apiregistration.k8s.io", "APIService"): {"name_rule": path_segment},
     ("networking.k8s.io", "IPAddress"): {"name_rule": address_name},
     ("", "Node"): {"keeps_status": True},
@@ -162,7 +163,7 @@ def _made(resource: ServedResource, key: tuple[str, str]) -> Strategy:
     facts: dict[str, Any] = dict(_SPECIAL.get(key, {}))
     facts["needs_version"] = key in _CONDITIONAL
     if counts and "spec" not in resource.struct.fields:
-        facts["counted"] = _WHOLE
+        facts.setdefault("counted", _WHOLE)
     return Strategy(counts=counts, **facts)
 
 

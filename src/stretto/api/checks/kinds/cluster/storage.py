@@ -149,7 +149,8 @@ def check_driver(item: Json, old: Json | None) -> Errors:
     before = (old or {}).get("spec") or {}
     for word in ("attachRequired", "volumeLifecycleModes"):
         if old is not None and spec.get(word) != before.get(word):
-            found.append(immutable(f"spec.{word}", spec.get(word)))
+            shown = {"attachRequired": "attachedRequired"}.get(word, word)  # as in kube-apiserver
+            found.append(immutable(f"spec.{shown}", spec.get(word)))
     return found
 
 

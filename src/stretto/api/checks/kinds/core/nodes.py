@@ -35,7 +35,10 @@ def _changes(item: Json, old: Json) -> Errors:
     ):
         if before.get(name) and before.get(name) != spec.get(name):
             found.append(forbidden(f"spec.{name}", detail))
-    return found + _taints(spec.get("taints") or ())
+    found += _taints(spec.get("taints") or ())
+    if spec.get("externalID") != before.get("externalID"):
+        found.append(forbidden("spec.externalID", "may not be updated"))
+    return found
 
 
 def _taints(taints: Sequence[Json]) -> Errors:

@@ -8,6 +8,7 @@ from stretto.api.checks.fields.errors import (
     Errors,
     FieldError,
     forbidden,
+    immutable,
     invalid,
     required,
     unsupported,
@@ -62,7 +63,10 @@ def check_claim(item: Json, old: Json | None) -> Errors:
     if before != after:
         difference = internal_difference("core.PersistentVolumeClaimSpec", before, after)
         found.append(forbidden("spec", f"{_FIXED}\n{difference}"))
-    return found + _smaller(spec, old)
+    found += _smaller(spec, old)
+    mode = spec.get("volumeMode")
+    changed = mode != (old.get("spec") or {}).get("volumeMode")
+    return [*found, immutable("volumeMode", mode)] if changed else found
 
 
 def _with_requests(before: Json, after: Json) -> Any:

@@ -12,7 +12,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import dns_subdomain, path_segment, qualified_name
+from stretto.api.checks.fields.texts import dns_subdomain, label_key, path_segment
 from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
 from stretto.api.checks.kinds.values import (
     FAILURE_POLICY,
@@ -58,7 +58,7 @@ def check_policy(item: Json, _old: Json | None) -> Errors:
     for index, note in enumerate(notes):
         where, key = f"spec.auditAnnotations[{index}]", note.get("key", "")
         whole = f"{item['metadata'].get('name', '')}/{key}"
-        found += [invalid(f"{where}.key", whole, each) for each in qualified_name(whole)]
+        found += [invalid(f"{where}.key", whole, each) for each in label_key(whole)]
         if key in keys:
             found.append(duplicate(f"{where}.key", key))
         keys.add(key)
