@@ -8,6 +8,11 @@ from hypothesis import strategies as st
 
 from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.patterns import pattern_of, program_of
+from stretto.api.schema.structural import (
+    TooManyDefaultsError,
+    defaults_of,
+    set_schema_defaults,
+)
 from stretto.cel.language.environment import Environment
 from stretto.cel.language.types import STRING
 from stretto.cel.programs import CelError, evaluate
@@ -66,3 +71,19 @@ def test_an_expression_that_searches_too_long_is_over_its_budget() -> None:
     expression = "self.matches('(a|b)*a(a|b){1000}c')"
     with pytest.raises(CelError, match="actual cost limit exceeded"):
         evaluate(expression, Environment({"self": STRING}), {"self": "ab" * 50_000})
+
+
+def test_a_value_gets_no_more_defaults_than_its_limit() -> None:
+    item = {"properties": {f"f{number}": {"default": number} for number in range(10)}}
+    defaults = defaults_of({"items": item})
+    assert set_schema_defaults([{}, {}], defaults, 20) == 0
+    with pytest.raises(TooManyDefaultsError):
+        set_schema_defaults([{}, {}, {}], defaults, 20)
+
+
+def test_defaults_within_a_default_and_within_undeclared_members_are_set() -> None:
+    inner = {"properties": {"b": {"default": 1}}}
+    schema = {"properties": {"a": {"default": {}, **inner}}, "additionalProperties": inner}
+    value: dict[str, Any] = {"x": {}}
+    set_schema_defaults(value, defaults_of(schema))
+    assert value == {"x": {"b": 1}, "a": {"b": 1}}

@@ -1,13 +1,16 @@
 """Structural schemas of custom resources: their types, pruning and defaults."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from stretto.api.schema.decoding import DecodeError
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import ANY, STRING, FieldType, Form, Merge, StructType, ValueType
+from stretto.api.wire.limits import MAX_VALUES
 from stretto.api.wire.values import NESTED, copied, is_flat
 
 Json = dict[str, Any]
@@ -164,26 +167,82 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
     return kept
 
 
-def set_schema_defaults(value: Any, schema: Json) -> None:
-    """Set the defaults of a schema in place; null members with a default count as absent."""
+class SchemaDefaults(NamedTuple):
+    """The defaults of a schema and of the schemas below it; parts without any are left out."""
+
+    #: Defaults of members by name, and whether null is a value of the member.
+    members: Mapping[str, tuple[Any, bool]]
+    #: Defaults within members, by name.
+    below: Mapping[str, "SchemaDefaults"]
+    #: Defaults within members that are not declared; ``None`` without any.
+    extra: "SchemaDefaults | None"
+    #: Names of the declared members.
+    declared: Collection[str]
+    #: Defaults within the items of a list; ``None`` without any.
+    items: "SchemaDefaults | None"
+
+
+def defaults_of(schema: Any) -> SchemaDefaults | None:
+    """Return the defaults of a schema; ``None`` if neither it nor one below it has any."""
+    if not isinstance(schema, dict):
+        return None
+    properties: Json = schema.get("properties") or {}
+    members = {
+        name: (each["default"], bool(each.get("nullable")))
+        for name, each in properties.items()
+        if "default" in each
+    }
+    below = {name: defaults_of(each) for name, each in properties.items()}
+    known = {name: each for name, each in below.items() if each is not None}
+    extra, items = defaults_of(schema.get("additionalProperties")), defaults_of(schema.get("items"))
+    if not (members or known or extra or items):
+        return None
+    return SchemaDefaults(members, known, extra, properties.keys(), items)
+
+
+MOST_DEFAULTS: Final = MAX_VALUES
+"""Maximum number of defaults of an object in a request: as many as it may have values."""
+
+
+class TooManyDefaultsError(DecodeError):
+    """A value gets more defaults than its limit."""
+
+
+def set_schema_defaults(
+    value: Any, defaults: SchemaDefaults | None, left: int = sys.maxsize
+) -> int:
+    """Set the defaults of a schema in place; null members with a default count as absent.
+
+    Args:
+        value: the value.
+        defaults: the defaults of its schema.
+        left: maximum number of defaults that are set.
+
+    Returns:
+        how many of this number are left.
+
+    Raises:
+        TooManyDefaultsError: the value needs more.
+    """
+    if defaults is None:
+        return left
     if isinstance(value, dict):
-        for name, inner in (schema.get("properties") or {}).items():
-            if "default" in inner and (
-                name not in value or (value[name] is None and not inner.get("nullable"))
-            ):
-                value[name] = copied(inner["default"])
-            if type(value.get(name)) in NESTED:
-                set_schema_defaults(value[name], inner)
-        extra = schema.get("additionalProperties")
-        if isinstance(extra, dict):
-            known = schema.get("properties") or {}
+        for name, (default, is_nullable) in defaults.members.items():
+            if name not in value or (value[name] is None and not is_nullable):
+                value[name] = copied(default)
+                left -= 1
+        if left < 0:
+            raise TooManyDefaultsError("its schema has too many defaults for all of its items")
+        if defaults.below or defaults.extra is not None:
             for name, each in value.items():
-                if name not in known and type(each) in NESTED:
-                    set_schema_defaults(each, extra)
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+                if type(each) in NESTED:
+                    other = None if name in defaults.declared else defaults.extra
+                    left = set_schema_defaults(each, defaults.below.get(name, other), left)
+    elif isinstance(value, list) and defaults.items is not None:
         for each in value:
             if type(each) in NESTED:
-                set_schema_defaults(each, schema["items"])
+                left = set_schema_defaults(each, defaults.items, left)
+    return left
 
 
 def drop_nulls(value: Any, schema: Json) -> Any:

@@ -17,7 +17,7 @@ from stretto.api.edit.apply.walking import (
     member_type,
 )
 from stretto.api.schema.types import ANY, Form, Merge, ValueType
-from stretto.api.wire.values import NESTED, PLAIN, has_plain_only, has_texts_only, is_alike
+from stretto.api.wire.values import NESTED, PLAIN, has_plain_only, has_texts_only, is_alike, is_flat
 
 Json = dict[str, Any]
 
@@ -152,6 +152,7 @@ _Groups = Mapping[str, Sequence[Any]]
 def _compare_items(before: _Groups, after: _Groups, kind: ValueType, nodes: _Nodes) -> None:
     """Compare the items of two lists."""
     added, modified, removed = nodes
+    whole = _WholeItems(kind)
     for element, new in after.items():
         old = before.get(element, ())
         if len(old) == len(new) == 1:
@@ -160,16 +161,29 @@ def _compare_items(before: _Groups, after: _Groups, kind: ValueType, nodes: _Nod
             if not is_alike(old, new):
                 modified[element] = LEAF
         else:
-            added[element] = _all_of_group(new, kind)
+            added[element] = whole.node(new)
             if old:
-                removed[element] = _all_of_group(old, kind)
+                removed[element] = whole.node(old)
     for element, old in before.items():
         if element not in after:
-            removed[element] = _all_of_group(old, kind)
+            removed[element] = whole.node(old)
 
 
-def _all_of_group(group: Sequence[Any], kind: ValueType) -> FieldSet:
-    return LEAF if len(group) > 1 else _all_of(group[0], kind)
+class _WholeItems:
+    """Nodes of the items of a list that only one side has."""
+
+    def __init__(self, kind: ValueType) -> None:
+        self._kind = kind
+        self._has_members = kind.merge is Merge.GRANULAR
+        self._shapes = _Shapes()
+
+    def node(self, group: Sequence[Any]) -> FieldSet:
+        """Return the node of the items with one path element, which repeated ones share."""
+        if len(group) > 1:
+            return LEAF
+        if self._has_members and is_flat(group[0]):
+            return self._shapes[tuple(group[0])]
+        return _all_of(group[0], self._kind)
 
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
@@ -207,7 +221,7 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
             inner = _all_of(each, member_type(kind, name) or ANY) if is_nested else LEAF
             found[f"f:{name}"] = inner
     else:
-        item = kind.item or ANY
+        whole = _WholeItems(kind.item or ANY)
         for element, group in grouped(kind, value).items():
-            found[element] = _all_of_group(group, item)
+            found[element] = whole.node(group)
     return found

@@ -122,6 +122,7 @@ def decode_managers(entries: Any) -> Managers:
         ApplyError: an entry is malformed.
     """
     found: Managers = {}
+    known: set[_Names] = set()
     for each in entries or ():
         operation = each.get("operation")
         if operation not in ("Apply", "Update"):
@@ -130,7 +131,7 @@ def decode_managers(entries: Any) -> Managers:
             raise ApplyError("an entry of metadata.managedFields has no apiVersion")
         if each.get("fieldsType") != "FieldsV1":
             raise ApplyError(f"invalid fieldsType {each.get('fieldsType')!r}, expected FieldsV1")
-        fields = _readable(each.get("fieldsV1") or {})
+        fields = _readable(each.get("fieldsV1") or {}, known)
         key = ManagerKey(
             each.get("manager", ""),
             operation,
@@ -149,21 +150,60 @@ def managers_of(item: Json) -> Managers:
         return {}
 
 
-def _readable(fields: Any) -> FieldSet:
+_Names = tuple[str, ...]
+"""The path elements of a node."""
+
+
+def _readable(fields: Any, known: set[_Names]) -> FieldSet:
     """Return a set of fields without path elements of unknown types, as later versions have them.
+
+    Args:
+        fields: the set.
+        known: the path elements of nodes without others, which the items of a list have in common.
 
     Raises:
         ApplyError: a key is no path element.
     """
     if not isinstance(fields, dict):
         raise ApplyError(f"invalid fieldsV1 {fields!r}, expected an object")
+    names = tuple(fields)
+    if names in known and _has_leaves_only(fields):
+        return fields
     found: FieldSet = {}
+    are_items = _are_items(names)
     for key, below in fields.items():
         if key == SELF:
             found[key] = {}
-        elif _is_known(key):
-            found[key] = _readable(below) if below != {} else {}
+        elif are_items or key.startswith("f:") or _is_known(key):
+            found[key] = _readable(below, known) if below != {} else {}
+    if len(found) == len(names):
+        known.add(names)
     return found
+
+
+def _has_leaves_only(fields: Json) -> bool:
+    return not any(fields.values()) and _MAPS.issuperset(map(type, fields.values()))
+
+
+def _are_items(names: _Names) -> bool:
+    """Return whether all path elements are items of a keyed list; read at once, not one by one.
+
+    Each text is one object between its brackets: scalars contain neither brackets nor line breaks.
+    """
+    texts = [each[2:] for each in names if each.startswith("k:")]
+    if not texts or len(texts) + (SELF in names) < len(names):
+        return False
+    try:
+        return len(_ITEMS.decode(f"[[{_NEXT.join(texts)}]]")) == len(texts)
+    except (ValueError, msgspec.DecodeError):
+        return False
+
+
+_MAPS: Final = frozenset({dict})
+_NEXT: Final = "],\n["
+"""Text between two items of a list of lists; a text in JSON contains no line break."""
+_ITEMS: Final = msgspec.json.Decoder(list[tuple[dict[str, str | int | float | bool | None]]])
+"""Reader of the keys of many items."""
 
 
 def _is_known(key: str) -> bool:

@@ -15,6 +15,7 @@ from stretto.api.schema.types import (
     StructType,
     ValueType,
 )
+from stretto.api.wire.values import PLAIN, identities
 
 Json = dict[str, Any]
 
@@ -106,6 +107,8 @@ def elements(kind: ValueType, values: list[Any]) -> Iterable[str]:
     Raises:
         ApplyError: the iteration reaches an item without a key.
     """
+    if kind.merge is Merge.SET and PLAIN.issuperset(map(type, values)):
+        return [f"v:{text}" for text in identities(values)]
     if kind.merge is Merge.KEYED and _MAPS.issuperset(map(type, values)):
         columns = [[each.get(key) for each in values] for key in kind.sorted_keys]
         if not any(None in column for column in columns):

@@ -8,7 +8,12 @@ from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
-from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
+from stretto.api.schema.structural import (
+    MOST_DEFAULTS,
+    drop_nulls,
+    prune,
+    set_schema_defaults,
+)
 from stretto.api.wire.values import has_nulls
 from stretto.web.api.crds.ratcheting import FormerValues
 from stretto.web.api.crds.replicas import check_scale
@@ -38,7 +43,7 @@ def read_custom(
     Nulls that the schema does not allow are removed, or kept so that validation refuses them.
 
     Raises:
-        DecodeError: its metadata has the wrong type.
+        DecodeError: its metadata has the wrong type, or it gets too many defaults.
     """
     schema = resource.version["schema"]
     stated = value.get("metadata")
@@ -52,8 +57,8 @@ def read_custom(
     item = item if keeps_nulls or not has_nulls(item) else drop_nulls(item, schema)
     embedded = read_embedded(item, schema) if resource.version["has_embedded"] else ()
     item["metadata"] = metadata
-    if resource.version["has_defaults"]:
-        set_schema_defaults(item, schema)
+    defaults = resource.version["defaults"].get(resource.kind.version)
+    set_schema_defaults(item, defaults, MOST_DEFAULTS)
     return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown), *embedded]
 
 
@@ -92,10 +97,9 @@ def _with_defaults(item: Json, resource: ServedResource) -> Json:
     """Return a stored object with the defaults of its storage version."""
     schemas: dict[str, Json] = resource.version["schemas"]
     version = str(item.get("apiVersion", "")).rpartition("/")[2]
-    schema = schemas.get(version, resource.version["schema"])
-    found = _pruned(item, schema)
-    if resource.version["has_defaults"]:
-        set_schema_defaults(found, schema)
+    version = version if version in schemas else resource.kind.version
+    found = _pruned(item, schemas[version])
+    set_schema_defaults(found, resource.version["defaults"].get(version))
     return {**found, "metadata": item["metadata"]}
 
 

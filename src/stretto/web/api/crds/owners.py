@@ -25,6 +25,8 @@ def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | N
     if resource.definition is None:
         return None
     schemas: dict[str, Json] = resource.version["schemas"]
+    # By identity and version; the objects are kept, so that their identities stay unique.
+    checked: dict[tuple[int, str], Json] = {}
 
     def in_version(
         items: Sequence[Json], api_version: str
@@ -37,7 +39,9 @@ def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | N
         kind = struct_value(struct_of_schema(schema))
         try:
             for each in found:
-                check_typed(each, kind)
+                if (id(each), version) not in checked:
+                    check_typed(each, kind)
+                    checked[id(each), version] = each
         except ApplyError as error:
             raise VersionError(str(error)) from error
         return found, kind

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.api.checks.custom.formats import FORMATS
@@ -79,6 +80,7 @@ def values_at(item: Any, path: str) -> list[Any]:
     return [each for each in found if each is not None]
 
 
+@lru_cache(maxsize=1024)
 def _steps(path: str) -> list[str]:
     """Split a path into steps: names, and the contents of brackets."""
     steps: list[str] = []

@@ -39,7 +39,11 @@ class FormerValues:
 
     def is_unchanged(self, path: str) -> bool:
         """Return whether the value at a path, or a value that contains it, has not changed."""
-        return self._place(path).is_unchanged
+        parent, step = _last_step(path)
+        above = self._place(parent)
+        if above.is_unchanged or above.before is None:
+            return above.is_unchanged
+        return self._below(above, step).is_unchanged
 
     def _place(self, path: str) -> _FormerPlace:
         known = self._places.get(path)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from stretto.api.kinds.table import TABLE
 from stretto.api.schema.kubernetes import ResourceFacts, SubresourceFacts
-from stretto.api.schema.structural import EMBEDDED, RULES, mentions, struct_of_schema
+from stretto.api.schema.structural import EMBEDDED, RULES, defaults_of, mentions, struct_of_schema
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.crds.printing import table_format
 from stretto.web.api.resources import ServedResource, VersionConversion
@@ -32,10 +32,40 @@ def served_versions(
     names = status.get("acceptedNames") or {}
     if not names.get("plural"):
         return
-    stored = stored_kind(definition)
+    facts = _SharedFacts(definition, names)
     for version in spec.get("versions") or ():
         if version.get("served"):
-            yield replace(_resource(definition, version, names, stored), conversion=conversion)
+            yield replace(_resource(definition, version, facts), conversion=conversion)
+
+
+class _SharedFacts:
+    """What the versions of a definition have in common, computed once."""
+
+    def __init__(self, definition: Json, names: Json) -> None:
+        versions = definition["spec"]["versions"]
+        #: Accepted names.
+        self.names = names
+        #: Kind under which the store keeps the objects.
+        self.stored = stored_kind(definition)
+        #: Schemas by version.
+        self.schemas = _schemas(definition["spec"])
+        #: Defaults by version, if there are any.
+        self.defaults = (
+            {name: defaults_of(each) for name, each in self.schemas.items()}
+            if mentions(self.schemas, '"default"')
+            else {}
+        )
+        #: Name of the version that is stored; empty for none.
+        self.storage = next((each["name"] for each in versions if each.get("storage")), "")
+        #: Name of the first version that is served and not deprecated; empty for none.
+        self.better = next(
+            (
+                each["name"]
+                for each in versions
+                if each.get("served") and not each.get("deprecated")
+            ),
+            "",
+        )
 
 
 def stored_kind(definition: Json) -> Kind:
@@ -56,11 +86,10 @@ def _kind(spec: Json, version: str, names: Json) -> Kind:
     return Kind(spec["group"], version, names["kind"], names["plural"], namespaced=is_namespaced)
 
 
-def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> ServedResource:
-    spec = definition["spec"]
+def _resource(definition: Json, version: Json, shared: _SharedFacts) -> ServedResource:
+    spec, names = definition["spec"], shared.names
     kind = _kind(spec, version["name"], names)
-    schemas = _schemas(spec)
-    schema = schemas[kind.version]
+    schema = shared.schemas[kind.version]
     subresources = version.get("subresources") or {}
     facts = ResourceFacts(
         _VERBS,
@@ -70,10 +99,9 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
         kind.namespaced,
         _subresources(kind, subresources),
     )
-    storage = next((each["name"] for each in spec["versions"] if each.get("storage")), kind.version)
     return ServedResource(
         kind,
-        stored,
+        shared.stored,
         facts,
         struct_of_schema(schema),
         definition,
@@ -81,17 +109,17 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
             "schema": schema,
             "has_embedded": mentions(schema, EMBEDDED),
             "has_rules": mentions(schema, RULES),
-            "has_defaults": mentions(schemas, '"default"'),
-            "schemas": schemas,
+            "defaults": shared.defaults,
+            "schemas": shared.schemas,
             "list_kind": names.get("listKind") or f"{kind.kind}List",
             "scale": subresources.get("scale"),
             "selectable": tuple(
                 each.get("jsonPath", "").lstrip(".")
                 for each in version.get("selectableFields") or ()
             ),
-            "storage": storage,
+            "storage": shared.storage or kind.version,
             "table": table_format(version.get("additionalPrinterColumns") or ()),
-            "deprecation": _deprecation(spec, version, names),
+            "deprecation": _deprecation(spec, version, shared),
         },
     )
 
@@ -117,17 +145,12 @@ def _subresources(kind: Kind, declared: Json) -> dict[str, SubresourceFacts]:
     return found
 
 
-def _deprecation(spec: Json, version: Json, names: Json) -> str:
+def _deprecation(spec: Json, version: Json, shared: _SharedFacts) -> str:
     """Return the warning of a deprecated version; empty for other versions."""
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning"):
         return str(version["deprecationWarning"])
-    group, kind = spec["group"], names["kind"]
+    group, kind = spec["group"], shared.names["kind"]
     text = f"{group}/{version['name']} {kind} is deprecated"
-    better = [
-        each["name"]
-        for each in spec["versions"]
-        if each.get("served") and not each.get("deprecated")
-    ]
-    return f"{text}; use {group}/{better[0]} {kind}" if better else text
+    return f"{text}; use {group}/{shared.better} {kind}" if shared.better else text
