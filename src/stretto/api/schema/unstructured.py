@@ -1,6 +1,7 @@
 """Errors of the conversion of strategically merged values to structs of Go, with its texts."""
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
@@ -23,7 +24,7 @@ _CONVERTIBLE: Final = frozenset({("int64", "string"), ("float64", "int32"), ("fl
 
 def object_fault(value: Any, struct: StructType) -> str:
     """Return why an object does not match its struct; empty if it does."""
-    return conversion_fault(value, ValueType(Form.STRUCT, find=lambda: struct))
+    return _struct(value, struct)
 
 
 def conversion_fault(value: Any, kind: ValueType) -> str:
@@ -31,7 +32,7 @@ def conversion_fault(value: Any, kind: ValueType) -> str:
     if value is None or kind.form is Form.ANY:
         return ""
     if kind.form is Form.STRUCT:
-        return _struct(value, kind)
+        return _struct(value, kind.struct)
     if kind.form is Form.LIST:
         items = value if isinstance(value, list) else None
         return _items(value, items, "slice", kind)
@@ -41,17 +42,18 @@ def conversion_fault(value: Any, kind: ValueType) -> str:
     return _scalar(value, kind)
 
 
-def _struct(value: Any, kind: ValueType) -> str:
+def _struct(value: Any, struct: StructType) -> str:
+    """Return the fault of the first field in the order of the struct."""
     if not isinstance(value, dict):
         return f"cannot restore struct from: {reflected_kind(value)}"
-    for name, field in kind.struct.fields.items():
-        each = value.get(name)
-        if each is None or type(each) is field.type.taken:
+    fields, faults = struct.fields, dict[str, str]()
+    for name, each in value.items():
+        field = fields.get(name)
+        if field is None or each is None or type(each) is field.type.taken:
             continue
-        fault = conversion_fault(each, field.type)
-        if fault:
-            return fault
-    return ""
+        if fault := conversion_fault(each, field.type):
+            faults[name] = fault
+    return next((faults[name] for name in fields if name in faults), "") if faults else ""
 
 
 def _items(value: Any, items: list[Any] | None, word: str, kind: ValueType) -> str:
@@ -77,13 +79,18 @@ def _scalar(value: Any, kind: ValueType) -> str:
     return f"unrecognized type: {wanted}"
 
 
+@lru_cache(maxsize=1024)
+def _holder(kind: ValueType) -> StructType:
+    """Return a struct of one value of a type."""
+    return StructType("", {"value": FieldType("value", kind)})
+
+
 def _decoded(value: Any, kind: ValueType) -> str:
     """Return the error of a scalar with its own decoder, such as a quantity or a time."""
     if kind.form is Form.BYTES and not isinstance(value, str):
         return f"cannot restore slice from {reflected_kind(value)}"
-    alone = StructType("", {"value": FieldType("value", kind)})
     try:
-        decode({"value": value}, alone, Decoding())
+        decode({"value": value}, _holder(kind), Decoding())
     except DecodeError as error:
         text = _PLACE.sub("Go value", str(error))
         return f"error decoding from json: {text}" if kind.form is Form.BYTES else text

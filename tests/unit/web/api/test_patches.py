@@ -57,6 +57,7 @@ def patched(server: ApiServer, body: Any, media: str, target: str = f"{MAPS}/a")
         ({"spec": {"template": {"spec": {"containers": {}}}}}, "cannot restore slice from map"),
         ({"spec": "x"}, "cannot restore struct from: string"),
         ({"metadata": {"labels": {"a": 1}}}, "cannot convert int64 to string"),
+        ({"spec": {"paused": "x", "replicas": "x"}}, "unrecognized type: int32"),
     ],
 )
 def test_a_strategic_patch_that_does_not_fit_is_quoted(
