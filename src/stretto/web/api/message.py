@@ -99,9 +99,8 @@ class StreamFeed(Protocol):
         """Return whether more chunks may be available at once after the last poll."""
         ...
 
-    @property
-    def call_once(self) -> Callable[[Callable[[], None]], None]:
-        """Registers a function that is called once when more may be available."""
+    def call_once(self, wake: Callable[[], None], /) -> None:
+        """Call a function once when more may be available."""
         ...
 
     def poll(self) -> Sequence[bytes] | None:

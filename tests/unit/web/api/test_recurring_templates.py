@@ -1,5 +1,6 @@
 """Pods of one template: each is owned, checked and answered as if it were the only one."""
 
+import base64
 import json
 from typing import Any
 
@@ -131,14 +132,28 @@ def test_a_refusal_quotes_the_empty_list_of_every_object_of_a_template(send: Sen
         assert "spec.selector: Invalid value: {}" in message
 
 
+def call_with(body: bytes, plural: str) -> Call:
+    """Return a call that creates the object in a body."""
+    resource = kubernetes_table().find("", "v1", plural)
+    assert resource is not None
+    request = ApiRequest("POST", PODS, {}, body)
+    return Call(request, Route("", "v1", plural, "default"), resource, "create", User("me"))
+
+
+@pytest.mark.parametrize("name", ["name-of-any-object", "name-of-any-objec\\u0074"])
+def test_a_secret_with_the_name_of_the_placeholder_keeps_its_name_and_value(name: str) -> None:
+    for value in ("one", "two", "three"):
+        body = f'{{"stringData":{{"name":"{value}"}},"metadata":{{"name":"{name}"}}}}'
+        item = complete_object(call_with(body.encode(), "secrets"))
+        assert item["metadata"]["name"] == "name-of-any-object"
+        assert base64.b64decode(item["data"]["name"]).decode() == value
+
+
 @given(names=st.lists(st.from_regex(r"[a-z0-9.-]{1,20}", fullmatch=True), min_size=3, max_size=5))
 def test_a_recurring_body_is_decoded_as_a_new_one(names: list[str]) -> None:
-    resource = kubernetes_table().find("", "v1", "pods")
-    assert resource is not None
     for name in names:
         body = json.dumps(pod(name, labels={"name": name})).encode()
-        request = ApiRequest("POST", PODS, {}, body)
-        call = Call(request, Route("", "v1", "pods", "default"), resource, "create", User("me"))
+        call = call_with(body, "pods")
         recurring, new = complete_object(call), default_object(call, sent_object(call))
         assert recurring == new
         assert sent_value(call) == json.loads(body)

@@ -266,3 +266,14 @@ def test_a_feed_ends_with_its_last_watch(site: Site) -> None:
     feed = one.join()
     one.close()
     assert two.join() not in (feed, None)
+
+
+def test_a_feed_that_has_ended_is_not_called_at_the_next_change(site: Site) -> None:
+    calls: list[str] = []
+    (stream,) = started(site, 1)
+    feed = stream.join()
+    assert feed is not None
+    feed.call_once(lambda: calls.append("called"))
+    stream.close()
+    site.send("POST", MAPS, config_map("c"))
+    assert calls == []

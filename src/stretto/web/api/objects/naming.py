@@ -81,7 +81,8 @@ def _complete_text(body: bytes, resource: ServedResource) -> bytes:
         return b""
     set_defaults(item, resource.struct)
     text, any_name = msgspec.json.encode(item), _ANY_NAME.encode()
-    is_name = item["metadata"].get("name") == _ANY_NAME and text.count(any_name) == 1
+    is_name = item["metadata"].get("name") == _ANY_NAME and b"\\u" not in body
+    is_name &= body.count(any_name) == text.count(any_name) == 1
     is_sound = not (repeated or unknown) and (is_name or any_name not in body)
     return text if is_sound and len(text) <= 2 * LARGEST else b""
 

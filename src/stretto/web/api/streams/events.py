@@ -84,8 +84,13 @@ class EventStream:
             return self._feed
         if not self._shares or self._is_due or self._version < self._plan.after:
             return None
-        next_change = partial(self._state.storage.signals.call_once, self._kind)
-        contents = FeedContents(next_change, self._is_served, self._shared_lines)
+        signals = self._state.storage.signals
+        contents = FeedContents(
+            partial(signals.call_once, self._kind),
+            partial(signals.forget, self._kind),
+            self._is_served,
+            self._shared_lines,
+        )
         own = SharedFeed(self._watch, self._version, contents)
         self._feed = self._state.storage.feeds.join(self._form, own)
         if self._feed is not None:

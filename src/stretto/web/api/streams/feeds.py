@@ -14,6 +14,8 @@ class FeedContents(NamedTuple):
 
     #: Registers a function that is called once at the next change.
     call_once: Callable[[Callable[[], None]], None]
+    #: Cancels the call of this function.
+    forget: Callable[[Callable[[], None]], None]
     #: Returns whether the resource is still served, by the same definition.
     is_served: Callable[[], bool]
     #: Encodes changes as events.
@@ -29,12 +31,16 @@ class SharedFeed:
         self.version = version
         #: Version of the last change before the last poll with events.
         self.before = version
-        #: Registers a function that is called once at the next change.
-        self.call_once = contents.call_once
         #: True if more changes may be available at once after the last poll.
         self.is_due = False
         self._watch = watch
         self._contents = contents
+        self._wake: Callable[[], None] | None = None
+
+    def call_once(self, wake: Callable[[], None]) -> None:
+        """Call a function once at the next change, unless the feed ends before it."""
+        self._wake = wake
+        self._contents.call_once(wake)
 
     def poll(self) -> Sequence[bytes] | None:
         """Return the next events; ``None`` if each stream must go on by itself.
@@ -53,8 +59,10 @@ class SharedFeed:
         return events
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading, and cancel the call at the next change."""
         self._watch.close()
+        if self._wake is not None:
+            self._contents.forget(self._wake)
 
 
 class SharedFeeds:
