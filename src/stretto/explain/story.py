@@ -17,7 +17,7 @@ from stretto.base.clock import timestamp_or_none
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.sources.loaded import LoadedRun
-from stretto.explain.why.sources.lookup import full_name, similar_names
+from stretto.explain.why.sources.lookup import full_name, similar_names, unknown_pod
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import Reason
 from stretto.stores.store import Record
@@ -104,7 +104,7 @@ def _unknown(run: LoadedRun, pod: str) -> NotFoundError:
     pods = run.scene.cluster.pods
     names = [*(pods.name[row] for row in pods.rows().tolist()), *run.file.deleted_names()]
     suggestion = similar_names(pod.rpartition("/")[2], names)
-    return NotFoundError(f"pod {pod}", f"the run had {len(names):,} pods", suggestion)
+    return unknown_pod(pod, len(names), suggestion)
 
 
 # ---------------------------------------------------------------- from objects
@@ -152,8 +152,7 @@ def _find(records: Iterable[Record], pod: str) -> Record:
     pods = [record for record in records if record.kind == POD]
     found = [r for r in pods if r.name == name and (not space or r.namespace == space)]
     if not found:
-        suggestion = similar_names(name, (record.name for record in pods))
-        raise NotFoundError(f"pod {pod}", f"{len(pods):,} pods are known", suggestion)
+        raise unknown_pod(pod, len(pods), similar_names(name, (record.name for record in pods)))
     return next((r for r in found if r.namespace == DEFAULT_NAMESPACE), found[0])
 
 

@@ -6,6 +6,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from starlette.applications import Starlette
 
@@ -168,6 +169,27 @@ def test_a_kept_curve_has_finite_points_only() -> None:
     line = PlotLine("a", [0, 1, 2], [1, nan, 3], band=[0.1, 0.2, 0.3])
     (kept,) = thinned(plot_of(line)).lines
     assert (kept.x, kept.y, kept.band) == ([0, 2], [1, 3], [0.1, 0.3])
+
+
+AREAS = (("low", 7), ("high", 11))
+
+
+@pytest.mark.parametrize("peak", [1.0, -1.0])
+@pytest.mark.parametrize("place", [1, 777, 4998])
+def test_a_kept_curve_has_its_narrow_peaks(place: int, peak: float) -> None:
+    heights = [0.0] * 5000
+    heights[place] = peak
+    (line,) = thinned(plot_of(PlotLine("a", range(5000), heights))).lines
+    assert dict(zip(line.x, line.y, strict=True))[place] == peak
+
+
+def test_kept_areas_on_top_of_one_another_have_points_at_the_same_positions() -> None:
+    lines = [
+        PlotLine(name, range(5000), [n % period for n in range(5000)]) for name, period in AREAS
+    ]
+    plot = msgspec.structs.replace(plot_of(*lines), stacked=True)
+    low, high = thinned(plot).lines
+    assert low.x == high.x
 
 
 def test_joined_plots_name_the_result_of_each_curve() -> None:

@@ -17,6 +17,7 @@ from stretto.control.queues.config import DispatcherConfig
 from stretto.explain.inventory.meta import pod_meta
 from stretto.explain.why.scene import Scene
 from stretto.explain.why.sources.lookup import full_name
+from stretto.explain.words.amounts import count_of_known
 from stretto.stores.store import Record
 
 
@@ -156,7 +157,7 @@ def _require(word: str, name: str, known: Iterable[str]) -> None:
     names = sorted(set(known))
     if name not in names:
         hint = suggestion(nearest(name, names))
-        raise NotFoundError(f"{word} {name}", f"{len(names)} are known", hint)
+        raise NotFoundError(f"{word} {name}", count_of_known(len(names), word), hint)
 
 
 def _with(namespace: str, name: str) -> str:

@@ -11,6 +11,8 @@ import msgspec
 
 MOST_POINTS: Final = 1000
 """Maximum number of points of a kept curve: more are not visible on a page."""
+_BUCKETS: Final = (MOST_POINTS - 2) // 2
+"""Number of buckets of a longer curve between its ends; each keeps two points."""
 _DIGITS: Final = 8
 """Significant digits of kept coordinates: seconds of a month keep tenths."""
 
@@ -82,9 +84,17 @@ class CurvePlot(msgspec.Struct, frozen=True):
 def thinned(plot: CurvePlot) -> CurvePlot:
     """Return a plot with at most ``MOST_POINTS`` points per curve, from the first to the last.
 
-    Points that JSON cannot represent (infinity, NaN) are left out.
+    Each bucket of successive points keeps its lowest and its highest one, so that a narrow peak
+    remains. Stacked areas keep the same positions: those of their sum. Points that JSON cannot
+    represent (infinity, NaN) are left out.
     """
-    return msgspec.structs.replace(plot, lines=[_thinned(line) for line in plot.lines])
+    heights = [line.y for line in plot.lines]
+    if plot.stacked:
+        heights = [[sum(each) for each in zip(*heights, strict=True)]] * len(heights)
+    lines = [
+        _thinned(line, _places(line.x, y)) for line, y in zip(plot.lines, heights, strict=True)
+    ]
+    return msgspec.structs.replace(plot, lines=lines)
 
 
 def joined_plots(results: Sequence[tuple[str, Sequence[CurvePlot]]]) -> tuple[CurvePlot, ...]:
@@ -121,13 +131,20 @@ def _recoloured(members: Sequence[tuple[str, CurvePlot]]) -> Iterator[PlotLine]:
             yield msgspec.structs.replace(line, label=label, colour=colour)
 
 
-def _thinned(line: PlotLine) -> PlotLine:
-    places = [n for n in range(len(line.x)) if isfinite(line.x[n]) and isfinite(line.y[n])]
-    count = len(places)
-    if count > MOST_POINTS:
-        spread = (round(n * (count - 1) / (MOST_POINTS - 1)) for n in range(MOST_POINTS))
-        places = [places[n] for n in spread]
+def _places(x: Sequence[float], y: Sequence[float]) -> list[int]:
+    """Return the indices of the kept points: the ends, and the extremes of each bucket."""
+    places = [n for n in range(len(x)) if isfinite(x[n]) and isfinite(y[n])]
+    if len(places) <= MOST_POINTS:
+        return places
+    first, *inner, last = places
+    kept = {first, last}
+    for n in range(_BUCKETS):
+        bucket = inner[n * len(inner) // _BUCKETS : (n + 1) * len(inner) // _BUCKETS]
+        kept |= {min(bucket, key=y.__getitem__), max(bucket, key=y.__getitem__)}
+    return sorted(kept)
 
+
+def _thinned(line: PlotLine, places: Sequence[int]) -> PlotLine:
     def kept(values: Sequence[float]) -> list[float]:
         return [float(f"{float(values[place]):.{_DIGITS}g}") for place in places]
 

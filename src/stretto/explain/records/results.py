@@ -9,6 +9,7 @@ import msgspec
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.curves import CurvePlot, thinned
 from stretto.explain.records.records import default_folder
+from stretto.explain.words.amounts import count_of_known
 
 KEPT: Final = 50
 """Number of results kept."""
@@ -74,7 +75,7 @@ class ResultRecords:
             InputError: the file is damaged.
         """
         if name not in self.names():
-            raise NotFoundError(f"result {name!r}", f"{len(self.names())} results are kept")
+            raise NotFoundError(f"result {name!r}", count_of_known(len(self.names()), "result"))
         try:
             return msgspec.json.decode(self._path(name).read_bytes(), type=KeptResult)
         except msgspec.DecodeError as error:

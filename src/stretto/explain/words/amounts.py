@@ -59,6 +59,15 @@ def format_count(count: int, word: str, plural: str = "") -> str:
     return f"{count:,} {word if count == 1 else plural or word + 's'}"
 
 
+def count_of_known(count: int, word: str) -> str:
+    """Format how many things with a name are known, for errors about an unknown name.
+
+    >>> count_of_known(1, "pod"), count_of_known(1200, "pod")
+    ('1 pod is known', '1,200 pods are known')
+    """
+    return f"{format_count(count, word)} {'is' if count == 1 else 'are'} known"
+
+
 def _size(count: int) -> str:
     value, power = float(abs(count)), 0
     while value >= 1024 and power < len(_UNITS) - 1:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.base.errors import InputError, NotFoundError, suggestion
 from stretto.base.nearest import nearest
+from stretto.explain.words.amounts import count_of_known
 from stretto.state.cluster.cluster import Cluster
 
 
@@ -26,9 +27,12 @@ def row_named(cluster: Cluster, pod: str) -> int:
         rows = preferred
     if rows:
         return rows[0]
-    raise NotFoundError(
-        f"pod {pod}", f"{len(pods)} pods are known", suggestion(_similar(cluster, pod))
-    )
+    raise unknown_pod(pod, len(pods), suggestion(_similar(cluster, pod)))
+
+
+def unknown_pod(pod: str, count: int, hint: str) -> NotFoundError:
+    """Return the error about a pod that is not one of a number of pods, with a hint."""
+    return NotFoundError(f"pod {pod}", count_of_known(count, "pod"), hint)
 
 
 def slot_named(cluster: Cluster, node: str) -> int:
@@ -40,7 +44,8 @@ def slot_named(cluster: Cluster, node: str) -> int:
     names = cluster.nodes.by_name
     if node in names:
         return names[node]
-    raise NotFoundError(f"node {node}", f"{len(names)} nodes are known", similar_names(node, names))
+    known = count_of_known(len(names), "node")
+    raise NotFoundError(f"node {node}", known, similar_names(node, names))
 
 
 def similar_names(name: str, names: Iterable[str]) -> str:
