@@ -48,32 +48,27 @@ def item_text(record: Record) -> bytes:
 
     Only metadata and, for a bound pod, the spec are decoded; everything else is copied.
     """
-    item = _RAW(record.body)
+    item: Json = _RAW(record.body)
     item.pop("kind", None)
     item.pop("apiVersion", None)
-    metadata = _RAW(item["metadata"]) if "metadata" in item else {}
-    metadata["name"] = _text(record.name)
+    metadata: Json = _RAW(item["metadata"]) if "metadata" in item else {}
+    metadata["name"] = record.name
     if record.namespace:
-        metadata["namespace"] = _text(record.namespace)
-    metadata["uid"] = _text(record.uid)
-    metadata["resourceVersion"] = msgspec.Raw(f'"{record.version}"')
+        metadata["namespace"] = record.namespace
+    metadata["uid"] = record.uid
+    metadata["resourceVersion"] = str(record.version)
     if record.created:
-        metadata["creationTimestamp"] = _text(_seconds(record.created))
+        metadata["creationTimestamp"] = _seconds(record.created)
     if record.deleting:
-        metadata["deletionTimestamp"] = _text(_seconds(record.deleting))
+        metadata["deletionTimestamp"] = _seconds(record.deleting)
     if record.annotations:
         stated = msgspec.json.decode(metadata.get("annotations", b"{}"))
-        metadata["annotations"] = _text({**stated, **record.annotations})
-    item["metadata"] = _text(metadata)
+        metadata["annotations"] = {**stated, **record.annotations}
+    item["metadata"] = metadata
     if record.node:
-        spec = _RAW(item["spec"]) if "spec" in item else {}
-        spec["nodeName"] = _text(record.node)
-        item["spec"] = _text(spec)
+        spec: Json = _RAW(item["spec"]) if "spec" in item else {}
+        item["spec"] = {**spec, "nodeName": record.node}
     return msgspec.json.encode(item)
-
-
-def _text(value: Any) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))
 
 
 def _seconds(time: str) -> str:
