@@ -17,6 +17,8 @@ LOOPBACK: Final = "127.0.0.1"
 Check = Callable[[], None]
 """Raises if a signal has arrived."""
 _BACKLOG: Final = 1024
+_KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 9}
+"""Seconds and counts after which a connection without an answer to probes ends, as in Go."""
 
 
 def listening(address: str, port: int, option: str = "--port", hint: str = "") -> socket.socket:
@@ -35,6 +37,7 @@ def listening(address: str, port: int, option: str = "--port", hint: str = "") -
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        _probe(listener)
         listener.bind((address, port))
         listener.listen(_BACKLOG)
     except OSError as error:
@@ -43,6 +46,14 @@ def listening(address: str, port: int, option: str = "--port", hint: str = "") -
         hint = hint or f"{option} 0 selects any free port"
         raise InputError(option, port, expected, hint) from error
     return listener
+
+
+def _probe(listener: socket.socket) -> None:
+    """End the connections of clients that vanish; an idle watch would otherwise stay open."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):  # Linux; other systems have other names
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def serve(app: ASGIApp, listener: socket.socket, check: Check) -> None:

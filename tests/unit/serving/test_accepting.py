@@ -66,3 +66,11 @@ def test_a_process_without_descriptors_accepts_again_later(monkeypatch: pytest.M
     with listening(LOOPBACK, 0) as listener, waiting_clients(listener):
         exhausted = Exhausted(listener)
         assert asyncio.run(turns_until_accepted(exhausted)) < CLIENTS  # type: ignore[arg-type]
+
+
+def test_a_connection_whose_client_vanishes_ends() -> None:
+    with listening(LOOPBACK, 0) as listener, waiting_clients(listener):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) < 60
