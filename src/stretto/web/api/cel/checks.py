@@ -1,7 +1,7 @@
 """Compilation checks of the expressions in policies, webhooks and definitions."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.cel.language.environment import Environment
 from stretto.cel.language.types import DYN, CelType, Sort
 from stretto.cel.programs import CelError, Compiler, TooManyNodesError, stated
-from stretto.web.api.cel.definitions import definition_errors
+from stretto.web.api.cel.definitions import definition_errors, without_refused
 from stretto.web.api.cel.devices import device_errors
 from stretto.web.api.cel.variables import ANY_OBJECT, WrittenType, write_environment
 
@@ -31,11 +31,22 @@ _STATED: Final = re.compile(
 """Members with expressions in a JSON text; a text within a string has escaped quotes."""
 
 
-def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Errors:
-    """Return the errors of an object's expressions; unchanged objects are not checked."""
+def expression_errors(
+    key: tuple[str, str], item: Json, old: Json | None, refused: Sequence[str]
+) -> Errors:
+    """Return the errors of an object's expressions; unchanged objects are not checked.
+
+    Args:
+        key: group and kind.
+        item: the object.
+        old: the stored object; ``None`` for a new one.
+        refused: paths of the fields that other checks refuse.
+    """
     check = _CHECKS.get(key)
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
+    if key == _DEFINITION:
+        item = without_refused(item, refused)
     texts = _texts(item)
     if not texts:
         return []
@@ -192,6 +203,7 @@ def _claims(item: Json, old: Json | None, compiler: Compiler) -> Iterator[FieldE
     return device_errors(item, compiler) if old is None else iter(())
 
 
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _Check = Callable[[Json, Json | None, Compiler], Iterator[FieldError]]
 _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
@@ -199,7 +211,7 @@ _CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
     (_ADMISSION, "ValidatingAdmissionPolicy"): _validating_policy,
     (_ADMISSION, "MutatingWebhookConfiguration"): _webhooks,
     (_ADMISSION, "ValidatingWebhookConfiguration"): _webhooks,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_errors,
+    _DEFINITION: definition_errors,
     ("resource.k8s.io", "DeviceClass"): _devices,
     ("resource.k8s.io", "ResourceClaim"): _claims,
     ("resource.k8s.io", "ResourceClaimTemplate"): _claims,

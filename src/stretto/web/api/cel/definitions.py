@@ -3,13 +3,15 @@
 The limits and the texts are those of ``apis/apiextensions/validation`` in kube-apiserver.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
 from stretto.api.checks.kinds.extension.internals import internal_rule
 from stretto.api.schema.structural import EMBEDDED
+from stretto.api.wire.values import copied
 from stretto.cel.estimates.estimating import estimate
 from stretto.cel.estimates.ranges import MOST
 from stretto.cel.language.types import BOOL, STRING
@@ -29,7 +31,6 @@ _ADVICE: Final = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
     "maps, and strings are declared)"
 )
-_ROOT: Final = "selfType"
 _PARTS: Final = frozenset({"additionalProperties", "items", "properties"})
 """Members that contain schemas of parts of a value."""
 
@@ -47,6 +48,13 @@ class _RulePlace(NamedTuple):
     most: int | None
     #: Path of the outer schema whose parts have no former value; empty without.
     old_at: str
+    #: Name of the type, inside of an outer one; empty without a type.
+    name: str = ""
+
+    def stated(self, error: CelError) -> str:
+        """Return an error of a rule; kube-apiserver gives the type of each rule its own name."""
+        text = stated(error)
+        return text.replace(self.name, _type_name(self.path)) if self.name else text
 
 
 def definition_errors(item: Json, old: Json | None, compiler: Compiler) -> Iterator[FieldError]:
@@ -58,6 +66,32 @@ def definition_errors(item: Json, old: Json | None, compiler: Compiler) -> Itera
             is_old = before.get(version["name"], {}) == version.get("schema")
             rules = _VersionRules(compiler, is_old=is_old)
             yield from rules.errors(schema, f"{path}.openAPIV3Schema")
+
+
+def without_refused(item: Json, refused: Sequence[str]) -> Json:
+    """Return a definition without the rules of schemas that are refused, or a part of which is.
+
+    kube-apiserver compiles only the other rules.
+    """
+    fields = [each for each in refused if ".openAPIV3Schema" in each]
+    if not fields:
+        return item
+    kept: Json = copied(item)
+    for path, name, version in version_parts(_versions(kept)):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if f"{path}.openAPIV3Schema.type" in fields:  # no part of the value has a type then
+            version.pop("schema")
+        elif name == "schema" and schema:
+            _drop_rules(_RulePlace(schema, f"{path}.openAPIV3Schema", None, 1, ""), fields)
+    return kept
+
+
+def _drop_rules(place: _RulePlace, refused: Sequence[str]) -> None:
+    below = (f"{place.path}.", f"{place.path}[")
+    if any(each == place.path or each.startswith(below) for each in refused):
+        place.schema.pop(_RULES, None)
+        for inner in _below(place):
+            _drop_rules(inner, refused)
 
 
 def _versions(item: Json) -> list[Json]:
@@ -95,8 +129,9 @@ class _VersionRules:
         rules = place.schema.get(_RULES) or ()
         if rules and place.kind is None:
             is_root = bool(place.schema.get(EMBEDDED))
-            kind = self._types.of(place.schema, f"{_ROOT}{place.path}", is_root=is_root)
-            place = place._replace(kind=kind)
+            name = _type_name(place.path)
+            kind = self._types.of(place.schema, name, is_root=is_root)
+            place = place._replace(kind=kind, name=name)
         for inner in _below(place):
             yield from self._walk(inner)
         for index, rule in enumerate(rules):
@@ -115,7 +150,7 @@ class _VersionRules:
         try:
             program = self._compiler.compiled(text, environment)
         except CelError as error:
-            yield invalid(f"{path}.rule", internal_rule(rule), stated(error))
+            yield invalid(f"{path}.rule", internal_rule(rule), place.stated(error))
             yield from _former(rule, path, place, uses_old=False)
             return
         if program.kind != BOOL:
@@ -127,24 +162,25 @@ class _VersionRules:
         cost = min(self._cost(program, kind) * count, MOST)
         yield from self._expense(cost, f"{path}.rule", "estimated rule cost")
         if rule.get("messageExpression"):
-            yield from self._message(rule, path, environment, kind)
+            yield from self._message(rule, path, place, environment)
         yield from _former(rule, path, place, uses_old=program.reads("oldSelf"))
 
     def _message(
-        self, rule: Json, path: str, environment: Any, kind: SchemaType
+        self, rule: Json, path: str, place: _RulePlace, environment: Any
     ) -> Iterator[FieldError]:
         where = f"{path}.messageExpression"
         try:
             program = self._compiler.compiled(rule["messageExpression"], environment)
         except CelError as error:
-            yield invalid(where, internal_rule(rule), f"messageExpression {stated(error)}")
+            yield invalid(where, internal_rule(rule), f"messageExpression {place.stated(error)}")
             return
         if program.kind != STRING:
             detail = "messageExpression must evaluate to a string"
             yield invalid(where, internal_rule(rule), detail)
             return
         name = "estimated messageExpression cost"
-        yield from self._expense(self._cost(program, kind), where, name)
+        if place.kind is not None:
+            yield from self._expense(self._cost(program, place.kind), where, name)
 
     def _cost(self, program: Program, kind: SchemaType) -> int:
         """Return the estimated cost of a program, once for each type of values."""
@@ -184,6 +220,11 @@ def _former(rule: Json, path: str, place: _RulePlace, *, uses_old: bool) -> Erro
     return []
 
 
+def _type_name(path: str) -> str:
+    """Return the name of the type of a schema; kube-apiserver numbers types by the time."""
+    return f"selfType{crc32(path.encode())}"
+
+
 def _below(place: _RulePlace) -> Iterator[_RulePlace]:
     """Yield the schemas directly below a schema."""
     if _PARTS.isdisjoint(place.schema):
@@ -193,16 +234,19 @@ def _below(place: _RulePlace) -> Iterator[_RulePlace]:
     extra, items = schema.get("additionalProperties"), schema.get("items")
     inner = None if kind is None else kind.item
     if isinstance(extra, dict):
-        yield _RulePlace(extra, f"{path}.additionalProperties", inner, count, place.old_at)
+        where, name = f"{path}.additionalProperties", f"{place.name}.@elem"
+        yield _RulePlace(extra, where, inner, count, place.old_at, name if inner else "")
     is_atomic = schema.get("x-kubernetes-map-type") == "atomic"
     old_at = place.old_at or (path if is_atomic else "")
     for name, each in sorted((schema.get("properties") or {}).items()):
         known = None if kind is None else kind.fields.get(escaped(name))
-        yield _RulePlace(each, f"{path}.properties[{name}]", known, count, old_at)
+        where, shown = f"{path}.properties[{name}]", f"{place.name}.{escaped(name) or name}"
+        yield _RulePlace(each, where, known, count, old_at, shown if known else "")
     if isinstance(items, dict):
         is_keyed = schema.get("x-kubernetes-list-type") == "map"
         old_at = place.old_at or ("" if is_keyed else path)
-        yield _RulePlace(items, f"{path}.items", inner, count, old_at)
+        where, name = f"{path}.items", f"{place.name}.@idx"
+        yield _RulePlace(items, where, inner, count, old_at, name if inner else "")
 
 
 def _multiplied(count: int | None, schema: Json) -> int | None:

@@ -23,8 +23,6 @@ Json = dict[str, Any]
 _POD: Final = ("", "Pod")
 _COMPOUND: Final = re.compile(r" value: [\[{]")
 """Start of a quoted list or map."""
-_SCHEMA: Final = ".openAPIV3Schema"
-"""Part of the path of a schema, whose expressions are compiled only if it is valid."""
 
 
 def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
@@ -51,8 +49,9 @@ def _kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> E
     errors += check_kind(call.resource.key, item, old, call.route.subresource)
     if state.allows_privileged:
         errors = allowing_privileged(errors)
-    if not call.route.subresource and not any(_SCHEMA in each.field for each in errors):
-        errors += expression_errors(call.resource.key, item, old)
+    if not call.route.subresource:
+        refused = [each.field for each in errors]
+        errors += expression_errors(call.resource.key, item, old, refused)
     if not errors and not call.route.subresource:
         call.warnings += warnings_of(call.resource.key, item, old)
     return errors
