@@ -1,7 +1,7 @@
 """Printer columns of definitions."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ Json = dict[str, Any]
 
 _UNDESCRIBED: Final = "Custom resource definition column (in JSONPath format)"
 """Start of the description of a column that has none."""
+_ALL: Final = ".."
+"""Step to a value and everything below it."""
 _AGE: Final = TableColumn("Age", "date", "", 0, "Time since the object was created.")
 
 
@@ -73,7 +75,7 @@ def _cell(item: Json, column: Json, now: float) -> Any:
 
 
 def values_at(item: Any, path: str) -> list[Any]:
-    """Return the values at a simple JSONPath: members, indices, and filters by equality."""
+    """Return the values at a simple JSONPath: members, indices, filters by equality, ``..``."""
     found = [item]
     for step in _steps(path):
         found = [value for each in found for value in _below(each, step)]
@@ -85,7 +87,7 @@ def _steps(path: str) -> list[str]:
     """Split a path into steps: names, and the contents of brackets."""
     steps: list[str] = []
     current, depth, quote, is_escaped = "", 0, "", False
-    for each in path:
+    for before, each in zip(f" {path}", path, strict=False):
         if is_escaped or each == "\\":
             is_escaped = not is_escaped
             current += each
@@ -108,14 +110,25 @@ def _steps(path: str) -> list[str]:
                 steps.append(current)
                 current = ""
         elif each == "." and depth == 0:
-            steps.append(current)
+            steps.append(_ALL if before == "." else current)
             current = ""
         else:
             current += each
     return [each.replace("\\", "") for each in [*steps, current] if each]
 
 
+def _containers(value: Any) -> Iterator[Any]:
+    """Yield a value and all values below it that have parts."""
+    parts = value.values() if isinstance(value, dict) else value
+    if parts and isinstance(value, dict | list):
+        yield value
+        for each in parts:
+            yield from _containers(each)
+
+
 def _below(value: Any, step: str) -> list[Any]:
+    if step == _ALL:
+        return list(_containers(value))
     if not step.startswith("["):
         return [value[step]] if isinstance(value, dict) and step in value else []
     inner = step[1:-1].strip()

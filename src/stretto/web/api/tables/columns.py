@@ -141,6 +141,14 @@ def format_of(key: tuple[str, str]) -> TableFormat:
     return TableFormat((name, *columns), shown, is_plain=layout == _PLAIN)
 
 
+@cache
+def custom_scale_format() -> TableFormat:
+    """Return the table format of scales of custom objects, which has types of its own."""
+    plain = format_of(("autoscaling", "Scale"))
+    _, *middle, age = plain.columns
+    return replace(plain, columns=(NAME, *middle, replace(age, type="date")))
+
+
 def _column(text: str) -> TableColumn:
     text, plus, priority = text.partition("+")
     name, _, kind = text.partition(":")

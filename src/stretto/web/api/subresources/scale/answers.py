@@ -10,7 +10,7 @@ from stretto.web.api.subresources.scale.ownership import owned_scale
 from stretto.web.api.subresources.scale.replicas import SCALE, check_replicas, scale_of
 from stretto.web.api.subresources.scale.requests import read_patch, read_update
 from stretto.web.api.subresources.scale.storing import rescaled
-from stretto.web.api.tables.columns import format_of
+from stretto.web.api.tables.columns import custom_scale_format, format_of
 from stretto.web.api.verbs.answers import answer
 
 Json = dict[str, Any]
@@ -32,5 +32,6 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
 
 def _answer(state: ApiState, call: Call, item: Json) -> ApiResponse:
     """Return the scale of an object in the form that the client accepts."""
-    columns = format_of((SCALE.group, SCALE.kind))
+    is_custom = call.resource.definition is not None
+    columns = custom_scale_format() if is_custom else format_of((SCALE.group, SCALE.kind))
     return answer(state, call, scale_of(call, item), columns=columns)
