@@ -5,9 +5,14 @@ import ipaddress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.checks.kinds.values import is_address, subnet_of
+from stretto.api.checks.fields.addresses import (
+    address_problems,
+    is_address,
+    network_problems,
+    subnet_of,
+)
 
-OCTETS = st.sampled_from(["0", "1", "10", "127", "255", "256", "01", "", "x", "1e"])
+OCTETS = st.sampled_from(["0", "1", "10", "127", "255", "256", "", "x", "1e"])
 ADDRESSES = st.lists(OCTETS, min_size=3, max_size=5).map(".".join)
 LENGTHS = st.sampled_from(["0", "8", "31", "32", "33", "x"])
 
@@ -40,3 +45,24 @@ def test_a_network_is_within_a_larger_one_of_its_version() -> None:
     inner, outer, other, six = (subnet_of(name) for name in names)
     found = [bool(inner and each and inner.is_within(each)) for each in (outer, other, six, inner)]
     assert found == [True, False, False, False]
+
+
+@given(ADDRESSES.filter(lambda text: text[0].isdigit()), LENGTHS)
+def test_leading_zeros_do_not_change_a_network_but_are_refused(address: str, length: str) -> None:
+    plain, padded = f"{address}/{length}", f"0{address}/0{length}"
+    assert subnet_of(padded) == subnet_of(plain)
+    assert network_problems(padded)
+
+
+@given(st.integers(0, 2**128 - 1), st.integers(0, 128))
+def test_a_network_has_no_bits_behind_its_prefix(number: int, bits: int) -> None:
+    text = f"{ipaddress.IPv6Address(number)}/{bits}"
+    is_aligned = ipaddress.ip_network(text, strict=False)[0] == ipaddress.IPv6Address(number)
+    is_mapped = number >> 32 == 0xFFFF
+    assert (network_problems(text, canonical=True) == []) == (is_aligned and not is_mapped)
+
+
+@given(st.ip_addresses(v=6))
+def test_an_address_in_its_canonical_form_has_no_problems(address: ipaddress.IPv6Address) -> None:
+    if address.ipv4_mapped is None:
+        assert address_problems(str(address), canonical=True) == []

@@ -1,9 +1,8 @@
 """Rules that several kinds share: numbers, percentages, selectors, enumerations."""
 
-import ipaddress
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
@@ -75,69 +74,6 @@ def exceeds_all(share: Any) -> bool:
         return False
     digits = share[:-1].lstrip("0")
     return len(digits) > 3 or int(digits or "0") > 100
-
-
-class Subnet(NamedTuple):
-    """A network of addresses."""
-
-    #: 4 or 6.
-    version: int
-    #: Its first address as a number.
-    first: int
-    #: Its last address as a number.
-    last: int
-
-    def is_within(self, other: "Subnet") -> bool:
-        """Return whether a network is a part of another one, and not all of it."""
-        is_part = other.first <= self.first and self.last <= other.last
-        return self.version == other.version and self != other and is_part
-
-
-def subnet_of(text: str) -> Subnet | None:
-    """Return the network of a text such as ``10.0.0.0/8``; ``None`` for another text."""
-    address, slash, length = text.rpartition("/")
-    number, bits = _ipv4(address), _LENGTHS.get(length)
-    if number is not None and bits is not None:
-        span = (1 << (_IPV4_BITS - bits)) - 1
-        return Subnet(4, number & ~span, number | span)
-    try:
-        found = ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return None
-    if not slash:
-        return None
-    return Subnet(found.version, int(found[0]), int(found[-1]))
-
-
-def _ipv4(text: str) -> int | None:
-    """Return the number of an IPv4 address, several times faster than ``ipaddress``."""
-    parts = text.split(".")
-    if len(parts) != _IPV4_PARTS or not _OCTETS.keys() >= set(parts):
-        return None
-    a, b, c, d = (_OCTETS[each] for each in parts)
-    return a << 24 | b << 16 | c << 8 | d
-
-
-_IPV4_BITS: Final = 32
-_IPV4_PARTS: Final = 4
-_OCTETS: Final = {str(number): number for number in range(256)}
-_LENGTHS: Final = {str(number): number for number in range(_IPV4_BITS + 1)}
-
-
-def is_network(text: str) -> bool:
-    """Return whether a text is a network such as ``10.0.0.0/8``."""
-    return subnet_of(text) is not None
-
-
-def is_address(text: str) -> bool:
-    """Return whether a text is an IP address."""
-    if _ipv4(text) is not None:
-        return True
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def check_selector(selector: Json | None, field: str) -> Errors:

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
+from stretto.api.checks.fields.addresses import is_address
 from stretto.api.checks.fields.errors import Errors, invalid
 from stretto.api.checks.kinds.core.families import (
     FAMILIES,
@@ -11,7 +12,6 @@ from stretto.api.checks.kinds.core.families import (
     family_of,
     is_headless,
 )
-from stretto.api.checks.kinds.values import is_address
 from stretto.api.wire.kinds import SERVICE
 from stretto.web.api.failures import failed_internally
 from stretto.web.api.state import ApiState
@@ -19,6 +19,9 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _NETWORK: Final = ipaddress.ip_network("10.0.0.0/24")
+_ENDS: Final = (str(_NETWORK.network_address), str(_NETWORK.broadcast_address))
+"""Addresses of the network that no Service has."""
+_OTHER_NETWORK: Final = "the provided network does not match the current range"
 _PREFIX: Final = "10.0.0."
 _DRY: Final = f"{_PREFIX}0"
 _ADDRESSES: Final = range(2, 255)
@@ -93,7 +96,7 @@ def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Err
         spec["clusterIP"] = _DRY if dry_run else _free_address(state)
         spec["clusterIPs"] = [spec["clusterIP"]]
     elif stated != before.get("clusterIP"):
-        problem = _address_problem(state, stated)
+        problem = _address_problem(state, stated, dry_run=dry_run)
         if problem:
             detail = f"failed to allocate IP {stated}: {problem}"
             return [invalid("spec.clusterIPs", spec["clusterIPs"], detail)]
@@ -123,6 +126,7 @@ def _complete_families(spec: Json, before: Json) -> Errors:
             if len(values) > 1
         ]
     if not is_headless(spec):
+        errors += _foreign(addresses, len(families))
         families += [family_of(each) for each in addresses[len(families) :]]
     if not errors and not is_open:
         errors = _unconfigured(policy, families)
@@ -133,6 +137,17 @@ def _complete_families(spec: Json, before: Json) -> Errors:
         families += [each for each in FAMILIES if each not in families]
     spec["ipFamilies"] = families
     return []
+
+
+def _foreign(addresses: list[str], stated: int) -> Errors:
+    """Return errors about addresses, behind those with a stated family, of an absent family."""
+    where, detail = "spec.clusterIPs", "is not configured on this cluster"
+    families = [family_of(each) for each in addresses]
+    return [
+        invalid(f"{where}[{index}]", addresses, f"{family} {detail}")
+        for index, family in enumerate(families)
+        if index >= stated and family != _FAMILY
+    ]
 
 
 def _unconfigured(policy: str, families: list[str]) -> Errors:
@@ -170,12 +185,18 @@ def _health_port(state: ApiState, spec: Json, before: Json) -> Errors:
     return []
 
 
-def _address_problem(state: ApiState, address: str) -> str:
-    """Return why a Service cannot have an address; empty if it can."""
+def _address_problem(state: ApiState, address: str, *, dry_run: bool) -> str:
+    """Return why a Service cannot have an address; empty if it can.
+
+    A dry run does not read which addresses are allocated.
+    """
     if not is_address(address):
         return ""
-    if ipaddress.ip_address(address) not in _NETWORK:
-        return "the provided network does not match the current range"
+    if address in _ENDS or ipaddress.ip_address(address) not in _NETWORK:
+        shown = f"({address}) is not in the valid range. The range of valid IPs is {_NETWORK}"
+        return f"the provided IP {shown}" if dry_run else _OTHER_NETWORK
+    if dry_run:
+        return ""
     if any(address in (each.get("clusterIPs") or ()) for each in _specs(state)):
         return "provided IP is already allocated"
     return ""

@@ -1,9 +1,15 @@
 """Rules of Ingresses, NetworkPolicies, EndpointSlices and their classes."""
 
-import ipaddress
 from collections.abc import Callable
 from typing import Final
 
+from stretto.api.checks.fields.addresses import (
+    address_problems,
+    is_address,
+    network_problems,
+    subnet_of,
+    unreachable,
+)
 from stretto.api.checks.fields.errors import (
     Errors,
     duplicate,
@@ -17,8 +23,6 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import (
-    ADDRESS_TEXT,
-    NETWORK_TEXT,
     dns_label,
     dns_subdomain,
     domain_path,
@@ -29,15 +33,13 @@ from stretto.api.checks.fields.texts import (
     port_name,
     wildcard_subdomain,
 )
+from stretto.api.checks.kinds.core.families import family_of
 from stretto.api.checks.kinds.values import (
     PROTOCOLS,
     Json,
     check_selector,
-    is_address,
-    is_network,
     one_of,
     port_number,
-    subnet_of,
 )
 
 _NETWORKS_LIMIT: Final = 2
@@ -260,15 +262,15 @@ def _block(block: Json, path: str) -> Errors:
     network = block.get("cidr", "")
     if not network:
         return [required(f"{path}.cidr")]
+    found = [invalid(f"{path}.cidr", network, each) for each in network_problems(network)]
     outer = subnet_of(network)
     if outer is None:
-        return [invalid(f"{path}.cidr", network, NETWORK_TEXT)]
-    found: Errors = []
+        return found
     for index, text in enumerate(block.get("except") or ()):
-        inner = subnet_of(text)
-        if inner is None or not inner.is_within(outer):
-            detail = NETWORK_TEXT if inner is None else "must be a strict subset of `cidr`"
-            found.append(invalid(f"{path}.except[{index}]", text, detail))
+        problems, inner = network_problems(text), subnet_of(text)
+        if inner is not None and not inner.is_within(outer) and not problems:
+            problems = ["must be a strict subset of `cidr`"]
+        found += [invalid(f"{path}.except[{index}]", text, each) for each in problems]
     return found
 
 
@@ -314,7 +316,7 @@ def _endpoint(endpoint: Json, kind: str, path: str) -> Errors:
     elif len(addresses) > _MOST_ADDRESSES:
         found.append(too_many(f"{path}.addresses", len(addresses), _MOST_ADDRESSES))
     for index, text in enumerate(addresses if kind in _ADDRESSES else ()):
-        found += _slice_address(text, kind, f"{path}.addresses[{index}]")
+        found += _slice_address(text, kind, f"{path}.addresses", index)
     host = endpoint.get("hostname")
     if host is not None:
         found += [invalid(f"{path}.hostname", host, each) for each in dns_label(host)]
@@ -342,23 +344,16 @@ def _hints(hints: list[Json], path: str, problems: Callable[[str], list[str]]) -
     return found
 
 
-def _slice_address(text: str, kind: str, path: str) -> Errors:
+def _slice_address(text: str, kind: str, path: str, index: int) -> Errors:
+    where = f"{path}[{index}]"
     if kind == "FQDN":
-        return [invalid(path, text, each) for each in fully_qualified(text)]
-    if not is_address(text):
-        return [invalid(path, text, ADDRESS_TEXT)]
-    address = ipaddress.ip_address(text)
-    if f"IPv{address.version}" != kind:
-        return [invalid(path, text, f"must be an {kind} address")]
-    if address.is_loopback:
-        detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
-        return [invalid(path, text, detail)]
-    if address.is_link_local:
-        detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-        return [invalid(path, text, detail)]
-    if address.is_unspecified:
-        return [invalid(path, text, f"may not be unspecified ({text})")]
-    return []
+        return [invalid(where, text, each) for each in fully_qualified(text)]
+    problems = address_problems(text, canonical=kind == "IPv6")
+    if problems:
+        return [invalid(where, text, each) for each in problems]
+    wrong = family_of(text) != kind
+    found = [invalid(path, text, f"must be an {kind} address")] if wrong else []
+    return found + [invalid(where, text, each) for each in unreachable(text)]
 
 
 def check_address(item: Json, old: Json | None) -> Errors:
@@ -398,11 +393,12 @@ def _service_networks(field: str, networks: list[str]) -> Errors:
     if len(networks) > _NETWORKS_LIMIT:
         return [invalid(field, {"CIDRs": networks}, "may only hold up to 2 values")]
     found = [
-        invalid(f"{field}[{index}]", each, NETWORK_TEXT)
-        for index, each in enumerate(networks)
-        if not is_network(each)
+        invalid(f"{field}[{index}]", text, each)
+        for index, text in enumerate(networks)
+        for each in network_problems(text, canonical=True)
     ]
-    versions = [ipaddress.ip_network(each).version for each in networks if not found]
-    if len(set(versions)) < len(versions):
+    subnets = [subnet_of(each) for each in networks]
+    versions = {each.version for each in subnets if each is not None}
+    if None not in subnets and len(versions) < len(subnets):
         found.append(invalid(field, networks, _ONE_PER_FAMILY))
     return found

@@ -1,11 +1,10 @@
 """Rules of the addresses of a Service and of their families."""
 
-import ipaddress
 from typing import Final
 
+from stretto.api.checks.fields.addresses import address_of, address_problems
 from stretto.api.checks.fields.errors import Errors, duplicate, invalid, unsupported
-from stretto.api.checks.fields.texts import ADDRESS_TEXT
-from stretto.api.checks.kinds.values import Json, is_address, one_of
+from stretto.api.checks.kinds.values import Json, one_of
 
 FAMILIES: Final = ("IPv4", "IPv6")
 """Families of addresses."""
@@ -21,7 +20,8 @@ def is_headless(spec: Json) -> bool:
 
 def family_of(address: str) -> str:
     """Return the family of a valid address."""
-    return f"IPv{ipaddress.ip_address(address).version}"
+    found = address_of(address)
+    return "" if found is None else f"IPv{found.version}"
 
 
 def check_addresses(spec: Json) -> Errors:
@@ -57,8 +57,9 @@ def _malformed(addresses: list[str]) -> Errors:
             if len(addresses) > 1:
                 detail = "'None' must be the first and only value"
                 found.append(invalid(_ADDRESSES, addresses, detail))
-        elif not is_address(address):
-            found.append(invalid(f"{_ADDRESSES}[{index}]", address, ADDRESS_TEXT))
+        else:
+            problems = address_problems(address)
+            found += [invalid(f"{_ADDRESSES}[{index}]", address, each) for each in problems]
     return found
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from stretto.api.checks.fields.addresses import network_problems, subnet_of
 from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.metadata import PLAIN_FINALIZER, check_finalizer
-from stretto.api.checks.fields.texts import NETWORK_TEXT, label_key, label_value, qualified_name
-from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json, is_network, one_of
+from stretto.api.checks.fields.texts import label_key, label_value, qualified_name
+from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json, one_of
 from stretto.api.checks.pod import EFFECTS
 from stretto.api.wire.quantity import nano
 
@@ -16,9 +17,9 @@ def check_node(item: Json, old: Json | None) -> Errors:
     found = _taints(spec.get("taints") or ()) + _amounts(item)
     networks = spec.get("podCIDRs") or ()
     for index, network in enumerate(networks):
-        if not is_network(network):
-            found.append(invalid(f"spec.podCIDRs[{index}]", network, NETWORK_TEXT))
-    families = {":" in each for each in networks if is_network(each)}
+        problems = network_problems(network)
+        found += [invalid(f"spec.podCIDRs[{index}]", network, each) for each in problems]
+    families = {":" in each for each in networks if subnet_of(each)}
     if len(networks) > len(families) > 0:
         detail = "may specify no more than one CIDR for each IP family"
         found.append(invalid("spec.podCIDRs", networks, detail))

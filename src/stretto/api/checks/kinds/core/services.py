@@ -1,8 +1,13 @@
 """Rules of Services and Endpoints."""
 
-import ipaddress
 from typing import Any, Final
 
+from stretto.api.checks.fields.addresses import (
+    address_problems,
+    is_address,
+    network_problems,
+    unreachable,
+)
 from stretto.api.checks.fields.errors import (
     Errors,
     duplicate,
@@ -13,8 +18,6 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.shapes import between
 from stretto.api.checks.fields.texts import (
-    ADDRESS_TEXT,
-    NETWORK_TEXT,
     check_labels,
     dns_label,
     dns_subdomain,
@@ -26,8 +29,6 @@ from stretto.api.checks.kinds.core.families import check_addresses
 from stretto.api.checks.kinds.values import (
     PROTOCOLS,
     Json,
-    is_address,
-    is_network,
     one_of,
     port_number,
 )
@@ -40,6 +41,7 @@ _EXPOSED: Final = ("NodePort", "LoadBalancer")
 _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _TIMEOUT: Final = between(1, 86_400)
 _RANGES: Final = "spec.LoadBalancerSourceRanges"
+_RANGES_NOTE: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
 def check_service(item: Json, old: Json | None) -> Errors:
@@ -65,7 +67,7 @@ def check_service(item: Json, old: Json | None) -> Errors:
     found += _addresses(spec)
     found += one_of(kind, "spec.type", _TYPES)
     found += _distinct(spec.get("ports") or [], kind)
-    found += _ranges(spec, kind)
+    found += _ranges(item, spec, kind)
     found += _traffic(spec, kind)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         path = "spec.allocateLoadBalancerNodePorts"
@@ -200,24 +202,29 @@ def _addresses(spec: Json) -> Errors:
     found: Errors = []
     for index, address in enumerate(spec.get("externalIPs") or ()):
         where = f"spec.externalIPs[{index}]"
-        if not is_address(address):
-            found.append(invalid(where, address, ADDRESS_TEXT))
-        else:
-            found += _not_special(address, where)
+        problems = address_problems(address) or unreachable(address)
+        found += [invalid(where, address, each) for each in problems]
     return found
 
 
-def _ranges(spec: Json, kind: str) -> Errors:
-    ranges = spec.get("loadBalancerSourceRanges") or []
-    found: Errors = []
-    if ranges and kind != "LoadBalancer":
-        found.append(forbidden(_RANGES, _ONLY_BALANCER))
-    found += [
-        invalid(f"{_RANGES}[{index}]", each, NETWORK_TEXT)
-        for index, each in enumerate(ranges)
-        if not is_network(each.strip())
+def _ranges(item: Json, spec: Json, kind: str) -> Errors:
+    """Check the networks that may reach a load balancer, in its field or else its annotation."""
+    path, ranges = _RANGES, spec.get("loadBalancerSourceRanges") or []
+    fields = [f"{_RANGES}[{index}]" for index in range(len(ranges))]
+    stated = (item["metadata"].get("annotations") or {}).get(_RANGES_NOTE)
+    if not ranges and stated is not None:
+        path = f"metadata.annotations[{_RANGES_NOTE}]"
+        ranges = stated.split(",") if stated.strip() else []
+        fields = [path] * len(ranges)
+    elif not ranges:
+        return []
+    found = [] if kind == "LoadBalancer" else [forbidden(path, _ONLY_BALANCER)]
+    networks = [each.strip() for each in ranges]
+    return found + [
+        invalid(field, network, each)
+        for field, network in zip(fields, networks, strict=True)
+        for each in network_problems(network)
     ]
-    return found
 
 
 def _traffic(spec: Json, kind: str) -> Errors:
@@ -256,8 +263,8 @@ def check_service_status(item: Json, _old: Json) -> Errors:
         return found
     for index, each in enumerate(ingress):
         address = each.get("ip")
-        if address and not is_address(address):
-            found.append(invalid(f"{path}[{index}].ip", address, ADDRESS_TEXT))
+        problems = address_problems(address) if address else []
+        found += [invalid(f"{path}[{index}].ip", address, each) for each in problems]
     return found
 
 
@@ -291,39 +298,12 @@ def check_endpoints(item: Json, _old: Json | None) -> Errors:
 
 def _endpoint(address: Json, path: str) -> Errors:
     text = address.get("ip", "")
-    found: Errors = []
-    if not is_address(text):
-        found.append(invalid(f"{path}.ip", text, ADDRESS_TEXT))
+    found = [invalid(f"{path}.ip", text, each) for each in address_problems(text)]
     host = address.get("hostname", "")
     if host:
         found += [invalid(f"{path}.hostname", host, each) for each in dns_label(host)]
     node = address.get("nodeName")
     if node is not None:
         found += [invalid(f"{path}.nodeName", node, each) for each in dns_subdomain(node)]
-    if found and not is_address(text):
-        return [*found, invalid(f"{path}.ip", text, "must be a valid IP address")]
-    return found + _not_special(text, f"{path}.ip")
-
-
-_REACHABLE: Final = frozenset(map(str, {*range(1, 224)} - {127, 169}))
-"""First bytes of IPv4 addresses that all are reachable by other hosts."""
-
-
-def _not_special(text: str, path: str) -> Errors:
-    """Check that an address is reachable by other hosts."""
-    if text.partition(".")[0] in _REACHABLE:
-        return []
-    address = ipaddress.ip_address(text)
-    checks = (
-        (address.is_unspecified, f"may not be unspecified ({text})"),
-        (address.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-        (
-            address.is_link_local,
-            "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
-        ),
-        (
-            address.is_multicast,
-            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
-        ),
-    )
-    return [invalid(path, text, detail) for applies, detail in checks if applies]
+    problems = unreachable(text) if is_address(text) else ["must be a valid IP address"]
+    return found + [invalid(f"{path}.ip", text, each) for each in problems]

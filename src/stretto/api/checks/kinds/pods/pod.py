@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from stretto.api.checks.fields.addresses import address_problems
 from stretto.api.checks.fields.errors import (
     Errors,
     duplicate,
@@ -11,7 +12,6 @@ from stretto.api.checks.fields.errors import (
     required,
 )
 from stretto.api.checks.fields.texts import (
-    ADDRESS_TEXT,
     dns_label,
     dns_subdomain,
     qualified_name,
@@ -41,7 +41,7 @@ from stretto.api.checks.kinds.pods.systems import (
 )
 from stretto.api.checks.kinds.pods.updates import check_pod_update
 from stretto.api.checks.kinds.resources import check_pod_resources, check_resources
-from stretto.api.checks.kinds.values import PREEMPTION_POLICIES, Json, is_address, one_of
+from stretto.api.checks.kinds.values import PREEMPTION_POLICIES, Json, one_of
 
 _RESTARTS: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -148,8 +148,8 @@ def _dns(spec: Json, path: str) -> Iterator[Any]:
         detail = f"must not have more than {_MAX_NAMESERVERS} nameservers"
         yield invalid(f"{path}.nameservers", servers, detail)
     for index, server in enumerate(servers):
-        if not is_address(server):
-            yield invalid(f"{path}.nameservers[{index}]", server, ADDRESS_TEXT)
+        for problem in address_problems(server):
+            yield invalid(f"{path}.nameservers[{index}]", server, problem)
     if len(searches) > _MAX_SEARCHES:
         detail = f"must not have more than {_MAX_SEARCHES} search paths"
         yield invalid(f"{path}.searches", searches, detail)
@@ -194,8 +194,8 @@ def _names(spec: Json, path: str) -> Iterator[Any]:
 def _rest(spec: Json, path: str) -> Iterator[Any]:
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         where = f"{path}.hostAliases[{index}]"
-        if not is_address(alias.get("ip", "")):
-            yield invalid(f"{where}.ip", alias.get("ip", ""), ADDRESS_TEXT)
+        address = alias.get("ip", "")
+        yield from (invalid(f"{where}.ip", address, each) for each in address_problems(address))
         for place, name in enumerate(alias.get("hostnames") or ()):
             here = f"{where}.hostnames[{place}]"
             yield from (invalid(here, name, each) for each in dns_subdomain(name))

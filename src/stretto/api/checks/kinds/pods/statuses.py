@@ -1,10 +1,10 @@
 """Rules of the status of a pod."""
 
-import ipaddress
 from typing import Any, Final
 
+from stretto.api.checks.fields.addresses import address_of, address_problems
 from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid
-from stretto.api.checks.fields.texts import ADDRESS_TEXT, dns_subdomain, qualified_name
+from stretto.api.checks.fields.texts import dns_subdomain, qualified_name
 from stretto.api.checks.kinds.values import Json
 
 _OWN: Final = ("PodScheduled", "Ready", "Initialized")
@@ -60,9 +60,9 @@ def _addresses(status: Json, before: Json, field: str) -> Errors:
     kept = {each.get("ip") for each in before.get(field) or ()}
     families = [_family(each) for each in texts]
     found = [
-        invalid(f"status.{field}[{index}]", text, ADDRESS_TEXT)
+        invalid(f"status.{field}[{index}]", text, each)
         for index, text in enumerate(texts)
-        if text not in kept and not families[index]
+        for each in (() if text in kept else address_problems(text))
     ]
     if len(texts) > 1 and sorted(families) != [4, 6]:
         shown: list[Any] = [{"IP": each} for each in texts]
@@ -73,7 +73,5 @@ def _addresses(status: Json, before: Json, field: str) -> Errors:
 
 def _family(text: str) -> int:
     """Return the version of an address; 0 if it is none."""
-    try:
-        return ipaddress.ip_address(text).version
-    except ValueError:
-        return 0
+    address = address_of(text)
+    return 0 if address is None else address.version
