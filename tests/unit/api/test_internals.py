@@ -47,3 +47,16 @@ def test_a_difference_consists_of_the_changed_lines_and_their_context() -> None:
         '  "MountPropagation": null,\n'
         '  "SubPathExpr": ""\n'
     )
+
+
+def test_the_difference_of_large_values_is_not_shown() -> None:
+    old, new = ({"mountPath": letter * 20_000} for letter in "ab")
+    assert "too large" in internal_difference("core.VolumeMount", old, new)
+
+
+def test_the_difference_of_many_lines_is_not_shown() -> None:
+    old, new = (
+        {"containers": [{"env": [{"name": name, "value": value} for name in map(str, range(200))]}]}
+        for value in "ab"
+    )
+    assert "too large" in internal_difference("core.PodSpec", old, new)

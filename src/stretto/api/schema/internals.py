@@ -4,10 +4,12 @@ Internal structs have Go's names, except in types with tags such as metadata, a 
 fields, and null for what is nil. ``scripts/kube_schema/internals`` prints the table of types.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
-from json import dumps
+from itertools import takewhile
 from typing import Any, Final
+
+import msgspec
 
 from stretto.api.schema.golang import html_escaped
 from stretto.api.schema.reflected import GoTypes, go_types
@@ -51,9 +53,31 @@ def internal_form(type_: str, value: Any) -> Any:
 
 
 def internal_difference(type_: str, old: Any, new: Any) -> str:
-    """Return the lines that differ between two values as internal structs, with their context."""
+    """Return the lines that differ between two values as internal structs, with their context.
+
+    The comparison takes time by the square of the lines, so those of large values are not shown.
+    """
+    if max(len(msgspec.json.encode(each)) for each in (old, new)) > _MOST_BYTES:
+        return _NOT_SHOWN
     before, after = (_lines(internal_form(type_, each)) for each in (old, new))
+    if _changed(before, after) > _MOST_LINES:
+        return _NOT_SHOWN
     return "".join(list(unified_diff(before, after))[2:])
+
+
+_MOST_BYTES: Final = 16 << 10
+"""Maximum size in JSON of a value whose difference is shown."""
+_MOST_LINES: Final = 400
+"""Maximum lines from the first to the last one that differs."""
+_NOT_SHOWN: Final = "(the difference is too large to be shown)\n"
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return the number of lines of the longer text between the equal starts and ends."""
+    pairs, ends = zip(before, after, strict=False), zip(before[::-1], after[::-1], strict=False)
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    same += len(list(takewhile(lambda pair: pair[0] == pair[1], ends)))
+    return max(len(before), len(after)) - same
 
 
 def _types() -> GoTypes:
@@ -61,7 +85,8 @@ def _types() -> GoTypes:
 
 
 def _lines(value: Any) -> list[str]:
-    text = html_escaped(dumps(value, indent=1, ensure_ascii=False).encode()).decode()
+    shown = msgspec.json.format(msgspec.json.encode(value), indent=1)
+    text = html_escaped(shown).decode()
     return [f"{line}\n" for line in text.split("\n")]
 
 
