@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from hostile_growth import changes, lists, pairs, schemas
 from hostile_kinds import customs, definitions
 from hostile_requests import Case, bodies, patches, selections, wire_forms
 from record import commit, machine, store
@@ -33,6 +34,10 @@ CASES = (
     *selections(),
     *definitions(),
     *customs(),
+    *pairs(),
+    *lists(),
+    *schemas(),
+    *changes(),
 )
 GOAL_MS = 100.0
 """Goal for each request."""
