@@ -124,6 +124,9 @@ def check_containers(
     yield from _host_ports(items, path)
 
 
+_RESTARTED: Final = "RestartContainer"
+
+
 def check_init_containers(
     items: list[Json], path: str, names: set[str], frame: PodFrame
 ) -> Iterator[Any]:
@@ -132,8 +135,8 @@ def check_init_containers(
     for index, container in enumerate(items):
         where = f"{path}[{index}]"
         yield from check_container(container, where, frame)
-        yield from _once(container, where, names)
         yield from _restart(container, where, is_first=True)
+        yield from _once(container, where, names)
         if container.get("restartPolicy") == "Always":
             if container.get("lifecycle"):
                 yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
@@ -143,6 +146,11 @@ def check_init_containers(
             if container.get(name) is not None:
                 detail = "may not be set for init containers without restartPolicy=Always"
                 yield forbidden(f"{where}.{name}", detail)
+        for number, policy in enumerate(container.get("resizePolicy") or ()):
+            if policy.get("restartPolicy") == _RESTARTED:
+                detail = f"must not be set to '{_RESTARTED}' for non-sidecar initContainers"
+                place = f"{where}.resizePolicy[{number}].restartPolicy"
+                yield invalid(place, _RESTARTED, detail)
 
 
 def _restart(container: Json, where: str, *, is_first: bool = False) -> Iterator[Any]:

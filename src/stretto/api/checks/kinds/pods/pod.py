@@ -39,7 +39,7 @@ from stretto.api.checks.kinds.pods.systems import (
     check_host_users,
     check_system,
 )
-from stretto.api.checks.kinds.pods.updates import check_pod_update
+from stretto.api.checks.kinds.pods.updates import check_pod_update, check_resize
 from stretto.api.checks.kinds.resources import check_pod_resources, check_resources
 from stretto.api.checks.kinds.values import PREEMPTION_POLICIES, Json, one_of
 
@@ -70,6 +70,12 @@ def check_pod(item: Json, old: Json | None) -> Errors:
         detail = "cannot be set until all schedulingGates have been cleared"
         found.append(forbidden("spec.nodeName", detail))
     return found
+
+
+def check_pod_resize(item: Json, old: Json) -> Errors:
+    """Check a resize of a pod, and the pod itself."""
+    spec = item.get("spec") or {}
+    return [*check_pod_spec(spec, "spec"), *_tokens(spec), *check_resize(item, old)]
 
 
 def _tokens(spec: Json) -> Iterator[Any]:

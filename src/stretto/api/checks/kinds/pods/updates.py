@@ -4,7 +4,7 @@ An update of the object may change images, deadlines, tolerations and gates. Upd
 may change ephemeral containers and resources.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +12,6 @@ import msgspec
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
 from stretto.api.checks.kinds.pods.containers import PodFrame, check_ephemeral
 from stretto.api.checks.kinds.pods.placement import check_tolerations
-from stretto.api.checks.kinds.resources import check_resources
 from stretto.api.checks.kinds.values import Json
 from stretto.api.schema.internals import internal_difference, internal_form
 from stretto.api.types.quality import quality_of_service
@@ -187,45 +186,88 @@ def check_ephemeral_update(item: Json, old: Json) -> Errors:
 
 
 def check_resize(item: Json, old: Json) -> Errors:
-    """Check the resources of a running pod: CPU and memory, within its quality of service."""
+    """Check a resize of a pod: only CPU and memory change, within its quality of service."""
     spec, before = item.get("spec") or {}, old.get("spec") or {}
     found: Errors = []
     quality = quality_of_service(before)
     if quality_of_service(spec) != quality:
         detail = "Pod QOS Class may not change as a result of resizing"
         found.append(invalid("spec", quality, detail))
-    pairs = list(zip(before.get("containers") or (), spec.get("containers") or (), strict=False))
-    for index, (_, new) in enumerate(pairs):
-        where = f"spec.containers[{index}].resources"
-        found += check_resources(new.get("resources") or {}, where)
-    for index, (was, new) in enumerate(pairs):
-        for word in ("limits", "requests"):
-            if _removes(was, new, word):
-                where = f"spec.containers[{index}].resources.{word}"
-                found.append(forbidden(where, f"resource {word} cannot be removed"))
-    if not found and _without_resized(spec) != _without_resized(before):
-        found.append(forbidden("spec", "only cpu and memory resources are mutable"))
+    places = [error for word in _CONTAINERS for error in _places(spec, before, word)]
+    if places:
+        return found + places
+    pairs = {
+        word: list(zip(before.get(word) or (), spec.get(word) or (), strict=True))
+        for word in _CONTAINERS
+    }
+    found += _removed(pairs["initContainers"], "spec.initContainers")
+    found += _removed(pairs["containers"], "spec.containers")
+    for was, new in pairs["containers"]:
+        if _fixed_amounts(new, was) != _amounts(was):
+            found.append(forbidden("spec", "only cpu and memory resources are mutable"))
+    for index, pair in enumerate(pairs["initContainers"]):
+        found += _resized_init(*pair, f"spec.initContainers[{index}]")
     return found
 
 
-def _removes(old: Json, new: Json, word: str) -> bool:
-    """Return whether an amount is removed from a container."""
-    before = (old.get("resources") or {}).get(word) or {}
-    after = (new.get("resources") or {}).get(word) or {}
-    return any(name in before and name not in after for name in _RESIZED)
+_CONTAINERS: Final = ("containers", "initContainers")
 
 
-def _without_resized(spec: Json) -> Json:
-    """A spec without the amounts that a resize may change."""
-    containers = []
-    for each in spec.get("containers") or ():
-        resources = {
-            word: {
-                name: amount
-                for name, amount in ((each.get("resources") or {}).get(word) or {}).items()
-                if name not in _RESIZED
-            }
-            for word in ("limits", "requests")
-        }
-        containers.append({**each, "resources": resources})
-    return {**spec, "containers": containers}
+def _places(spec: Json, before: Json, word: str) -> Errors:
+    """Check that the containers keep their number, names and order."""
+    new, old = spec.get(word) or [], before.get(word) or []
+    if len(new) != len(old):
+        return [forbidden(f"spec.{word}", f"{word} may not be added or removed on resize")]
+    detail = f"{word} may not be renamed or reordered on resize"
+    return [
+        forbidden(f"spec.{word}[{index}].name", detail)
+        for index, (one, two) in enumerate(zip(new, old, strict=True))
+        if one.get("name") != two.get("name")
+    ]
+
+
+def _removed(pairs: Iterable[tuple[Json, Json]], path: str) -> Errors:
+    """Check that no container loses an amount."""
+    return [
+        forbidden(f"{path}[{index}].resources.{word}", f"resource {word} cannot be removed")
+        for index, (was, new) in enumerate(pairs)
+        for word in ("requests", "limits")
+        if _listed(was, word).keys() - _listed(new, word).keys()
+    ]
+
+
+def _resized_init(old: Json, new: Json, path: str) -> Errors:
+    """Check an init container; only a sidecar may restart after a resize."""
+    found: Errors = []
+    if _fixed_amounts(new, old) != _amounts(old):
+        detail = "only cpu and memory resources for init or sidecar containers are mutable"
+        found.append(forbidden(path, detail))
+    if new != old and new.get("restartPolicy") != "Always":
+        detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be "
+        found += [
+            forbidden(path, f"{detail}resized")
+            for each in new.get("resizePolicy") or ()
+            if each.get("restartPolicy") == "RestartContainer"
+        ]
+    return found
+
+
+def _listed(container: Json, word: str) -> Json:
+    found: Json = (container.get("resources") or {}).get(word) or {}
+    return found
+
+
+def _amounts(container: Json) -> Json:
+    """Return a container whose resources have no empty members."""
+    resources = {key: each for key, each in (container.get("resources") or {}).items() if each}
+    return {**container, "resources": resources}
+
+
+def _fixed_amounts(container: Json, old: Json) -> Json:
+    """Return a container with the old CPU and memory, and without claims of devices."""
+    resources: Json = {}
+    for word in ("limits", "requests"):
+        kept = {key: each for key, each in _listed(container, word).items() if key not in _RESIZED}
+        kept |= {key: each for key, each in _listed(old, word).items() if key in _RESIZED}
+        resources |= {word: kept} if kept else {}
+    return {**container, "resources": resources}

@@ -22,7 +22,7 @@ WORKLOADS_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
 """Rules by group and kind."""
 WORKLOADS_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
     ("", "Pod", "ephemeralcontainers"): updates.check_ephemeral_update,
-    ("", "Pod", "resize"): updates.check_resize,
+    ("", "Pod", "resize"): pod.check_pod_resize,
     ("", "Pod", "status"): statuses.check_pod_status,
     ("", "ReplicationController", "status"): replicas.check_replica_status,
     ("apps", "Deployment", "status"): replicas.check_deployment_status,
