@@ -166,9 +166,9 @@ def test_a_kept_curve_has_few_points(records: RunRecords) -> None:
 
 
 def test_a_kept_curve_has_finite_points_only() -> None:
-    line = PlotLine("a", [0, 1, 2], [1, nan, 3], band=[0.1, 0.2, 0.3])
+    line = PlotLine("a", [0, 1, 2], [1, nan, 3], band=[0.1, 0.2, nan])
     (kept,) = thinned(plot_of(line)).lines
-    assert (kept.x, kept.y, kept.band) == ([0, 2], [1, 3], [0.1, 0.3])
+    assert (kept.x, kept.y, kept.band) == ([0, 2], [1, 3], [0.1, 0.0])
 
 
 AREAS = (("low", 7), ("high", 11))

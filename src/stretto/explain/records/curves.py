@@ -86,7 +86,7 @@ def thinned(plot: CurvePlot) -> CurvePlot:
 
     Each bucket of successive points keeps its lowest and its highest one, so that a narrow peak
     remains. Stacked areas keep the same positions: those of their sum. Points that JSON cannot
-    represent (infinity, NaN) are left out.
+    represent (infinity, NaN) are left out; a band of such a height is not drawn there.
     """
     heights = [line.y for line in plot.lines]
     if plot.stacked:
@@ -148,5 +148,5 @@ def _thinned(line: PlotLine, places: Sequence[int]) -> PlotLine:
     def kept(values: Sequence[float]) -> list[float]:
         return [float(f"{float(values[place]):.{_DIGITS}g}") for place in places]
 
-    band = kept(line.band) if line.band else ()
+    band = [each if isfinite(each) else 0.0 for each in kept(line.band)] if line.band else ()
     return msgspec.structs.replace(line, x=kept(line.x), y=kept(line.y), band=band)

@@ -118,6 +118,31 @@ def network_problems(text: str, *, canonical: bool = False) -> list[str]:
     return _form_problems(text, shown) if canonical else []
 
 
+def address_warnings(field: str, text: str) -> list[str]:
+    """Return the warnings about an address in a form that is not recommended."""
+    address = address_of(text)
+    if address is None:
+        return []
+    shown = str(_unmapped(address))
+    if not _is_plain(text) or _is_mapped(address):
+        problem = f"non-standard IP address {quoted(text)} is invalid: use {quoted(shown)}"
+        return [f"{field}: {problem}"]
+    return [] if shown == text else [f"{field}: IPv6 address {_canonical(text, shown)}"]
+
+
+def network_warnings(field: str, text: str) -> list[str]:
+    """Return the warnings about a valid network in a form that is not recommended."""
+    network = _network(text)
+    if network is None or network.version == 4:
+        return []
+    shown = f"{ipaddress.IPv6Address(network.number)}/{network.bits}"
+    return [] if shown == text else [f"{field}: IPv6 CIDR value {_canonical(text, shown)}"]
+
+
+def _canonical(text: str, shown: str) -> str:
+    return f"{quoted(text)} should be in RFC 5952 canonical format ({quoted(shown)})"
+
+
 def subnet_of(text: str) -> Subnet | None:
     """Return the addresses of a network such as ``10.0.0.0/8``; ``None`` for another text."""
     network = _network(text)
@@ -130,8 +155,7 @@ def unreachable(text: str) -> list[str]:
         return []
     address = address_of(text)
     assert address is not None  # the address is valid
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    address = mapped or address
+    address = _unmapped(address)
     checks = (
         (address.is_unspecified, f"may not be unspecified ({text})"),
         (address.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
@@ -179,8 +203,14 @@ def _is_plain(text: str) -> bool:
     return True
 
 
+def _unmapped(address: IpAddress) -> IpAddress:
+    """Return the IPv4 address that an address of IPv6 maps, or the address itself."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
 def _is_mapped(address: IpAddress) -> bool:
-    return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+    return _unmapped(address) is not address
 
 
 def _form_problems(text: str, shown: str) -> list[str]:

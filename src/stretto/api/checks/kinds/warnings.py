@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from stretto.api.checks.kinds.core.families import is_headless
+from stretto.api.checks.kinds.forms import form_warnings, service_form_warnings
 from stretto.api.checks.kinds.pods.advice import pod_warnings
 from stretto.api.wire.limits import MAX_WARNING, MAX_WARNINGS
 
@@ -77,7 +78,7 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
     if key == ("storage.k8s.io", "CSIDriver"):
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []
-    return []
+    return _first(form_warnings(key, item))
 
 
 def _first(warnings: Iterable[str]) -> list[str]:
@@ -99,17 +100,23 @@ def _service(spec: Json) -> list[str]:
     bare = is_headless(spec)
     ignored = "is ignored for headless services"
     outside = bool(spec.get("externalIPs"))
-    texts = {
+    unused = {
         f"spec.loadBalancerIP {ignored}": bare and spec.get("loadBalancerIP"),
         f"spec.externalIPs {ignored}": bare and outside,
         f"spec.SessionAffinity {ignored}": bare and spec.get("sessionAffinity") != "None",
+    }
+    old = {
         _OLD_ADDRESSES: outside and not bare and kind != "ExternalName",
         'spec.externalIPs is ignored when spec.type is "ExternalName"': outside
         and kind == "ExternalName",
         _IGNORED_NAME: spec.get("externalName") and kind != "ExternalName",
         _OLD_DISTRIBUTION: spec.get("trafficDistribution") == "PreferClose",
     }
-    return [text for text, applies in texts.items() if applies]
+    return [
+        *(text for text, applies in unused.items() if applies),
+        *_first(service_form_warnings(spec)),
+        *(text for text, applies in old.items() if applies),
+    ]
 
 
 def _of_certificate(secret: Json) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
+from stretto.api.checks.kinds.forms import pod_form_warnings
 from stretto.api.checks.kinds.pods.overlaps import file_warnings, port_warnings
 from stretto.api.checks.kinds.pods.systems import containers_with_paths
 from stretto.api.wire.quantity import milli
@@ -58,6 +59,7 @@ def pod_warnings(spec: Json, path: str) -> Iterator[str]:
     for word in ("podAffinity", "podAntiAffinity"):
         terms = (spec.get("affinity") or {}).get(word) or {}
         yield from _terms(terms, f"{path}.affinity.{word}")
+    yield from pod_form_warnings(spec, path)
 
 
 def _terms(affinity: Json, path: str) -> Iterator[str]:
