@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.wire.durations import duration_problem
 from stretto.api.wire.kinds import Kind
@@ -24,8 +26,7 @@ STREAMED_PARTS: Final = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests have no time limit."""
 
 
-@dataclass(frozen=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """Options of a write."""
 
     #: True if nothing is stored.
@@ -36,6 +37,10 @@ class WriteOptions:
     validation: str = "Warn"
     #: True if an apply takes over fields of other managers; ``None`` if not specified.
     force: bool | None = None
+
+
+_NO_OPTIONS: Final = WriteOptions()
+"""Options of a request without a query."""
 
 
 @dataclass
@@ -53,7 +58,7 @@ class Call:
     #: The user.
     user: User
     #: Options of a write.
-    options: WriteOptions = WriteOptions()
+    options: WriteOptions = _NO_OPTIONS
     #: Warnings for the client.
     warnings: list[str] = field(default_factory=list)
     #: The written object before it is decoded, possibly as JSON; ``None`` before it is read.
@@ -86,7 +91,7 @@ def write_options(
         ApiError: an option has an unknown value.
     """
     if not request.query and dry_run is None:
-        return WriteOptions()
+        return _NO_OPTIONS
     words = {"create": "CreateOptions", "patch": "PatchOptions", "update": "UpdateOptions"}
     kind = Kind("meta.k8s.io", "v1", words.get(verb, "DeleteOptions"), "")
     causes = []

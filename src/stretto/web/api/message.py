@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Final, Protocol, Self
 from urllib.parse import parse_qsl, unquote
 
+import msgspec
+
 from stretto.web.api.authn.users import User
 from stretto.web.api.notes import RequestNotes
 from stretto.web.api.webhooks.reviews import ReviewMemory
@@ -72,8 +74,7 @@ class ApiRequest:
         return self.headers.get(name, "")
 
 
-@dataclass(frozen=True)
-class ApiResponse:
+class ApiResponse(msgspec.Struct, frozen=True):
     """A complete response."""
 
     #: HTTP status.
@@ -83,7 +84,7 @@ class ApiResponse:
     #: Media type of the body; empty without one.
     content_type: str = JSON
     #: Further headers; a list for repeated ones.
-    headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    headers: Mapping[str, str | Sequence[str]] = msgspec.field(default_factory=dict)
 
     def with_headers(self, headers: Mapping[str, str]) -> Self:
         """Return the response with further headers."""

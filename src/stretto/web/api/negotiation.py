@@ -16,7 +16,7 @@ STREAMED: Final = tuple(f"{each};stream=watch" for each in (JSON, PROTOBUF))
 """Media types of watches."""
 _TABLE_MEDIA: Final = (JSON, YAML)
 _SERVER_VERSION: Final = "v1"
-_KEPT_LENGTH: Final = 1024
+KEPT_LENGTH: Final = 1024
 """Maximum length of an ``Accept`` header whose result is cached, in characters."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -142,7 +142,7 @@ def negotiate(
         media: served media types of the object itself.
         forms: other forms of the object that are served, in every media type.
     """
-    chosen = _kept_best if len(header) <= _KEPT_LENGTH else _best
+    chosen = _kept_best if len(header) <= KEPT_LENGTH else _best
     return chosen(header, media, forms)
 
 

@@ -1,8 +1,9 @@
 """Data for the audit events and the headers of a request, recorded during the request."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from stretto.web.api.authn.users import User
 
@@ -10,20 +11,19 @@ _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
 
 
-@dataclass
-class RequestNotes:
+class RequestNotes(msgspec.Struct):
     """Annotations of one attempt to answer a request, and further facts about it."""
 
     #: Annotations of events of every level.
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     #: Annotations of events that contain the object of the request.
-    details: dict[str, str] = field(default_factory=dict)
+    details: dict[str, str] = msgspec.field(default_factory=dict)
     #: The impersonated user; empty without impersonation.
-    impersonated: list[User] = field(default_factory=list)
+    impersonated: list[User] = msgspec.field(default_factory=list)
     #: Headers with the flow schema and the priority level of the request; empty without.
-    flow: dict[str, str] = field(default_factory=dict)
+    flow: dict[str, str] = msgspec.field(default_factory=dict)
     #: Reason of an internal failure of the server; empty if it has not failed.
-    failures: list[str] = field(default_factory=list)
+    failures: list[str] = msgspec.field(default_factory=list)
 
     def clear(self) -> None:
         """Discard everything for another attempt."""

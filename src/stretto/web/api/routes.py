@@ -1,15 +1,15 @@
 """Paths of the API: resource, object and subresource of a request."""
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAMESPACED_ROOT: Final = frozenset({"status", "finalize"})
 """Subresources of namespaces: ``/api/v1/namespaces/NAME/status`` contains no kind."""
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """The parts of a path below ``/api/v1`` or ``/apis/GROUP/VERSION``."""
 
     #: API group; empty for core.

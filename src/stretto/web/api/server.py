@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
@@ -126,7 +128,7 @@ class ApiServer:
         try:
             answer = self._answer(request)
             if request.method == "HEAD" and isinstance(answer, ApiResponse):
-                return replace(answer, body=b"")
+                return msgspec.structs.replace(answer, body=b"")
             return answer
         except PendingReviewsError as pending:
             return PendingReviews(pending.calls)

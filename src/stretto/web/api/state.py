@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from stretto.api.wire.generated_names import drawn_suffix
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
@@ -21,8 +23,7 @@ from stretto.web.api.storage import ObjectStorage
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class AdmittedWrite:
+class AdmittedWrite(msgspec.Struct, frozen=True):
     """The parts of a write that admission needs."""
 
     #: The request.
@@ -42,7 +43,7 @@ class AdmittedWrite:
     #: Its kind; ``None``: the kind of the object.
     shown_kind: Kind | None = None
     #: The rounds of mutating admission.
-    rounds: Rounds = field(default_factory=Rounds, compare=False)
+    rounds: Rounds = msgspec.field(default_factory=Rounds)
 
     @property
     def resource(self) -> ServedResource:

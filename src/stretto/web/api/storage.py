@@ -1,7 +1,6 @@
 """Objects of the API in a store: reads, conditional writes, removals."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
@@ -54,8 +53,7 @@ class PastStore(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class StoredItem:
+class StoredItem(msgspec.Struct, frozen=True):
     """An object with its record."""
 
     #: The object in the form for clients.

@@ -84,8 +84,9 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
             raise failures.already_exists(resource.group, resource.resource, metadata["name"])
         return _dry(state, call, item)
     stored = state.storage.create(resource, canonical(call, item))
+    written = AdmittedWrite(call, "CREATE", stored.item, None)
     for after in state.after_write:
-        after(state, AdmittedWrite(call, "CREATE", stored.item, None))
+        after(state, written)
     if not is_canonical(resource):
         return shape(call, stored.item)
     state.views.keep_new(stored.record, resource.kind, stored.item)
@@ -156,8 +157,9 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
         stored = StoredItem(item, old.record)
     else:
         stored = state.storage.replace(call.resource, old.record, canonical(call, item))
+    written = AdmittedWrite(call, "UPDATE", stored.item, old.item)
     for after in state.after_write:
-        after(state, AdmittedWrite(call, "UPDATE", stored.item, old.item))
+        after(state, written)
     is_shown = is_canonical(call.resource) and not is_end
     return stored.item if is_shown else shape(call, stored.item)
 

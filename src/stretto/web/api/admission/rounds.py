@@ -8,6 +8,8 @@ it ran; all others run once.
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+import msgspec
+
 
 @dataclass
 class Turns:
@@ -30,8 +32,7 @@ class Turns:
         self.output = content
 
 
-@dataclass
-class Rounds:
+class Rounds(msgspec.Struct):
     """State of the rounds of one write."""
 
     #: True if the second round is running.
@@ -39,7 +40,7 @@ class Rounds:
     #: True if a second round is needed.
     needs_second: bool = False
     #: Turns of policies, and of webhooks.
-    turns: dict[str, Turns] = field(default_factory=dict)
+    turns: dict[str, Turns] = msgspec.field(default_factory=dict)
 
     def begin(self, part: str, content: bytes) -> None:
         """Begin the policies or the webhooks of a round.

@@ -8,9 +8,11 @@ only needs the rights of the verb ``impersonate``. The order, the verbs and the 
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.checks.fields.texts import dns_subdomain
@@ -81,7 +83,7 @@ def impersonated(
     Raises:
         ApiError: the user may not impersonate another user, or the headers contain no name.
     """
-    if not any(name.startswith(_PREFIX) for name in request.headers):
+    if _PREFIX not in " ".join(request.headers):
         return user
     other = _stated(request.headers)
     if not other.name:

@@ -1,9 +1,10 @@
 """Refusal of roles and bindings that grant more rights than their author has."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain, product
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.web.api.authn.users import MASTERS, User

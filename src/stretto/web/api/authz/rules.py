@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import MASTERS, User, account_name
 from stretto.web.api.storage import ObjectStorage, StoredItem
@@ -21,8 +23,7 @@ CLUSTER_ROLE_BINDING: Final = Kind(
 _ANY: Final = "*"
 
 
-@dataclass(frozen=True)
-class AccessRequest:
+class AccessRequest(msgspec.Struct, frozen=True):
     """A requested access."""
 
     #: Verb.
@@ -46,8 +47,7 @@ class AccessRequest:
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-@dataclass(frozen=True)
-class AccessAnswer:
+class AccessAnswer(msgspec.Struct, frozen=True):
     """Result of an authorization."""
 
     #: True if the access is allowed.

@@ -110,6 +110,8 @@ def _check_type(value: Json, expected: str, body: bytes) -> None:
 
 def _type_fault(value: Json) -> str:
     """Return the error of Go's decoder about a kind or version that is no text; empty if none."""
+    if isinstance(value.get("kind", ""), str) and isinstance(value.get("apiVersion", ""), str):
+        return ""
     for name, stated in value.items():
         if name in ("kind", "apiVersion") and not isinstance(stated, str | None):
             target = f"Go struct field .{name} of type string"

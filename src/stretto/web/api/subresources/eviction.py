@@ -1,9 +1,9 @@
 """Eviction of a pod within its disruption budget."""
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind

@@ -1,5 +1,6 @@
 """Responses about one object in the form that the client accepts."""
 
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.web.api.call import Call
@@ -7,6 +8,7 @@ from stretto.web.api.encoding import JSON, SERVED, YAML
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import (
+    KEPT_LENGTH,
     METADATA_FORMS,
     OBJECT_FORMS,
     STREAMED,
@@ -17,7 +19,7 @@ from stretto.web.api.negotiation import (
     not_acceptable,
     unserved_form,
 )
-from stretto.web.api.resources import go_type
+from stretto.web.api.resources import ServedResource, go_type
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.columns import TableFormat, columns_of
 from stretto.web.api.tables.rows import shown_metadata, table_in
@@ -64,25 +66,32 @@ def accept(call: Call) -> Accepted:
         ApiError: the client accepts no served media type.
     """
     route, header = call.route, call.request.header("accept")
-    media: tuple[str, ...] = SERVED
-    if call.resource.definition is not None:
-        media = _CUSTOM
-    elif route.watches or (call.verb in ("list", "watch") and not route.name):
-        check_routed(header, _WITH_STREAMS)
-    else:
-        check_routed(header, SERVED)
-    found = negotiate(header, media, OBJECT_FORMS if _has_columns(call) else METADATA_FORMS)
+    is_list = route.watches or (call.verb in ("list", "watch") and not route.name)
+    chosen = _kept_form if len(header) <= KEPT_LENGTH else _form
+    return chosen(header, call.resource, route.subresource, is_list)
+
+
+def _form(header: str, resource: ServedResource, part: str, is_list: bool) -> Accepted:
+    """Return the form of a response about a resource or a subresource."""
+    media: tuple[str, ...] = _CUSTOM
+    if resource.definition is None:
+        media = SERVED
+        check_routed(header, _WITH_STREAMS if is_list else SERVED)
+    forms = OBJECT_FORMS if _has_columns(resource, part) else METADATA_FORMS
+    found = negotiate(header, media, forms)
     if found is None:
         raise not_acceptable()
     return found
 
 
-def _has_columns(call: Call) -> bool:
+_kept_form: Final = lru_cache(maxsize=1024)(_form)
+
+
+def _has_columns(resource: ServedResource, part: str) -> bool:
     """Return whether the response can be a table."""
-    part = call.route.subresource
-    if part == "status" and call.resource.key in _WITHOUT_TABLE:
+    if part == "status" and resource.key in _WITHOUT_TABLE:
         return False
-    return part in _TABLES_OF_PARTS and "get" in call.resource.facts.verbs
+    return part in _TABLES_OF_PARTS and "get" in resource.facts.verbs
 
 
 def metadata_only(item: Json, accepted: Accepted) -> Json:

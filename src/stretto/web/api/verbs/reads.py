@@ -44,7 +44,7 @@ def check_get(state: ApiState, call: Call) -> None:
         number = version_number(version) if version else 0
     except ValueError as error:
         raise internal(f'resourceVersion: Invalid value: "{version}": {error}') from error
-    if number > state.storage.version:
+    if number and number > state.storage.version:
         raise too_new(version, state.storage.version)
 
 

@@ -6,7 +6,7 @@ again from the start, with the objects at that time.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -23,18 +23,17 @@ class ReviewCall(msgspec.Struct, frozen=True):
     call: WebhookCall
 
 
-@dataclass
-class ReviewMemory:
+class ReviewMemory(msgspec.Struct):
     """Data that a request keeps between its attempts, so that all attempts make the same calls."""
 
     #: Answers by the key of their call.
-    answers: dict[str, WebhookAnswer] = field(default_factory=dict)
+    answers: dict[str, WebhookAnswer] = msgspec.field(default_factory=dict)
     #: Sent requests of conversions, by the key of their call.
-    requests: dict[str, Any] = field(default_factory=dict)
+    requests: dict[str, Any] = msgspec.field(default_factory=dict)
     #: Results of converters, by their input.
-    converted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    converted: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     #: Identities and generated parts of names by their purpose.
-    drawn: dict[str, str] = field(default_factory=dict)
+    drawn: dict[str, str] = msgspec.field(default_factory=dict)
 
     def draw(self, purpose: str, make: Callable[[], str]) -> str:
         """Return the text for a purpose; it is drawn once."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import msgspec
+
 from stretto.api.types.capacity.autoscaling import ScaleTargetRef
 from stretto.reconcile.scales import NoScaleError, WorkloadScale
 from stretto.web.api.call import Call
@@ -66,7 +68,8 @@ class ApiScales:
         if resource.subresource("scale") is None:
             raise NoScaleError(f"{target.kind} has no subresource scale")
         call = self._client.call(resource, "update", namespace, target.name)
-        return replace(call, route=replace(call.route, subresource="scale"))
+        route = msgspec.structs.replace(call.route, subresource="scale")
+        return replace(call, route=route)
 
 
 @contextmanager
