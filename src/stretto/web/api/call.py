@@ -72,7 +72,9 @@ class Call:
 
 def agent_name(agent: str) -> str:
     """The field manager of a user agent: the part before the slash."""
-    name = "".join(each for each in agent.partition("/")[0] if each.isprintable())
+    name = agent.partition("/")[0]
+    if not name.isprintable():
+        name = "".join(each for each in name if each.isprintable())
     return name.encode()[:_MAX_MANAGER].decode(errors="ignore") or "unknown"
 
 

@@ -27,10 +27,11 @@ class RequestNotes(msgspec.Struct):
 
     def clear(self) -> None:
         """Discard everything for another attempt."""
-        for each in (self.annotations, self.details, self.flow):
-            each.clear()
-        for facts in (self.impersonated, self.failures):
-            facts.clear()
+        self.annotations.clear()
+        self.details.clear()
+        self.flow.clear()
+        self.impersonated.clear()
+        self.failures.clear()
 
     def annotate(self, key: str, value: str) -> None:
         """Add an annotation; an existing annotation of the key stays."""

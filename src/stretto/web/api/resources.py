@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 from stretto.api.schema.kubernetes import (
@@ -91,7 +92,7 @@ class ServedResource:
         """Return whether the status is a subresource."""
         return "status" in self.facts.subresources
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str]:
         """Group and kind, the key in tables of rules."""
         return self.kind.group, self.kind.kind

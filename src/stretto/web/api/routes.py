@@ -34,7 +34,7 @@ def parse_route(path: str) -> Route | None:
     """Parse a path; ``None`` for a path outside the API of resources."""
     if "//" in path:
         return None
-    parts = [each for each in path.split("/") if each]
+    parts = path.strip("/").split("/")
     if len(parts) >= 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) >= 3 and parts[0] == "apis":

@@ -35,6 +35,13 @@ from stretto.web.api.storage import StoredItem
 Json = dict[str, Any]
 
 _MAX_PREFIX: Final = 58
+_ASSIGNED: Final = frozenset(
+    {
+        "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+        "resourceVersion",
+    }
+)  # fmt: skip
+"""Metadata that the server assigns to a new object."""
 
 
 def create_object(state: ApiState, call: Call, item: Json) -> Json:
@@ -192,15 +199,8 @@ def _space(call: Call) -> str:
 
 
 def _drop_assigned(metadata: Json) -> None:
-    for name in (
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "resourceVersion",
-    ):
-        metadata.pop(name, None)
+    for name in _ASSIGNED & metadata.keys():
+        del metadata[name]
 
 
 def _generated(state: ApiState, prefix: str) -> str:
