@@ -177,15 +177,18 @@ def format_nano(count: int, notation: Notation) -> str:
     return _printed(count, 1000, _EXPONENT_PRINTED if exponent else _NANO_PRINTED)
 
 
-@lru_cache(maxsize=1 << 14)
 def canonical(text: str) -> str:
     """Return the canonical text of a quantity, as kube-apiserver returns it: ``1000m`` is ``1``.
 
     Raises:
         InputError: the text is not a quantity.
     """
-    bare = text.strip()
-    return format_nano(nano(bare, "quantity"), notation_of(bare))
+    return _canonical(text.strip())  # a cached text has no megabytes of spaces
+
+
+@lru_cache(maxsize=1 << 14)
+def _canonical(text: str) -> str:
+    return format_nano(nano(text, "quantity"), notation_of(text))
 
 
 def format_amount(resource: str, count: int) -> str:

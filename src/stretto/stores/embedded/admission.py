@@ -28,14 +28,24 @@ _FREE_KIND: Final = "Event"
 """Kind of the core group whose objects may have such names."""
 
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
+_MOST_CACHED: Final = 4096
+"""Maximum size in bytes of cached labels, so that the memory of the cache is bounded."""
 
 
-@lru_cache(maxsize=1 << 14)
 def are_labels(raw: bytes) -> bool:
     """Return whether all labels are strings.
 
-    The result is cached, because pods of one template have equal labels.
+    The result is cached, because pods of one template have equal labels; large ones do not recur.
     """
+    return _known_labels(raw) if len(raw) <= _MOST_CACHED else _are_labels(raw)
+
+
+@lru_cache(maxsize=1 << 14)
+def _known_labels(raw: bytes) -> bool:
+    return _are_labels(raw)
+
+
+def _are_labels(raw: bytes) -> bool:
     try:
         if raw:
             _LABELS.decode(raw)

@@ -43,6 +43,8 @@ def check_method(call: Call) -> None:
 
 def _check_built_in(call: Call) -> None:
     route, resource = call.route, call.resource
+    if route.subresource and resource.subresource(route.subresource) is None:
+        raise failures.no_route()
     place = bool(route.namespace), bool(route.name), bool(route.rest)
     verbs = _verbs_at(resource, route.subresource, place)
     if verbs is None:
@@ -61,15 +63,14 @@ def _verbs_at(
 
     Args:
         resource: the resource.
-        part: the subresource; empty for none.
+        part: the subresource, which is served; empty for none.
         place: whether the path contains a namespace, a name, and more after the subresource.
     """
     has_namespace, has_name, has_rest = place
     verbs = frozenset(resource.facts.verbs)
     if part:
-        found = resource.subresource(part)
-        exists = found is not None and (not has_rest or part == "proxy")
-        verbs = frozenset(found.verbs) if found is not None else verbs
+        exists = not has_rest or part == "proxy"
+        verbs = frozenset(resource.facts.subresources[part].verbs)
     elif has_name:
         exists = bool(verbs & _OF_OBJECTS)
         verbs &= _OF_OBJECTS
