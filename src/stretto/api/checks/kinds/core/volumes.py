@@ -124,8 +124,7 @@ def check_volume(item: Json, old: Json | None) -> Errors:
             detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
             found.append(forbidden(_OWNER, detail))
         if spec.get("volumeMode") != (old.get("spec") or {}).get("volumeMode"):
-            detail = "field is immutable"
-            found.append(invalid("spec.volumeMode", spec.get("volumeMode"), detail))
+            found.append(immutable("volumeMode", spec.get("volumeMode")))
     return found
 
 

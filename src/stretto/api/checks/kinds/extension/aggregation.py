@@ -24,6 +24,20 @@ _VERBS: Final = (
 )  # fmt: skip
 
 
+def check_api_service_status(item: Json, _old: Json) -> Errors:
+    """Check the conditions of an APIService."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return [
+        unsupported(f"status.conditions[{index}].status", each.get("status", ""), _TRUTHS)
+        for index, each in enumerate(conditions)
+        if each.get("status") not in _TRUTHS
+    ]
+
+
+_TRUTHS: Final = ("True", "False", "Unknown")
+"""Statuses of conditions."""
+
+
 def check_api_service(item: Json, _old: Json | None) -> Errors:
     """Check an APIService."""
     spec = item.get("spec") or {}
