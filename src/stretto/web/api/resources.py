@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final, Protocol
 
 from stretto.api.schema.kubernetes import (
@@ -192,6 +192,11 @@ _COMPUTED: Final[Mapping[tuple[str, str], ComputedObjects]] = {
 
 def kubernetes_table() -> ResourceTable:
     """The resources of Kubernetes 1.36."""
+    return ResourceTable(_kubernetes())
+
+
+@cache
+def _kubernetes() -> Sequence[ServedResource]:
     found = []
     for each in kubernetes_resources():
         struct = struct_of_kind(each.group, each.version, each.kind)
@@ -204,7 +209,7 @@ def kubernetes_table() -> ResourceTable:
             stored = _kind(*shared, each.resource, each.facts.namespaced)
         computed = _COMPUTED.get((each.group, each.resource))
         found.append(ServedResource(kind, stored, each.facts, struct, computed=computed))
-    return ResourceTable(found)
+    return found
 
 
 def _kind(group: str, version: str, kind: str, plural: str, namespaced: bool) -> Kind:
