@@ -6,6 +6,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.names import LABEL_CHARS
+from stretto.base.limited import LimitedMap
 from stretto.stores.store import (
     Listing,
     ListOptions,
@@ -27,6 +29,8 @@ from stretto.web.api.streams.signals import ChangeSignals
 
 Json = dict[str, Any]
 
+_NAMESPACES: Final = 1024
+"""Maximum namespaces whose lists of a kind are cached; a request may name any namespace."""
 _FEW: Final = 256
 """Maximum size of a cached list; every write reads several lists that are usually empty."""
 _NO_LISTS: Final[Mapping[str, Sequence[Json]]] = {}
@@ -75,7 +79,7 @@ class ObjectStorage:
         self.store = store
         #: Decoded objects and encoded events.
         self.views = RecordViews()
-        self._lists: dict[Kind, dict[str, Sequence[Json]]] = {}
+        self._lists: dict[Kind, LimitedMap[str, Sequence[Json]]] = {}
         #: Wakes open watches.
         self.signals = ChangeSignals()
         #: Feeds of open watches.
@@ -101,8 +105,8 @@ class ObjectStorage:
         if kept is not None:
             return kept
         found = [self.views.item(record) for record in self.listing(kind, namespace).records]
-        if len(found) <= _FEW:
-            self._lists.setdefault(kind, {})[namespace] = found
+        if len(found) <= _FEW and len(namespace) <= LABEL_CHARS:
+            self._lists.setdefault(kind, LimitedMap(_NAMESPACES))[namespace] = found
         return found
 
     def _changed(self, kind: Kind) -> None:

@@ -13,6 +13,7 @@ from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse
 from stretto.web.api.server import ApiServer, ApiSettings
 from tests.support.calls import calls_of
+from tests.support.memory import bytes_kept
 
 CORE = "/api/v1/namespaces/default"
 MAPS = f"{CORE}/configmaps"
@@ -284,3 +285,15 @@ def test_expressions_have_a_limit_together(server: ApiServer) -> None:
     answer = sent(server, *HOSTILE["many expressions"])
     assert isinstance(answer, ApiResponse)
     assert b"at most 30000 characters together" in answer.body
+
+
+@pytest.mark.parametrize("who", ["none", "low", "right"])
+@pytest.mark.parametrize("path", ["/api/v1/namespaces/{}/pods", "/{}", f"{PODS}/a/{{}}"])
+def test_long_names_in_paths_are_not_kept(server: ApiServer, who: str, path: str) -> None:
+    size = 50_000
+
+    def send(number: int) -> object:
+        request = ApiRequest("GET", path.format(f"{number}{'x' * size}"))
+        return sent_by(who, server, request)
+
+    assert bytes_kept(send) < 2 * size

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from stretto.api.wire.kinds import Kind
+from stretto.base.limited import LimitedMap
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.rules import AccessRequest
 from stretto.web.api.flows.matching import matches
@@ -15,7 +16,9 @@ Json = dict[str, Any]
 
 _SCHEMA_UID: Final = "X-Kubernetes-PF-FlowSchema-UID"
 _MOST_KNOWN: Final = 4_096
-"""Classes of requests that are kept; after that, all are classified again."""
+"""Maximum classes of requests that are kept."""
+_LONGEST: Final = 1_024
+"""Maximum characters of the names in a class that is kept."""
 _LONG: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose requests last long, and belong to no flow."""
 _PROFILES: Final = "/debug/pprof/"
@@ -43,7 +46,7 @@ class FlowClassifier:
         self._storage = storage
         self._classes: list[_FlowClass] = []
         self._counts: Counter[str] = Counter()
-        self._known: dict[tuple[Any, ...], Mapping[str, str]] = {}
+        self._known: LimitedMap[tuple[Any, ...], Mapping[str, str]] = LimitedMap(_MOST_KNOWN)
         storage.store.subscribe(self._note)
 
     def headers(self, user: User, wanted: AccessRequest) -> Mapping[str, str]:
@@ -58,10 +61,11 @@ class FlowClassifier:
         place = wanted.group, wanted.resource, wanted.subresource, wanted.namespace, wanted.path
         key = (user.name, user.groups, wanted.verb, *place)
         found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            found = self._known[key] = self._classified(user, wanted)
+        if found is not None:
+            return found
+        found = self._classified(user, wanted)
+        if sum(map(len, (user.name, *user.groups, *place))) <= _LONGEST:
+            self._known[key] = found
         return found
 
     def count(self, headers: Mapping[str, str]) -> None:
@@ -78,7 +82,7 @@ class FlowClassifier:
     def _note(self, kind: Kind) -> None:
         if kind.group == GROUP:
             self._classes.clear()
-            self._known.clear()
+            self._known = LimitedMap(_MOST_KNOWN)
 
     def _classified(self, user: User, wanted: AccessRequest) -> Mapping[str, str]:
         is_long = wanted.subresource in _LONG or wanted.path.startswith(_PROFILES)
