@@ -29,6 +29,7 @@ MOST_UNKNOWN: Final = 100
 """Errors of strict decoding after which Go's decoder adds no other."""
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
+_WHOLE: Final = frozenset({Form.INT32, Form.INT64})
 
 
 class DecodeError(Exception):
@@ -92,7 +93,9 @@ def _struct(
         known = fields.get(name)
         if known is None:
             found.add_unknown(path, name)
-        elif type(member) is known.type.taken and (member or known.is_pointer):
+        elif (type(member) is known.type.taken and (member or known.is_pointer)) or (
+            type(member) is int and member and known.type.form in _WHOLE and member in _INT32
+        ):
             result[name] = member
         elif member is not None:
             decoded = _value(member, known.type, (path, known.step), (struct, found))

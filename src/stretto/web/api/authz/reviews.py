@@ -43,12 +43,13 @@ def _token(state: ApiState, _call: Call, item: Json) -> Json:
     token = spec.get("token", "")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
-    audiences = spec.get("audiences") or [ISSUER]
-    for audience in audiences:
+    audiences, stated = spec.get("audiences") or [ISSUER], state.accounts.audiences(token)
+    known = {ISSUER, *stated}
+    for audience in dict.fromkeys(each for each in audiences if each in known):
         user = state.authenticate(token) if audience == ISSUER else _account(state, token, audience)
         if user is not None:
             return {"authenticated": True, "user": user_info(user), "audiences": [audience]}
-    why, stated = "invalid bearer token", state.accounts.audiences(token)
+    why = "invalid bearer token"
     if stated:
         lists = [" ".join(f'"{each}"' for each in names) for names in (stated, audiences)]
         why = (

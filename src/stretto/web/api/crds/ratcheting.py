@@ -28,6 +28,10 @@ class _FormerPlace(NamedTuple):
     is_unchanged: bool = False
 
 
+_NO_PLACE: Final = _FormerPlace(None, None, {})
+"""A place that the former object lacks; neither has any place below it."""
+
+
 class FormerValues:
     """Former values of the members of an object; each list is read and each value compared once."""
 
@@ -57,11 +61,12 @@ class FormerValues:
             return place
         index, name = step
         if index:
-            value, before, schema = self._item(*place[:3], int(index))
+            value, before, schema = self._item(place.value, place.before, place.schema, int(index))
         else:
-            value, before, schema = _member(*place[:3], name)
-        unchanged = before is not None and is_equal(value, before)
-        return _FormerPlace(value, before, schema, unchanged)
+            value, before, schema = _member(place.value, place.before, place.schema, name)
+        if before is None:
+            return _NO_PLACE
+        return _FormerPlace(value, before, schema, is_equal(value, before))
 
     def _item(self, value: Any, old: Any, schema: Json, index: int) -> tuple[Any, Any, Json]:
         if not isinstance(value, list) or index >= len(value):
