@@ -6,6 +6,7 @@ with a message of its own.
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stretto.api.checks.fields.errors import quoted
@@ -171,6 +172,7 @@ def unreachable(text: str) -> list[str]:
     return [detail for applies, detail in checks if applies]
 
 
+@lru_cache(maxsize=4)
 def _network(text: str) -> _Network | None:
     stated, _, length = text.partition("/")
     digits = length.lstrip("0") or length[-1:]
@@ -196,6 +198,8 @@ def _ipv4(text: str) -> int | None:
 
 def _is_plain(text: str) -> bool:
     """Return whether an address has no leading zeros beyond four digits of IPv6."""
+    if _ipv4(text) is not None:
+        return True
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -3,6 +3,7 @@
 The limits and the texts are those of ``apis/apiextensions/validation`` in kube-apiserver.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -73,7 +74,7 @@ def without_refused(item: Json, refused: Sequence[str]) -> Json:
 
     kube-apiserver compiles only the other rules.
     """
-    fields = [each for each in refused if ".openAPIV3Schema" in each]
+    fields = sorted({each for each in refused if ".openAPIV3Schema" in each})
     if not fields:
         return item
     kept: Json = copied(item)
@@ -87,11 +88,19 @@ def without_refused(item: Json, refused: Sequence[str]) -> Json:
 
 
 def _drop_rules(place: _RulePlace, refused: Sequence[str]) -> None:
-    below = (f"{place.path}.", f"{place.path}[")
-    if any(each == place.path or each.startswith(below) for each in refused):
+    path = place.path
+    if _first_from(refused, path) == path or any(
+        _first_from(refused, below).startswith(below) for below in (f"{path}.", f"{path}[")
+    ):
         place.schema.pop(_RULES, None)
         for inner in _below(place):
             _drop_rules(inner, refused)
+
+
+def _first_from(paths: Sequence[str], start: str) -> str:
+    """Return the first of sorted paths that is not before a text; empty without one."""
+    index = bisect_left(paths, start)
+    return paths[index] if index < len(paths) else ""
 
 
 def _versions(item: Json) -> list[Json]:
