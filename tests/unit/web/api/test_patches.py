@@ -69,6 +69,17 @@ def test_a_strategic_patch_that_does_not_fit_is_quoted(
     assert answer["message"].endswith(f": {fault}")
 
 
+def test_objects_in_a_new_list_lose_their_null_members(server: ApiServer) -> None:
+    values = [{"key": "k", "operator": "Exists", "values": None}]
+    affinity = {"nodeSelectorTerms": [{"matchExpressions": values, "matchFields": None}]}
+    wanted = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": affinity}}
+    patch = {"spec": {"template": {"spec": {"affinity": wanted, "nodeSelector": {"a": None}}}}}
+    _, item, _ = patched(server, patch, MERGE, f"{DEPLOYMENTS}/a")
+    found = item["spec"]["template"]["spec"]
+    del values[0]["values"], affinity["nodeSelectorTerms"][0]["matchFields"]
+    assert (found["affinity"], "nodeSelector" in found) == (wanted, False)
+
+
 def test_a_merge_patch_that_does_not_fit_quotes_the_object(server: ApiServer) -> None:
     patch = {"spec": {"replicas": "x"}}
     _, answer, _ = patched(server, patch, MERGE, f"{DEPLOYMENTS}/a")

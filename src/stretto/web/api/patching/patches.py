@@ -36,7 +36,7 @@ def patched(call: Call, item: Json, media: str, struct: StructType) -> PatchResu
         return _operated(item, change, problems, struct)
     if media == STRATEGIC_PATCH:
         return PatchResult(_merged(item, change, struct), problems, item, change, media)
-    merged = merge_patch(item, change)
+    merged = merge_patch(item, change, prunes_lists=True)
     result = PatchResult(merged, problems, item, change, media, struct)
     if isinstance(merged, list):
         raise result.refusal(no_object(merged))
