@@ -1,7 +1,5 @@
 """Messages of ASGI that make up a response."""
 
-from collections.abc import Sequence
-
 from starlette.types import Message
 
 from stretto.web.api.message import ApiResponse, ApiStream
@@ -12,8 +10,10 @@ def start(answer: ApiResponse | ApiStream) -> Message:
     headers: list[tuple[bytes, bytes]] = []
     for name, value in answer.headers.items():
         key = name.lower().encode("latin-1")
-        values: Sequence[str] = (value,) if isinstance(value, str) else value
-        headers += [(key, each.encode("utf-8")) for each in values]
+        if isinstance(value, str):
+            headers.append((key, value.encode()))
+        else:
+            headers += [(key, each.encode()) for each in value]
     if answer.content_type:
         headers.append((b"content-type", answer.content_type.encode("latin-1")))
     if isinstance(answer, ApiResponse):
