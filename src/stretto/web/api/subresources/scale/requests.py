@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.api.edit.apply.managers import Managers, managers_of
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError
+from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects.naming import check_name
 from stretto.web.api.patching.configurations import heed_repeated, merged, read_config
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
@@ -35,9 +35,21 @@ _UNOWNED: Final = (
 """Refusal of an apply to the scale of a custom object whose replicas have no owner."""
 
 
+_UNREGISTERED: Final = (
+    'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+)
+"""Message of kube-apiserver about any unreadable scale of a custom object."""
+
+
 def read_update(state: ApiState, call: Call) -> ScaleChange:
     """Return the change of a PUT."""
-    wanted = read_typed(call, SCALE, scale_struct())
+    try:
+        wanted = read_typed(call, SCALE, scale_struct())
+    except ApiError as error:
+        is_custom = call.resource.definition is not None
+        if is_custom and error.code == 400:
+            raise bad_request(_UNREGISTERED) from error
+        raise
     _check_name(call, wanted)
     return lambda before: (wanted, own_scale(state, call, before, wanted))
 
