@@ -5,9 +5,11 @@
     python bench/api_server.py --server kube-apiserver
 
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
-many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
-watchers, objects are created at a rate instead, and each watcher receives an event for each one.
-One watcher, whose events and delays are noted, is in the process that creates. The others are
+many connections: creations of pods of one template, bindings, lists of all pods, whole and in
+pages, and creations of pods that all differ.
+
+With watchers, objects are created at a rate instead, and each watcher receives an event for each
+one. One watcher, whose events and delays are noted, is in the process that creates. The others are
 divided over further processes, which count the bytes of their events and do not decrypt them.
 Prints one JSON object. The processor time of the server for each request is comparable between busy
 machines.
@@ -134,6 +136,21 @@ def pod(number: int) -> bytes:
         "ports": [{"containerPort": 80}],
     }
     metadata = {"name": f"p{number}", "labels": {"app": "web"}}
+    spec = {"containers": [container]}
+    fields = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return json.dumps(fields).encode()
+
+
+def varied_pod(number: int) -> bytes:
+    """A pod as JSON that differs from all others in labels, environment and requests."""
+    container = {
+        "name": "web",
+        "image": f"nginx:{number % 50}",
+        "env": [{"name": "SHARD", "value": str(number)}],
+        "resources": {"requests": {"cpu": f"{number % 900 + 100}m", "memory": f"{number}Mi"}},
+        "ports": [{"containerPort": number % 60_000 + 1}],
+    }
+    metadata = {"name": f"v{number}", "labels": {"app": "web", "shard": str(number)}}
     spec = {"containers": [container]}
     fields = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     return json.dumps(fields).encode()
@@ -457,16 +474,17 @@ async def _measured(target: Target, options: argparse.Namespace) -> dict[str, An
     """The figures of one run."""
     if options.watchers:
         return await watched(target, options)
-    numbers = range(options.pods)
-    makers: dict[str, Callable[[int], tuple[str, bytes]]] = {
-        "creates": lambda number: (PODS, pod(number)),
-        "binds": lambda number: (f"{PODS}/p{number}/binding", binding(number)),
-    }
+
+    async def posted(make: Callable[[int], tuple[str, bytes]]) -> dict[str, float]:
+        requests = [make(number) for number in range(options.pods)]
+        return await repeated(target, options.clients, requests)
+
     found: dict[str, Any] = {"pods": options.pods, "clients": options.clients}
-    for name, make in makers.items():
-        requests = [make(number) for number in numbers]
-        found[name] = await repeated(target, options.clients, requests)
-    return found | await listed(target)
+    found["creates"] = await posted(lambda number: (PODS, pod(number)))
+    found["binds"] = await posted(lambda number: (f"{PODS}/p{number}/binding", binding(number)))
+    found |= await listed(target)
+    found["creates_varied"] = await posted(lambda number: (PODS, varied_pod(number)))
+    return found
 
 
 if __name__ == "__main__":
