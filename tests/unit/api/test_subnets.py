@@ -9,6 +9,7 @@ from stretto.api.checks.fields.addresses import (
     address_problems,
     is_address,
     network_problems,
+    network_warnings,
     subnet_of,
 )
 
@@ -66,3 +67,11 @@ def test_a_network_has_no_bits_behind_its_prefix(number: int, bits: int) -> None
 def test_an_address_in_its_canonical_form_has_no_problems(address: ipaddress.IPv6Address) -> None:
     if address.ipv4_mapped is None:
         assert address_problems(str(address), canonical=True) == []
+
+
+@given(st.ip_addresses(v=6), st.sampled_from([0, 32, 64, 96, 112]))
+def test_the_canonical_form_is_that_of_the_standard_library(
+    address: ipaddress.IPv6Address, zeros: int
+) -> None:
+    text = f"{ipaddress.IPv6Address(int(address) >> zeros)}/128"
+    assert network_warnings("x", text) == []

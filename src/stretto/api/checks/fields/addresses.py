@@ -19,6 +19,8 @@ _ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 _BITS: Final = {4: 32, 6: 128}
 _OCTETS: Final = {str(number): number for number in range(256)}
 _IPV4_PARTS: Final = 4
+_MAPPED: Final = 0xFFFF
+"""First 96 bits of an address of IPv6 that maps one of IPv4."""
 _NO_ZEROS: Final = "must not have leading 0s"
 _LINK_LOCAL_GROUPS: Final = ipaddress.ip_network("224.0.0.0/24")
 _LINK_LOCAL_SCOPE: Final = 0xFF02
@@ -60,6 +62,7 @@ class _Network(NamedTuple):
         return Subnet(self.version, self.number & ~span, self.number | span)
 
 
+@lru_cache(maxsize=4)
 def address_of(text: str) -> IpAddress | None:
     """Return an address, whose parts may have leading zeros; ``None`` for another text."""
     if "%" in text:
@@ -107,16 +110,11 @@ def network_problems(text: str, *, canonical: bool = False) -> list[str]:
     stated, _, length = text.partition("/")
     if length != str(network.bits) or not _is_plain(stated):
         return [f"{_NO_ZEROS} in IP or prefix length"]
-    if network.version == 4:
-        is_mapped, shown = False, text
-    else:
-        address = ipaddress.IPv6Address(network.number)
-        is_mapped, shown = _is_mapped(address), f"{address}/{network.bits}"
-    if is_mapped:
+    if network.version == 6 and network.number >> 32 == _MAPPED:
         return ["must not have an IPv4-mapped IPv6 address"]
     if network.subnet.first != network.number:
         return ["must not have bits set beyond the prefix length"]
-    return _form_problems(text, shown) if canonical else []
+    return _form_problems(text, _shown(network)) if canonical else []
 
 
 def address_warnings(field: str, text: str) -> list[str]:
@@ -136,8 +134,15 @@ def network_warnings(field: str, text: str) -> list[str]:
     network = _network(text)
     if network is None or network.version == 4:
         return []
-    shown = f"{ipaddress.IPv6Address(network.number)}/{network.bits}"
+    shown = _shown(network)
     return [] if shown == text else [f"{field}: IPv6 CIDR value {_canonical(text, shown)}"]
+
+
+def _shown(network: _Network) -> str:
+    """Return the canonical form of a network."""
+    if network.version == 4:
+        return f"{ipaddress.IPv4Address(network.number)}/{network.bits}"
+    return f"{ipaddress.IPv6Address(network.number)}/{network.bits}"
 
 
 def _canonical(text: str, shown: str) -> str:
@@ -198,7 +203,7 @@ def _ipv4(text: str) -> int | None:
 
 def _is_plain(text: str) -> bool:
     """Return whether an address has no leading zeros beyond four digits of IPv6."""
-    if _ipv4(text) is not None:
+    if not _ZEROS.search(text):
         return True
     try:
         ipaddress.ip_address(text)
