@@ -14,7 +14,7 @@ from stretto.web.api.admission.devices import admin_access_errors
 from stretto.web.api.call import Call
 from stretto.web.api.cel.checks import expression_errors
 from stretto.web.api.crds.objects import check_custom
-from stretto.web.api.objects.recent import recent
+from stretto.web.api.objects.recent import recent, recurs
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -62,8 +62,10 @@ def _kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> E
 
 def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
     """Return the refused fields of a new pod: of its annotations and its spec."""
-    parts = {"notes": item["metadata"].get("annotations"), "spec": item.get("spec")}
-    found, warnings = _judged(msgspec.json.encode(parts))
+    annotations = item["metadata"].get("annotations")
+    judged = {"metadata": {"annotations": annotations}, "spec": item.get("spec")}
+    text = msgspec.json.encode(judged)
+    found, warnings = _judged_text(text) if recurs(text) else _judged(judged)
     errors = allowing_privileged(found) if state.allows_privileged else list(found)
     if not errors:
         call.warnings += warnings
@@ -71,8 +73,10 @@ def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
 
 
 @recent
-def _judged(text: bytes) -> tuple[tuple[FieldError, ...], tuple[str, ...]]:
-    """Return refused fields and warnings of annotations and spec of a pod, given as JSON."""
-    parts = msgspec.json.decode(text)
-    item = {"metadata": {"annotations": parts["notes"]}, "spec": parts["spec"]}
+def _judged_text(text: bytes) -> tuple[tuple[FieldError, ...], tuple[str, ...]]:
+    return _judged(msgspec.json.decode(text))
+
+
+def _judged(item: Json) -> tuple[tuple[FieldError, ...], tuple[str, ...]]:
+    """Return refused fields and warnings of annotations and spec of a pod."""
     return tuple(check_kind(_POD, item, None)), tuple(warnings_of(_POD, item))

@@ -23,7 +23,7 @@ from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.crds.owners import versions_of
-from stretto.web.api.objects.recent import LARGEST, recent
+from stretto.web.api.objects.recent import recent, recurs
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -139,7 +139,7 @@ def _creator_fields(item: Json, resource: ServedResource) -> Json:
     """Return the fields that the creator of an object owns; those of one template are kept."""
     reset: Json = {"f:status": {}} if resource.has_status else {}
     text = msgspec.json.encode(item)
-    if len(text) > LARGEST:  # it does not recur
+    if not recurs(text):
         return fields_of_new(_empty(resource.struct), item, resource.struct, reset)
     found: Json = msgspec.json.decode(_fields_of_text(text, resource.struct, bool(reset)))
     return found

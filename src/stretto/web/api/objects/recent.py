@@ -34,8 +34,10 @@ def recent(
 def recurs(text: bytes) -> bool:
     """Return whether a text was seen before; then the results of functions of it are worth caching.
 
-    Texts with the hash of another one count as seen.
+    Texts with the hash of another one count as seen; texts above ``LARGEST`` never do.
     """
+    if len(text) > LARGEST:
+        return False
     key = hash(text)
     if key in _seen:
         return True

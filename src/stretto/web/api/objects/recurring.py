@@ -6,7 +6,7 @@ import msgspec
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.types import Form, StructType
-from stretto.web.api.objects.recent import LARGEST, recent
+from stretto.web.api.objects.recent import recent, recurs
 
 Json = dict[str, Any]
 
@@ -63,8 +63,8 @@ def _decoded_rest(value: Json, kind: StructType, found: Decoding, *, shares: boo
 def _known(value: Json, keyed: Json, kind: StructType, *, shares: bool) -> Json | None:
     """Return a decoded value.
 
-    It is ``None`` if the value has unknown members, cannot be decoded, or is too large to recur:
-    the conversion to JSON and back takes as long as decoding.
+    It is ``None`` if the value is new, has unknown members or cannot be decoded: the conversion to
+    JSON and back takes as long as decoding.
 
     Args:
         value: the value.
@@ -74,7 +74,7 @@ def _known(value: Json, keyed: Json, kind: StructType, *, shares: bool) -> Json 
     """
     text = msgspec.json.encode(keyed)
     try:
-        decoded = _decoded(text, kind) if len(text) <= LARGEST else b""
+        decoded = _decoded(text, kind) if recurs(text) else b""
     except DecodeError:
         return None
     if not decoded:
