@@ -45,9 +45,10 @@ def expression_errors(
     check = _CHECKS.get(key)
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
-    if key == _DEFINITION:
-        item = without_refused(item, refused)
     texts = _texts(item)
+    if texts and key == _DEFINITION:
+        item = without_refused(item, refused)
+        texts = _texts(item)
     if not texts:
         return []
     if sum(map(len, texts)) > _MOST_CHARACTERS:

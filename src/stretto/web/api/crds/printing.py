@@ -1,7 +1,7 @@
 """Printer columns of definitions."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -41,8 +41,10 @@ def table_format(columns: Iterable[Json]) -> TableFormat:
         for each in declared
     )
 
+    read = [(str(each.get("jsonPath", "")), each.get("type")) for each in declared]
+
     def cells(item: Json, now: float) -> list[Any]:
-        found = [_cell(item, each, now) for each in declared]
+        found = [_cell(values_at(item, path), kind, now) for path, kind in read]
         return [item["metadata"].get("name", ""), *found]
 
     return TableFormat((NAME, *shown), cells)
@@ -52,11 +54,10 @@ def _age(text: str, now: float) -> str:
     return since(text, now) if not text or FORMATS["date-time"](text) else "<invalid>"
 
 
-def _cell(item: Json, column: Json, now: float) -> Any:
-    values = values_at(item, str(column.get("jsonPath", "")))
+def _cell(values: Sequence[Any], kind: str | None, now: float) -> Any:
     if not values:
         return None
-    value, kind = values[0], column.get("type")
+    value = values[0]
     if kind == "date":
         return _age(value, now) if isinstance(value, str) else None
     if kind == "string":
@@ -76,13 +77,29 @@ def _cell(item: Json, column: Json, now: float) -> Any:
 
 def values_at(item: Any, path: str) -> list[Any]:
     """Return the values at a simple JSONPath: members, indices, filters by equality, ``..``."""
+    names, steps = _parted(path)
+    for name in names:
+        item = item.get(name) if isinstance(item, dict) else None
+        if item is None:
+            return []
     found = [item]
-    for step in _steps(path):
-        found = [value for each in found for value in _below(each, step)]
+    for step in steps:
+        found = [inner for each in found for inner in _below(each, step)]
     return [each for each in found if each is not None]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
+def _parted(path: str) -> tuple[list[str], list[str]]:
+    """Split a path into its leading names and the other steps."""
+    steps = _steps(path)
+    count = next((at for at, each in enumerate(steps) if _is_special(each)), len(steps))
+    return steps[:count], steps[count:]
+
+
+def _is_special(step: str) -> bool:
+    return step == _ALL or step.startswith("[")
+
+
 def _steps(path: str) -> list[str]:
     """Split a path into steps: names, and the contents of brackets."""
     steps: list[str] = []

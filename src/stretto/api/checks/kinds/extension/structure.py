@@ -31,6 +31,16 @@ _NESTED: Final = (
     ("x-kubernetes-validations", _EMPTY), ("type", _EMPTY),
 )  # fmt: skip
 """Members that validations within a junctor do not have."""
+_CONVERTED: Final = frozenset(
+    {*(name for name, _ in _UNSUPPORTED), "properties", "items", "additionalProperties"}
+    | {"allOf", "anyOf", "oneOf", "not", PRESERVE}
+)
+"""Members that a conversion may refuse, or that contain schemas."""
+_TYPED: Final = frozenset(
+    {"items", "properties", "additionalProperties", PRESERVE, EMBEDDED, INT_OR_STRING}
+    | _VALIDATIONS
+)
+"""Members with rules of structural schemas; a typed field without them has no errors."""
 _METADATA_TEXT: Final = (
     "must not specify anything other than name and generateName, but metadata is implicitly "
     "specified"
@@ -51,6 +61,8 @@ class _StructuralNode(NamedTuple):
 
 def conversion_problem(schema: Json) -> str:
     """Return why a schema has no structural form; empty if it has one."""
+    if _CONVERTED.isdisjoint(schema):
+        return ""
     for name, shown in _UNSUPPORTED:
         if schema.get(name) or (name == "additionalItems" and schema.get(name) is not None):
             return f"OpenAPIV3Schema '{shown}' is not supported"
@@ -81,6 +93,9 @@ def check_structure(schema: Json, path: str) -> Errors:
 
 def _invariants(node: _StructuralNode) -> Iterator[FieldError]:
     schema, path = node.schema, node.path
+    is_typed = schema.get("type") not in (None, "", "array")
+    if is_typed and node.place != _ROOT and _TYPED.isdisjoint(schema):
+        return
     items, extra = schema.get("items"), schema.get("additionalProperties")
     if schema.get("type") == "array" and items is None:
         yield required(f"{path}.items", "must be specified")
