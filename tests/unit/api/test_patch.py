@@ -137,6 +137,12 @@ def test_copies_of_copies_are_stopped_before_they_fill_memory() -> None:
         operated({"a": {"x": "y" * 100}}, bomb)
 
 
+def test_a_copy_into_its_own_value_counts_the_bytes_before_it() -> None:
+    document: Any = {"a": {"x": "y" * (2 << 20)}}
+    changed = operated(document, [operation("copy", "/a/b", from_="/a")])
+    assert changed["a"]["b"] == document["a"]
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [("/a", [1, 2]), ("/a/1", 2), ("/a/2", None), ("/b", None), ("/a/0/b", None), ("", None)],

@@ -66,11 +66,11 @@ def operate(changed: Json, operations: Sequence[Any]) -> None:
         verb = str(each.get("op", ""))
         if verb not in _VERBS:
             raise OperationError(f"Unexpected kind: {verb}")
-        _VERBS[verb](changed, {name: copied(value) for name, value in each.items()})
         if verb == "copy":
             growth += _size(changed, str(each.get("from", "")))
         if growth > MAX_GROWTH:
             raise OperationError(f"copies of {growth} bytes, more than {MAX_GROWTH}")
+        _VERBS[verb](changed, {name: copied(value) for name, value in each.items()})
 
 
 def value_at(document: Json, path: str) -> Any:

@@ -58,17 +58,13 @@ def _escaped(code: int) -> str:
 
 def quoted(text: str) -> str:
     """Quote a text with double quotes and the escapes of Go."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
+    if text.isprintable():
+        if '"' in text or "\\" in text:
+            text = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{text}"'
-    found = []
-    for each in text:
-        if each in _SHORT:
-            found.append(_SHORT[each])
-        elif each.isprintable():
-            found.append(each)
-        else:
-            found.append(_escaped(ord(each)))
-    return f'"{"".join(found)}"'
+    others = {each for each in set(text) if each in _SHORT or not each.isprintable()}
+    escapes = {ord(each): _SHORT.get(each) or _escaped(ord(each)) for each in others}
+    return f'"{text.translate(escapes)}"'
 
 
 def required(field: str, detail: str = "") -> FieldError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
@@ -41,8 +42,9 @@ class PatchResult:
         """Return whether the object is the result of a strategic merge."""
         return self.media == STRATEGIC_PATCH
 
+    @cached_property
     def written(self) -> Any:
-        """Return the object with its members in the order of the text that is decoded.
+        """The object with its members in the order of the text that is decoded.
 
         The order is that of findings; it is not computed before there are any.
         """
@@ -54,6 +56,6 @@ class PatchResult:
 
         The message quotes the strategic patch, or the patched object.
         """
-        text = go_value(unordered(self.change)) if self.is_strategic else json_of(self.written())
+        text = go_value(unordered(self.change)) if self.is_strategic else json_of(self.written)
         cause = ("FieldValueInvalid", f"Invalid value: {quoted(text)}: {why}", "patch")
         return failures.invalid(_NO_KIND, "", [cause])

@@ -54,8 +54,8 @@ def _decoded(result: PatchResult, read: Read) -> tuple[Json, list[str]]:
     try:
         item, unknown = read(result.item)
     except DecodeError:
-        return read(result.written())
-    return read(result.written()) if unknown else (item, unknown)
+        return read(result.written)
+    return read(result.written) if unknown else (item, unknown)
 
 
 def _unversioned(result: PatchResult) -> tuple[Json, list[str]]:
@@ -63,7 +63,7 @@ def _unversioned(result: PatchResult) -> tuple[Json, list[str]]:
 
     Without a version, it is a value of internal types, none of whose members has a name in JSON.
     """
-    names = [name for name in result.written() if name not in ("kind", "apiVersion")]
+    names = [name for name in result.written if name not in ("kind", "apiVersion")]
     return {"metadata": {}}, [f'unknown field "{name}"' for name in names]
 
 
