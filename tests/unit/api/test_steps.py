@@ -87,3 +87,14 @@ def test_defaults_within_a_default_and_within_undeclared_members_are_set() -> No
     value: dict[str, Any] = {"x": {}}
     set_schema_defaults(value, defaults_of(schema))
     assert value == {"x": {"b": 1}, "a": {"b": 1}}
+
+
+def test_three_thousand_networks_match_a_pattern_of_hundreds_of_instructions() -> None:
+    part = "(25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)"
+    pattern = f"^({part}\\.){{3}}{part}/([0-9]|[1-2][0-9]|3[0-2])$"
+    networks = {
+        "type": "array",
+        "items": {"type": "string", "pattern": pattern + f"|{pattern}" * 5},
+    }
+    values = [f"10.{each // 250}.{each % 250}.0/24" for each in range(3_000)]
+    assert check_value(values, networks) == []
