@@ -54,6 +54,10 @@ def test_an_amount_of_time_has_64_bits() -> None:
     assert worded_duration(f"{10**19} days") is None
 
 
+def test_an_amount_of_time_may_begin_with_many_zeros() -> None:
+    assert worded_duration(f"{'0' * 5000}1 s 2 s") == 3_000_000_000
+
+
 def test_a_subscript_begins_at_the_first_bracket() -> None:
     found = reference_problem("metadata.labels['a['b']")
     assert '"a[\'b"' in found

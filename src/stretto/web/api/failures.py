@@ -204,7 +204,7 @@ def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
 
 def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> ApiError:
     """422 with causes ``(reason, message, field)``."""
-    found = (f"{field}: {message}" if field else message for _, message, field in causes)
+    found = [f"{field}: {message}" if field else message for _, message, field in causes]
     texts = list(dict.fromkeys(found))
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     word = f"{kind.kind}.{kind.group}" if kind.group else kind.kind

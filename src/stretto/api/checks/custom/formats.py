@@ -4,6 +4,7 @@ import base64
 import binascii
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Final
@@ -47,11 +48,15 @@ def worded_duration(text: str) -> int | None:
 
     Everything else in the text has no meaning, as in ``strfmt/duration.go`` of kube-openapi.
     """
-    parts = _AMOUNT.findall(text)
+    parts = Counter(_AMOUNT.findall(text))
     if any(len(amount) > _MOST_DIGITS < len(amount.lstrip("0")) for amount, _ in parts):
         return None
-    units = {unit: _nanos_of(unit.lower()) for unit in {unit for _, unit in parts}}
-    found = [int(amount) * nanos for amount, unit in parts for nanos in units[unit]]
+    units = {unit: _nanos_of(unit.lower()) for _, unit in parts}
+    found = [
+        int(amount.lstrip("0") or "0") * nanos * count
+        for (amount, unit), count in parts.items()
+        for nanos in units[unit]
+    ]
     return sum(found) if found else None
 
 

@@ -57,6 +57,8 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
             if is_fixed(name):
                 detail = "Limit must be set for non overcommitable resources"
                 yield required(f"{path}.limits", detail)
+        elif amount == limit:
+            continue
         elif is_fixed(name) and nano(amount, where) != nano(limit, where):
             yield invalid(where, amount, f"must be equal to {name} limit of {limit}")
         elif nano(amount, where) > nano(limit, where):

@@ -179,7 +179,7 @@ class _WholeItems:
 
     def node(self, group: Sequence[Any]) -> FieldSet:
         """Return the node of the items with one path element, which repeated ones share."""
-        if len(group) > 1:
+        if len(group) > 1 or type(group[0]) not in NESTED:
             return LEAF
         if self._has_members and is_flat(group[0]):
             return self._shapes[tuple(group[0])]

@@ -53,7 +53,10 @@ def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
         element = left[at_left] if at_left < len(left) else None
         if element is not None and at_right < len(right):
             if element == right[at_right]:
-                merged.append(merge(before[element], after[element], inner))
+                item = after[element]
+                if type(item) in NESTED:
+                    item = merge(before[element], item, inner)
+                merged.append(item)
                 done.add(element)
                 at_left, at_right = at_left + 1, at_right + 1
                 awaited = next(shared, None)
@@ -70,7 +73,10 @@ def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
                 at_left += 1
         if at_right < len(right):
             element = right[at_right]
-            merged.append(merge(before.get(element, MISSING), after[element], inner))
+            item = after[element]
+            if type(item) in NESTED:
+                item = merge(before.get(element, MISSING), item, inner)
+            merged.append(item)
             done.add(element)
             at_right += 1
             if awaited == element:

@@ -32,7 +32,8 @@ def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Er
     Messages quote members in Go's order, unless the object is large.
     """
     errors = _kind_errors(state, call, item, old)
-    if not any(start in each.message for each in errors for start in _COMPOUND):
+    messages = "\n".join([each.message for each in errors])
+    if not any(start in messages for start in _COMPOUND):
         return errors
     if len(msgspec.json.encode(item)) > _ORDERED_BYTES:
         return errors
