@@ -1,5 +1,6 @@
 """Rules of requests and limits."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO
-from stretto.api.wire.names import SUBDOMAIN_CHARS
+from stretto.api.wire.names import LABEL_CHARS, SUBDOMAIN_CHARS
 from stretto.api.wire.quantity import nano
 from stretto.api.wire.resources import HUGE_PAGES
 
@@ -33,6 +34,12 @@ STANDARD_RESOURCES: Final = frozenset(
     }
 )  # fmt: skip
 """Names of resources without a domain."""
+
+
+_PLAIN_NAME: Final = re.compile(
+    r"(?!requests\.)[a-z0-9]++(?:[-.][a-z0-9]++)*+/[A-Za-z0-9]++(?:[-_.][A-Za-z0-9]++)*+"
+)
+"""A name of a resource with a domain; at most 63 characters of it need no other check."""
 
 
 def check_resources(resources: Json, path: str) -> Iterator[Any]:
@@ -98,6 +105,8 @@ def has_quota_name(name: str) -> bool:
 
 def check_container_resource(name: str, where: str) -> Errors:
     """Check the name of a resource that a container may request."""
+    if len(name) <= LABEL_CHARS and _PLAIN_NAME.fullmatch(name):
+        return []
     found = check_resource_name(name, where)
     if "/" not in name:
         if name not in _STANDARD and not name.startswith(HUGE_PAGES):

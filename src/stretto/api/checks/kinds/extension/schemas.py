@@ -28,6 +28,7 @@ _UNSUPPORTED: Final = (
     "id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref",
 )  # fmt: skip
 """Members that schemas do not have."""
+_REFUSED: Final = frozenset(_UNSUPPORTED)
 _AT_ROOT: Final = (
     "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum",
     "ExclusiveMinimum", "MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems",
@@ -158,7 +159,7 @@ def _members(schema: Json, path: str, frame: _SchemaPlace) -> Iterator[FieldErro
         yield unsupported(f"{path}.type", kind, _TYPES)
     if "default" in schema and frame.no_defaults:
         yield forbidden(f"{path}.default", f"must not be set {frame.no_defaults}")
-    for name in _UNSUPPORTED:
+    for name in () if _REFUSED.isdisjoint(schema) else _UNSUPPORTED:
         value = schema.get(name)
         if value or (value is not None and name in ("additionalItems", "dependencies", "$ref")):
             yield forbidden(f"{path}.{name}", f"{name} is not supported")
