@@ -98,8 +98,10 @@ def _struct(
         ):
             result[name] = member
         elif member is not None:
-            decoded = _value(member, known.type, (path, known.step), (struct, found))
-            if known.shows_empty or not _is_empty(decoded, known):
+            reader = _READERS[known.type.form]
+            decoded = reader(member, known.type, (path, known.step), (struct, found))
+            is_shown = known.shows_empty or (decoded and not known.omits_zero)
+            if is_shown or not _is_empty(decoded, known):
                 result[name] = decoded
     for each in struct.emitted:
         if each.name not in result:
@@ -178,37 +180,44 @@ _ELEMENTS: Final = re.compile(rf"\[\d+\]|{_KEY}.*?{_KEY}")
 _Place = tuple[StructType, Decoding]
 
 
-def _value(value: Any, kind: ValueType, path: _Path, place: _Place) -> Any:
-    form = kind.form
-    if form is Form.STRUCT:
-        if not isinstance(value, dict):
-            raise _mismatch(value, kind, path, place)
-        return _struct(value, kind.struct, path, place[1])
-    if form is Form.LIST:
-        if not isinstance(value, list) or kind.item is None:
-            raise _mismatch(value, kind, path, place)
-        item, taken = kind.item, kind.item.taken
-        if taken is not None and all(type(each) is taken for each in value):
-            return list(value)
-        return [
-            _zero_item(item) if each is None else _value(each, item, (path, index), place)
-            for index, each in enumerate(value)
-        ]
-    if form is Form.MAP:
-        if not isinstance(value, dict) or kind.item is None:
-            raise _mismatch(value, kind, path, place)
-        item = kind.item
-        if item.form is Form.STRING and all(type(each) is str for each in value.values()):
-            return dict(value)
-        if item.form is Form.QUANTITY:
-            return {key: _amount(each, item, path, place) for key, each in value.items()}
-        return {
-            key: _zero_item(item)
-            if each is None
-            else _value(each, item, (path, f"{_KEY}.{key}{_KEY}"), place)
-            for key, each in value.items()
-        }
-    return value if form is Form.ANY else _SCALARS[form](value, kind, path, place)
+def _object(value: Any, kind: ValueType, path: _Path, place: _Place) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _mismatch(value, kind, path, place)
+    return _struct(value, kind.struct, path, place[1])
+
+
+def _list(value: Any, kind: ValueType, path: _Path, place: _Place) -> list[Any]:
+    if not isinstance(value, list) or kind.item is None:
+        raise _mismatch(value, kind, path, place)
+    item, taken = kind.item, kind.item.taken
+    if taken is not None and all(type(each) is taken for each in value):
+        return list(value)
+    reader = _READERS[item.form]
+    return [
+        _zero_item(item) if each is None else reader(each, item, (path, index), place)
+        for index, each in enumerate(value)
+    ]
+
+
+def _map(value: Any, kind: ValueType, path: _Path, place: _Place) -> dict[str, Any]:
+    if not isinstance(value, dict) or kind.item is None:
+        raise _mismatch(value, kind, path, place)
+    item = kind.item
+    if item.taken is str and all(type(each) is str for each in value.values()):
+        return dict(value)
+    if item.form is Form.QUANTITY:
+        return {key: _amount(each, item, path, place) for key, each in value.items()}
+    reader = _READERS[item.form]
+    return {
+        key: _zero_item(item)
+        if each is None
+        else reader(each, item, (path, f"{_KEY}.{key}{_KEY}"), place)
+        for key, each in value.items()
+    }
+
+
+def _any(value: Any, _kind: ValueType, _path: _Path, _place: _Place) -> Any:
+    return value
 
 
 def _zero_item(item: ValueType) -> Any:
@@ -316,9 +325,13 @@ def _int_or_string(value: Any, kind: ValueType, path: _Path, place: _Place) -> i
     return value
 
 
-_Scalar = Callable[[Any, ValueType, _Path, _Place], Any]
+_Reader = Callable[[Any, ValueType, _Path, _Place], Any]
 
-_SCALARS: Final[dict[Form, _Scalar]] = {
+_READERS: Final[dict[Form, _Reader]] = {
+    Form.STRUCT: _object,
+    Form.LIST: _list,
+    Form.MAP: _map,
+    Form.ANY: _any,
     Form.STRING: _string,
     Form.BYTES: _bytes,
     Form.BOOL: _bool,
