@@ -208,7 +208,7 @@ def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes
 
 def _all_of(value: Any, kind: ValueType) -> FieldSet:
     """The node of a value that only one side has, with all its members."""
-    if not isinstance(value, dict | list) or not value:
+    if type(value) not in NESTED or not value:
         return LEAF
     if kind.form is Form.ANY:
         kind = atom(kind, value)

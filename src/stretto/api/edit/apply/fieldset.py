@@ -6,6 +6,7 @@ contains ``.``; the root is in no set.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -180,16 +181,22 @@ def keyed(keys: Mapping[str, Any]) -> str:
     return "k:" + _ENCODE(keys).decode()
 
 
-def keyed_rows(keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:
+def keyed_rows(keys: tuple[str, ...], columns: Sequence[Sequence[Any]]) -> list[str]:
     """The path elements of the items of a keyed list.
 
     Args:
         keys: the names of the keys, in their order.
         columns: for each key, its values in all items.
     """
-    heads = [f"{_ENCODE(key).decode()}:".replace("%", "%%") for key in keys]
-    form = "k:{" + ",".join(f"{head}%s" for head in heads) + "}"
+    form = _row_form(keys)
     return [form % row for row in zip(*map(identities, columns), strict=True)]
+
+
+@lru_cache(maxsize=256)
+def _row_form(keys: tuple[str, ...]) -> str:
+    """Return the path element of the items with some keys, with ``%s`` for each value."""
+    heads = [f"{_ENCODE(key).decode()}:".replace("%", "%%") for key in keys]
+    return "k:{" + ",".join(f"{head}%s" for head in heads) + "}"
 
 
 def valued(value: Any) -> str:

@@ -335,8 +335,7 @@ def fields_of_new(empty: Json, new: Json, kind: StructType, reset: FieldSet) -> 
         reset: sub-trees that the write resets.
     """
     changes = compare(_plain(empty), _plain(new), struct_value(kind))
-    found = _filtered(changes, reset)
-    return found.gained
+    return _managed(changes.gained, reset)
 
 
 def _taken(fields: FieldSet, found: FieldChanges) -> FieldSet:
@@ -346,12 +345,12 @@ def _taken(fields: FieldSet, found: FieldChanges) -> FieldSet:
 
 def _filtered(found: FieldChanges, reset: FieldSet) -> FieldChanges:
     """A comparison without fields that have no manager or that the write resets."""
-    return FieldChanges(
-        *(
-            fieldset.difference(fieldset.without_prefix(each, reset), _STRIPPED)
-            for each in (found.added, found.modified, found.removed)
-        )
-    )
+    sets = (found.added, found.modified, found.removed)
+    return FieldChanges(*(_managed(each, reset) for each in sets))
+
+
+def _managed(fields: FieldSet, reset: FieldSet) -> FieldSet:
+    return fieldset.difference(fieldset.without_prefix(fields, reset), _STRIPPED)
 
 
 def _plain(item: Json) -> Json:

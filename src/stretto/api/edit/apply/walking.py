@@ -1,6 +1,7 @@
 """Traversal of typed values for merges, comparisons and field sets: members with path elements."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, keyed_rows, path_text, valued
@@ -136,6 +137,7 @@ def grouped(kind: ValueType, values: list[Any]) -> dict[str, Sequence[Any]]:
     return dict(found)
 
 
+@lru_cache(maxsize=256)
 def struct_value(struct: StructType) -> ValueType:
     """The value type of objects of a struct."""
     return ValueType(Form.STRUCT, find=lambda: struct, merge=Merge.GRANULAR)
