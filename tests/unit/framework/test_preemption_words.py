@@ -153,3 +153,16 @@ def test_a_protected_pod_that_anti_affinity_matches_is_reported_as_protected() -
 def test_nothing_is_reported_if_the_blocking_pods_may_be_evicted() -> None:
     pod = wants("1", spec=near("podAntiAffinity"))
     assert words(web(priority=1), low(), pod=pod) is None
+
+
+def test_too_many_pods_come_before_a_label_that_a_later_constraint_needs() -> None:
+    in_rack = {"labels": {"rack": "r"}, "cpu": "4"}
+    nodes = [make_node("n0", zone="a", cpu="4"), make_node("n1", zone="a", **in_rack)]
+    nodes.append(make_node("n2", zone="b", **in_rack))
+    full = make_pod("full", cpu="4", priority=99, node="n2")
+    zone, rack = (spread(key) for key in ("topology.kubernetes.io/zone", "rack"))
+    both = [*zone["topologySpreadConstraints"], *rack["topologySpreadConstraints"]]
+    pod = wants(labels={"app": "web"}, spec={"topologySpreadConstraints": both})
+    found = words(full, web(node="n1"), pod=pod, nodes=nodes)
+    assert found is not None
+    assert dict(found.nodes) == {"No preemption victims found for incoming pod": 3}

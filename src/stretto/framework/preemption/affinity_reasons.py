@@ -10,7 +10,7 @@ import numpy.typing as npt
 from stretto.framework.affinity.after_eviction import DomainExcess, eviction_preview
 from stretto.framework.affinity.counts import DomainView
 from stretto.framework.compiled.affinity import constraints_of
-from stretto.framework.compiled.domain_tables import ConstraintKind
+from stretto.framework.compiled.domain_tables import NO_TALLY, ConstraintKind
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.plugins.inter_pod_affinity import NEAR, NOT_NEAR, UNWANTED
 from stretto.framework.plugins.pod_topology_spread import NO_LABEL, UNEVEN
@@ -34,12 +34,17 @@ class PostEvictionRules:
         constraints = constraints_of(table, class_id)
         #: True if the rules are unreadable: then no eviction makes a node feasible.
         self._never = any(each.kind is ConstraintKind.NEVER for each in constraints)
-        self._bare = {
-            kind: np.zeros(size, np.bool_) for kind in (ConstraintKind.HARD, ConstraintKind.NEAR)
-        }
+        # Nodes without a label that required affinity needs.
+        self._without_label = np.zeros(size, np.bool_)
+        # The spread constraints in their order: nodes without the label, and the rule that counts.
+        self._spread: list[tuple[Mask, DomainExcess | None]] = []
+        uneven = iter([each for each in self._heads.counts if each.kind is ConstraintKind.HARD])
         for each in constraints:
-            if each.kind in self._bare:
-                self._bare[each.kind] |= table.domain[each.key, :size] == 0
+            without = table.domain[each.key, :size] == 0
+            if each.kind is ConstraintKind.NEAR:
+                self._without_label |= without
+            elif each.kind is ConstraintKind.HARD:
+                self._spread.append((without, None if each.tally == NO_TALLY else next(uneven)))
 
     def hopeless(self) -> Mask:
         """bool[slot]: nodes that kube-scheduler immediately reports as not helped by preemption."""
@@ -57,16 +62,17 @@ class PostEvictionRules:
 
     def refusals(self, rows: Ints) -> list[tuple[str, Mask]]:
         """Nodes by reason after the eviction of these rows, each under its first reason."""
+        missing, uneven = self._spread_failures(rows)
         by_text = {
-            NO_LABEL: self._bare[ConstraintKind.HARD].copy(),
-            UNEVEN: np.zeros(len(self._heads.open), np.bool_),
+            NO_LABEL: missing,
+            UNEVEN: uneven,
             NOT_NEAR: self._lacks_affinity(rows),
             NEAR: np.zeros(len(self._heads.open), np.bool_),
             UNWANTED: np.zeros(len(self._heads.open), np.bool_),
         }
         for each in self._heads.counts:
-            slack = each.slack + each.here * self._gone(each.population, rows)
-            by_text[self._text_of(each)] |= slack < 0
+            if each.kind is not ConstraintKind.HARD:
+                by_text[self._text_of(each)] |= self._is_violated(each, rows)
         before, found = np.zeros(len(self._heads.open), np.bool_), []
         for text, mask in by_text.items():
             found.append((text, mask & ~before))
@@ -86,6 +92,25 @@ class PostEvictionRules:
                 found |= near & self._cluster.domains.counted_in(each.population, rows)
         return rows[found]
 
+    def _spread_failures(self, rows: Ints) -> tuple[Mask, Mask]:
+        """Nodes without a label, and with too many pods, by the first constraint that fails there.
+
+        kube-scheduler ends at the first failure. A missing label cannot be resolved by evictions,
+        but too many pods may be, so the order of the constraints matters.
+        """
+        missing = np.zeros(len(self._heads.open), np.bool_)
+        uneven = missing.copy()
+        for without, rule in self._spread:
+            missing |= without & ~uneven
+            if rule is not None:
+                uneven |= self._is_violated(rule, rows) & ~missing
+        return missing, uneven
+
+    def _is_violated(self, rule: DomainExcess, rows: Ints) -> Mask:
+        """bool[slot]: nodes with too many pods for a rule after the eviction of these rows."""
+        slack = rule.slack + rule.here * self._gone(rule.population, rows)
+        return np.asarray(slack < 0)
+
     def _text_of(self, rule: DomainExcess) -> str:
         """kube-scheduler's text for a violated rule."""
         if rule.kind is ConstraintKind.HARD:
@@ -96,10 +121,8 @@ class PostEvictionRules:
         """bool[slot]: true where required affinity has no match without these rows."""
         required = self._heads.required
         if required is None:
-            return self._bare[ConstraintKind.NEAR].copy()
-        return self._bare[ConstraintKind.NEAR] | ~required.is_satisfied(
-            self._gone(required.population, rows)
-        )
+            return self._without_label.copy()
+        return self._without_label | ~required.is_satisfied(self._gone(required.population, rows))
 
     def _gone(self, population: int, rows: Ints) -> Ints:
         """int64[slot]: members of a population among some rows."""
