@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from stretto.base.errors import StrettoError
 
 _NEVER: Final = float("inf")
-LONGEST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 0.05
 """Seconds that a round of wake-ups waits at most."""
 
 Round = Callable[[], AbstractContextManager[object]]
