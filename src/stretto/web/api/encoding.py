@@ -8,7 +8,7 @@ from stretto.api.edit.yaml_text import dump_sorted
 from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.protobuf import encode_event, encode_list, encode_message, envelope
 from stretto.api.schema.types import Form, StructType
-from stretto.web.api.objects.recent import recent
+from stretto.web.api.objects.recurring.cache import recent
 
 Json = dict[str, Any]
 

@@ -14,13 +14,13 @@ from stretto.api.schema.kubernetes import struct
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiRequest
-from stretto.web.api.objects import recent
 from stretto.web.api.objects.naming import (
     complete_object,
     default_object,
     sent_object,
     sent_value,
 )
+from stretto.web.api.objects.recurring import cache
 from stretto.web.api.objects.versions import canonical_form, shown_form
 from stretto.web.api.resources import kubernetes_table
 from stretto.web.api.routes import Route
@@ -73,7 +73,7 @@ def test_the_fields_of_a_new_object_are_those_that_differ_from_an_empty_one() ->
 
 def test_answers_about_large_texts_are_not_kept() -> None:
     calls: list[bytes] = []
-    answered = recent.recent(calls.append)
+    answered = cache.recent(calls.append)
     small, large = b"x", bytes(1 << 20)
     for text in (small, small, large, large):
         answered(text)

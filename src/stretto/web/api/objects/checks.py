@@ -14,7 +14,7 @@ from stretto.web.api.admission.devices import admin_access_errors
 from stretto.web.api.call import Call
 from stretto.web.api.cel.checks import expression_errors
 from stretto.web.api.crds.objects import check_custom
-from stretto.web.api.objects.recent import recent, recurs
+from stretto.web.api.objects.recurring.cache import recent, recurs
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]

@@ -23,7 +23,7 @@ from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.crds.owners import versions_of
-from stretto.web.api.objects.recent import recent, recurs
+from stretto.web.api.objects.recurring.cache import recent, recurs
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState

@@ -19,7 +19,7 @@ from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
 from stretto.web.api.objects import json_text
-from stretto.web.api.objects.recurring import decode_recurring
+from stretto.web.api.objects.recurring.decoding import decode_recurring
 from stretto.web.api.resources import ServedResource, go_package
 
 Json = dict[str, Any]

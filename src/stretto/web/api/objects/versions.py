@@ -20,7 +20,7 @@ from stretto.api.schema.autoscaling import (
 from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct, struct_of_kind
 from stretto.web.api.crds.objects import shown_custom
-from stretto.web.api.objects.recurring import decode_recurring
+from stretto.web.api.objects.recurring.decoding import decode_recurring
 from stretto.web.api.objects.rendering import without_type
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.webhooks.reviews import ReviewMemory

@@ -1,17 +1,14 @@
 """Decoding of recurring objects: those of one template have equal specs and different names."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.types import Form, StructType
-from stretto.web.api.objects.recent import recent, recurs
+from stretto.web.api.objects.recurring.cache import ANY_NAME, recent, recurs
 
 Json = dict[str, Any]
-
-_ANY_NAME: Final = "x"
-"""Placeholder for the name of an object in the cache key of its decoded form."""
 
 
 def decode_recurring(
@@ -52,7 +49,7 @@ def _decoded_rest(value: Json, kind: StructType, found: Decoding, *, shares: boo
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or "uid" in metadata or not (name and isinstance(name, str)):
         return decode(value, kind, found)
-    nameless = {**value, "metadata": {**metadata, "name": _ANY_NAME}}
+    nameless = {**value, "metadata": {**metadata, "name": ANY_NAME}}
     decoded = _known(value, nameless, kind, shares=shares)
     if decoded is None:
         return decode(value, kind, found)
