@@ -34,7 +34,7 @@ class FunctionCall:
         cost = self._cost(values)
         result = self._implementation(*values)
         run.budget.build(result)
-        run.budget.spend(1 if cost is None else cost(values, result))
+        run.spend(1 if cost is None else cost(values, result))
         return result
 
     def _cost(self, values: Sequence[Any]) -> CallCost | None:

@@ -1,7 +1,7 @@
 """State of one evaluation: the values of its variables, and its budget."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from stretto.cel.running.budget import Budget
 from stretto.cel.running.values import EvaluationError
@@ -19,6 +19,8 @@ class CelRun:
         """
         self.values = dict(values)
         self.budget = budget
+        #: Adds a cost to the budget.
+        self.spend = budget.spend
 
 
 Evaluator = Callable[[CelRun], Any]
@@ -55,19 +57,35 @@ def settled(evaluator: Evaluator, run: CelRun) -> Any:
     return value
 
 
-def read(name: str, run: CelRun) -> Any:
-    """Return the value of a variable.
+def reader(name: str) -> Evaluator:
+    """Return the evaluation of a variable.
 
-    Raises:
-        EvaluationError: there is none, or its evaluation failed.
+    It raises an ``EvaluationError`` if there is no such variable, or if its evaluation failed.
+
+    Args:
+        name: name of the variable.
     """
-    run.budget.spend(1)
-    try:
-        value = run.values[name]
-    except KeyError as error:
-        raise EvaluationError(f"no such attribute(s): {name}") from error
-    if isinstance(value, Deferred):
-        value = value.settled()
+
+    def read(run: CelRun) -> Any:
+        run.spend(1)
+        try:
+            value = run.values[name]
+        except KeyError as error:
+            raise EvaluationError(f"no such attribute(s): {name}") from error
+        if isinstance(value, _LATE):
+            return _arrived(value)
+        return value
+
+    return read
+
+
+_LATE: Final = (Deferred, EvaluationError)
+"""Contents of variables that are no values."""
+
+
+def _arrived(content: Deferred | EvaluationError) -> Any:
+    """Return a value that is evaluated now; the error of an evaluation is raised."""
+    value = content.settled() if isinstance(content, Deferred) else content
     if isinstance(value, EvaluationError):
         raise value
     return value

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import ceil
 from typing import Any, Final
 
 from stretto.cel.functions.texts import check_pattern
@@ -23,13 +24,14 @@ from stretto.cel.running.budget import (
     LIST_COST,
     MAP_COST,
     STRUCT_COST,
+    TRAVERSAL,
     comparison_cost,
 )
 from stretto.cel.running.calls import FunctionCall
-from stretto.cel.running.evaluation import CelRun, Evaluator, read
+from stretto.cel.running.evaluation import CelRun, Evaluator, reader
 from stretto.cel.running.fields import field_of, has_field, item_of, optional_item
 from stretto.cel.running.folding import folded
-from stretto.cel.running.loops import Loop
+from stretto.cel.running.loops import Loop, Search
 from stretto.cel.running.values import (
     TYPE_MEMBER,
     CelOptional,
@@ -43,7 +45,7 @@ from stretto.cel.running.values import (
 )
 
 _CHOICE: Final = "_?_:_"
-_LAX: Final = "@not_strictly_false"
+_OR: Final = "_||_"
 _IN: Final = "@in"
 _PATTERNS: Final = ("find", "findAll")
 """Functions whose constant pattern is compiled before any evaluation."""
@@ -88,7 +90,7 @@ class _Planner:
         if kind.sort is Sort.TYPE and name in TYPES:
             named = TYPES[name]
             return lambda _: named
-        return partial(read, name)
+        return reader(name)
 
     def select(self, node: SelectNode) -> Evaluator:
         if node.id in self._checked.names:
@@ -96,15 +98,10 @@ class _Planner:
         operand, name = self._owner(node.operand), node.field
         if node.tests:
             return partial(_test, operand, name)
-
-        def select(run: CelRun) -> Any:
-            owner = operand(run)
-            if isinstance(owner, CelOptional):
-                return _spent(optional_item(owner, name), run)
-            run.budget.spend(1)
-            return field_of(owner, name)
-
-        return select
+        found = _selection(operand, name)
+        is_variable = isinstance(node.operand, NameNode)
+        owner = self._checked.names.get(node.operand.id) if is_variable else None
+        return found if owner is None else _field_of_variable(owner, name, found)
 
     def call(self, node: CallNode) -> Evaluator:
         name = self._checked.functions.get(node.id, node.function)
@@ -143,6 +140,10 @@ class _Planner:
         return partial(_new_struct, node.name.removeprefix("."), entries)
 
     def fold(self, node: FoldNode) -> Evaluator:
+        """Plan a loop; the macros ``all`` and ``exists`` end at a decisive item."""
+        if isinstance(node.condition, CallNode) and isinstance(node.step, CallNode):
+            item = self.plan(node.step.arguments[1])
+            return Search(node, self.plan(node.range), item, node.step.function == _OR).run
         parts = (node.range, node.start, node.condition, node.step, node.result)
         return Loop(node, *map(self.plan, parts)).run
 
@@ -157,14 +158,49 @@ def _is_attribute(node: Node | None) -> bool:
 def _relative(operand: Evaluator, run: CelRun) -> Any:
     """Evaluate a value that is no variable or part of one, before its field or item is read."""
     value = operand(run)
-    run.budget.spend(1)
+    run.spend(1)
     return value
 
 
 def _discounted(operand: Evaluator, run: CelRun) -> Any:
     value = operand(run)
-    run.budget.spend(-1)
+    run.spend(-1)
     return value
+
+
+def _selection(operand: Evaluator, name: str) -> Evaluator:
+    """Return the evaluation of a field."""
+
+    def select(run: CelRun) -> Any:
+        owner = operand(run)
+        if type(owner) is dict and name in owner:
+            run.spend(1)
+            return owner[name]
+        if isinstance(owner, CelOptional):
+            return _spent(optional_item(owner, name), run)
+        run.spend(1)
+        return field_of(owner, name)
+
+    return select
+
+
+def _field_of_variable(owner: str, name: str, otherwise: Evaluator) -> Evaluator:
+    """Return the evaluation of a field of a variable, which most selections read.
+
+    Args:
+        owner: name of the variable.
+        name: name of the field.
+        otherwise: the evaluation for a variable that is no object with the field.
+    """
+
+    def select(run: CelRun) -> Any:
+        value = run.values.get(owner)
+        if type(value) is dict and name in value:
+            run.spend(2)
+            return value[name]
+        return otherwise(run)
+
+    return select
 
 
 def _test(operand: Evaluator, name: str, run: CelRun) -> bool:
@@ -218,7 +254,7 @@ def _choose(
     if not isinstance(value, bool):
         raise EvaluationError("no such overload")
     found = yes(run) if value else no(run)
-    run.budget.spend(-discounts[not value])
+    run.spend(-discounts[not value])
     return adapted(found) if isinstance(found, CelOptional) else found
 
 
@@ -226,19 +262,13 @@ def _in_constant(value: Evaluator, items: Evaluator, run: CelRun) -> bool:
     return contains(items(run), value(run))
 
 
-def _lax(operand: Evaluator, run: CelRun) -> bool:
-    try:
-        value = operand(run)
-    except EvaluationError:
-        value = True
-    run.budget.spend(1)
-    return value is not False
-
-
 def _same(left: Evaluator, right: Evaluator, run: CelRun) -> bool:
-    values = left(run), right(run)
-    run.budget.spend(comparison_cost(*values))
-    return equal(*values)
+    one, two = left(run), right(run)
+    if type(one) is str and type(two) is str:
+        run.spend(ceil(min(len(one), len(two)) * TRAVERSAL))
+        return one == two
+    run.spend(comparison_cost(one, two))
+    return equal(one, two)
 
 
 def _different(left: Evaluator, right: Evaluator, run: CelRun) -> bool:
@@ -250,7 +280,7 @@ def _index(items: Evaluator, key: Evaluator, run: CelRun) -> Any:
     if isinstance(owner, CelOptional):
         return _optional_part(owner, key, run)
     name = key(run)
-    run.budget.spend(1)
+    run.spend(1)
     return item_of(owner, name)
 
 
@@ -268,7 +298,7 @@ def _optional_part(owner: Any, key: Evaluator, run: CelRun) -> CelOptional:
 def _spent(found: CelOptional, run: CelRun) -> CelOptional:
     """Return a part that may be absent: only the access to an existing one has a cost."""
     if found.content:
-        run.budget.spend(1)
+        run.spend(1)
     return found
 
 
@@ -284,8 +314,7 @@ def _or_value(left: Evaluator, right: Evaluator, run: CelRun) -> Any:
 
 _SPECIAL: Final[Mapping[str, Callable[..., Any]]] = {
     "_&&_": _and,
-    "_||_": _or,
-    _LAX: _lax,
+    _OR: _or,
     "_==_": _same,
     "_!=_": _different,
     "or": _or_optional,
@@ -311,7 +340,7 @@ def _new_list(items: Sequence[Evaluator], optional: frozenset[int], run: CelRun)
             found.extend(_content(value))
         else:
             found.append(value)
-    run.budget.spend(LIST_COST)
+    run.spend(LIST_COST)
     return found
 
 
@@ -328,7 +357,7 @@ def _new_map(entries: Sequence[tuple[Evaluator, Evaluator, bool]], run: CelRun) 
     for key, value, is_optional in entries:
         name, stated = key(run), value(run)
         pairs += [(name, each) for each in (_content(stated) if is_optional else (stated,))]
-    run.budget.spend(MAP_COST)
+    run.spend(MAP_COST)
     return map_from(pairs)
 
 
@@ -340,7 +369,7 @@ def _new_struct(
         stated = value(run)
         for each in _content(stated) if is_optional else (stated,):
             found[key] = each
-    run.budget.spend(STRUCT_COST)
+    run.spend(STRUCT_COST)
     return found
 
 
