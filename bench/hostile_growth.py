@@ -220,6 +220,19 @@ def schemas() -> list[Case]:
     ]  # fmt: skip
 
 
+def policies_of(expression: str) -> tuple[ApiRequest, ...]:
+    """Requests that create a policy with an expression, and its binding."""
+    binding = named(
+        "ValidatingAdmissionPolicyBinding",
+        ADMISSION,
+        spec={"policyName": "x", "validationActions": ["Deny"]},
+    )
+    return (
+        sent("POST", f"{REGISTRATION}/validatingadmissionpolicies", policy(expression)),
+        sent("POST", f"{REGISTRATION}/validatingadmissionpolicybindings", binding),
+    )
+
+
 def changes() -> list[Case]:
     """Applies to lists of custom objects, chains of patches, tables, and policies."""
     keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -241,18 +254,6 @@ def changes() -> list[Case]:
     ]
     columns = [{"name": f"c{n}", "type": "string", "jsonPath": f".spec.k{n}"} for n in range(1000)]
     rows = [sent("POST", WIDGETS, widget(texts(count=1000), name=f"w{n}")) for n in range(100)]
-    quadratic = policy(
-        "object.spec.containers.all(c, object.spec.containers.exists(d, d.name == c.name))"
-    )
-    binding = named(
-        "ValidatingAdmissionPolicyBinding",
-        ADMISSION,
-        spec={"policyName": "x", "validationActions": ["Deny"]},
-    )
-    policies = (
-        sent("POST", f"{REGISTRATION}/validatingadmissionpolicies", quadratic),
-        sent("POST", f"{REGISTRATION}/validatingadmissionpolicybindings", binding),
-    )
     return [
         Case("growth: an equal apply of a keyed list", apply, (keyed, apply)),
         Case("growth: apply of a set",
@@ -263,6 +264,11 @@ def changes() -> list[Case]:
         Case("growth: 1,000 columns of 100 rows", ApiRequest("GET", WIDGETS, TABLES, b""),
              (sent("POST", DEFINITIONS, definition(OPEN, additionalPrinterColumns=columns)),
               *rows)),
+        Case("growth: a policy that compares the object for each container", sent(
+            "POST", PODS, pod(containers=[container(name=f"c{n}") for n in range(1_000)]), JSON),
+            policies_of("object.spec.containers.all(c, object == object)")),
         Case("growth: a policy over pairs of containers", sent("POST", PODS, pod(
-            containers=[container(name=f"c{n}") for n in range(1_000)]), JSON), policies),
+            containers=[container(name=f"c{n}") for n in range(1_000)]), JSON), policies_of(
+                "object.spec.containers.all(c, "
+                "object.spec.containers.exists(d, d.name == c.name))")),
     ]  # fmt: skip

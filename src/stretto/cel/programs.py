@@ -14,10 +14,10 @@ from stretto.cel.language.problems import Problem, display
 from stretto.cel.language.resolving import resolve
 from stretto.cel.language.types import CelType
 from stretto.cel.language.validators import literal_problems
-from stretto.cel.running.budget import Budget, OverBudgetError
+from stretto.cel.running.budget import Budget
 from stretto.cel.running.evaluation import CelRun, Evaluator
 from stretto.cel.running.planning import planned
-from stretto.cel.running.values import EvaluationError
+from stretto.cel.running.values import EvaluationError, OverBudgetError
 
 MOST_BYTES: Final = 10_000
 """Maximum bytes of an expression."""

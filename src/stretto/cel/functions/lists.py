@@ -8,10 +8,10 @@ from typing import Any, Final
 from stretto.cel.functions.conversions import is_zero
 from stretto.cel.functions.operators import add
 from stretto.cel.functions.texts import index_in, last_index_in
-from stretto.cel.running.budget import OverBudgetError
 from stretto.cel.running.values import (
     CelOptional,
     EvaluationError,
+    OverBudgetError,
     contains,
     equal,
     kind_of,
@@ -86,7 +86,7 @@ def _flattened(items: _Items, depth: int = 1) -> list[Any]:
             rest.append((iter(each), levels - 1))
         else:
             found.append(each)
-    raise OverBudgetError("operation cancelled: actual cost limit exceeded")
+    raise OverBudgetError
 
 
 def _sorted_by(items: _Items, keys: _Items) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import islice
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from stretto.api.checks.fields.patterns import TextPattern, pattern_of, program_of, regex_problem
@@ -9,17 +10,21 @@ from stretto.cel.functions.templates import formatted
 from stretto.cel.running.budget import limited, limited_search
 from stretto.cel.running.values import EvaluationError
 
-_QUOTED: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
+_QUOTED: Final = str.maketrans(
+    {
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\v": "\\v",
+        "\\": "\\\\",
+        '"': '\\"',
+    }
+)
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+_UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -122,7 +127,7 @@ def split(text: str, separator: str, most: int = -1) -> list[str]:
 
 
 def _cased(text: str, *, upper: bool) -> str:
-    return "".join((c.upper() if upper else c.lower()) if c.isascii() else c for c in text)
+    return text.translate(_UPPER if upper else _LOWER)
 
 
 def joined(items: Any, separator: str = "") -> str:
@@ -136,7 +141,7 @@ def joined(items: Any, separator: str = "") -> str:
 
 def quoted(text: str) -> str:
     """A text as a literal."""
-    return f'"{"".join(_QUOTED.get(each, each) for each in text)}"'
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def escaped_key(key: str) -> str:

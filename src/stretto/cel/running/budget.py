@@ -10,7 +10,8 @@ from math import ceil
 from typing import Any, Final
 
 from stretto.api.checks.fields.patterns import COMPILATION, TextPattern, program_of
-from stretto.cel.running.values import size_of
+from stretto.cel.running.values import OverBudgetError, size_of
+from stretto.cel.running.work import Work
 
 CALL_LIMIT: Final = 1_000_000
 """Maximum cost of one evaluation."""
@@ -24,7 +25,6 @@ MOST_CHARACTERS: Final = 10_000_000
 _MOST_BUILT: Final = 100_000_000
 """Maximum sum of the lengths of new texts; an item of a list counts as 10 characters."""
 _ITEM: Final = 10
-_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 TRAVERSAL: Final = 0.1
 """Cost per character of a text."""
 _PATTERN: Final = 0.25
@@ -42,15 +42,18 @@ _REQUIREMENT: Final = LIST_COST + STRUCT_COST
 
 
 class Budget:
-    """The cost that an evaluation has left."""
+    """The cost and the work that an evaluation has left."""
 
-    def __init__(self, limit: int = CALL_LIMIT) -> None:
+    def __init__(self, limit: int = CALL_LIMIT, work: Work | None = None) -> None:
         """Limit an evaluation.
 
         Args:
             limit: the maximum cost.
+            work: the work that is left; default: that of one object.
         """
         self._limit = limit
+        #: The work that is left.
+        self.work = work or Work()
         #: Cost so far.
         self.spent = 0
         self._built = 0
@@ -63,7 +66,7 @@ class Budget:
         """
         self.spent += cost
         if self.spent > self._limit:
-            raise OverBudgetError(_EXCEEDED)
+            raise OverBudgetError
 
     def build(self, result: Any) -> None:
         """Add the size of the result of a function, which its cost may not contain.
@@ -75,15 +78,11 @@ class Budget:
         if kind is str or kind is list:  # a list that a loop accumulates is built once
             self._built += len(result) * (1 if kind is str else _ITEM)
             if self._built > _MOST_BUILT:
-                raise OverBudgetError(_EXCEEDED)
+                raise OverBudgetError
 
     def left(self) -> int:
         """Return the cost that is left."""
         return self._limit - self.spent
-
-
-class OverBudgetError(Exception):
-    """The cost of an evaluation exceeds its limit; no operator handles this error."""
 
 
 def limited(size: int) -> None:
@@ -96,7 +95,7 @@ def limited(size: int) -> None:
         OverBudgetError: it is too long.
     """
     if size > MOST_CHARACTERS:
-        raise OverBudgetError(_EXCEEDED)
+        raise OverBudgetError
 
 
 def limited_search(program: TextPattern, text: str) -> None:
@@ -106,7 +105,7 @@ def limited_search(program: TextPattern, text: str) -> None:
         OverBudgetError: it may take too many steps.
     """
     if program.size * (COMPILATION + len(text)) > CALL_LIMIT * _STEPS:
-        raise OverBudgetError(_EXCEEDED)
+        raise OverBudgetError
 
 
 CallCost = Callable[[Sequence[Any], Any], int]

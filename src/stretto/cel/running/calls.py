@@ -9,6 +9,7 @@ from stretto.cel.language.types import DYN, CelType, Sort
 from stretto.cel.running.budget import CallCost, call_cost
 from stretto.cel.running.evaluation import CelRun, Evaluator
 from stretto.cel.running.values import SCALARS, EvaluationError, kind_of
+from stretto.cel.running.work import reads_all
 
 
 class FunctionCall:
@@ -26,12 +27,15 @@ class FunctionCall:
         self._implementation = IMPLEMENTATIONS[name]
         self._forms = forms
         self._arguments = arguments
+        self._reads = reads_all(name)
         self._costs: dict[tuple[type, ...], CallCost | None] = {}
 
     def run(self, run: CelRun) -> Any:
         """Evaluate the call."""
         values = [each(run) for each in self._arguments]
         cost = self._cost(values)
+        if self._reads:
+            run.budget.work.call(self._name, values)
         result = self._implementation(*values)
         run.budget.build(result)
         run.spend(1 if cost is None else cost(values, result))

@@ -1,7 +1,7 @@
 """Evaluation of comprehensions."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from stretto.cel.language.nodes import FoldNode
 from stretto.cel.running.evaluation import CelRun, Deferred, Evaluator, settled
@@ -14,6 +14,26 @@ from stretto.cel.running.values import (
     kind_of,
     type_name,
 )
+from stretto.cel.running.work import item_work
+
+
+class LoopShape(NamedTuple):
+    """A comprehension and the work of each of its items."""
+
+    #: The comprehension.
+    node: FoldNode
+    #: Work of an item.
+    work: int
+
+    @classmethod
+    def of(cls, node: FoldNode, functions: Mapping[int, str]) -> "LoopShape":
+        """Return the shape of a comprehension.
+
+        Args:
+            node: the comprehension.
+            functions: names of functions in namespaces by the number of their nodes.
+        """
+        return cls(node, item_work(node, functions))
 
 
 class Loop:
@@ -21,7 +41,7 @@ class Loop:
 
     def __init__(
         self,
-        node: FoldNode,
+        shape: LoopShape,
         items: Evaluator,
         start: Evaluator,
         condition: Evaluator,
@@ -30,13 +50,13 @@ class Loop:
         """Create a loop.
 
         Args:
-            node: the comprehension.
+            shape: the comprehension.
             items: evaluation of the items.
             start: evaluation of the first value of the accumulator.
             condition: evaluation of the condition to go on.
             ends: evaluations of the next value of the accumulator, and of the result.
         """
-        self._node = node
+        self._node, self._work = shape
         self._items, self._start, self._condition = items, start, condition
         self._step, self._result = ends
 
@@ -50,6 +70,7 @@ class Loop:
             growing(settled(self._start, run)) if items else Deferred(self._start, run)
         )
         for key, value in items:
+            run.budget.work.spend(self._work)
             values[node.variable] = key
             if node.second:
                 values[node.second] = value
@@ -66,16 +87,18 @@ class Search:
     decides. The costs are those of the loop into which cel-go expands the macro.
     """
 
-    def __init__(self, node: FoldNode, items: Evaluator, item: Evaluator, decisive: bool) -> None:
+    def __init__(
+        self, shape: LoopShape, items: Evaluator, item: Evaluator, *, decisive: bool
+    ) -> None:
         """Create a loop.
 
         Args:
-            node: the comprehension.
+            shape: the comprehension.
             items: evaluation of the items.
             item: evaluation of the condition of an item.
             decisive: the value of a condition that decides the result: true for ``exists``.
         """
-        self._node = node
+        self._node, self._work = shape
         self._items, self._item = items, item
         self._decisive = decisive
         self._cost = _STEP + decisive
@@ -86,12 +109,14 @@ class Search:
         cost, failure = self._cost, None
         inner = CelRun(run.values, run.budget)
         values, spend = inner.values, inner.spend
+        work, add = self._work, run.budget.work.spend
         pairs = iter(_pairs(self._items(run), node))
         for key, value in pairs:
             values[node.variable] = key
             if node.second:
                 values[node.second] = value
             spend(cost)
+            add(work)
             try:
                 found = item(inner)
             except EvaluationError as error:

@@ -31,7 +31,7 @@ from stretto.cel.running.calls import FunctionCall
 from stretto.cel.running.evaluation import CelRun, Evaluator, reader
 from stretto.cel.running.fields import field_of, has_field, item_of, optional_item
 from stretto.cel.running.folding import folded
-from stretto.cel.running.loops import Loop, Search
+from stretto.cel.running.loops import Loop, LoopShape, Search
 from stretto.cel.running.values import (
     TYPE_MEMBER,
     CelOptional,
@@ -141,11 +141,13 @@ class _Planner:
 
     def fold(self, node: FoldNode) -> Evaluator:
         """Plan a loop; the macros ``all`` and ``exists`` end at a decisive item."""
+        shape = LoopShape.of(node, self._checked.functions)
         if isinstance(node.condition, CallNode) and isinstance(node.step, CallNode):
             item = self.plan(node.step.arguments[1])
-            return Search(node, self.plan(node.range), item, node.step.function == _OR).run
+            decisive = node.step.function == _OR
+            return Search(shape, self.plan(node.range), item, decisive=decisive).run
         parts = (node.range, node.start, node.condition, node.step, node.result)
-        return Loop(node, *map(self.plan, parts)).run
+        return Loop(shape, *map(self.plan, parts)).run
 
 
 def _is_attribute(node: Node | None) -> bool:
@@ -268,6 +270,7 @@ def _same(left: Evaluator, right: Evaluator, run: CelRun) -> bool:
         run.spend(ceil(min(len(one), len(two)) * TRAVERSAL))
         return one == two
     run.spend(comparison_cost(one, two))
+    run.budget.work.compare(one, two)
     return equal(one, two)
 
 
@@ -384,5 +387,5 @@ _PLANS: Final[Mapping[type, Any]] = {
     FoldNode: _Planner.fold,
 }
 """Plans by the sort of a node."""
-OPERATORS: Final = frozenset((*_SPECIAL, *_INDEXED, _CHOICE))
-"""Operators that are evaluated here and not by a function of their values."""
+OPERATORS: Final = frozenset((*_SPECIAL, *_INDEXED, _CHOICE, "@not_strictly_false"))
+"""Operators that no function of their values evaluates; the last one is part of loops."""

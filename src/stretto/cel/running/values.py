@@ -36,6 +36,14 @@ class EvaluationError(Exception):
     """The evaluation of an expression fails; the text is that of cel-go."""
 
 
+class OverBudgetError(Exception):
+    """An evaluation exceeds one of its limits; no operator handles this error."""
+
+    def __init__(self) -> None:
+        """State the error as cel-go does."""
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
 class CelUint(int):
     """A value of the type ``uint``."""
 

@@ -8,6 +8,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.cel.functions.rights import RESOURCE_CHECK, RightsValue, access_by
 from stretto.cel.programs import CelError, evaluate
 from stretto.cel.running.budget import OBJECT_LIMIT, Budget
+from stretto.cel.running.work import Work
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.rules import AccessRequest, access_of
 from stretto.web.api.cel.variables import WRITE
@@ -52,6 +53,7 @@ class WriteExpressions:
         self._known: Json = {}
         self._failed: dict[str, str] = {}
         self._spent = 0
+        self._work = Work()
         matched = kind or attributes.admission.resource.kind
         shown = attributes.kind if attributes.admission.shown is not None else matched
         request = attributes.request(shown, matched)
@@ -80,7 +82,7 @@ class WriteExpressions:
         for name in _READS.findall(text):
             self._settle(name)
         data = {**self._base, "variables": self._known}
-        budget = Budget()
+        budget = Budget(work=self._work)
         try:
             with access_by(self._access):
                 return evaluate(text, WRITE, data, budget)

@@ -9,6 +9,7 @@ from stretto.api.wire.values import is_equal
 from stretto.cel.programs import CelError, evaluate
 from stretto.cel.running.budget import OBJECT_LIMIT, Budget
 from stretto.cel.running.values import CelOptional
+from stretto.cel.running.work import Work
 from stretto.web.api.cel.schemas import rule_value
 from stretto.web.api.cel.variables import RULES
 from stretto.web.api.crds.ratcheting import partners
@@ -67,6 +68,7 @@ class _Rules:
 
     def __init__(self) -> None:
         self._left = OBJECT_LIMIT
+        self._work = Work()
 
     def walk(self, schema: Json, value: Any, old: Any, path: str) -> Iterator[FieldError]:
         """Yield the errors of the rules of a schema and of the schemas below it."""
@@ -115,7 +117,7 @@ class _Rules:
         """Return the error of a rule for a value; ``None`` if the rule holds."""
         value, variables = subject
         kind, place, name = schema.get("type") or "", path or "<nil>", _name(rule)
-        budget = Budget()
+        budget = Budget(work=self._work)
         try:
             holds = evaluate(rule["rule"], RULES, variables, budget)
         except CelError as error:
@@ -143,7 +145,7 @@ class _Rules:
         """Return the message of a rule that does not hold."""
         expression = rule.get("messageExpression")
         if expression:
-            budget = Budget()
+            budget = Budget(work=self._work)
             try:
                 found = evaluate(expression, RULES, variables, budget)
             except CelError as error:

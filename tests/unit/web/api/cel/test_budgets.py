@@ -79,6 +79,32 @@ def test_all_rules_of_an_object_share_a_budget() -> None:
     assert "running out of cost budget" in error.message
 
 
+NUMBERS: list[Any] = list(range(1_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "self.all(x, self == self)",
+        "self.all(x, [self] == [self])",
+        "self.all(x, self.all(y, self in [self]))",
+        "self.all(x, sets.contains(self, self))",
+        "self.all(x, self.all(y, quantity('1Gi').isLessThan(quantity('2Gi'))))",
+    ],
+)
+def test_an_evaluation_whose_cost_is_less_than_its_time_ends(text: str) -> None:
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        evaluate(text, RULES, {"self": NUMBERS}, Budget(10**9))
+
+
+def test_all_rules_of_an_object_share_the_work() -> None:
+    rules = [{"rule": "self.l.all(x, self.l.all(y, x >= 0))"}] * 4
+    schema = {"type": "object", "x-kubernetes-validations": rules}
+    assert not check_rules(schema, {"l": NUMBERS[:100]}, None, blocked=False)
+    (error,) = check_rules(schema, {"l": NUMBERS[:140]}, None, blocked=False)
+    assert "call cost exceeds limit" in error.message
+
+
 PAIRS = "[[1]]" + ".map(a, [a, a])" * 25
 """A list of few objects with 2^25 numbers."""
 TENFOLD = ".map(a, {}.format([a, a, a, a, a, a, a, a, a, a]))".format("'%s%s%s%s%s%s%s%s%s%s'")
