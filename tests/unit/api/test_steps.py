@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.api.checks.custom.values import check_value
+from stretto.api.checks.fields.errors import MOST_ERRORS, FieldError, stated_errors
 from stretto.api.checks.fields.patterns import pattern_of, program_of
 from stretto.api.schema.structural import (
     TooManyDefaultsError,
@@ -33,10 +34,6 @@ SCHEMAS: dict[str, tuple[dict[str, Any], Any]] = {
         {"type": "array", "items": {"enum": [str(number) for number in range(5_000)]}},
         ["x"] * 5_000,
     ),
-    "many missing fields": (
-        {"type": "array", "items": {"required": [str(number) for number in range(1_000)]}},
-        [{}] * 5_000,
-    ),
 }
 
 
@@ -46,6 +43,13 @@ def test_a_value_that_needs_too_many_steps_is_refused(name: str) -> None:
     found = []
     assert calls_of(lambda: found.extend(check_value(value, schema))) < 1_000_000
     assert (found[-1].reason, "steps" in found[-1].message) == ("FieldValueTooLong", True)
+
+
+def test_a_check_ends_when_an_answer_cannot_contain_further_errors() -> None:
+    schema = {"type": "array", "items": {"required": [str(number) for number in range(1_000)]}}
+    found: list[FieldError] = []
+    assert calls_of(lambda: found.extend(check_value([{}] * 5_000, schema))) < 100_000
+    assert len(stated_errors(found)) == MOST_ERRORS + 1
 
 
 def test_twenty_thousand_texts_match_a_pattern() -> None:

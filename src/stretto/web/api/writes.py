@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.checks.fields.errors import Errors, shown_empty
+from stretto.api.checks.fields.errors import Errors, shown_empty, stated_errors
 from stretto.api.checks.kinds.metadata import check_metadata_update, check_new_metadata
 from stretto.web.api import failures
 from stretto.web.api.call import Call
@@ -182,7 +182,7 @@ def is_held(item: Json) -> bool:
 def refuse(call: Call, item: Json, errors: Errors) -> None:
     """Raise a failure if there are refused fields; its message contains the object's own kind."""
     if errors:
-        shown = shown_empty(sent_value(call), errors)
+        shown = shown_empty(sent_value(call), stated_errors(errors))
         causes = [(each.reason, each.message, each.field) for each in shown]
         kind = call.resource.stored
         kind = msgspec.structs.replace(kind, kind=item.get("kind", kind.kind))

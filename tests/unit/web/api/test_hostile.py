@@ -287,6 +287,17 @@ def test_expressions_have_a_limit_together(server: ApiServer) -> None:
     assert b"at most 30000 characters together" in answer.body
 
 
+def test_an_answer_contains_a_limited_number_of_errors(server: ApiServer) -> None:
+    limits = {f"a b{number}": "1" for number in range(19_000)}
+    container = {"name": "c", "image": "i", "resources": {"limits": limits}}
+    pod = {"metadata": {"name": "x"}, "spec": {"containers": [container]}}
+    answer = sent(server, "POST", PODS, "", json.dumps(pod).encode())
+    assert isinstance(answer, ApiResponse)
+    *causes, last = json.loads(answer.body)["details"]["causes"]
+    assert len(causes) == 2_000
+    assert last["message"] == "Too many: more than 2000 errors; the others are not shown"
+
+
 @pytest.mark.parametrize("who", ["none", "low", "right"])
 @pytest.mark.parametrize("path", ["/api/v1/namespaces/{}/pods", "/{}", f"{PODS}/a/{{}}"])
 def test_long_names_in_paths_are_not_kept(server: ApiServer, who: str, path: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from stretto.api.checks.custom.formats import FORMATS
 from stretto.api.checks.custom.steps import Steps, TooManyStepsError
 from stretto.api.checks.fields.errors import (
+    MOST_ERRORS,
     Errors,
     FieldError,
     duplicate,
@@ -70,8 +71,8 @@ class _Found(list[FieldError]):
 
 
 def _check(value: Any, schema: Json, path: str, found: _Found) -> None:
-    """Add the errors of a value."""
-    if value is None and schema.get("nullable"):
+    """Add the errors of a value, unless an answer cannot contain further ones."""
+    if len(found) > MOST_ERRORS or (value is None and schema.get("nullable")):
         return
     kind = type(value)
     if kind is not _TYPES.get(schema.get("type") or ""):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +22,21 @@ class FieldError(msgspec.Struct, frozen=True, gc=False):
 
 Errors = list[FieldError]
 """The refused fields of an object."""
+MOST_ERRORS: Final = 2_000
+"""Maximum errors that an answer contains: one of 76,000 would have 37 MB."""
+
+
+def first_errors(found: Iterable[FieldError]) -> Errors:
+    """Return the errors of a check, which ends when an answer cannot contain further ones."""
+    return list(islice(found, MOST_ERRORS + 1))
+
+
+def stated_errors(found: Errors) -> Errors:
+    """Return the errors that an answer contains; the last one states that others are not shown."""
+    if len(found) <= MOST_ERRORS:
+        return found
+    rest = f"Too many: more than {MOST_ERRORS} errors; the others are not shown"
+    return [*found[:MOST_ERRORS], FieldError("FieldValueTooMany", rest, "<nil>")]
 
 
 def shown(value: Any) -> str:

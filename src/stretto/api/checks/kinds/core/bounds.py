@@ -1,12 +1,14 @@
 """Rules of LimitRanges and ResourceQuotas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
+    FieldError,
     duplicate,
+    first_errors,
     forbidden,
     immutable,
     invalid,
@@ -52,42 +54,42 @@ _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTermin
 
 def check_limit_range(item: Json, _old: Json | None) -> Errors:
     """Check a LimitRange."""
-    found: Errors = []
+    return first_errors(_limits((item.get("spec") or {}).get("limits") or ()))
+
+
+def _limits(limits: Sequence[Json]) -> Iterator[FieldError]:
     kinds: set[str] = set()
-    for index, limit in enumerate((item.get("spec") or {}).get("limits") or ()):
+    for index, limit in enumerate(limits):
         where, kind = f"spec.limits[{index}]", limit.get("type", "")
         problems = qualified_name(kind)
-        found += [invalid(f"{where}.type", kind, each) for each in problems]
+        yield from (invalid(f"{where}.type", kind, each) for each in problems)
         if not problems and "/" not in kind and kind not in _LIMITED:
             detail = "must be a standard limit type or fully qualified"
-            found.append(invalid(f"{where}.type", kind, detail))
+            yield invalid(f"{where}.type", kind, detail)
         if kind in kinds:
-            found.append(duplicate(f"{where}.type", kind))
+            yield duplicate(f"{where}.type", kind)
         kinds.add(kind)
-        found += _limit(limit, kind, where)
-    return found
+        yield from _limit(limit, kind, where)
 
 
-def _limit(limit: Json, kind: str, where: str) -> Errors:
-    found: Errors = []
+def _limit(limit: Json, kind: str, where: str) -> Iterator[FieldError]:
     parts = {name: limit.get(name) or {} for name in _PARTS}
     if kind == "Pod":
         for name in _DEFAULTS:
             if parts[name]:
                 detail = f"may not be specified when `type` is '{kind}'"
-                found.append(forbidden(f"{where}.{name}", detail))
+                yield forbidden(f"{where}.{name}", detail)
     if kind == "PersistentVolumeClaim" and not (
         "storage" in parts["min"] or "storage" in parts["max"]
     ):
         detail = "either minimum or maximum storage value is required, but neither was provided"
-        found.append(required(f"{where}.limits", detail))
+        yield required(f"{where}.limits", detail)
     check_name = check_container_resource if kind in _OF_PODS else check_resource_name
     for name in _PARTS:
         for key in parts[name] if not (kind == "Pod" and name in _DEFAULTS) else ():
-            found += check_name(key, f"{where}.{name}[{key}]")
+            yield from check_name(key, f"{where}.{name}[{key}]")
     for key in sorted({key for amounts in parts.values() for key in amounts}):
-        found += _bounds(parts, key, where)
-    return found
+        yield from _bounds(parts, key, where)
 
 
 def _bounds(parts: dict[str, Json], key: str, where: str) -> Errors:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.errors import (
+    MOST_ERRORS,
     Errors,
     FieldError,
     forbidden,
@@ -147,6 +148,8 @@ def _node(schema: Json, path: str, frame: _SchemaPlace) -> Errors:
         detail = "additionalProperties and properties are mutual exclusive"
         found.append(forbidden(f"{path}.additionalProperties", detail))
     for inner, where, place in _below(schema, path, frame):
+        if len(found) > MOST_ERRORS:
+            return found
         found += _node(inner, where, place)
     if schema.get(PRESERVE) is False:
         found.append(invalid(f"{path}.{PRESERVE}", False, "must be true or undefined"))

@@ -7,6 +7,7 @@ from stretto.api.checks.fields.addresses import address_problems
 from stretto.api.checks.fields.errors import (
     Errors,
     duplicate,
+    first_errors,
     forbidden,
     invalid,
     required,
@@ -91,7 +92,7 @@ def _tokens(spec: Json) -> Iterator[Any]:
 
 def check_pod_spec(spec: Json, path: str) -> Errors:
     """Check the spec of a pod or of a template."""
-    return list(_spec(spec, path))
+    return first_errors(_spec(spec, path))
 
 
 def _spec(spec: Json, path: str) -> Iterator[Any]:
