@@ -19,7 +19,6 @@ from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
 from stretto.web.api.objects import json_text
-from stretto.web.api.objects.recurring.decoding import decode_recurring
 from stretto.web.api.resources import ServedResource, go_package
 
 Json = dict[str, Any]
@@ -291,7 +290,7 @@ def _decoded(value: Json, resource: ServedResource, *, is_merged: bool) -> tuple
     if resource.definition is not None:
         return read_custom(value, resource, keeps_nulls=is_merged)
     found = Decoding(wraps=is_merged)
-    item = decode_recurring(value, resource.struct, found)
+    item = decode(value, resource.struct, found)
     _mark_reset(value, item)
     return item, found.unknown
 

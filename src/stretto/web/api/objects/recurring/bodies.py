@@ -11,13 +11,15 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import JSON
 from stretto.web.api.objects.reading import decoded_object, media_type, parse_body
-from stretto.web.api.objects.recurring.cache import ANY_NAME, LARGEST, recent, recurs
+from stretto.web.api.objects.recurring.cache import LARGEST, recent, recurs
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
 
 _NAME: Final = re.compile(rb'"name":\s*"([a-z0-9.-]+)"')
 """Pattern of a name without escaped characters."""
+_ANY_NAME: Final = "name-of-any-object"
+"""Placeholder for the name in a body."""
 
 
 def recurring_object(call: Call) -> Json | None:
@@ -29,7 +31,7 @@ def recurring_object(call: Call) -> Json | None:
     found = _NAME.search(body)
     if found is not None:
         start, end = found.span(1)
-        text = _complete(body[:start] + ANY_NAME.encode() + body[end:], call.resource)
+        text = _complete(body[:start] + _ANY_NAME.encode() + body[end:], call.resource)
         if text:
             named: Json = msgspec.json.decode(text)
             named["metadata"]["name"] = found[1].decode()
@@ -59,8 +61,8 @@ def _complete_text(body: bytes, resource: ServedResource) -> bytes:
     except (ApiError, DecodeError):
         return b""
     set_defaults(item, resource.struct)
-    text, any_name = msgspec.json.encode(item), ANY_NAME.encode()
-    is_name = item["metadata"].get("name") == ANY_NAME and b"\\u" not in body
+    text, any_name = msgspec.json.encode(item), _ANY_NAME.encode()
+    is_name = item["metadata"].get("name") == _ANY_NAME and b"\\u" not in body
     is_name &= body.count(any_name) == text.count(any_name) == 1
     is_sound = not (repeated or unknown) and (is_name or any_name not in body)
     return text if is_sound and len(text) <= 2 * LARGEST else b""

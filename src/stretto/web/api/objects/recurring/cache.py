@@ -8,8 +8,6 @@ _KEPT: Final = 256
 """Number of cached results."""
 LARGEST: Final = 16 << 10
 """Maximum size in bytes of a text whose result is cached: hostile texts use at most 4 MiB."""
-ANY_NAME: Final = "name-of-any-object"
-"""Placeholder for the name of an object in a text whose result is cached."""
 
 _SEEN: Final = 1 << 14
 """Number of texts that are remembered as seen."""
