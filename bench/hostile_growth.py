@@ -20,6 +20,7 @@ from hostile_requests import (
     RBAC_GROUP,
     REGISTRATION,
     WIDGETS,
+    YAML,
     Case,
     Json,
     config,
@@ -80,6 +81,21 @@ def pairs() -> list[Case]:
             named("NetworkPolicy", "networking.k8s.io/v1", spec={
                 "podSelector": {}, "ingress": [{"from": [{"ipBlock": block}]}]}),
         ),
+        "growth: names of resources of a policy": (
+            f"{REGISTRATION}/validatingadmissionpolicies",
+            policy("true", resourceNames=filled(str)),
+        ),
+        "growth: versions of reviews": (
+            f"{REGISTRATION}/validatingwebhookconfigurations",
+            named("ValidatingWebhookConfiguration", ADMISSION, webhooks=[{
+                "name": "a.example.com", "sideEffects": "None",
+                "clientConfig": {"url": "https://example.com"},
+                "admissionReviewVersions": filled(lambda n: f"v{n}")}]),
+        ),
+        "growth: families of a Service": (
+            f"{CORE}/services",
+            named("Service", spec={"ports": [{"port": 80}], "ipFamilies": ["IPv4"] * MANY}),
+        ),
         "growth: selectors of an aggregated role": (
             f"{RBAC}/clusterroles",
             named("ClusterRole", f"{RBAC_GROUP}/v1",
@@ -127,6 +143,8 @@ def lists() -> list[Case]:
             PODS, pod_of(resources={"requests": half, "limits": half})),
         "growth: decimal amounts": (
             PODS, pod_of(resources={"limits": amounts(amount="0.001" + "0" * 100)})),
+        "growth: invalid names of resources": (
+            PODS, pod_of(resources={"limits": dict.fromkeys(invalid, "1")})),
         "growth: digits of an amount": (
             PODS, pod_of(resources={"limits": {"cpu": "1" * 20_000 + "x"}})),
         "growth: huge pages": (PODS, pod_of(resources={"limits": pages})),
@@ -145,6 +163,9 @@ def lists() -> list[Case]:
         *(Case(name, sent("POST", target, body)) for name, (target, body) in post.items()),
         Case("growth: defaults of containers", sent("POST", PODS, many),
              (sent("POST", f"{CORE}/limitranges", bound),)),
+        Case("growth: an object as YAML", ApiRequest(
+            "GET", f"{MAPS}/x", {"accept": YAML}, b""),
+             (sent("POST", MAPS, config(data=texts())),)),
         Case("growth: a forbidden change of a pod", sent("PATCH", f"{PODS}/x", changed, MERGE),
              (sent("POST", PODS, old),)),
     ]  # fmt: skip

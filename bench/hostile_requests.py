@@ -131,9 +131,10 @@ def chain(parts: Iterable[str], glue: str) -> str:
     return glue.join(parts)
 
 
-def policy(*expressions: str) -> Json:
-    """A policy of admission."""
+def policy(*expressions: str, **fields: Any) -> Json:
+    """A policy of admission, whose rule has further fields."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
+    rule |= fields
     spec = {
         "matchConstraints": {"resourceRules": [rule]},
         "validations": [{"expression": each} for each in expressions],

@@ -1,5 +1,6 @@
 """Encoding of documents in the served media types: JSON, YAML and Kubernetes' protobuf."""
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -23,10 +24,31 @@ _STATUS: Final = "meta/v1.Status"
 def dumped(value: Any, media: str) -> bytes:
     """Encode a document in a media type."""
     if media == YAML:
-        return dump_sorted(value).encode()
+        return _yaml(value)
     if media == PROTOBUF and isinstance(value, dict):
         return protobuf(value)
     return msgspec.json.encode(value) + b"\n"
+
+
+def _yaml(value: Any) -> bytes:
+    """Encode a document in YAML: a large one in its flow style, which is JSON.
+
+    The block style of 20,000 values takes 0.7 seconds.
+    """
+    text = msgspec.json.encode(value, order="sorted")
+    if len(text) <= _MOST_BLOCK:
+        return dump_sorted(value).encode()
+    return _UNPRINTABLE.sub(_escaped, text.decode()).encode() + b"\n"
+
+
+_MOST_BLOCK: Final = 64 << 10
+"""Maximum size in JSON of a document in the block style of YAML."""
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
+"""Characters that JSON may contain and YAML may not."""
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return f"\\u{ord(character[0]):04x}"
 
 
 def event(word: str, item: Json, media: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -105,8 +105,13 @@ def unsupported(field: str, value: Any, allowed: Sequence[str]) -> FieldError:
     """A value outside an enumeration."""
     text = f"Unsupported value: {shown(value)}"
     if allowed:
-        text += f": supported values: {', '.join(map(quoted, allowed))}"
+        text += f": supported values: {_listed(tuple(allowed))}"
     return FieldError("FieldValueNotSupported", text, field)
+
+
+@lru_cache(maxsize=64)
+def _listed(allowed: tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, allowed))
 
 
 def duplicate(field: str, value: Any, detail: str = "") -> FieldError:

@@ -2,7 +2,14 @@
 
 from typing import Final
 
-from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, required
+from stretto.api.checks.fields.errors import (
+    Errors,
+    first_errors,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+)
 from stretto.api.checks.fields.shapes import moved, text
 from stretto.api.checks.fields.texts import dns_label
 from stretto.api.checks.kinds.pods.placement import check_node_selector_labels, check_tolerations
@@ -53,7 +60,7 @@ def check_runtime_class(item: Json, old: Json | None) -> Errors:
     found = text(dns_label)(handler, "handler")
     fixed = (item.get("overhead") or {}).get("podFixed")
     if fixed:
-        errors = check_resources({"limits": fixed}, "overhead")
+        errors = first_errors(check_resources({"limits": fixed}, "overhead"))
         found += [moved(each, "") for each in errors]
     scheduling = item.get("scheduling") or {}
     path = "scheduling"

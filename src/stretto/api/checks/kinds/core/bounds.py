@@ -163,22 +163,23 @@ def check_quota(item: Json, old: Json | None) -> Errors:
 
 
 def _amounts(amounts: Json, path: str) -> Errors:
-    found: Errors = []
+    return first_errors(_amount_errors(amounts, path))
+
+
+def _amount_errors(amounts: Json, path: str) -> Iterator[FieldError]:
     for name, amount in sorted(amounts.items()):
         where = f"{path}[{name}]"
         problems = qualified_name(name)
-        found += [invalid(where, name, each) for each in problems]
+        yield from (invalid(where, name, each) for each in problems)
         is_known = "/" in name or name in _STANDARD or name.startswith(_HUGE)
         if not problems and not is_known:
             detail = "must be a standard resource type or fully qualified"
-            found.append(invalid(where, name, detail))
-            detail = "must be a standard resource for quota"
-            found.append(invalid(where, name, detail))
+            yield invalid(where, name, detail)
+            yield invalid(where, name, "must be a standard resource for quota")
         if nano(amount, where) < 0:
-            found.append(invalid(where, amount, AT_LEAST_ZERO))
+            yield invalid(where, amount, AT_LEAST_ZERO)
         elif (name in _COUNTED or name.startswith("count/")) and nano(amount, where) % _WHOLE:
-            found.append(invalid(where, amount, "must be an integer"))
-    return found
+            yield invalid(where, amount, "must be an integer")
 
 
 def _scopes(scopes: list[str], hard: Json) -> Errors:

@@ -1,9 +1,18 @@
 """Rules of the addresses of a Service and of their families."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from stretto.api.checks.fields.addresses import address_of, address_problems
-from stretto.api.checks.fields.errors import Errors, duplicate, invalid, unsupported
+from stretto.api.checks.fields.errors import (
+    Errors,
+    FieldError,
+    duplicate,
+    first_errors,
+    invalid,
+    repeated,
+    unsupported,
+)
 from stretto.api.checks.kinds.values import Json, one_of
 
 FAMILIES: Final = ("IPv4", "IPv6")
@@ -35,32 +44,31 @@ def check_addresses(spec: Json) -> Errors:
         found.append(invalid(_ADDRESSES, addresses, detail))
     elif addresses and addresses[0] != spec["clusterIP"]:
         found.append(invalid(_ADDRESSES, addresses, "first value must match `clusterIP`"))
+    again = repeated(families)
     for index, family in enumerate(families):
         where = f"spec.ipFamilies[{index}]"
         found += one_of(family, where, FAMILIES)
-        if family in families[:index]:
+        if index in again:
             found.append(duplicate(where, family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
         found.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
-    malformed = _malformed(addresses)
+    malformed = first_errors(_malformed(addresses))
     found += malformed
     if len(addresses) > _MOST:
         found.append(invalid(_ADDRESSES, addresses, f"may only hold up to {_MOST} values"))
     return found if malformed else found + _matching(spec, addresses, families)
 
 
-def _malformed(addresses: list[str]) -> Errors:
-    found: Errors = []
+def _malformed(addresses: list[str]) -> Iterator[FieldError]:
     for index, address in enumerate(addresses):
         if index == 0 and address == "None":
             if len(addresses) > 1:
                 detail = "'None' must be the first and only value"
-                found.append(invalid(_ADDRESSES, addresses, detail))
+                yield invalid(_ADDRESSES, addresses, detail)
         else:
-            problems = address_problems(address)
-            found += [invalid(f"{_ADDRESSES}[{index}]", address, each) for each in problems]
-    return found
+            for problem in address_problems(address):
+                yield invalid(f"{_ADDRESSES}[{index}]", address, problem)
 
 
 def _matching(spec: Json, addresses: list[str], families: list[str]) -> Errors:

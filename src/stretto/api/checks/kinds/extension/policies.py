@@ -108,10 +108,12 @@ def check_matches(constraints: Json, path: str) -> Errors:
         for index, rule in enumerate(constraints.get(word) or ()):
             where = f"{path}.{word}[{index}]"
             found += check_operations(rule, where)
-            for number, name in enumerate(rule.get("resourceNames") or ()):
+            names = rule.get("resourceNames") or ()
+            again = repeated(names)
+            for number, name in enumerate(names):
                 here = f"{where}.resourceNames[{number}]"
                 found += [invalid(here, name, each) for each in path_segment(name)]
-                if name in rule["resourceNames"][:number]:
+                if number in again:
                     found.append(duplicate(here, name))
     return found
 

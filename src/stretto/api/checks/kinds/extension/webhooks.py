@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
+from stretto.api.checks.fields.errors import Errors, duplicate, invalid, repeated, required
 from stretto.api.checks.fields.shapes import between, choice
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain, fully_qualified, qualified_name
 from stretto.api.checks.kinds.values import (
@@ -77,10 +77,11 @@ def _versions(versions: list[str], where: str) -> Errors:
     path = f"{where}.admissionReviewVersions"
     if not versions:
         return [required(path, "must specify one of v1, v1beta1")]
+    again = repeated(versions)
     found = [
         invalid(f"{path}[{index}]", each, problem)
         for index, each in enumerate(versions)
-        for problem in (dns_1035(each) if each not in versions[:index] else ["duplicate version"])
+        for problem in (["duplicate version"] if index in again else dns_1035(each))
     ]
     if not {"v1", "v1beta1"} & set(versions):
         found.append(invalid(path, versions, "must include at least one of v1, v1beta1"))
