@@ -1,6 +1,8 @@
 """The stages of a definition: its names are accepted, its objects end first, its APIServices."""
 
+import gc
 from typing import Any
+from weakref import ref
 
 from stretto.api.checks.custom.values import check_value
 from stretto.web.api.server import ApiServer
@@ -73,6 +75,18 @@ def test_a_definition_has_an_api_service_while_its_kind_is_served(
     server.tick()
     server.tick()
     assert send("GET", f"{SERVICES}/v1.x.example").status == 404
+
+
+def test_nothing_keeps_the_resource_of_a_removed_definition(server: ApiServer, send: Send) -> None:
+    send("POST", DEFINITIONS, definition())
+    for method, path in (("POST", FIRS), ("PUT", f"{FIRS}/a"), ("DELETE", f"{FIRS}/a")):
+        send(method, path, fir("a"))
+        resource = ref(next(iter(server.state.resources.custom())))
+    send("DELETE", f"{DEFINITIONS}/firs.x.example")
+    server.tick()
+    server.tick()
+    gc.collect()
+    assert resource() is None
 
 
 def test_every_group_of_kubernetes_has_an_available_api_service(send: Send) -> None:

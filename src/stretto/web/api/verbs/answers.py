@@ -13,6 +13,7 @@ from stretto.web.api.negotiation import (
     OBJECT_FORMS,
     STREAMED,
     Accepted,
+    ServedForm,
     check_routed,
     encoded,
     negotiate,
@@ -65,26 +66,25 @@ def accept(call: Call) -> Accepted:
     Raises:
         ApiError: the client accepts no served media type.
     """
-    route, header = call.route, call.request.header("accept")
+    route, header, resource = call.route, call.request.header("accept"), call.resource
     is_list = route.watches or (call.verb in ("list", "watch") and not route.name)
+    forms = OBJECT_FORMS if _has_columns(resource, route.subresource) else METADATA_FORMS
     chosen = _kept_form if len(header) <= KEPT_LENGTH else _form
-    return chosen(header, call.resource, route.subresource, is_list)
+    return chosen(header, forms, is_custom=resource.definition is not None, is_list=is_list)
 
 
-def _form(header: str, resource: ServedResource, part: str, is_list: bool) -> Accepted:
-    """Return the form of a response about a resource or a subresource."""
-    media: tuple[str, ...] = _CUSTOM
-    if resource.definition is None:
-        media = SERVED
+def _form(header: str, forms: frozenset[ServedForm], *, is_custom: bool, is_list: bool) -> Accepted:
+    """Return the form of a response in one of some forms of objects."""
+    if not is_custom:
         check_routed(header, _WITH_STREAMS if is_list else SERVED)
-    forms = OBJECT_FORMS if _has_columns(resource, part) else METADATA_FORMS
-    found = negotiate(header, media, forms)
+    found = negotiate(header, _CUSTOM if is_custom else SERVED, forms)
     if found is None:
         raise not_acceptable()
     return found
 
 
 _kept_form: Final = lru_cache(maxsize=1024)(_form)
+"""Caches forms without their resources, which would keep removed definitions in memory."""
 
 
 def _has_columns(resource: ServedResource, part: str) -> bool:
