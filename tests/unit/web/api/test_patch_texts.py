@@ -65,6 +65,19 @@ def test_a_tested_value_is_sorted() -> None:
     assert json_of(written_operations({}, steps, None)) == '{"x":[{"a":2,"z":1}]}'
 
 
+def test_a_copy_has_the_text_of_its_source_and_its_own_parts() -> None:
+    value = {"z": {"y": {"b": 1, "a": 2}}, "c": 3}
+    steps = [
+        {"op": "add", "path": "/p", "value": value},
+        {"op": "add", "path": "/p/z/y/new", "value": 4},
+        {"op": "copy", "from": "/p", "path": "/q"},
+        {"op": "add", "path": "/q/z/y/only", "value": 5},
+    ]
+    found = json_of(written_operations({}, steps, None))
+    parts = '"c":3,"z":{"y":{"a":2,"b":1,"new":4'
+    assert found == '{"p":{' + parts + '}}},"q":{' + parts + ',"only":5}}}}'
+
+
 def test_unknown_members_are_found_in_the_order_of_the_text(server: ApiServer) -> None:
     found = message(server, {"z": 1, "a": 2}, MERGE, "fieldValidation=Strict")
     assert found.endswith('strict decoding error: unknown field "a", unknown field "z"')

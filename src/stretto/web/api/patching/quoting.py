@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from stretto.api.edit.json_patch import operate, pointer_parts
+from stretto.api.edit.json_patch import operate, pointer_parts, value_at
 from stretto.api.schema.golang import html_escaped
 from stretto.api.schema.ordering import in_order
 from stretto.api.schema.types import StructType
@@ -45,8 +45,13 @@ def written_operations(item: Json, operations: Iterable[Json], struct: StructTyp
     """
     document: Json = _Opened(in_order(item, struct))
     for each in operations:
-        _open(document, str(each.get("from", "")))
-        operate(document, [each])
+        source = str(each.get("from", ""))
+        _open(document, source)
+        if each.get("op") == "copy":  # a copy has the text of its source, with sorted keys
+            value = _closed(value_at(document, source))
+            operate(document, [{"op": "add", "path": each.get("path", ""), "value": value}])
+        else:
+            operate(document, [each])
         path = str(each.get("path", ""))
         owner = _open(document, path)
         if each.get("op") == "test" and path:
