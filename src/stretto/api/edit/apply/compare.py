@@ -119,16 +119,18 @@ def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
 
 def _compare_members(before: Json, after: Json, kind: ValueType, nodes: _Nodes) -> None:
     """Compare the members of two objects."""
+    added, modified, _ = nodes
     for name, new in after.items():
         old = before.get(name, MISSING)
         if old is new:
             continue
         element = f"f:{name}"
-        if old is MISSING and type(new) not in NESTED:
-            nodes[0][element] = LEAF
+        if old is MISSING:
+            is_nested = type(new) in NESTED and new
+            added[element] = _all_of(new, member_type(kind, name) or ANY) if is_nested else LEAF
         elif type(old) is type(new) and type(new) in PLAIN:
             if old != new:
-                nodes[1][element] = LEAF
+                modified[element] = LEAF
         else:
             _descend(element, (old, new), member_type(kind, name) or ANY, nodes)
     for name, old in before.items():
@@ -188,9 +190,6 @@ class _WholeItems:
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
     old, new = pair
-    if old is MISSING:
-        nodes[0][element] = _all_of(new, kind)
-        return
     if old is new or (kind.form is Form.MAP and has_texts_only(new) and old == new):
         return
     added: FieldSet = {}
@@ -217,11 +216,11 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
     found: FieldSet = {SELF: LEAF}
     if isinstance(value, dict):
         for name, each in value.items():
-            is_nested = type(each) in NESTED
+            is_nested = type(each) in NESTED and each
             inner = _all_of(each, member_type(kind, name) or ANY) if is_nested else LEAF
             found[f"f:{name}"] = inner
     else:
-        whole = _WholeItems(kind.item or ANY)
+        node = _WholeItems(kind.item or ANY).node
         for element, group in grouped(kind, value).items():
-            found[element] = whole.node(group)
+            found[element] = node(group)
     return found

@@ -128,6 +128,8 @@ def items(kind: ValueType, values: list[Any]) -> dict[str, Any]:
 
 def grouped(kind: ValueType, values: list[Any]) -> dict[str, Sequence[Any]]:
     """Return the items of a list by their path elements, with repeated ones."""
+    if len(values) == 1:
+        return {item_element(kind, values[0], 0): values}
     names = list(elements(kind, values))
     if len(set(names)) == len(names):
         return dict(zip(names, zip(values, strict=True), strict=True))
