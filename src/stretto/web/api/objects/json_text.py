@@ -13,8 +13,8 @@ from stretto.api.wire.syntax import json_fault
 from stretto.base.errors import InputError
 from stretto.web.api.failures import ApiError
 
-_KEY: Final = re.compile(rb'"\s*:')
-"""Pattern of the end of a member's name; a string may match too."""
+_SPACED: Final = re.compile(rb'"\s+:')
+"""End of a member's name with white space before the colon, which few clients write."""
 
 
 def check_size(body: bytes) -> None:
@@ -56,20 +56,25 @@ def parse(body: bytes, most: int = MAX_VALUES) -> tuple[Any, list[str]]:
         value = msgspec.json.decode(measured(body, "body"))
     except (msgspec.DecodeError, InputError, RecursionError, UnicodeDecodeError) as error:
         raise JsonTextError(json_fault(body) or str(error)) from error
-    if len(_KEY.findall(body)) == _keys(body, value):
+    if _name_ends(body) == _members_of_text(body, value):
         return value, []
     found: dict[str, None] = {}
     _collect(json.loads(body, object_pairs_hook=_Ordered), "", found)
     return value, list(found)
 
 
-def _keys(body: bytes, value: Any) -> int:
-    """Return how often the pattern of a key matches in a text without the duplicate members.
+def _name_ends(text: bytes) -> int:
+    """Return how many names of members end in a text; a string may contain such an end too."""
+    return text.count(b'":') + len(_SPACED.findall(text))
 
-    Without numbers of characters, the strings of a text have one form, so that the matches inside
-    of strings are equal too.
+
+def _members_of_text(body: bytes, value: Any) -> int:
+    """Return how many names of members would end in a text without its duplicate members.
+
+    Without numbers of characters, the strings of a text have one form, so that the ends inside of
+    strings are equal too.
     """
-    return _members(value) if b"\\u" in body else len(_KEY.findall(msgspec.json.encode(value)))
+    return _members(value) if b"\\u" in body else _name_ends(msgspec.json.encode(value))
 
 
 def _members(value: Any) -> int:
