@@ -66,6 +66,7 @@ def pairs() -> list[Case]:
     node_ports = filled(lambda n: {"name": f"p{n}", "port": n % 65535 + 1}, 3)
     exceptions = filled(lambda n: f"10.{n // 256 % 256}.{n % 256}.0/24")
     block = {"cidr": "10.0.0.0/8", "except": exceptions}
+    new_block = {"cidr": "2001::/16", "except": filled(lambda n: f"2001:db8:0:{n:x}::/64")}
     selectors = filled(lambda n: {"matchLabels": {f"k{n}": "v"}}, 3)
     post = {
         "growth: files of a volume": (PODS, files(*map(str, range(third)))),
@@ -95,6 +96,17 @@ def pairs() -> list[Case]:
         "growth: families of a Service": (
             f"{CORE}/services",
             named("Service", spec={"ports": [{"port": 80}], "ipFamilies": ["IPv4"] * MANY}),
+        ),
+        "growth: exceptions of a network of IPv6": (
+            NETWORKS,
+            named("NetworkPolicy", "networking.k8s.io/v1", spec={
+                "podSelector": {}, "ingress": [{"from": [{"ipBlock": new_block}]}]}),
+        ),
+        "growth: ranges of a Service": (
+            f"{CORE}/services",
+            named("Service", spec={
+                "type": "LoadBalancer", "selector": {"a": "b"}, "ports": [{"port": 80}],
+                "loadBalancerSourceRanges": new_block["except"]}),
         ),
         "growth: selectors of an aggregated role": (
             f"{RBAC}/clusterroles",

@@ -1,4 +1,4 @@
-"""Networks of addresses: the fast reader of IPv4 agrees with the standard library."""
+"""Networks of addresses: the fast readers agree with the standard library."""
 
 import ipaddress
 
@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.api.checks.fields.addresses import (
+    address_of,
     address_problems,
     is_address,
     network_problems,
@@ -15,6 +16,8 @@ from stretto.api.checks.fields.addresses import (
 
 OCTETS = st.sampled_from(["0", "1", "10", "127", "255", "256", "", "x", "1e"])
 ADDRESSES = st.lists(OCTETS, min_size=3, max_size=5).map(".".join)
+GROUPS = st.sampled_from(["0", "1", "ffff", "FFFF", "0ab", "", "", "00001", "x", "1.2.3.4"])
+NEW_ADDRESSES = st.lists(GROUPS, min_size=2, max_size=9).map(":".join)
 LENGTHS = st.sampled_from(["0", "8", "31", "32", "33", "x"])
 
 
@@ -39,6 +42,14 @@ def test_a_network_is_valid_as_in_the_standard_library(address: str, length: str
 @given(ADDRESSES)
 def test_an_address_is_valid_as_in_the_standard_library(address: str) -> None:
     assert is_address(address) is is_valid(f"{address}/32")
+
+
+@given(NEW_ADDRESSES)
+def test_an_address_of_ipv6_is_read_as_in_the_standard_library(address: str) -> None:
+    if is_valid(f"{address}/128"):
+        assert address_of(address) == ipaddress.ip_address(address)
+    elif "00001" not in address:  # the library refuses leading zeros
+        assert not is_address(address)
 
 
 def test_a_network_is_within_a_larger_one_of_its_version() -> None:

@@ -7,6 +7,7 @@ with a message of its own.
 import ipaddress
 import re
 from functools import lru_cache
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Final, NamedTuple
 
 from stretto.api.checks.fields.errors import quoted
@@ -17,10 +18,10 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 _ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 """Pattern of the leading zeros of a part of an address."""
 _BITS: Final = {4: 32, 6: 128}
-_OCTETS: Final = {str(number): number for number in range(256)}
-_IPV4_PARTS: Final = 4
 _MAPPED: Final = 0xFFFF
 """First 96 bits of an address of IPv6 that maps one of IPv4."""
+_LOW: Final = 0xFFFFFFFF
+"""Last 32 bits of such an address: the address of IPv4."""
 _NO_ZEROS: Final = "must not have leading 0s"
 _LINK_LOCAL_GROUPS: Final = ipaddress.ip_network("224.0.0.0/24")
 _LINK_LOCAL_SCOPE: Final = 0xFF02
@@ -46,36 +47,56 @@ class Subnet(NamedTuple):
         return self.version == other.version and self != other and is_part
 
 
+class _Address(NamedTuple):
+    """An address as a number."""
+
+    #: 4 or 6.
+    version: int
+    #: Its number.
+    number: int
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return whether an address of IPv6 maps one of IPv4."""
+        return self.version == 6 and self.number >> 32 == _MAPPED
+
+    @property
+    def shown(self) -> str:
+        """Its canonical form."""
+        if self.version == 4:
+            return inet_ntop(AF_INET, self.number.to_bytes(4, "big"))
+        found = inet_ntop(AF_INET6, self.number.to_bytes(16, "big"))
+        return str(ipaddress.IPv6Address(self.number)) if "." in found else found
+
+
 class _Network(NamedTuple):
     """A network as stated."""
 
-    #: Version of its addresses, and the number of the stated one.
-    version: int
-    number: int
+    #: The stated address.
+    address: _Address
     #: Bits of its prefix.
     bits: int
+    #: Its addresses.
+    subnet: Subnet
 
     @property
-    def subnet(self) -> Subnet:
-        """Its addresses."""
-        span = (1 << (_BITS[self.version] - self.bits)) - 1
-        return Subnet(self.version, self.number & ~span, self.number | span)
+    def shown(self) -> str:
+        """Its canonical form."""
+        return f"{self.address.shown}/{self.bits}"
 
 
-@lru_cache(maxsize=4)
 def address_of(text: str) -> IpAddress | None:
     """Return an address, whose parts may have leading zeros; ``None`` for another text."""
-    if "%" in text:
+    found = _address(text)
+    if found is None:
         return None
-    try:
-        return ipaddress.ip_address(_ZEROS.sub("", text))
-    except ValueError:
-        return None
+    kind = ipaddress.IPv4Address if found.version == 4 else ipaddress.IPv6Address
+    return kind(found.number)
 
 
 def is_address(text: str) -> bool:
     """Return whether a text is an IP address."""
-    return _ipv4(text) is not None or address_of(text) is not None
+    return _address(text) is not None
 
 
 def address_problems(text: str, *, canonical: bool = False) -> list[str]:
@@ -85,16 +106,14 @@ def address_problems(text: str, *, canonical: bool = False) -> list[str]:
         text: the address.
         canonical: whether it must have its canonical form.
     """
-    if _ipv4(text) is not None:
-        return []
-    address = address_of(text)
+    address = _address(text)
     if address is None:
         return [ADDRESS_TEXT]
-    if not _is_plain(text):
+    if _plain(text) is None:
         return [_NO_ZEROS]
-    if _is_mapped(address):
+    if address.is_mapped:
         return ["must not be an IPv4-mapped IPv6 address"]
-    return _form_problems(text, str(address)) if canonical else []
+    return _form_problems(text, address.shown) if canonical else []
 
 
 def network_problems(text: str, *, canonical: bool = False) -> list[str]:
@@ -108,22 +127,23 @@ def network_problems(text: str, *, canonical: bool = False) -> list[str]:
     if network is None:
         return [NETWORK_TEXT]
     stated, _, length = text.partition("/")
-    if length != str(network.bits) or not _is_plain(stated):
+    if length != str(network.bits) or _plain(stated) is None:
         return [f"{_NO_ZEROS} in IP or prefix length"]
-    if network.version == 6 and network.number >> 32 == _MAPPED:
+    if network.address.is_mapped:
         return ["must not have an IPv4-mapped IPv6 address"]
-    if network.subnet.first != network.number:
+    if network.subnet.first != network.address.number:
         return ["must not have bits set beyond the prefix length"]
-    return _form_problems(text, _shown(network)) if canonical else []
+    return _form_problems(text, network.shown) if canonical else []
 
 
 def address_warnings(field: str, text: str) -> list[str]:
     """Return the warnings about an address in a form that is not recommended."""
-    address = address_of(text)
+    address = _address(text)
     if address is None:
         return []
-    shown = str(_unmapped(address))
-    if not _is_plain(text) or _is_mapped(address):
+    is_mapped = address.is_mapped
+    shown = _Address(4, address.number & _LOW).shown if is_mapped else address.shown
+    if _plain(text) is None or is_mapped:
         problem = f"non-standard IP address {quoted(text)} is invalid: use {quoted(shown)}"
         return [f"{field}: {problem}"]
     return [] if shown == text else [f"{field}: IPv6 address {_canonical(text, shown)}"]
@@ -131,18 +151,11 @@ def address_warnings(field: str, text: str) -> list[str]:
 
 def network_warnings(field: str, text: str) -> list[str]:
     """Return the warnings about a valid network in a form that is not recommended."""
-    network = _network(text)
-    if network is None or network.version == 4:
+    network = _network(text) if ":" in text else None
+    if network is None:
         return []
-    shown = _shown(network)
+    shown = network.shown
     return [] if shown == text else [f"{field}: IPv6 CIDR value {_canonical(text, shown)}"]
-
-
-def _shown(network: _Network) -> str:
-    """Return the canonical form of a network."""
-    if network.version == 4:
-        return f"{ipaddress.IPv4Address(network.number)}/{network.bits}"
-    return f"{ipaddress.IPv6Address(network.number)}/{network.bits}"
 
 
 def _canonical(text: str, shown: str) -> str:
@@ -183,43 +196,37 @@ def _network(text: str) -> _Network | None:
     digits = length.lstrip("0") or length[-1:]
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 3):
         return None
-    bits, number = int(digits), _ipv4(stated)
-    if number is not None:
-        return _Network(4, number, bits) if bits <= _BITS[4] else None
-    address = address_of(stated)
+    address, bits = _address(stated), int(digits)
     if address is None or bits > _BITS[address.version]:
         return None
-    return _Network(address.version, int(address), bits)
+    version, number = address
+    span = (1 << (_BITS[version] - bits)) - 1
+    return _Network(address, bits, Subnet(version, number & ~span, number | span))
 
 
-def _ipv4(text: str) -> int | None:
-    """Return the number of an IPv4 address, several times faster than ``ipaddress``."""
-    parts = text.split(".")
-    if len(parts) != _IPV4_PARTS or not _OCTETS.keys() >= set(parts):
-        return None
-    a, b, c, d = (_OCTETS[each] for each in parts)
-    return a << 24 | b << 16 | c << 8 | d
+def _address(text: str) -> _Address | None:
+    """Return an address, whose parts may have leading zeros; ``None`` for another text."""
+    return _plain(text) or _plain(_ZEROS.sub("", text))
 
 
-def _is_plain(text: str) -> bool:
-    """Return whether an address has no leading zeros beyond four digits of IPv6."""
-    if not _ZEROS.search(text):
-        return True
+@lru_cache(maxsize=4)
+def _plain(text: str) -> _Address | None:
+    """Return an address without leading zeros beyond four digits of IPv6; ``None`` otherwise.
+
+    The functions of the system are several times faster than ``ipaddress``.
+    """
+    is_new = ":" in text
     try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+        packed = inet_pton(AF_INET6 if is_new else AF_INET, text)
+    except (OSError, ValueError):
+        return None
+    return _Address(6 if is_new else 4, int.from_bytes(packed, "big"))
 
 
 def _unmapped(address: IpAddress) -> IpAddress:
     """Return the IPv4 address that an address of IPv6 maps, or the address itself."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
-
-
-def _is_mapped(address: IpAddress) -> bool:
-    return _unmapped(address) is not address
 
 
 def _form_problems(text: str, shown: str) -> list[str]:
