@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
-	"sort"
 	"strings"
 
 	apiext "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -160,6 +159,5 @@ func main() {
 		o.Kinds[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind] = name(t)
 	}
 	walk(reflect.TypeOf(metav1.Status{}))
-	_ = sort.Strings
 	json.NewEncoder(os.Stdout).Encode(o)
 }

@@ -1,6 +1,6 @@
 """Hashes of pod templates equal those of kube-controller-manager.
 
-The expected values are the output of ``scripts/kube_schema/templates`` for the same templates.
+The expected values are the output of ``scripts/kube_schema/structs hashes`` for the same templates.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Values as kube-apiserver's internal Go structs, which messages quote.
 
 Internal structs have Go's names, except in types with tags such as metadata, a fixed order of
-fields, and null for what is nil. ``scripts/kube_schema/internals`` prints the table of types.
+fields, and null for what is nil. ``scripts/kube_schema/structs`` prints the table of types.
 """
 
 from collections.abc import Iterator, Sequence

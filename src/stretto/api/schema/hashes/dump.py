@@ -2,7 +2,7 @@
 
 Kubernetes' controllers hash the text that ``k8s.io/utils/dump.ForHash`` makes of a decoded
 template (go-spew, ``%#v`` with sorted keys and without addresses). The data file contains the
-types; ``scripts/kube_schema/templates`` derives it from the Go types.
+types; ``scripts/kube_schema/structs`` derives it from the Go types.
 """
 
 from collections.abc import Callable, Mapping
