@@ -10,6 +10,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import (
     canonical,
+    check_growth,
     check_version,
     is_canonical,
     is_outdated,
@@ -122,6 +123,7 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     resource = call.resource
     strategy = strategy_of(resource)
     check_version(call, item, old, needs=strategy.needs_version)
+    check_growth(call, item, old)
     restore(item, old.item)
     merge_owners(call, item["metadata"])
     admission = AdmittedWrite(call, "UPDATE", item, old.item)

@@ -29,6 +29,7 @@ TOKENS = {
 }
 USERS = {"low": User("low"), "right": User("admin", "", ("system:masters",))}
 YAML = "application/yaml"
+MERGE = "application/merge-patch+json"
 PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -296,6 +297,18 @@ def test_an_answer_contains_a_limited_number_of_errors(server: ApiServer) -> Non
     *causes, last = json.loads(answer.body)["details"]["causes"]
     assert len(causes) == 2_000
     assert last["message"] == "Too many: more than 2000 errors; the others are not shown"
+
+
+def test_patches_do_not_add_values_to_a_large_object_without_end(server: ApiServer) -> None:
+    def patched(**labels: str | None) -> int:
+        body = json.dumps({"metadata": {"labels": labels}}).encode()
+        return sent(server, "PATCH", f"{MAPS}/growing", MERGE, body).status
+
+    assert sent(server, "POST", MAPS, "", b'{"metadata":{"name":"growing"}}').status == 201
+    first, second = ({f"{word}{n}": "" for n in range(19_000)} for word in "ab")
+    assert patched(**first) == 200
+    assert patched(**second) == 413
+    assert patched(a0=None, b0="") == 200
 
 
 @pytest.mark.parametrize("who", ["none", "low", "right"])

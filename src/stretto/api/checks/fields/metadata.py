@@ -69,7 +69,7 @@ def check_prefix(metadata: Json, rule: NameRule) -> Errors:
 
 def check_plain_metadata(metadata: Json) -> Errors:
     """Check the rules that new and changed objects have in common."""
-    found = _check_marks(metadata)
+    found = _check_own_marks(metadata)
     finalizers = metadata.get("finalizers") or []
     for each in finalizers:
         found += [invalid("metadata.finalizers", each, problem) for problem in qualified_name(each)]
@@ -77,6 +77,11 @@ def check_plain_metadata(metadata: Json) -> Errors:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         found.append(invalid("metadata.finalizers", finalizers, text))
     return found + _check_managers(metadata.get("managedFields") or ())
+
+
+def check_marks(metadata: Json) -> Errors:
+    """Check generation, labels, annotations, owners and managers."""
+    return _check_own_marks(metadata) + _check_managers(metadata.get("managedFields") or ())
 
 
 def _check_managers(entries: Sequence[Json]) -> Errors:
@@ -89,7 +94,7 @@ def _check_managers(entries: Sequence[Json]) -> Errors:
     ]
 
 
-def _check_marks(metadata: Json) -> Errors:
+def _check_own_marks(metadata: Json) -> Errors:
     """Check generation, labels, annotations and owners."""
     found: Errors = []
     generation = metadata.get("generation") or 0
@@ -157,7 +162,7 @@ def check_finalizer(name: str, field: str) -> Errors:
 
 
 def check_changed_metadata(new: Json, old: Json) -> Errors:
-    """Check for immutable and read-only fields in a change."""
+    """Check for changes of immutable and read-only fields."""
     found: Errors = []
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         detail = "must not be decremented"
@@ -172,18 +177,14 @@ def check_changed_metadata(new: Json, old: Json) -> Errors:
     if grace is not None and grace != old.get("deletionGracePeriodSeconds"):
         found.append(immutable("metadata.deletionGracePeriodSeconds", grace))
     if old.get("deletionTimestamp"):
-        extra = [
-            each
-            for each in sorted(set(new.get("finalizers") or []))
-            if each not in (old.get("finalizers") or [])
-        ]
+        extra = sorted({*(new.get("finalizers") or ())} - {*(old.get("finalizers") or ())})
         if extra:
             detail = (
                 "no new finalizers can be added if the object is being deleted, found new "
                 f"finalizers []string{{{', '.join(repr_go(each) for each in extra)}}}"
             )
             found.append(forbidden("metadata.finalizers", detail))
-    return found + _check_marks(new) + _check_managers(new.get("managedFields") or ())
+    return found
 
 
 def repr_go(text: str) -> str:

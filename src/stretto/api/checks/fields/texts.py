@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
@@ -260,11 +260,35 @@ def _length(text: str, limit: int, unit: str = "characters") -> list[str]:
     return [f"must be no more than {limit} {unit}"] if len(text) > limit else []
 
 
+_NAME: Final = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?+"
+_NAMES: Final = re.compile(rf"(?:(?:[a-z0-9]++(?:[-.][a-z0-9]++)*+/)?+{_NAME}\n)*+")
+"""Lines of names, which may have a prefix."""
+_VALUES: Final = re.compile(rf"(?:(?:{_NAME})?+\n)*+")
+"""Lines of names without a prefix, which may be empty."""
+
+
+def _are_plain(texts: Iterable[str], lines: re.Pattern[str]) -> bool:
+    """Return whether all texts are valid: most are, and one expression reads all of them.
+
+    Args:
+        texts: the texts.
+        lines: the expression for the lines of valid texts, which may refuse valid ones.
+    """
+    found = [*texts]
+    joined = "\n".join(found) + "\n"
+    is_plain = len(max(found, key=len)) <= SUBDOMAIN_CHARS and joined.count("\n") == len(found)
+    return is_plain and lines.fullmatch(joined) is not None
+
+
 def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
     """Check keys and values of labels."""
     found: Errors = []
-    for key in sorted(labels or {}):
-        value = (labels or {})[key]
+    if not labels or (
+        _are_plain(labels, _NAMES) and _are_plain(map(str, labels.values()), _VALUES)
+    ):
+        return found
+    for key in sorted(labels):
+        value = labels[key]
         found += [invalid(field, key, each) for each in label_key(key)]
         found += [invalid(field, value, each) for each in label_value(str(value))]
     return found
@@ -272,11 +296,13 @@ def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
 
 def check_annotations(annotations: Mapping[str, Any] | None, field: str) -> Errors:
     """Check keys and the total size of annotations."""
+    if not annotations:
+        return []
     found: Errors = []
-    total = 0
-    for key in sorted(annotations or {}):
-        found += [invalid(field, key, each) for each in qualified_name(key.lower())]
-        total += len(key.encode()) + len(str((annotations or {})[key]).encode())
+    if not _are_plain(annotations, _NAMES):
+        names = ((key, qualified_name(key.lower())) for key in sorted(annotations))
+        found += [invalid(field, key, each) for key, problems in names for each in problems]
+    total = sum(len(key.encode()) + len(str(each).encode()) for key, each in annotations.items())
     if total > _ANNOTATIONS_LIMIT:
         found.append(too_long(field, _ANNOTATIONS_LIMIT))
     return found

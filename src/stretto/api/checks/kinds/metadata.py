@@ -13,6 +13,7 @@ from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.metadata import (
     NameRule,
     check_changed_metadata,
+    check_marks,
     check_metadata,
     check_own_finalizers,
     check_plain_metadata,
@@ -150,7 +151,7 @@ def check_metadata_update(
     plain = check_plain_metadata(new)
     whole = check_prefix(new, path_segment) + plain
     named = (check_prefix(new, rule) if rule else []) + plain
-    change = check_changed_metadata(new, old)
+    change = check_changed_metadata(new, old) + (check_marks(new) if plain else [])
     own = check_own_finalizers(new)
     if not (whole or named or change or own):
         return []

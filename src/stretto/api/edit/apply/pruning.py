@@ -82,11 +82,10 @@ def _with_named(fields: FieldSet, kind: ValueType) -> FieldSet:
     kind = atom(kind, {})
     found: FieldSet = {}
     for key, node in fields.items():
-        name, is_name = key[2:], key.startswith("f:")
-        has_members = any(node.values())
-        if key == SELF or not node or (SELF in node and not has_members):
+        if not node or key == SELF or (SELF in node and not any(node.values())):
             found[key] = node
             continue
+        name, is_name = key[2:], key.startswith("f:")
         below = fieldset.children(node)
         inner = (member_type(kind, name) if is_name else kind.item) or ANY
         is_member = fieldset.is_member(node) or (is_name and is_field(kind, name))

@@ -13,6 +13,7 @@ from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call, version_number
 from stretto.web.api.crds.objects import stored_custom
+from stretto.web.api.objects.json_text import check_count, most_values
 from stretto.web.api.objects.rendering import rendered, without_type
 from stretto.web.api.objects.versions import canonical_form, shown_form, shown_forms
 from stretto.web.api.resources import ServedResource
@@ -20,6 +21,8 @@ from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
+_SMALL: Final = 40_000
+"""Bytes of an object and its change that cannot have too many values."""
 RETURNED: Final = frozenset(
     {
         ("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("", "PersistentVolume"),
@@ -86,6 +89,29 @@ def served(call: Call, stored: StoredItem) -> StoredItem:
     if is_canonical(call.resource):
         return stored
     return StoredItem(shape(call, stored.item), stored.record)
+
+
+def check_growth(call: Call, item: Json, old: StoredItem) -> None:
+    """Refuse a change that adds values to a large object: each write of it would take longer.
+
+    Raises:
+        ApiError: the object has too many values, and more than before.
+    """
+    if len(old.record.body) + len(call.request.body) < _SMALL:
+        return
+    most = most_values(call.resource.kind.kind) * 5 // 4
+    values = _values(item)
+    if values > most and values > _values(old.item):
+        check_count(values, most)
+
+
+def _values(value: Any) -> int:
+    """Return the number of values below an object or list, without its managed fields."""
+    if isinstance(value, dict):
+        parts = [each for name, each in value.items() if name != "managedFields"]
+    else:
+        parts = value
+    return len(parts) + sum(_values(each) for each in parts if type(each) in (dict, list))
 
 
 def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
