@@ -6,7 +6,6 @@ of the time of a decoding. They do not accept all of them: for the others, decod
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -20,10 +19,11 @@ from stretto.base.errors import InputError
 def is_exact(item: Mapping[str, Any], kind: StructType) -> bool:
     """Return whether decoding an object of a struct certainly returns an equal one."""
     exact = _EXACT.get(kind.name) or _struct(kind)
-    with suppress(msgspec.ValidationError):
+    try:
         msgspec.convert(item, exact, dec_hook=_accepted)
-        return True
-    return False
+    except (msgspec.ValidationError, InputError):
+        return False
+    return True
 
 
 class _Shown:
@@ -39,16 +39,15 @@ def _accepted(kind: type, value: Any) -> object:
 
     Raises:
         ValueError: decoding may change the value.
+        InputError: a text is no quantity.
     """
-    if (value is True) if kind is _Shown else _is_amount(value):
+    if kind is _Shown:
+        is_exact = value is True
+    else:
+        is_exact = type(value) is str and canonical(value) == value and value[-1] not in "nu"
+    if is_exact:
         return kind()
     raise ValueError(value)
-
-
-def _is_amount(value: Any) -> bool:
-    with suppress(InputError):
-        return isinstance(value, str) and canonical(value) == value and value[-1:] not in "nu"
-    return False
 
 
 _TIME: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"

@@ -18,6 +18,10 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_PLAIN_NAME: Final = re.compile(
+    r"(?:[a-z0-9]++(?:[-.][a-z0-9]++)*+/)?+[A-Za-z0-9]++(?:[-_.][A-Za-z0-9]++)*+"
+)
+"""Most qualified names; those of at most 63 characters need no other check."""
 _SEARCH: Final = re.compile(
     r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
 )
@@ -166,9 +170,8 @@ def header_name(text: str) -> list[str]:
 
 def env_name(text: str) -> list[str]:
     """Return the problems of the name of an environment variable."""
-    if all(" " <= each <= "~" and each != "=" for each in text):
-        return []
-    return [_ENV_TEXT]
+    is_valid = text.isascii() and text.isprintable() and "=" not in text
+    return [] if is_valid else [_ENV_TEXT]
 
 
 def search_domain(text: str) -> list[str]:
@@ -238,6 +241,8 @@ def label_key(text: str) -> list[str]:
 
 def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
     """Return the problems of a qualified name, such as the name of a resource."""
+    if len(text) <= LABEL_CHARS and _PLAIN_NAME.fullmatch(text):
+        return []
     prefix, slash, name = text.rpartition("/")
     found = []
     if slash:

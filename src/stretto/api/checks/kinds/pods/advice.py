@@ -56,9 +56,8 @@ def pod_warnings(spec: Json, path: str) -> Iterator[str]:
     yield from port_warnings(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         yield f"{path}.terminationGracePeriodSeconds: {_NEGATIVE}"
-    for word in ("podAffinity", "podAntiAffinity"):
-        terms = (spec.get("affinity") or {}).get(word) or {}
-        yield from _terms(terms, f"{path}.affinity.{word}")
+    for word in ("podAffinity", "podAntiAffinity") if spec.get("affinity") else ():
+        yield from _terms(spec["affinity"].get(word) or {}, f"{path}.affinity.{word}")
     yield from pod_form_warnings(spec, path)
 
 
@@ -101,7 +100,8 @@ def _container(container: Json, path: str) -> Iterator[str]:
     resources = container.get("resources") or {}
     for name in _BYTES if resources else ():
         for word in ("limits", "requests"):
-            yield from _fractions(resources.get(word), f"{path}.resources.{word}", (name,))
+            if name in (resources.get(word) or ()):
+                yield from _fractions(resources[word], f"{path}.resources.{word}", (name,))
     seen: set[str] = set()
     for index, each in enumerate(container.get("env") or ()):
         name = each.get("name", "")

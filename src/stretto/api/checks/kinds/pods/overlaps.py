@@ -1,5 +1,6 @@
 """Warnings about ports and files of a pod that overlap one another."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import chain
@@ -21,9 +22,11 @@ def port_warnings(spec: Json, path: str) -> Iterator[str]:
         for container, where in containers_with_paths(spec, path)
         for index, port in enumerate(container.get("ports") or ())
     ]
-    taken: dict[tuple[Any, Any], _Definitions] = {}
+    if len(ports) < 2:
+        return
+    taken = defaultdict[tuple[Any, Any], _Definitions](_Definitions)
     for port, where in ports:
-        others = taken.setdefault((port.get("containerPort"), port.get("protocol")), _Definitions())
+        others = taken[port.get("containerPort"), port.get("protocol")]
         for other, place in others.conflicting(port):
             yield f"{where}: {_relation(port, other)} port definition with {place}"
         others.add(port, where)

@@ -134,11 +134,13 @@ def check_file_refs(spec: Json, path: str) -> Iterator[Any]:
     for container, where in containers_with_paths(spec, path):
         for index, variable in enumerate(container.get("env") or ()):
             ref = (variable.get("valueFrom") or {}).get("fileKeyRef")
-            name = (ref or {}).get("volumeName", "")
+            if ref is None:
+                continue
+            name = ref.get("volumeName", "")
             here = f"{where}.env[{index}].valueFrom.fileKeyRef.volumeName"
-            if ref is not None and name not in empty:
+            if name not in empty:
                 yield missing(here, name)
-            elif ref is not None and not empty[name]:
+            elif not empty[name]:
                 yield invalid(here, name, "referenced volume must be of type emptyDir")
 
 
