@@ -39,7 +39,8 @@ _UNCOUNTED: Final = frozenset(
 )  # fmt: skip
 """Kinds without a generation on an API server: no status subresource, or not maintained."""
 _WORD: Final = b'"generation"'
-_FIRST: Final = b'"generation":1'
+_FIRST: Final = (b":1,", b":1}")
+"""Texts after the name of a generation that is 1."""
 
 
 class _GenerationMeta(msgspec.Struct, frozen=True, gc=False):
@@ -73,15 +74,16 @@ def generation_of(body: bytes) -> int:
 
 def first_generation(kind: Kind, body: bytes) -> bytes:
     """Return the body of a new object without a generation that its creator has copied."""
-    if _WORD not in body or _is_first(body) or not is_counted(kind) or generation_of(body) == 1:
+    at = body.find(_WORD)
+    if at < 0 or _is_first(body, at) or not is_counted(kind) or generation_of(body) == 1:
         return body
     return set_fields(body, {("metadata", "generation"): 1})
 
 
-def _is_first(body: bytes) -> bool:
-    """Return whether every member with that name in a body is 1, at any depth."""
-    found = body.count(_WORD)
-    return found == 1 and (_FIRST + b"," in body or _FIRST + b"}" in body)
+def _is_first(body: bytes, at: int) -> bool:
+    """Return whether a body has only one member with that name, at this place, and it is 1."""
+    end = at + len(_WORD)
+    return body.startswith(_FIRST, end) and _WORD not in body[end:]
 
 
 def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:

@@ -92,8 +92,13 @@ def _draft_one(draft: TableDraft, body: bytes, settings: CreateSettings) -> Repl
         if not free:
             return _taken(old)
         name = free
+    node = "" if pod is None else pod.spec.node_name
     ending = (pod and pod.metadata.deletion_timestamp) or ""
-    return _add(draft, settings, namespace, CreatedObjects([name], [body], [pod]), ending)[0]
+    version, created = draft.version + 1, settings.created
+    uid = new_uid(settings.identity, version)
+    fields = kind, namespace, name, uid, version, body, node
+    record = draft.add(Record(*fields, created=created, deleting=ending), pod)
+    return Reply(WriteOutcome.OK, StatusReason.NONE, "", record)
 
 
 def _draft_pods(
@@ -122,16 +127,9 @@ def _draft_pods(
 
 
 def _add(
-    draft: TableDraft,
-    settings: CreateSettings,
-    namespace: str,
-    objects: CreatedObjects,
-    deleting: str = "",
+    draft: TableDraft, settings: CreateSettings, namespace: str, objects: CreatedObjects
 ) -> Replies:
-    """Create objects with unused names.
-
-    If ``deleting`` is set, the objects are created with that deletionTimestamp.
-    """
+    """Create objects with unused names."""
     versions = range(draft.version + 1, draft.version + 1 + len(objects.names))
     nodes = ["" if pod is None else pod.spec.node_name for pod in objects.heads]
     records = list(
@@ -146,7 +144,6 @@ def _add(
             nodes,
             repeat(None),
             repeat(settings.created),
-            repeat(deleting),
         )
     )
     events = list(map(WatchEvent, repeat(EventType.ADDED), records, objects.heads))
@@ -157,7 +154,7 @@ def _add(
 
 def new_uid(identity: str, version: int) -> str:
     """The uid of an object that is created at this version."""
-    return _uids(identity, range(version, version + 1))[0]
+    return f"{identity}{version:012x}"
 
 
 def _uids(identity: str, versions: range) -> list[str]:

@@ -8,6 +8,7 @@ Therefore a batch that fails or is interrupted leaves nothing half done.
 from collections.abc import Iterable
 from typing import Final, Protocol, cast
 
+from stretto.api.types.heads import PodHead
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import ExitCode, StrettoError
 from stretto.stores.embedded.history import EventHistory
@@ -100,6 +101,12 @@ class TableDraft:
             return drafted[name]
         return self.table.find(namespace, name)
 
+    def add(self, new: Record, head: PodHead | None) -> Record:
+        """Add a record with the next version and an unused name; ``head`` is that of a pod."""
+        self.staged.setdefault(new.namespace, {})[new.name] = new
+        self._log(WatchEvent(EventType.ADDED, new, head), None)
+        return new
+
     def put(self, old: Record, new: Record, *, bind: bool = False) -> Record:
         """Replace a record; the new one already has the next version."""
         self.staged.setdefault(old.namespace, {})[old.name] = new
@@ -139,7 +146,7 @@ class TableDraft:
             self.version -= 1
         del self.events[mark:], self.olds[mark:]
 
-    def _log(self, event: WatchEvent, old: Record) -> None:
+    def _log(self, event: WatchEvent, old: OldRecord) -> None:
         self.version = event.record.version
         self.events.append(event)
         self.olds.append(old)
