@@ -14,7 +14,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import qualified_name
-from stretto.api.checks.kinds.values import AT_LEAST_ZERO
+from stretto.api.checks.kinds.values import AT_LEAST_ZERO, NO_INTEGER
 from stretto.api.wire.names import LABEL_CHARS, SUBDOMAIN_CHARS
 from stretto.api.wire.quantity import nano
 from stretto.api.wire.resources import HUGE_PAGES
@@ -25,12 +25,17 @@ _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _WHOLE: Final = 10**9
 _QUOTA: Final = "requests."
 """Prefix of the name of a quota for a resource."""
-STANDARD_RESOURCES: Final = frozenset(
+COUNTED_RESOURCES: Final = frozenset(
+    {
+        "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
+        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+    }
+)  # fmt: skip
+"""Resources without a domain whose amounts are whole numbers."""
+STANDARD_RESOURCES: Final = COUNTED_RESOURCES | frozenset(
     {
         *_STANDARD, "requests.cpu", "requests.memory", "requests.ephemeral-storage", "limits.cpu",
-        "limits.memory", "limits.ephemeral-storage", "pods", "services", "replicationcontrollers",
-        "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims", "storage",
-        "requests.storage", "services.nodeports", "services.loadbalancers",
+        "limits.memory", "limits.ephemeral-storage", "storage", "requests.storage",
     }
 )  # fmt: skip
 """Names of resources without a domain."""
@@ -56,7 +61,7 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
             if billionths < 0:
                 yield invalid(f"{path}.{word}[{name}]", amount, AT_LEAST_ZERO)
             elif "/" in name and billionths % _WHOLE:
-                yield invalid(f"{path}.{word}[{name}]", amount, "must be an integer")
+                yield invalid(f"{path}.{word}[{name}]", amount, NO_INTEGER)
     where = f"{path}.requests"
     for name, amount in sorted(requests.items()):
         limit = limits.get(name)
@@ -88,6 +93,15 @@ def check_resource_name(name: str, where: str) -> Errors:
     is_known = "/" in name or name in STANDARD_RESOURCES or name.startswith(HUGE_PAGES)
     if not found and not is_known:
         found.append(invalid(where, name, "must be a standard resource type or fully qualified"))
+    return found
+
+
+def check_amount(name: str, amount: str, where: str) -> Errors:
+    """Check an amount of a resource of a node, or of a quota."""
+    billionths = nano(amount, where)
+    found = [invalid(where, amount, AT_LEAST_ZERO)] if billionths < 0 else []
+    if billionths % _WHOLE and (name in COUNTED_RESOURCES or is_extended(name)):
+        found.append(invalid(where, amount, NO_INTEGER))
     return found
 
 

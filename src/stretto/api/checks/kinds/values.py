@@ -29,6 +29,7 @@ FAILURE_POLICY: Final = choice("Fail", "Ignore")
 Json = dict[str, Any]
 
 AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
+NO_INTEGER: Final = "must be an integer"
 PERCENT_TEXT: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
     "'93%', regex used for validation is '[0-9]+%')"

@@ -29,6 +29,8 @@ _STATED: Final = re.compile(
     rb'"(?:expression|messageExpression|rule|valueExpression)":("[^"\\]*+(?:\\.[^"\\]*+)*+")'
 )
 """Members with expressions in a JSON text; a text within a string has escaped quotes."""
+_SCHEMA: Final = ".openAPIV3Schema"
+"""Part of the path of a schema in a definition."""
 
 
 def expression_errors(
@@ -46,8 +48,8 @@ def expression_errors(
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
     texts = _texts(item)
-    if texts and key == _DEFINITION:
-        item = without_refused(item, refused)
+    if texts and key == _DEFINITION and any(_SCHEMA in each for each in refused):
+        item = without_refused(item)
         texts = _texts(item)
     if not texts:
         return []

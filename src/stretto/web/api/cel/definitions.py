@@ -3,14 +3,14 @@
 The limits and the texts are those of ``apis/apiextensions/validation`` in kube-apiserver.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
 from stretto.api.checks.kinds.extension.internals import internal_rule
+from stretto.api.checks.kinds.extension.schemas import compiled_schemas
 from stretto.api.schema.structural import EMBEDDED
 from stretto.api.wire.values import copied
 from stretto.cel.estimates.estimating import estimate
@@ -69,38 +69,22 @@ def definition_errors(item: Json, old: Json | None, compiler: Compiler) -> Itera
             yield from rules.errors(schema, f"{path}.openAPIV3Schema")
 
 
-def without_refused(item: Json, refused: Sequence[str]) -> Json:
-    """Return a definition without the rules of schemas that are refused, or a part of which is.
-
-    kube-apiserver compiles only the other rules.
-    """
-    fields = sorted({each for each in refused if ".openAPIV3Schema" in each})
-    if not fields:
-        return item
+def without_refused(item: Json) -> Json:
+    """Return a refused definition without the rules that kube-apiserver does not compile."""
     kept: Json = copied(item)
     for path, name, version in version_parts(_versions(kept)):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if f"{path}.openAPIV3Schema.type" in fields:  # no part of the value has a type then
-            version.pop("schema")
-        elif name == "schema" and schema:
-            _drop_rules(_RulePlace(schema, f"{path}.openAPIV3Schema", None, 1, ""), fields)
+        if name == "schema" and schema:
+            where = f"{path}.openAPIV3Schema"
+            _drop_rules(_RulePlace(schema, where, None, 1, ""), compiled_schemas(schema, where))
     return kept
 
 
-def _drop_rules(place: _RulePlace, refused: Sequence[str]) -> None:
-    path = place.path
-    if _first_from(refused, path) == path or any(
-        _first_from(refused, below).startswith(below) for below in (f"{path}.", f"{path}[")
-    ):
+def _drop_rules(place: _RulePlace, compiled: Container[str]) -> None:
+    if place.path not in compiled:
         place.schema.pop(_RULES, None)
         for inner in _below(place):
-            _drop_rules(inner, refused)
-
-
-def _first_from(paths: Sequence[str], start: str) -> str:
-    """Return the first of sorted paths that is not before a text; empty without one."""
-    index = bisect_left(paths, start)
-    return paths[index] if index < len(paths) else ""
+            _drop_rules(inner, compiled)
 
 
 def _versions(item: Json) -> list[Json]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from stretto.web.api.cel.checks import expression_errors
 
 KEY = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -18,18 +20,28 @@ def text(*rules: str) -> dict[str, Any]:
     return {"type": "string", "x-kubernetes-validations": [{"rule": each} for each in rules]}
 
 
+def compiled(**properties: Any) -> list[str]:
+    """The names of the properties whose rules are compiled."""
+    found = expression_errors(KEY, definition(**properties), None, [ROOT])
+    return [each.field.partition("[")[2].partition("]")[0] for each in found]
+
+
 def test_rules_beside_a_refused_schema_are_compiled() -> None:
-    item = definition(a=text("self > 1"), b=text("self > 1"))
-    refused = [f"{ROOT}.properties[a].x-kubernetes-validations[0].fieldPath"]
-    found = expression_errors(KEY, item, None, refused)
-    assert [each.field for each in found] == [
-        f"{ROOT}.properties[b].x-kubernetes-validations[0].rule"
-    ]
+    refused = {**text("self > 1"), "uniqueItems": True}
+    assert compiled(a=refused, b=text("self > 1")) == ["b"]
 
 
-def test_no_rule_of_a_schema_without_a_type_is_compiled() -> None:
-    item = definition(a=text("self > 1"))
-    assert expression_errors(KEY, item, None, [f"{ROOT}.type"]) == []
+def test_the_rule_of_a_part_that_only_the_outer_schema_refuses_is_compiled() -> None:
+    outer = {"type": "array", "items": text("self > 1"), "x-kubernetes-list-type": "map"}
+    assert compiled(a=outer) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"type": "array"}, {"type": "string", "default": 1}, {"type": "string", "pattern": "["}],
+)
+def test_no_rule_is_compiled_beside_a_schema_that_is_not_structural(other: Any) -> None:
+    assert compiled(a=text("self > 1"), b=other) == []
 
 
 def test_the_type_of_a_rule_has_a_name_of_its_own() -> None:

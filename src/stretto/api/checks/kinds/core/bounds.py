@@ -16,21 +16,16 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.checks.kinds.resources import (
+    COUNTED_RESOURCES,
+    check_amount,
     check_container_resource,
     check_resource_name,
     is_fixed,
 )
-from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json
+from stretto.api.checks.kinds.values import Json
 from stretto.api.wire.quantity import nano
 
 _WHOLE: Final = 10**9
-_COUNTED: Final = frozenset(
-    {
-        "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
-        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
-    }
-)  # fmt: skip
-"""Resources of a quota whose amounts are whole numbers."""
 _SCOPES: Final = (
     "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
     "CrossNamespacePodAffinity", "VolumeAttributesClass",
@@ -42,7 +37,7 @@ _COMPUTE: Final = frozenset(
     }
 )  # fmt: skip
 _HUGE: Final = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
-_STANDARD: Final = _COMPUTE | _COUNTED | {"storage", "requests.storage"}
+_STANDARD: Final = _COMPUTE | COUNTED_RESOURCES | {"storage", "requests.storage"}
 _PARTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _DEFAULTS: Final = ("default", "defaultRequest")
 _OF_PODS: Final = ("Pod", "Container")
@@ -176,10 +171,7 @@ def _amount_errors(amounts: Json, path: str) -> Iterator[FieldError]:
             detail = "must be a standard resource type or fully qualified"
             yield invalid(where, name, detail)
             yield invalid(where, name, "must be a standard resource for quota")
-        if nano(amount, where) < 0:
-            yield invalid(where, amount, AT_LEAST_ZERO)
-        elif (name in _COUNTED or name.startswith("count/")) and nano(amount, where) % _WHOLE:
-            yield invalid(where, amount, "must be an integer")
+        yield from check_amount(name, amount, where)
 
 
 def _scopes(scopes: list[str], hard: Json) -> Errors:

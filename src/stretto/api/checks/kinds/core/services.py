@@ -51,7 +51,7 @@ def check_service(item: Json, old: Json | None) -> Errors:
     found: Errors = []
     if old is not None:
         found += _changed_address(spec, old["spec"], kind)
-        found += _changed_balancer(spec, old["spec"]) + _balancer_class(spec)
+        found += _changed_balancer(spec, old["spec"])
     if not spec.get("ports") and spec.get("clusterIP") != "None" and kind != "ExternalName":
         found.append(required("spec.ports"))
     if kind in _EXPOSED and "None" in ((spec.get("clusterIPs") or [spec.get("clusterIP")])[:1]):
@@ -86,13 +86,14 @@ def _balancer_class(spec: Json) -> Errors:
 
 
 def _changed_balancer(spec: Json, before: Json) -> Errors:
-    """Check that a load balancer keeps its class and the port of its health checks."""
+    """Check that a load balancer keeps its valid class and the port of its health checks."""
     if {spec.get("type"), before.get("type")} != {"LoadBalancer"}:
-        return []
+        return _balancer_class(spec)
     found: Errors = []
     name = spec.get("loadBalancerClass")
     if name != before.get("loadBalancerClass"):
         found.append(invalid("spec.loadBalancerClass", name, "may not change once set"))
+    found += _balancer_class(spec)
     is_local = {spec.get("externalTrafficPolicy"), before.get("externalTrafficPolicy")} == {"Local"}
     if is_local and spec.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
         found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))

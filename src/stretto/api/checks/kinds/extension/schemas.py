@@ -15,7 +15,6 @@ from stretto.api.checks.fields.errors import (
     invalid,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import moved
 from stretto.api.checks.kinds.extension.expressions import check_expressions
 from stretto.api.checks.kinds.extension.internals import internal_schema
 from stretto.api.checks.kinds.extension.lists import check_collections
@@ -135,25 +134,58 @@ def _default(schema: Json, path: str) -> Errors:
     _, unknown = prune(default, schema, top=bool(schema.get(EMBEDDED)))
     found = [invalid(path, default, "must not have unknown fields")] if unknown else []
     return found + [
-        structs.replace(each, field=path) if each.field == "<nil>" else moved(each, path)
+        structs.replace(each, field=_field_of(each.field, path))
         for each in check_value(default, schema)
     ]
+
+
+def _field_of(part: str, path: str) -> str:
+    """Return the path of a part of a default, or of the default itself."""
+    if part in ("", "<nil>"):
+        return path
+    return f"{path}{part}" if part.startswith("[") else f"{path}.{part}"
 
 
 def _node(schema: Json, path: str, frame: _SchemaPlace) -> Errors:
     """Check one schema and its sub-schemas."""
     found = list(_members(schema, path, frame))
-    extra = schema.get("additionalProperties")
-    if schema.get("properties") and (extra is False or isinstance(extra, dict)):
-        detail = "additionalProperties and properties are mutual exclusive"
-        found.append(forbidden(f"{path}.additionalProperties", detail))
     for inner, where, place in _below(schema, path, frame):
         if len(found) > MOST_ERRORS:
             return found
         found += _node(inner, where, place)
+    return found + _extensions(schema, path)
+
+
+def _extensions(schema: Json, path: str) -> Errors:
+    found: Errors = []
     if schema.get(PRESERVE) is False:
         found.append(invalid(f"{path}.{PRESERVE}", False, "must be true or undefined"))
     return found + check_collections(schema, path) + check_expressions(schema, path)
+
+
+def compiled_schemas(schema: Json, path: str) -> frozenset[str]:
+    """Return the paths of the schemas whose rules kube-apiserver compiles.
+
+    These are schemas without an error in themselves and in their parts. If the whole schema is not
+    structural or has invalid defaults, no rule is compiled.
+    """
+    if conversion_problem(schema) or check_structure(schema, path):
+        return frozenset()
+    if _defaults(schema, path, is_resource=True):
+        return frozenset()
+    found: set[str] = set()
+    _add_sound(schema, path, _SchemaPlace(is_root=True), found)
+    return frozenset(found)
+
+
+def _add_sound(schema: Json, path: str, frame: _SchemaPlace, found: set[str]) -> bool:
+    """Add the paths of schemas without errors; return whether this schema is one of them."""
+    is_sound = not any(_members(schema, path, frame)) and not _extensions(schema, path)
+    for inner, where, place in _below(schema, path, frame):
+        is_sound = _add_sound(inner, where, place, found) and is_sound
+    if is_sound:
+        found.add(path)
+    return is_sound
 
 
 def _members(schema: Json, path: str, frame: _SchemaPlace) -> Iterator[FieldError]:
@@ -176,6 +208,10 @@ def _members(schema: Json, path: str, frame: _SchemaPlace) -> Iterator[FieldErro
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", detail)
+    extra = schema.get("additionalProperties")
+    if schema.get("properties") and (extra is False or isinstance(extra, dict)):
+        detail = "additionalProperties and properties are mutual exclusive"
+        yield forbidden(f"{path}.additionalProperties", detail)
 
 
 def _below(
