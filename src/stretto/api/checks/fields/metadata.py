@@ -13,6 +13,7 @@ from stretto.api.checks.fields.errors import (
     too_long,
 )
 from stretto.api.checks.fields.texts import (
+    are_qualified_names,
     check_annotations,
     check_labels,
     dns_label,
@@ -71,7 +72,7 @@ def check_plain_metadata(metadata: Json) -> Errors:
     """Check the rules that new and changed objects have in common."""
     found = _check_own_marks(metadata)
     finalizers = metadata.get("finalizers") or []
-    for each in finalizers:
+    for each in () if are_qualified_names(finalizers) else finalizers:
         found += [invalid("metadata.finalizers", each, problem) for problem in qualified_name(each)]
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         text = "finalizer orphan and foregroundDeletion cannot be both set"

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
@@ -283,6 +283,11 @@ def _are_plain(texts: Iterable[str], lines: re.Pattern[str]) -> bool:
     joined = "\n".join(found) + "\n"
     is_plain = len(max(found, key=len)) <= SUBDOMAIN_CHARS and joined.count("\n") == len(found)
     return is_plain and lines.fullmatch(joined) is not None
+
+
+def are_qualified_names(texts: Collection[str]) -> bool:
+    """Return whether all texts are plain qualified names; false for some valid ones."""
+    return not texts or _are_plain(texts, _NAMES)
 
 
 def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:

@@ -10,6 +10,7 @@ from stretto.api.edit.apply.fieldset import LEAF, SELF, FieldSet
 from stretto.api.edit.apply.walking import (
     MISSING,
     atom,
+    elements,
     grouped,
     is_field,
     is_leaf,
@@ -52,6 +53,9 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
     if is_leaf(kind) or not isinstance(value, dict | list):
         return not (value is None and kind.form in (Form.LIST, Form.MAP, Form.STRUCT))
     if isinstance(value, list):
+        if kind.merge is Merge.SET and PLAIN.issuperset(map(type, value)):
+            node.update(dict.fromkeys(sorted(elements(kind, value)), LEAF))
+            return False
         inner, shapes = kind.item or ANY, _Shapes()
         has_members = inner.merge is Merge.GRANULAR
         for element, each in sorted(items(kind, value).items()):
@@ -158,7 +162,8 @@ def _compare_items(before: _Groups, after: _Groups, kind: ValueType, nodes: _Nod
     for element, new in after.items():
         old = before.get(element, ())
         if len(old) == len(new) == 1:
-            _descend(element, (old[0], new[0]), kind, nodes)
+            if type(new[0]) not in PLAIN or type(old[0]) is not type(new[0]) or old[0] != new[0]:
+                _descend(element, (old[0], new[0]), kind, nodes)
         elif len(old) > 1 and len(new) > 1:
             if not is_alike(old, new):
                 modified[element] = LEAF

@@ -46,8 +46,14 @@ def union(one: FieldSet, two: FieldSet) -> FieldSet:
     """The paths in either set."""
     merged = dict(one)
     for key, node in two.items():
-        merged[key] = _union(merged[key], node) if key in merged else node
+        other = merged.get(key)
+        merged[key] = _union(other, node) if other else node if other is None else _member(node)
     return merged
+
+
+def _member(node: FieldSet) -> FieldSet:
+    """Return a node as a member of the set."""
+    return _shortened({SELF: LEAF, **node}) if node else LEAF
 
 
 def _union(one: FieldSet, two: FieldSet) -> FieldSet:

@@ -186,15 +186,18 @@ def _has_leaves_only(fields: Json) -> bool:
 
 
 def _are_items(names: _Names) -> bool:
-    """Return whether all path elements are items of a keyed list; read at once, not one by one.
+    """Return whether all path elements are items of one list; read at once, not one by one.
 
-    Each text is one object between its brackets: scalars contain neither brackets nor line breaks.
+    Each text is one value between its brackets: scalars contain neither brackets nor line breaks.
     """
-    texts = [each[2:] for each in names if each.startswith("k:")]
-    if not texts or len(texts) + (SELF in names) < len(names):
+    read = _ITEMS.get(names[-1][:2]) if names else None
+    if read is None:
+        return False
+    texts = [each[2:] for each in names if each.startswith(names[-1][:2])]
+    if len(texts) + (SELF in names) < len(names):
         return False
     try:
-        return len(_ITEMS.decode(f"[[{_NEXT.join(texts)}]]")) == len(texts)
+        return len(read(f"[[{_NEXT.join(texts)}]]")) == len(texts)
     except (ValueError, msgspec.DecodeError):
         return False
 
@@ -202,8 +205,12 @@ def _are_items(names: _Names) -> bool:
 _MAPS: Final = frozenset({dict})
 _NEXT: Final = "],\n["
 """Text between two items of a list of lists; a text in JSON contains no line break."""
-_ITEMS: Final = msgspec.json.Decoder(list[tuple[dict[str, str | int | float | bool | None]]])
-"""Reader of the keys of many items."""
+_Scalar = str | int | float | bool | None
+_ITEMS: Final[Mapping[str, Callable[[str], list[Any]]]] = {
+    "k:": msgspec.json.Decoder(list[tuple[dict[str, _Scalar]]]).decode,
+    "v:": msgspec.json.Decoder(list[tuple[_Scalar]]).decode,
+}
+"""Readers of many items of keyed lists and of sets."""
 
 
 def _is_known(key: str) -> bool:

@@ -181,10 +181,11 @@ def check_csi_node(item: Json, old: Json | None) -> Errors:
         count = (driver.get("allocatable") or {}).get("count")
         found += not_negative(count, f"{where}.allocatable.count")
         keys = driver.get("topologyKeys") or []
+        again = repeated(keys)
         for place, key in enumerate(keys):
             if not key:
                 found.append(required(where))
-            if key in keys[:place]:
+            if place in again:
                 found.append(duplicate(where, key))
             found += [invalid(where, key, each) for each in qualified_name(key)]
     return found
