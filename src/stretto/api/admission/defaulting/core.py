@@ -32,6 +32,15 @@ def _service_spec(spec: Json) -> None:
             port["targetPort"] = port.get("port", 0)
 
 
+def _service(item: Json) -> None:
+    """Default how the load balancer of a Service delivers traffic."""
+    if (item.get("spec") or {}).get("type") != "LoadBalancer":
+        return
+    for point in ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+        if point.get("ip"):
+            default(point, ipMode="VIP")
+
+
 def _endpoint_port(port: Json) -> None:
     default(port, protocol="TCP")
 
@@ -118,6 +127,7 @@ def _namespace_status(status: Json) -> None:
 
 
 CORE: Final[Mapping[str, Callable[[Json], None]]] = {
+    "core/v1.Service": _service,
     "core/v1.ServiceSpec": _service_spec,
     "core/v1.EndpointPort": _endpoint_port,
     "core/v1.PersistentVolume": _volume,

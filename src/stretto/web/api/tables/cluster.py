@@ -267,6 +267,11 @@ def flow_schema(item: Json, now: float) -> list[Any]:
     ]
 
 
+def precedence(item: Json) -> tuple[int, str]:
+    """Return the place of a FlowSchema in a table: schemas that match first come first."""
+    return spec(item).get("matchingPrecedence", 0), item["metadata"].get("name", "")
+
+
 def priority_level(item: Json, now: float) -> list[Any]:
     """Type, shares, queues, age."""
     body = spec(item)

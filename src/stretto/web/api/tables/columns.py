@@ -51,10 +51,13 @@ class TableFormat:
     cells: Cells
     #: True if only name and creation are shown; the rows of an empty list are then absent.
     is_plain: bool = False
+    #: The order of the rows; ``None`` for the order of the list.
+    order: Callable[[Json], Any] | None = None
 
 
 NAME: Final = TableColumn("Name", "string", "name", 0, "Name of the object within its namespace.")
 
+_FLOW_SCHEMA: Final = ("flowcontrol.apiserver.k8s.io", "FlowSchema")
 _CELLS: Final[Mapping[tuple[str, str], Cells]] = {
     ("", "Pod"): pods.pod,
     ("", "Node"): pods.node,
@@ -112,7 +115,7 @@ _CELLS: Final[Mapping[tuple[str, str], Cells]] = {
     ("resource.k8s.io", "ResourceClaim"): cluster.resource_claim,
     ("resource.k8s.io", "ResourceClaimTemplate"): cluster.age_only,
     ("resource.k8s.io", "ResourceSlice"): cluster.resource_slice,
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): cluster.flow_schema,
+    _FLOW_SCHEMA: cluster.flow_schema,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): cluster.priority_level,
 }
 
@@ -138,7 +141,8 @@ def format_of(key: tuple[str, str]) -> TableFormat:
         return TableFormat(columns, cells)
     name = NAME if key != ("autoscaling", "Scale") else replace(NAME, format="")
     shown = _named(cells, _NAMES.get(key, _name))
-    return TableFormat((name, *columns), shown, is_plain=layout == _PLAIN)
+    order = cluster.precedence if key == _FLOW_SCHEMA else None
+    return TableFormat((name, *columns), shown, layout == _PLAIN, order)
 
 
 @cache

@@ -35,6 +35,8 @@ def table_in(
     """Return a table of objects and its metadata, with the given columns."""
     items, metadata = content
     include = included(call)
+    if form.order is not None:
+        items = sorted(items, key=form.order)
     rows = [row_of(state, form, item, include, accepted) for item in items]
     return {
         "kind": "Table",

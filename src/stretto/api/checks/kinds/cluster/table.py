@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.api.checks.fields.shapes import KindRule, PartRule
 from stretto.api.checks.kinds.cluster import access, network, scaling, scheduling, storage
+from stretto.api.checks.kinds.core.balancers import check_ingress_status
 
 _NETWORK: Final = "networking.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -35,6 +36,7 @@ CLUSTER_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
 }
 """Rules by group and kind."""
 CLUSTER_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
+    (_NETWORK, "Ingress", "status"): check_ingress_status,
     ("autoscaling", "HorizontalPodAutoscaler", "status"): scaling.check_autoscaler_status,
     ("policy", "PodDisruptionBudget", "status"): scaling.check_budget_status,
 }

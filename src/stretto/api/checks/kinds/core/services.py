@@ -254,21 +254,6 @@ def _traffic(spec: Json, kind: str) -> Errors:
     return found
 
 
-def check_service_status(item: Json, _old: Json) -> Errors:
-    """Check the status of a Service."""
-    ingress = ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    path = "status.loadBalancer.ingress"
-    found: Errors = []
-    if ingress and (item.get("spec") or {}).get("type") != "LoadBalancer":
-        found.append(forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
-        return found
-    for index, each in enumerate(ingress):
-        address = each.get("ip")
-        problems = address_problems(address) if address else []
-        found += [invalid(f"{path}[{index}].ip", address, each) for each in problems]
-    return found
-
-
 def _port_name(name: str, path: str, *, needed: bool) -> Errors:
     """Check the name of a port, which is required if there are several ports."""
     if not name:

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from stretto.api.checks.fields.shapes import KindRule, PartRule
-from stretto.api.checks.kinds.core import bounds, config, events, nodes, services, volumes
+from stretto.api.checks.kinds.core import (
+    balancers,
+    bounds,
+    config,
+    events,
+    nodes,
+    services,
+    volumes,
+)
 
 CORE_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
     ("", "ConfigMap"): config.check_config_map,
@@ -25,7 +33,8 @@ CORE_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
     ("", "Namespace", "finalize"): nodes.check_finalize,
     ("", "Namespace", "status"): nodes.check_namespace_status,
     ("", "Node", "status"): nodes.check_node_status,
-    ("", "Service", "status"): services.check_service_status,
+    ("", "Service", "status"): balancers.check_service_status,
+    ("", "PersistentVolumeClaim", "status"): volumes.check_claim_status,
     ("", "ResourceQuota", "status"): bounds.check_quota_status,
 }
 """Rules by group, kind and subresource."""

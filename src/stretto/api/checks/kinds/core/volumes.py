@@ -14,7 +14,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.shapes import Rule
-from stretto.api.checks.fields.texts import dns_subdomain
+from stretto.api.checks.fields.texts import dns_subdomain, qualified_name
 from stretto.api.checks.kinds.pods.claims import (
     ACCESS,
     MODES,
@@ -40,6 +40,13 @@ _FIXED: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
     "bound claims"
 )
+_EXPANSIONS: Final = (
+    "ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress",
+    "NodeResizeInfeasible", "NodeResizePending",
+)  # fmt: skip
+"""States of an expansion."""
+_UNIT: Final = 10**9
+"""Billionths in one unit."""
 _OWNER: Final = "spec.persistentvolumesource"
 
 
@@ -67,6 +74,41 @@ def check_claim(item: Json, old: Json | None) -> Errors:
     mode = spec.get("volumeMode")
     changed = mode != (old.get("spec") or {}).get("volumeMode")
     return [*found, immutable("volumeMode", mode)] if changed else found
+
+
+def check_claim_status(item: Json, _old: Json) -> Errors:
+    """Check the capacity of a PVC and the state of its expansion."""
+    status = item.get("status") or {}
+    found: Errors = []
+    if not (item.get("spec") or {}).get("accessModes"):
+        found.append(required("Spec.accessModes"))
+    found += [
+        error
+        for name, amount in sorted((status.get("capacity") or {}).items())
+        for error in _amount(amount, f"status.capacity[{name}]")
+    ]
+    path = "status.allocatedResourceStatuses"
+    for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
+        found += _expandable(name, path)
+        if state not in _EXPANSIONS:
+            found.append(unsupported(path, name, _EXPANSIONS))
+    path = "status.allocatedResources"
+    for name, amount in sorted((status.get("allocatedResources") or {}).items()):
+        found += _expandable(name, path) or _amount(amount, f"{path}[{name}]")
+    return found
+
+
+def _amount(amount: Any, path: str) -> Errors:
+    whole = -(-nano(amount, path) // _UNIT)
+    return [invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
+
+
+def _expandable(name: str, path: str) -> Errors:
+    """Check the name of a resource of a PVC; of those of Kubernetes, it is ``storage``."""
+    problems = [invalid(path, name, each) for each in qualified_name(name)]
+    if problems or name == "storage" or ("/" in name and "kubernetes.io/" not in name):
+        return problems
+    return [unsupported(path, name, ("storage",))]
 
 
 def _with_requests(before: Json, after: Json) -> Any:

@@ -85,6 +85,20 @@ def check_api_service(item: Json, _old: Json | None) -> Errors:
     return found
 
 
+def check_flow_status(item: Json, _old: Json) -> Errors:
+    """Check the conditions of a FlowSchema or a PriorityLevelConfiguration."""
+    found: Errors = []
+    kinds = [each.get("type", "") for each in (item.get("status") or {}).get("conditions") or ()]
+    again = repeated(kinds)
+    for index, kind in enumerate(kinds):
+        path = f"status.conditions[{index}].type"
+        if index in again:
+            found.append(duplicate(path, kind))
+        if not kind:
+            found.append(required(path))
+    return found
+
+
 def check_flow_schema(item: Json, _old: Json | None) -> Errors:
     """Check a FlowSchema."""
     spec = item.get("spec") or {}

@@ -38,6 +38,8 @@ EXTENSION_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
 """Rules by group and kind."""
 EXTENSION_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
     ("apiregistration.k8s.io", "APIService", "status"): aggregation.check_api_service_status,
+    (_FLOW, "FlowSchema", "status"): aggregation.check_flow_status,
+    (_FLOW, "PriorityLevelConfiguration", "status"): aggregation.check_flow_status,
     (_DEVICES, "ResourceClaim", "status"): devices.check_claim_status,
     (_CERTIFICATES, "CertificateSigningRequest", "status"): aggregation.check_signing_status,
     (_CERTIFICATES, "CertificateSigningRequest", "approval"): aggregation.check_approval,

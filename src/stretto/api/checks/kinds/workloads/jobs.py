@@ -293,24 +293,6 @@ def _listed(words: tuple[str, ...]) -> str:
     return f"[{' '.join(quoted(each) for each in words)}]"
 
 
-def check_job_status(item: Json, old: Json) -> Errors:
-    """Check the status of a Job; its counters never decrease."""
-    status, before = item.get("status") or {}, old.get("status") or {}
-    found: Errors = []
-    for name in ("active", "succeeded", "failed", "ready", "terminating"):
-        found += not_negative(status.get(name), f"status.{name}")
-    succeeded = status.get("succeeded") or 0
-    if succeeded < (before.get("succeeded") or 0) or succeeded < 0:
-        detail = "cannot decrease the succeeded counter"
-        found.append(invalid("status.succeeded", succeeded, detail))
-    started = before.get("startTime")
-    suspended = (item.get("spec") or {}).get("suspend")
-    if started and status.get("startTime") != started and not suspended:
-        detail = "field is immutable for unsuspended job once set"
-        found.append(invalid("status.startTime", status.get("startTime"), detail))
-    return found
-
-
 def check_cron_job(item: Json, old: Json | None) -> Errors:
     """Check a CronJob."""
     spec = item.get("spec") or {}

@@ -161,56 +161,81 @@ def _daemon_rolling(rolling: Json, path: str) -> Errors:
     return found
 
 
-def _counts(item: Json, names: tuple[str, ...]) -> Errors:
-    """Check numbers of a status: none is negative or larger than the replicas."""
+def _counts(item: Json, names: tuple[str, ...], others: tuple[str, ...] = ()) -> Errors:
+    """Check numbers of a status: none is negative, and some are at most the replicas.
+
+    Args:
+        item: the object.
+        names: numbers that are at most the replicas.
+        others: further numbers.
+    """
     status = item.get("status") or {}
     found: Errors = []
-    for name in ("replicas", *names):
+    for name in ("replicas", *names, *others):
         found += not_negative(status.get(name), f"status.{name}")
     total = status.get("replicas") or 0
     for name in names:
         count = status.get(name) or 0
         if count > total:
             found.append(invalid(f"status.{name}", count, _ABOVE))
-    ready, available = status.get("readyReplicas") or 0, status.get("availableReplicas") or 0
-    if "availableReplicas" in names and available > ready:
-        detail = "cannot be greater than readyReplicas"
-        found.append(invalid("status.availableReplicas", available, detail))
     return found
 
 
-def check_deployment_status(item: Json, _old: Json) -> Errors:
+def _available(item: Json, total: str) -> Errors:
+    """Check that the available replicas are at most the ready ones."""
+    status = item.get("status") or {}
+    ready, available = status.get("readyReplicas") or 0, status.get("availableReplicas") or 0
+    if available <= ready:
+        return []
+    return [invalid("status.availableReplicas", available, f"cannot be greater than {total}")]
+
+
+def _collisions(item: Json, old: Json) -> Errors:
+    """Check that the number of collisions does not decrease."""
+    count = (item.get("status") or {}).get("collisionCount")
+    before = (old.get("status") or {}).get("collisionCount")
+    if before is None or (count is not None and count >= before):
+        return []
+    return [invalid("status.collisionCount", count or 0, "cannot be decremented")]
+
+
+def check_deployment_status(item: Json, old: Json) -> Errors:
     """Check the status of a Deployment."""
     status = item.get("status") or {}
     found = not_negative(status.get("observedGeneration"), "status.observedGeneration")
-    return found + _counts(item, ("updatedReplicas", "readyReplicas", "availableReplicas"))
+    names = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    others = ("unavailableReplicas", "terminatingReplicas", "collisionCount")
+    found += _counts(item, names, others)
+    return found + _available(item, "readyReplicas") + _collisions(item, old)
 
 
 def check_replica_status(item: Json, _old: Json) -> Errors:
     """Check the status of a ReplicaSet or a ReplicationController."""
     names = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-    found = _counts(item, names)
-    status = item.get("status") or {}
-    return found + not_negative(status.get("observedGeneration"), "status.observedGeneration")
+    found = _counts(item, names, ("observedGeneration", "terminatingReplicas"))
+    return found + _available(item, "readyReplicas")
 
 
-def check_stateful_status(item: Json, _old: Json) -> Errors:
+def check_stateful_status(item: Json, old: Json) -> Errors:
     """Check the status of a StatefulSet."""
     names = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    return _counts(item, names)
+    found = _counts(item, names, ("observedGeneration", "collisionCount"))
+    return found + _available(item, "status.readyReplicas") + _collisions(item, old)
 
 
 _DAEMON_COUNTS: Final = (
     "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
     "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
+    "collisionCount",
 )  # fmt: skip
 
 
-def check_daemon_status(item: Json, _old: Json) -> Errors:
+def check_daemon_status(item: Json, old: Json) -> Errors:
     """Check the status of a DaemonSet."""
     status = item.get("status") or {}
-    return [
+    found = [
         error
         for name in _DAEMON_COUNTS
         for error in not_negative(status.get(name), f"status.{name}")
     ]
+    return found + _collisions(item, old)

@@ -1,5 +1,6 @@
 """Rules of the success policy of an indexed Job."""
 
+from contextlib import suppress
 from typing import Final
 
 from stretto.api.checks.fields.errors import Errors, invalid, quoted, required, too_long, too_many
@@ -73,6 +74,24 @@ def count_indexes(text: str, completions: int) -> int:
             raise IndexesError(f"non-increasing order, previous: {last}, current: {first}")
         total, last = total + end - first + 1, end
     return total
+
+
+def index_overlap(one: str, other: str, completions: int) -> int | None:
+    """Return the first index that is in both of two texts; malformed intervals are skipped."""
+    left, right = _intervals(one, completions), _intervals(other, completions)
+    while left and right:
+        if left[0][0] <= right[0][1] and right[0][0] <= left[0][1]:
+            return max(left[0][0], right[0][0])
+        (left if left[0][0] <= right[0][0] else right).pop(0)
+    return None
+
+
+def _intervals(text: str, completions: int) -> list[tuple[int, int]]:
+    found = []
+    for part in text.split(",") if text else ():
+        with suppress(IndexesError):
+            found.append(_interval(part, completions))
+    return found
 
 
 def _interval(part: str, completions: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from stretto.api.checks.fields.shapes import KindRule, PartRule
 from stretto.api.checks.kinds.pods import pod, statuses, updates
-from stretto.api.checks.kinds.workloads import jobs, replicas, stateful
+from stretto.api.checks.kinds.workloads import jobs, outcomes, replicas, stateful
 
 WORKLOADS_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
     ("", "Pod"): pod.check_pod,
@@ -29,6 +29,6 @@ WORKLOADS_PARTS: Final[Mapping[tuple[str, str, str], PartRule]] = {
     ("apps", "ReplicaSet", "status"): replicas.check_replica_status,
     ("apps", "StatefulSet", "status"): replicas.check_stateful_status,
     ("apps", "DaemonSet", "status"): replicas.check_daemon_status,
-    ("batch", "Job", "status"): jobs.check_job_status,
+    ("batch", "Job", "status"): outcomes.check_job_status,
 }
 """Rules by group, kind and subresource."""
