@@ -14,15 +14,13 @@ def quality_of_service(spec: dict[str, Any]) -> str:
     sets = _sets(spec)
     if not any(sets):
         return "BestEffort"
-    counted = [
-        {kind: _positive(each.get(kind)) for kind in ("requests", "limits")} for each in sets
-    ]
-    if not any(each["requests"] or each["limits"] for each in counted):
+    requests = [_positive(each.get("requests")) for each in sets]
+    limits = [_positive(each.get("limits")) for each in sets]
+    if not any(requests) and not any(limits):
         return "BestEffort"
     guaranteed = all(
-        set(each["limits"]) == set(_COUNTED)
-        and {**each["limits"], **each["requests"]} == each["limits"]
-        for each in counted
+        len(limit) == len(_COUNTED) and {**limit, **request} == limit
+        for request, limit in zip(requests, limits, strict=True)
     )
     return "Guaranteed" if guaranteed else "Burstable"
 
@@ -35,8 +33,10 @@ def _sets(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _positive(amounts: dict[str, Any] | None) -> dict[str, Any]:
+    if not amounts:
+        return {}
     return {
         name: amount
-        for name, amount in (amounts or {}).items()
+        for name, amount in amounts.items()
         if name in _COUNTED and amount not in ("0", 0)
     }

@@ -186,8 +186,14 @@ def canonical(text: str) -> str:
     return _canonical(text.strip())  # a cached text has no megabytes of spaces
 
 
+_SHORT: Final = re.compile(r"[1-9][0-9]{0,2}(?:[mkMGT]|[KMGT]i)?")
+"""Amounts below 1,000 of a unit: their texts are canonical."""
+
+
 @lru_cache(maxsize=1 << 14)
 def _canonical(text: str) -> str:
+    if _SHORT.fullmatch(text):
+        return text
     return format_nano(nano(text, "quantity"), notation_of(text))
 
 

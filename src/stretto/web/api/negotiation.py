@@ -221,7 +221,9 @@ def warning_headers(warnings: list[str] | None) -> dict[str, list[str]]:
     Warnings with control characters get no header. If the total length is too large, each warning
     is cut, and those beyond the limit get no header.
     """
-    shown = [each for each in dict.fromkeys(warnings or ()) if each and not _CONTROL.search(each)]
+    if not warnings:
+        return {}
+    shown = [each for each in dict.fromkeys(warnings) if each and not _CONTROL.search(each)]
     if sum(map(len, shown)) > MAX_WARNINGS:
         shown = list(_cut(shown))
     return {"Warning": [f"299 - {_quoted(text)}" for text in shown]} if shown else {}

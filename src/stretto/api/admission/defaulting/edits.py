@@ -29,7 +29,8 @@ class StructEdit:
         if own is not None:
             own(value)
         for name, inner in fields:
-            if name in value and (member := value[name]) is not None:
+            member = value.get(name)
+            if member is not None:
                 self._inside(member, inner)
 
     def _planned(self, kind: StructType) -> _StructPlan:
@@ -47,11 +48,19 @@ class StructEdit:
             if isinstance(value, dict):
                 self(value, kind.struct)
             return
-        if kind.item is None:
+        item = kind.item
+        if item is None:
             return
-        for each in value.values() if isinstance(value, dict) else value:
+        members = value.values() if isinstance(value, dict) else value
+        if item.form is Form.STRUCT:
+            inner = item.struct
+            for each in members:
+                if isinstance(each, dict):
+                    self(each, inner)
+            return
+        for each in members:
             if each is not None:
-                self._inside(each, kind.item)
+                self._inside(each, item)
 
     def _edit_of(self, kind: StructType) -> Edit | None:
         if kind.name not in self._found:

@@ -341,8 +341,8 @@ def fields_of_new(empty: Json, new: Json, kind: StructType, reset: FieldSet) -> 
         kind: its struct.
         reset: sub-trees that the write resets.
     """
-    changes = compare(_plain(empty), _plain(new), struct_value(kind))
-    return _managed(changes.gained, reset)
+    found = compare(_plain(empty), _plain(new), struct_value(kind))
+    return _managed(fieldset.union(found.modified, found.added), reset)
 
 
 def _taken(fields: FieldSet, found: FieldChanges) -> FieldSet:

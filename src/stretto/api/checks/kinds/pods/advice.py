@@ -7,7 +7,7 @@ from stretto.api.checks.fields.errors import quoted
 from stretto.api.checks.kinds.forms import pod_form_warnings
 from stretto.api.checks.kinds.pods.overlaps import file_warnings, port_warnings
 from stretto.api.checks.kinds.pods.systems import containers_with_paths
-from stretto.api.wire.quantity import milli
+from stretto.api.wire.quantity import nano
 
 Json = dict[str, Any]
 
@@ -33,6 +33,8 @@ _LABELS: Final = {
 """Deprecated node labels: the version of deprecation, and the replacement."""
 _BYTES: Final = ("memory", "ephemeral-storage")
 """Resources with whole bytes as amounts."""
+_WHOLE: Final = 10**9
+"""Billionths of a byte."""
 _NO_POD: Final = "a null labelSelector results in matching no pod"
 _NEGATIVE: Final = "must be >= 0; negative values are invalid and will be treated as 1"
 
@@ -117,6 +119,6 @@ def _fractions(amounts: Json | None, path: str, names: tuple[str, ...]) -> Itera
     """Yield warnings about fractional amounts of bytes."""
     for name in names:
         amount = (amounts or {}).get(name)
-        if amount is not None and milli(amount, path) % 1000:
+        if amount is not None and nano(amount, path) % _WHOLE:
             text = f"fractional byte value {quoted(str(amount))} is invalid, must be an integer"
             yield f"{path}[{name}]: {text}"

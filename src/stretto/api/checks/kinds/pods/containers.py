@@ -200,9 +200,7 @@ def _host_ports(items: list[Json], path: str) -> Iterator[Any]:
 
 def check_shared_ports(spec: Json, path: str) -> Iterator[Any]:
     """Check the host ports of a pod in the network of its node; a template may omit them."""
-    for index, container in enumerate(
-        spec.get("containers") or () if "hostNetwork" in spec else ()
-    ):
+    for index, container in enumerate(spec.get("containers") or ()):
         for number, port in enumerate(container.get("ports") or ()):
             host = port.get("hostPort", 0)
             if (host or path == "spec") and host != port.get("containerPort", 0):

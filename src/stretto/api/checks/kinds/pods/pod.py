@@ -97,7 +97,8 @@ def check_pod_spec(spec: Json, path: str) -> Errors:
 
 def _spec(spec: Json, path: str) -> Iterator[Any]:
     volumes: set[str] = set()
-    yield from check_volumes(spec.get("volumes") or [], f"{path}.volumes", volumes)
+    if spec.get("volumes"):
+        yield from check_volumes(spec["volumes"], f"{path}.volumes", volumes)
     claims = spec.get("resourceClaims") or []
     yield from _claims(claims, f"{path}.resourceClaims")
     frame = PodFrame(
@@ -118,10 +119,12 @@ def _spec(spec: Json, path: str) -> Iterator[Any]:
         yield forbidden(f"{path}.resources", "may not be set for a windows pod")
     elif spec.get("resources"):
         yield from check_pod_resources(spec["resources"], f"{path}.resources", frame.claims)
-    yield from check_shared_ports(spec, path)
+    if "hostNetwork" in spec:
+        yield from check_shared_ports(spec, path)
     yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)
     yield from one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS)
-    yield from check_node_selector_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    if spec.get("nodeSelector"):
+        yield from check_node_selector_labels(spec["nodeSelector"], f"{path}.nodeSelector")
     yield from check_pod_security(spec, path)
     if spec.get("affinity"):
         yield from check_affinity(spec["affinity"], f"{path}.affinity")
