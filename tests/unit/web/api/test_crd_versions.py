@@ -127,3 +127,25 @@ def test_a_null_that_is_applied_is_a_value(send: Send) -> None:
     body = tree("v1") | {"spec": {"color": None}}
     answer = send("PATCH", f"{NEW}/t?fieldManager=m", body, "apply-patch+yaml")
     assert 'spec.color in body must be of type string: "null"' in answer.message
+
+
+@pytest.mark.parametrize(("count", "status"), [(100, 201), (101, 422)])
+def test_a_definition_has_at_most_100_versions(send: Send, count: int, status: int) -> None:
+    versions = [version(f"v{number}", storage=number == 1) for number in range(1, count + 1)]
+    body = {"metadata": {"name": "many.example.org"}}
+    answer = send("POST", DEFINITIONS, {**body, "spec": spec_of(*versions, plural="many")})
+    assert answer.status == status
+    assert status == 201 or "Too many: 101: must have at most 100 items" in answer.message
+
+
+@pytest.mark.parametrize(("count", "status"), [(100, 201), (101, 422)])
+def test_a_version_has_at_most_100_printer_columns(send: Send, count: int, status: int) -> None:
+    columns = [
+        {"name": f"c{number}", "type": "string", "jsonPath": f".spec.c{number}"}
+        for number in range(count)
+    ]
+    each = {**version("v1", storage=True), "additionalPrinterColumns": columns}
+    body = {"metadata": {"name": "wide.example.org"}, "spec": spec_of(each, plural="wide")}
+    answer = send("POST", DEFINITIONS, body)
+    assert answer.status == status
+    assert status == 201 or "must have at most 100 items" in answer.message

@@ -43,11 +43,18 @@ _URI: Final = re.compile(r"([a-zA-Z][-+.a-zA-Z0-9]*:|/)[^\s]*")
 _COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 
 
+_MOST_WORDED: Final = 10_000
+"""Maximum characters of a duration in words."""
+
+
 def worded_duration(text: str) -> int | None:
     """Return the nanoseconds of amounts with words such as ``2 days``; ``None`` without any.
 
-    Everything else in the text has no meaning, as in ``strfmt/duration.go`` of kube-openapi.
+    Everything else in the text has no meaning, as in ``strfmt/duration.go`` of kube-openapi. A text
+    of many pages has no amount.
     """
+    if len(text) > _MOST_WORDED:
+        return None
     parts = Counter(_AMOUNT.findall(text))
     if any(len(amount) > _MOST_DIGITS < len(amount.lstrip("0")) for amount, _ in parts):
         return None

@@ -14,6 +14,7 @@ from stretto.api.edit.json_patch import operate, pointer_parts, value_at
 from stretto.api.schema.golang import html_escaped
 from stretto.api.schema.ordering import in_order
 from stretto.api.schema.types import StructType
+from stretto.api.wire.values import PLAIN, copied
 
 Json = dict[str, Any]
 
@@ -103,10 +104,13 @@ def _open(document: Json, path: str) -> Any:
 
 
 def _closed(value: Any) -> Any:
-    """Return a value with the keys of decoded maps in their order."""
+    """Return a copy of a value with the keys of decoded maps in their order.
+
+    The maps above a decoded one are decoded too, so there are none below other maps.
+    """
     if isinstance(value, list):
-        return [_closed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    names = sorted(value) if isinstance(value, _Opened) else list(value)
-    return {name: _closed(value[name]) for name in names}
+        return [each if type(each) in PLAIN else _closed(each) for each in value]
+    if isinstance(value, _Opened):
+        parts = ((name, value[name]) for name in sorted(value))
+        return {name: each if type(each) in PLAIN else _closed(each) for name, each in parts}
+    return copied(value)

@@ -38,6 +38,10 @@ _PRESERVED: Final = (
     "spec.versions[*].schema instead"
 )
 _EACH: Final = "spec.versions"
+_MOST_COLUMNS: Final = 100
+"""Maximum columns of tables: each is read from each object of a list."""
+_MOST_VERSIONS: Final = 100
+"""Maximum versions of a definition: the server makes an APIService for each of them."""
 _NO_DEFAULTS: Final = "must be false in order to use defaults in the schema"
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (
@@ -66,6 +70,8 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     found += _group(group)
     found += _stated(_SCOPE, spec.get("scope"), "spec.scope")
     versions = spec.get("versions") or []
+    if len(versions) > _MOST_VERSIONS:
+        return [*found, too_many(_EACH, len(versions), _MOST_VERSIONS)]
     found += _versions(versions, preserves=bool(spec.get("preserveUnknownFields")))
     found += _names(names, "spec.names")
     for path, part, version in version_parts(versions):
@@ -195,6 +201,8 @@ def _part(name: str, path: str, version: Json, versions: list[Json]) -> Errors:
     if name == "subresources":
         return _scale(value.get("scale"), f"{path}.scale")
     if name == "additionalPrinterColumns":
+        if len(value) > _MOST_COLUMNS:
+            return [too_many(path, len(value), _MOST_COLUMNS)]
         return [error for i, each in enumerate(value) for error in _column(each, f"{path}[{i}]")]
     has_own_schema = any(each.get("schema") != version.get("schema") for each in versions)
     if path.startswith(_EACH) and not has_own_schema:
