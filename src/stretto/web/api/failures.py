@@ -217,9 +217,13 @@ def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> Ap
 
 def unregistered(kind: str, version: str, prefix: str = "") -> ApiError:
     """400 about an object of an unknown kind."""
+    return bad_request(prefix + no_kind(kind, version))
+
+
+def no_kind(kind: str, version: str) -> str:
+    """Return the message about a kind that kube-apiserver does not know."""
     scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-    text = f'no kind "{kind}" is registered for version "{version}" {scheme}'
-    return bad_request(prefix + text)
+    return f'no kind "{kind}" is registered for version "{version}" {scheme}'
 
 
 def expired(message: str) -> ApiError:

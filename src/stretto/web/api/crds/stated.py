@@ -7,7 +7,7 @@ import msgspec
 from stretto.api.schema.golang import json_type
 from stretto.web.api import failures
 from stretto.web.api.failures import ApiError, bad_request
-from stretto.web.api.objects.reading import excerpt
+from stretto.web.api.objects.reading import unrecognized
 from stretto.web.api.patching.outcomes import PatchResult
 from stretto.web.api.resources import ServedResource
 
@@ -24,16 +24,15 @@ def check_body(body: bytes, value: Json, resource: ServedResource) -> None:
         ApiError: the body states no kind, or no version of the path.
     """
     name = resource.kind.kind
-    unread = f"the object provided is unrecognized (must be of type {name}): "
     if not value.get("kind"):
         text = f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
-        raise bad_request(f"{unread}{text}{excerpt(body)}")
+        raise unrecognized(name, text, body)
     version = value.get("apiVersion", "")
     if version is None:
         text = f'{value["kind"]} in version "" cannot be handled as a {name}: {_NULL_VERSION}'
         raise bad_request(text)
     if problem := _malformed(version):
-        raise bad_request(f"{unread}{problem}{excerpt(body)}")
+        raise unrecognized(name, problem, body)
     if not version:
         text = "the API version in the data () does not match the expected API version"
         raise bad_request(f"{text} ({resource.kind.api_version})")

@@ -17,7 +17,7 @@ from stretto.api.schema.protobuf import (
 from stretto.base.errors import InputError
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
-from stretto.web.api.failures import ApiError, WarnedError, bad_request, unconvertible
+from stretto.web.api.failures import ApiError, WarnedError, bad_request, no_kind, unconvertible
 from stretto.web.api.objects import json_text
 from stretto.web.api.resources import ServedResource, go_package
 
@@ -80,31 +80,40 @@ def parse_body(
 def _yaml_object(body: bytes, expected: str, most: int) -> tuple[Any, list[str]]:
     """Parse YAML; an empty document is an empty object of the expected kind."""
     value, problems = _yaml(body, most)
-    if expected and value is not None and not isinstance(value, dict):
-        raise _no_object(_NO_TYPE, value, body)
-    return ({} if expected and value is None else value), problems
+    if not expected:
+        return value, problems
+    if value is not None and not isinstance(value, dict):
+        raise unrecognized(expected, no_object(value), body)
+    return value or {}, problems
 
 
 def _json_object(body: bytes, expected: str, most: int) -> tuple[Json, list[str]]:
-    """Parse JSON with an object."""
-    prefix = _NO_TYPE
-    if expected:
-        prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
+    """Parse JSON with an object; null is an empty object of the expected kind."""
     try:
         value, repeated = json_text.parse(body, most)
     except json_text.JsonTextError as error:
-        shown = excerpt(body) if expected else ""
-        raise bad_request(f"{prefix}{error}{shown}") from error
+        raise _unread(expected, f"{_NO_TYPE}{error}", body) from error
+    if value is None and expected:
+        value = {}
     if not isinstance(value, dict):
-        raise _no_object(prefix, value, body if expected else b"")
+        raise _unread(expected, no_object(value), body)
     return value, json_text.TextProblems(body, repeated) if repeated else []
+
+
+def _unread(expected: str, why: str, body: bytes) -> ApiError:
+    return unrecognized(expected, why, body) if expected else bad_request(why)
+
+
+def unrecognized(expected: str, why: str, body: bytes) -> ApiError:
+    """Return the refusal of a body in which kube-apiserver finds no kind."""
+    head = f"the object provided is unrecognized (must be of type {expected}): "
+    return bad_request(f"{head}{why} ({_excerpt(body)})")
 
 
 def _check_type(value: Json, expected: str, body: bytes) -> None:
     """Refuse a body whose kind or version is not a text."""
     if fault := _type_fault(value):
-        prefix = f"the object provided is unrecognized (must be of type {expected}): "
-        raise bad_request(f"{prefix}{fault}{excerpt(body)}")
+        raise unrecognized(expected, fault, body)
 
 
 def _type_fault(value: Json) -> str:
@@ -118,38 +127,24 @@ def _type_fault(value: Json) -> str:
     return ""
 
 
-def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
-    """Return the refusal of a body that is not an object; it quotes a body that is not empty."""
-    shown = f" ({body[:_SHOWN].hex()})" if body else ""
-    return bad_request(f"{prefix}{_no_type(value)}{shown}")
-
-
 def no_object(value: Any) -> str:
     """Return the error about a value that is not an object."""
-    return f"{_NO_TYPE}{_no_type(value)}"
-
-
-def _no_type(value: Any) -> str:
     return (
-        f"json: cannot unmarshal {json_type(value)} into Go value of type struct "
+        f"{_NO_TYPE}json: cannot unmarshal {json_type(value)} into Go value of type struct "
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
         f'Kind string "json:\\"kind,omitempty\\"" }}'
     )
 
 
-def excerpt(body: bytes) -> str:
-    """Return the start of a body for messages: as text if it looks like JSON, otherwise in hex."""
-    if not body:
-        return ""
-    if body.lstrip()[:1] in (b"{", b"[", b'"'):
-        text = body[:_SHOWN].decode(errors="replace")
-        return f" ({text}{' ...' if len(body) > _SHOWN else ''})"
-    return f" ({body[:_SHOWN].hex()}{' ...' if len(body) > _SHOWN else ''})"
+def _excerpt(body: bytes) -> str:
+    """Return the start of a body for messages: as text if it is an object, otherwise in hex."""
+    start = body[:_SHOWN]
+    shown = start.decode(errors="replace") if body.startswith(b"{") else start.hex()
+    return f"{shown}{' ...' if len(body) > _SHOWN else ''}" or "<empty>"
 
 
 def _protobuf(body: bytes, expected: str) -> Json:
     """Decode the object of an envelope."""
-    prefix = f"the object provided is unrecognized (must be of type {expected}): "
     try:
         found = open_envelope(body)
         group, _, version = found.api_version.rpartition("/")
@@ -166,10 +161,9 @@ def _protobuf(body: bytes, expected: str) -> Json:
         raise
     except ProtobufError as error:
         text = (
-            "provided data does not appear to be a protobuf message, expected prefix "
-            f"[107 56 115 0]{excerpt(body)}"
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
-        raise bad_request(prefix + text) from error
+        raise unrecognized(expected, text, body) from error
     return {"apiVersion": found.api_version, "kind": found.kind, **item}
 
 
@@ -315,9 +309,7 @@ def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKin
         wanted = f"{go_package(resource.kind)}.{resource.kind.kind}"
         text = f"converting ({last}.{stated}) to ({wanted}): unknown conversion"
         return OtherKindError(text, is_known=True)
-    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-    text = f'no kind "{stated}" is registered for version "{version}" {scheme}'
-    return OtherKindError(text, is_known=False)
+    return OtherKindError(no_kind(stated, version), is_known=False)
 
 
 _OLD_VERSIONS: Final = frozenset(

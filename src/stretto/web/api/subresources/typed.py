@@ -1,6 +1,6 @@
 """Bodies of subresources whose kind differs from that of their object."""
 
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import kind_versions
@@ -12,6 +12,9 @@ from stretto.web.api.objects.reading import parse_body, strict_warnings
 from stretto.web.api.resources import go_package
 
 Json = dict[str, Any]
+
+_OLDER: Final = {"Eviction": ("policy/v1beta1",)}
+"""Versions of kinds that are read but not served."""
 
 
 def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
@@ -31,7 +34,7 @@ def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
             word = f"({last}.{stated}) to ({go_package(kind)}.{kind.kind})"
             raise bad_request(f"{prefix}converting {word}: unknown conversion")
         raise unregistered(stated, version, prefix)
-    if version.rpartition("/")[0] != kind.group:
+    if version not in (kind.api_version, *_OLDER.get(stated, ())):
         raise unregistered(stated, version, prefix)
     found = Decoding()
     try:

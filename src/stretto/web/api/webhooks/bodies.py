@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from stretto.api.schema.golang import json_type
+from stretto.web.api.failures import no_kind
 
 Json = dict[str, Any]
 
@@ -54,9 +55,7 @@ def review_of(body: bytes, known: ReviewKind, version: str) -> Json:
         if (group, kind) == (known.group, known.kind) and last in known.versions:
             text = f"converting ({last}.{kind}) to ({version}.{kind}): unknown conversion"
             raise BadAnswerError(text)
-        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-        text = f'no kind "{kind}" is registered for version "{stated}" {scheme}'
-        raise BadAnswerError(text)
+        raise BadAnswerError(no_kind(kind, stated))
     return review
 
 

@@ -8,7 +8,7 @@ from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import selector_text
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, unconvertible
+from stretto.web.api.failures import ApiError, no_kind, unconvertible
 
 Json = dict[str, Any]
 
@@ -32,6 +32,18 @@ def decoded_scale(value: Json) -> tuple[Json, list[str]]:
     item = decode(value, scale_struct(), found)
     unknown = [path for path in found.unknown if path not in ("kind", "apiVersion")]
     return item, [f'unknown field "{path}"' for path in unknown]
+
+
+def typed_scale(value: Json) -> tuple[Json, list[str]]:
+    """Decode a scale; a JSON patch and a merge patch may have changed its kind.
+
+    Raises:
+        DecodeError: the value is no scale, or has members of the wrong type.
+    """
+    kind, version = value.get("kind", SCALE.kind), value.get("apiVersion", SCALE.api_version)
+    if (kind, version) != (SCALE.kind, SCALE.api_version):
+        raise DecodeError(no_kind(kind, version))
+    return decoded_scale(value)
 
 
 def check_applied(item: Json) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from stretto.api.edit.apply.managers import Managers, managers_of
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request
-from stretto.web.api.objects.naming import check_name
+from stretto.web.api.objects.naming import named
 from stretto.web.api.patching.configurations import heed_repeated, merged, read_config
 from stretto.web.api.patching.media import APPLY_PATCH, patch_type
 from stretto.web.api.patching.patches import patched
@@ -18,6 +18,7 @@ from stretto.web.api.subresources.scale.replicas import (
     check_applied,
     decoded_scale,
     scale_struct,
+    typed_scale,
 )
 from stretto.web.api.subresources.typed import read_typed
 
@@ -26,15 +27,12 @@ Json = dict[str, Any]
 ScaleChange = Callable[[Json], tuple[Json, Managers]]
 """Maps a scale with its owners to the desired scale and the new owners."""
 
-
 _UNOWNED: Final = (
     "failed to create manager for existing fields: failed to convert live object (/; "
     "autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid "
     "group/version: autoscaling/v1"
 )
 """Refusal of an apply to the scale of a custom object whose replicas have no owner."""
-
-
 _UNREGISTERED: Final = (
     'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 )
@@ -50,7 +48,7 @@ def read_update(state: ApiState, call: Call) -> ScaleChange:
         if is_custom and error.code == 400:
             raise bad_request(_UNREGISTERED) from error
         raise
-    _check_name(call, wanted)
+    named(call, wanted)
     return lambda before: (wanted, own_scale(state, call, before, wanted))
 
 
@@ -65,8 +63,9 @@ def read_patch(state: ApiState, call: Call) -> ScaleChange:
 def _patched(state: ApiState, call: Call, before: Json, media: str) -> tuple[Json, Managers]:
     kind = scale_struct()
     result = patched(call, before, media, kind)
-    wanted = read_result(call, result, kind, decoded_scale)
-    _check_name(call, wanted)
+    read = decoded_scale if result.is_strategic else typed_scale
+    wanted = read_result(call, result, kind, read)
+    named(call, wanted)
     return wanted, own_scale(state, call, before, wanted)
 
 
@@ -77,10 +76,6 @@ def _applied(state: ApiState, call: Call, before: Json) -> tuple[Json, Managers]
     states = decoded_scale({})[0], before
     wanted, owners = merged(call, config, states, scale_frame(state, call, "Apply"))
     heed_repeated(call, config)
-    _check_name(call, wanted)
+    named(call, wanted)
     check_applied(wanted)
     return wanted, owners
-
-
-def _check_name(call: Call, wanted: Json) -> None:
-    check_name((wanted.get("metadata") or {}).get("name", ""), call.route.name)
