@@ -1,6 +1,7 @@
 """Go's names of JSON values and of types, as quoted in messages of an API server."""
 
 import json
+from decimal import Decimal
 from typing import Any, Final
 
 from stretto.api.schema.types import Form, ValueType
@@ -81,7 +82,14 @@ def go_value(value: Any) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return _float(value) if isinstance(value, float) else str(value)
+
+
+def _float(value: float) -> str:
+    """Format a number with the fewest digits; from a million on, with an exponent."""
+    number = Decimal(repr(value)).normalize()
+    mantissa, _, power = f"{number:e}".partition("e")
+    return f"{number:f}" if -4 <= int(power) < 6 else f"{mantissa}e{int(power):+03d}"
 
 
 def go_syntax(value: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stretto.web.api.crds.printing import values_at
+from stretto.web.api.crds.printing import table_format, values_at
 from stretto.web.api.tables.columns import custom_scale_format, format_of
 
 ITEM: dict[str, Any] = {"spec": {"x": "a", "list": [{"x": "b"}, {"y": {"x": "c"}}]}}
@@ -18,10 +18,25 @@ ITEM: dict[str, Any] = {"spec": {"x": "a", "list": [{"x": "b"}, {"y": {"x": "c"}
         (".spec.list[*].x", ["b"]),
         ("..list[0].x", ["b"]),
         (".spec..none", []),
+        (".spec.*.x", []),
+        (".spec.list[-2:].x", ["b"]),
+        (".spec.list[0:2:2].x", ["b"]),
+        (".spec.list[1,0]..x", ["c", "b"]),
+        (".spec.list[2]", []),
+        (".spec[*]", []),
+        ("['spec.x']", ["a"]),
+        (".spec['x','x']", ["a", "a"]),
     ],
 )
 def test_a_path_selects_values(path: str, values: list[str]) -> None:
     assert values_at(ITEM, path) == values
+
+
+def test_a_column_shows_numbers_and_objects_as_go_prints_them() -> None:
+    columns = [{"name": each, "type": "string", "jsonPath": f".{each}"} for each in "abc"]
+    item = {"metadata": {"name": "o"}, "a": 1234567.5, "b": {"z": 1, "a": "<"}, "c": 2.0}
+    cells = table_format(columns).cells(item, 0.0)
+    assert cells == ["o", "1.2345675e+06", '{"a":"\\u003c","z":1}', "2"]
 
 
 def test_the_scale_of_a_custom_object_has_types_of_its_own() -> None:

@@ -1,12 +1,14 @@
 """Printer columns of definitions."""
 
-import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.checks.custom.formats import FORMATS
-from stretto.api.wire.selectors import integer
+from stretto.api.schema.golang import go_value, html_escaped
 from stretto.web.api.tables.columns import NAME, TableColumn, TableFormat
 from stretto.web.api.tables.values import since
 
@@ -16,7 +18,15 @@ _UNDESCRIBED: Final = "Custom resource definition column (in JSONPath format)"
 """Start of the description of a column that has none."""
 _ALL: Final = ".."
 """Step to a value and everything below it."""
+_QUOTED: Final = re.compile(r"\['([^']*)'\]")
+"""Pattern of a step to members, whose names are separated by dots."""
+_SLICE: Final = re.compile(r"(-?\d+)?(:(?:-?\d+)?)?(:(?:-?\d+)?)?")
+"""Pattern of an index, or of two indices and a step."""
 _AGE: Final = TableColumn("Age", "date", "", 0, "Time since the object was created.")
+
+
+class _PathError(Exception):
+    """A path does not fit a value."""
 
 
 def table_format(columns: Iterable[Json]) -> TableFormat:
@@ -63,28 +73,28 @@ def _cell(values: Sequence[Any], kind: str | None, now: float) -> Any:
     if kind == "string":
         if isinstance(value, str):
             return value
-        if isinstance(value, bool):
-            return "true" if value else "false"
         if isinstance(value, dict | list):
-            return json.dumps(value, separators=(",", ":"))
-        return str(value)
-    if kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
-        return value
+            return html_escaped(msgspec.json.encode(value, order="sorted")).decode()
+        return go_value(value)
+    if kind in ("integer", "number") and type(value) in (int, float):
+        return int(value) if kind == "integer" else value
     return value if kind == "boolean" and isinstance(value, bool) else None
 
 
 def values_at(item: Any, path: str) -> list[Any]:
-    """Return the values at a simple JSONPath: members, indices, filters by equality, ``..``."""
+    """Return the values at a JSONPath: members, slices, unions, filters by equality, ``..``.
+
+    Without values at the path, or if it does not fit a value, there are none.
+    """
     names, steps = _parted(path)
     for name in names:
         item = item.get(name) if isinstance(item, dict) else None
         if item is None:
             return []
-    found = [item]
-    for step in steps:
-        found = [inner for each in found for inner in _below(each, step)]
+    try:
+        found = _reached([item], steps)
+    except _PathError:
+        return []
     return [each for each in found if each is not None]
 
 
@@ -97,7 +107,7 @@ def _parted(path: str) -> tuple[list[str], list[str]]:
 
 
 def _is_special(step: str) -> bool:
-    return step == _ALL or step.startswith("[")
+    return step in (_ALL, "*") or step.startswith("[")
 
 
 def _steps(path: str) -> list[str]:
@@ -124,7 +134,8 @@ def _steps(path: str) -> list[str]:
             depth -= 1
             current += each
             if depth == 0:
-                steps.append(current)
+                name = _QUOTED.fullmatch(current)
+                steps += [current] if name is None else _steps(name[1])
                 current = ""
         elif each == "." and depth == 0:
             steps.append(_ALL if before == "." else current)
@@ -143,23 +154,57 @@ def _containers(value: Any) -> Iterator[Any]:
             yield from _containers(each)
 
 
+def _reached(values: list[Any], steps: Iterable[str]) -> list[Any]:
+    """Return the values after some steps from each of other values.
+
+    Raises:
+        _PathError: a step does not fit a value.
+    """
+    for step in steps:
+        values = [inner for each in values for inner in _below(each, step)]
+    return values
+
+
 def _below(value: Any, step: str) -> list[Any]:
     if step == _ALL:
         return list(_containers(value))
+    if step == "*":
+        members = value.values() if isinstance(value, dict) else value
+        return list(members) if isinstance(value, dict | list) else []
     if not step.startswith("["):
         return [value[step]] if isinstance(value, dict) and step in value else []
     inner = step[1:-1].strip()
+    if "," in inner and not inner.startswith("?"):
+        parts = (_steps(f"[{part.strip()}]") for part in inner.split(","))
+        return [each for steps in parts for each in _reached([value], steps)]
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _PathError
     if inner.startswith("?(@.") and "==" in inner:
         name, _, wanted = inner[4:-1].partition("==")
         text = wanted.strip().strip("'\"")
-        items = value if isinstance(value, list) else []
         return [
-            each for each in items if isinstance(each, dict) and str(each.get(name.strip())) == text
+            each for each in value if isinstance(each, dict) and str(each.get(name.strip())) == text
         ]
-    if inner == "*":
-        return list(value.values() if isinstance(value, dict) else value or [])
-    index = integer(inner)
-    if index is not None and isinstance(value, list):
-        return [value[index]] if -len(value) <= index < len(value) else []
-    name = inner.strip("'\"")
-    return [value[name]] if isinstance(value, dict) and name in value else []
+    return value if inner == "*" else _slice(value, inner)
+
+
+def _slice(items: list[Any], text: str) -> list[Any]:
+    """Return the items at an index, or from the first index to before the second one.
+
+    Raises:
+        _PathError: an index is out of range.
+    """
+    found = _SLICE.fullmatch(text)
+    if found is None:
+        raise _PathError
+    size = len(items)
+    first, step = int(found[1] or 0), int((found[3] or "")[1:] or 1)
+    last = first + 1 or size if found[2] is None else int(found[2][1:] or size)
+    first, last = (each + size if each < 0 else each for each in (first, last))
+    if first == last:
+        return []
+    if not 0 <= first < last <= size or step <= 0:
+        raise _PathError
+    return items[first:last:step]
