@@ -17,6 +17,10 @@ CALL_LIMIT: Final = 1_000_000
 """Maximum cost of one evaluation."""
 OBJECT_LIMIT: Final = 10_000_000
 """Maximum cost of all rules for one object, and of all expressions of one policy."""
+OBJECT_EXCEEDED: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+"""Text about expressions that together exceed the limit of an object, as in kube-apiserver."""
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 STRUCT_COST: Final = 40

@@ -36,12 +36,16 @@ class EvaluationError(Exception):
     """The evaluation of an expression fails; the text is that of cel-go."""
 
 
+LIMIT_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+"""Text of an evaluation that exceeds one of its limits, as in cel-go."""
+
+
 class OverBudgetError(Exception):
     """An evaluation exceeds one of its limits; no operator handles this error."""
 
     def __init__(self) -> None:
         """State the error as cel-go does."""
-        super().__init__("operation cancelled: actual cost limit exceeded")
+        super().__init__(LIMIT_EXCEEDED)
 
 
 class CelUint(int):

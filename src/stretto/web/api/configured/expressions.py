@@ -7,7 +7,7 @@ from typing import Any, Final
 from stretto.api.wire.kinds import Kind
 from stretto.cel.functions.rights import RESOURCE_CHECK, RightsValue, access_by
 from stretto.cel.programs import CelError, evaluate
-from stretto.cel.running.budget import OBJECT_LIMIT, Budget
+from stretto.cel.running.budget import OBJECT_EXCEEDED, OBJECT_LIMIT, Budget
 from stretto.cel.running.work import Work
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.rules import AccessRequest, access_of
@@ -19,9 +19,6 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _READS: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
-_OVER_BUDGET: Final = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
 _ABSENT: Final = re.compile(r"no such key: (\w+)")
 
 
@@ -102,7 +99,7 @@ class WriteExpressions:
         """
         self._spent += cost
         if self._spent > OBJECT_LIMIT:
-            raise CelError(_OVER_BUDGET)
+            raise CelError(OBJECT_EXCEEDED)
 
     def _settle(self, name: str) -> None:
         """Evaluate a variable once; a variable that fails stays absent."""

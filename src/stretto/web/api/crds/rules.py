@@ -7,8 +7,8 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid, shown
 from stretto.api.wire.values import is_equal
 from stretto.cel.programs import CelError, evaluate
-from stretto.cel.running.budget import OBJECT_LIMIT, Budget
-from stretto.cel.running.values import CelOptional
+from stretto.cel.running.budget import OBJECT_EXCEEDED, OBJECT_LIMIT, Budget
+from stretto.cel.running.values import LIMIT_EXCEEDED, CelOptional
 from stretto.cel.running.work import Work
 from stretto.web.api.cel.schemas import rule_value
 from stretto.web.api.cel.variables import RULES
@@ -25,10 +25,6 @@ _BLOCKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation"
 )
-_OVER_BUDGET: Final = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
-_CALL_OVER: Final = "operation cancelled: actual cost limit exceeded"
 _OLD: Final = re.compile(r"\boldSelf\b")
 _MOST_MESSAGE: Final = 5 << 10
 """Maximum characters of a message that an expression creates."""
@@ -126,7 +122,7 @@ class _Rules:
             if text.startswith("no such overload"):
                 rest = "call arguments did not match a supported operator, function or macro"
                 return invalid(place, kind, f"'{text}': {rest} signature for rule: {name}")
-            if text == _CALL_OVER:
+            if text == LIMIT_EXCEEDED:
                 rest = "no further validation rules will be run due to call cost exceeds limit for"
                 problem = f"'{text}': {rest} rule: {name}"
                 raise _BudgetEndError(invalid(place, kind, problem)) from error
@@ -139,7 +135,7 @@ class _Rules:
     def _count(self, cost: int, kind: str, place: str) -> None:
         self._left -= cost
         if self._left < 0:
-            raise _BudgetEndError(invalid(place, kind, _OVER_BUDGET))
+            raise _BudgetEndError(invalid(place, kind, OBJECT_EXCEEDED))
 
     def _message(self, rule: Json, variables: Mapping[str, Any], kind: str, place: str) -> str:
         """Return the message of a rule that does not hold."""
@@ -149,14 +145,14 @@ class _Rules:
             try:
                 found = evaluate(expression, RULES, variables, budget)
             except CelError as error:
-                if str(error) == _CALL_OVER:
+                if str(error) == LIMIT_EXCEEDED:
                     rest = "no further validation rules will be run due to call cost exceeds limit"
                     text = f"{rest} for messageExpression: {shown(expression)}"
                     raise _BudgetEndError(invalid(place, kind, text)) from error
                 found = None
             self._left -= budget.spent
             if self._left < 0:
-                text = f"messageExpression evaluation {_OVER_BUDGET.removeprefix('validation ')}"
+                text = f"messageExpression evaluation {OBJECT_EXCEEDED.removeprefix('validation ')}"
                 raise _BudgetEndError(invalid(place, kind, text))
             text = found.strip() if isinstance(found, str) else ""
             if text and "\n" not in text and len(text.encode()) <= _MOST_MESSAGE:
