@@ -80,8 +80,9 @@ class HttpStreams:
                 if chunks is None or loop.time() >= until:
                     break
                 if chunks:
-                    await self._barrier.settled()
-                    await send(part(b"".join(chunks), more=True))
+                    if body := b"".join(chunks):
+                        await self._barrier.settled()
+                        await send(part(body, more=True))
                     if news.is_set or stream.is_due():
                         await asyncio.sleep(0)  # let other requests run
                         continue

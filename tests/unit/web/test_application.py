@@ -99,6 +99,19 @@ def test_a_stream_goes_on_once_its_webhooks_have_answered() -> None:
     assert (memory.answers["key"].body, b"".join(sent)) == (b"answer", b"first")
 
 
+def test_a_chunk_without_bytes_is_not_sent() -> None:
+    polls = iter([[b""], [b"first"], None])
+    sent: list[Any] = []
+
+    async def keep(message: Any) -> None:
+        sent.append(message.get("body"))
+
+    stream = ApiStream(200, "text/plain", lambda: next(polls), lambda _: None, lambda: None)
+    app: Any = application(lambda _: stream)
+    asyncio.run(app({"type": "http", "method": "GET", "headers": []}, receive_once(), keep))
+    assert sent == [None, b"first", b""]
+
+
 def receive_once() -> Any:
     """Messages of a client that sends an empty body and stays."""
     messages = iter([{"type": "http.request"}])

@@ -134,7 +134,8 @@ class ApiStream:
     status: int
     #: Media type.
     content_type: str
-    #: Returns the chunks that can be sent now; ``None``: the stream has ended.
+    #: Returns the chunks that can be sent now; ``None``: the stream has ended. A chunk without
+    #: bytes lets other requests run before the next poll.
     poll: Callable[[], Sequence[bytes] | None]
     #: Registers a function that is called once when more may be available.
     call_once: Callable[[Callable[[], None]], None]

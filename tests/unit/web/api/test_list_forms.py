@@ -3,13 +3,16 @@
 import json
 
 import pytest
+import yaml
 
-from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.message import ApiRequest, ApiResponse, ApiStream
 from stretto.web.api.server import ApiServer
+from stretto.web.api.verbs import pages
 from tests.unit.web.api.conftest import Send
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MEDIA = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]
+TABLE = ";as=Table;g=meta.k8s.io;v=v1"
 METADATA = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -35,3 +38,47 @@ def test_a_list_contains_the_names(server: ApiServer, send: Send, media: str, fo
 
 def test_an_empty_list_of_metadata_has_no_items(server: ApiServer) -> None:
     assert json.loads(listed(server, MEDIA[0] + METADATA).body)["items"] is None
+
+
+def read_in_parts(server: ApiServer, accept: str) -> bytes:
+    """The body of a list that is sent in parts."""
+    answer = server.handle(ApiRequest("GET", MAPS, {"accept": accept}))
+    assert isinstance(answer, ApiStream)
+    assert answer.content_type == accept.partition(";")[0]
+    return b"".join(b"".join(chunks) for chunks in iter(answer.poll, None))
+
+
+@pytest.mark.parametrize("accept", [media + form for media in MEDIA for form in ("", METADATA)])
+def test_a_long_list_has_the_bytes_of_a_short_one(
+    server: ApiServer, send: Send, accept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcde":
+        send("POST", MAPS, {"metadata": {"name": name}, "data": {"x": "é\x7f"}})
+    short = listed(server, accept).body
+    monkeypatch.setattr(pages, "_LONG", 3)
+    monkeypatch.setattr(pages, "_PART", 2)
+    long = read_in_parts(server, accept)
+    assert yaml.safe_load(long) == yaml.safe_load(short) if "yaml" in accept else long == short
+
+
+@pytest.mark.parametrize("media", MEDIA[:2])
+def test_a_long_table_has_the_rows_of_a_short_one(
+    server: ApiServer, send: Send, media: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcde":
+        send("POST", MAPS, {"metadata": {"name": name}})
+    short = listed(server, media + TABLE).body
+    monkeypatch.setattr(pages, "_LONG", 3)
+    monkeypatch.setattr(pages, "_PART", 2)
+    long = read_in_parts(server, media + TABLE)
+    assert yaml.safe_load(long) == yaml.safe_load(short)
+
+
+def test_a_long_list_refuses_the_forms_that_a_short_one_refuses(
+    server: ApiServer, send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send("POST", MAPS, {"metadata": {"name": "a"}})
+    monkeypatch.setattr(pages, "_LONG", 0)
+    target = f"{MAPS}?includeObject=x"
+    found = server.handle(ApiRequest("GET", target, {"accept": MEDIA[0] + TABLE}))
+    assert found.status == 400

@@ -3,21 +3,22 @@
 JSON is copied from the bodies of records, which makes long lists fast.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-import msgspec
-
 from stretto.stores.store import Record
 from stretto.web.api.call import Call
-from stretto.web.api.message import JSON, NO_CACHE, Answer, ApiResponse, ApiStream
+from stretto.web.api.encoding import JSON, PROTOBUF, part_text, protobuf_items, protobuf_list
+from stretto.web.api.message import NO_CACHE, Answer, ApiResponse, ApiStream
 from stretto.web.api.negotiation import PLAIN, Accepted, encoded, unserved_form, warning_headers
 from stretto.web.api.objects.changes import is_canonical, shapes
-from stretto.web.api.objects.rendering import item_text, rendered
+from stretto.web.api.objects.rendering import item_text, rendered, without_type
 from stretto.web.api.resources import go_type
 from stretto.web.api.state import ApiState
+from stretto.web.api.tables.columns import columns_of
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import metadata_only
 
@@ -40,9 +41,29 @@ class ListPage:
 
 
 def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted) -> Answer:
-    """Return a page in the form that the client accepts."""
+    """Return a page in the form that the client accepts; a long list is sent in parts."""
+    _check_form(call, accepted)
+    is_long = len(page.records) > _LONG and call.resource.conversion is None
+    head = _head(state, call, page.metadata, accepted)
     if accepted == PLAIN and is_canonical(call.resource):
-        return _copied(call, page)
+        parts = _parts(head, page, accepted, _copied)
+        if not is_long:
+            headers = {**NO_CACHE, **warning_headers(call.warnings)}
+            return ApiResponse(200, b"".join(chain.from_iterable(parts)), JSON, headers)
+        return _stream(call, accepted, parts)
+    if is_long and (accepted.form != "Table" or columns_of(call.resource).order is None):
+
+        def show(records: Sequence[Record]) -> list[Json]:
+            items = shapes(call, [rendered(each) for each in records])
+            return _shown(state, call, accepted, items)
+
+        if accepted.media == PROTOBUF:
+            return _stream(call, accepted, _protobuf_parts(head, page, show))
+
+        def texts(records: Sequence[Record]) -> Iterator[bytes]:
+            return (part_text(each, accepted.media) for each in show(records))
+
+        return _stream(call, accepted, _parts(head, page, accepted, texts))
     found = shapes(call, [rendered(each) for each in page.records])
     return items_answer(state, call, (found, page.metadata), accepted)
 
@@ -56,54 +77,98 @@ def items_answer(
         ApiError: the client accepts only the form of a single object.
     """
     found, metadata = content
-    if accepted.form == "PartialObjectMetadata":
-        text = "you requested PartialObjectMetadata, but the requested object is a list"
-        raise unserved_form(f"{text} (*{go_type(call.resource, 'List')})")
+    _check_form(call, accepted)
     if accepted.form == "Table":
         table = table_of(state, call, found, metadata, accepted)
         return encoded(table, accepted, 200, call.warnings)
+    shown: list[Json] | None = _shown(state, call, accepted, found)
     if accepted.form == "PartialObjectMetadataList":
-        body = {
-            "kind": "PartialObjectMetadataList",
-            "apiVersion": f"meta.k8s.io/{accepted.version}",
-            "metadata": metadata,
-            "items": [metadata_only(each, accepted) for each in found] or None,
-        }
-        return encoded(body, accepted, 200, call.warnings)
-    kind = call.resource.kind
-    if call.resource.definition is None:
-        for each in found:
-            del each["kind"], each["apiVersion"]
-    else:
-        metadata = {"continue": "", **metadata}
-    body = {
-        "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
-        "apiVersion": kind.api_version,
-        "metadata": metadata,
-        "items": found,
-    }
+        shown = shown or None
+    body = {**_head(state, call, metadata, accepted), "items": shown}
     return encoded(body, accepted, 200, call.warnings)
 
 
-def _copied(call: Call, page: ListPage) -> Answer:
-    """Return a list of objects that are stored as served; a long list is sent in parts."""
+def _check_form(call: Call, accepted: Accepted) -> None:
+    """Refuse the form of a single object.
+
+    Raises:
+        ApiError: the client accepts only this form.
+    """
+    if accepted.form == "PartialObjectMetadata":
+        text = "you requested PartialObjectMetadata, but the requested object is a list"
+        raise unserved_form(f"{text} (*{go_type(call.resource, 'List')})")
+
+
+def _head(state: ApiState, call: Call, metadata: Json, accepted: Accepted) -> Json:
+    """Return a list without its items or rows."""
     kind = call.resource.kind
+    if accepted.form == "Table":
+        table = table_of(state, call, [], metadata, accepted)
+        return {name: each for name, each in table.items() if name != "rows"}
+    if accepted.form:
+        return {
+            "kind": accepted.form,
+            "apiVersion": f"meta.k8s.io/{accepted.version}",
+            "metadata": metadata,
+        }
+    if call.resource.definition is not None:
+        metadata = {"continue": "", **metadata}
     name = call.resource.version.get("list_kind") or f"{kind.kind}List"
-    head = {"kind": name, "apiVersion": kind.api_version, "metadata": page.metadata}
-    start = msgspec.json.encode(head)[:-1] + b',"items":['
+    return {"kind": name, "apiVersion": kind.api_version, "metadata": metadata}
+
+
+def _shown(state: ApiState, call: Call, accepted: Accepted, items: list[Json]) -> list[Json]:
+    """Return objects as the items or rows of a list in a form."""
+    if accepted.form == "Table":
+        rows: list[Json] = table_of(state, call, items, {}, accepted)["rows"] or []
+        return rows
+    if accepted.form:
+        return [metadata_only(each, accepted) for each in items]
+    return [without_type(each) for each in items] if call.resource.definition is None else items
+
+
+def _stream(call: Call, accepted: Accepted, parts: Iterator[list[bytes]]) -> ApiStream:
+    """Return a list that is sent in parts, with other requests in between."""
     headers = {**NO_CACHE, **warning_headers(call.warnings)}
-    parts = _parts(start, page.records)
-    if len(page.records) > _LONG:
-        return ApiStream(200, JSON, lambda: next(parts, None), _no_news, _no_end, 0, headers)
-    return ApiResponse(200, b"".join(chain.from_iterable(parts)), JSON, headers)
+    next_part = partial(next, parts, None)
+    return ApiStream(200, accepted.media, next_part, _no_news, _no_end, 0, headers)
 
 
-def _parts(start: bytes, records: Sequence[Record]) -> Iterator[list[bytes]]:
-    yield [start]
-    for first in range(0, len(records), _PART):
-        texts = b",".join(item_text(each) for each in records[first : first + _PART])
-        yield [b"," + texts if first else texts]
-    yield [b"]}\n"]
+def _protobuf_parts(
+    head: Json, page: ListPage, show: Callable[[Sequence[Record]], list[Json]]
+) -> Iterator[list[bytes]]:
+    """Yield a list in protobuf at once, because its length precedes it; it is encoded in parts."""
+    found: list[bytes] = []
+    for records in _divided(page.records):
+        found += protobuf_items(head, show(records))
+        yield [b""]
+    yield [protobuf_list(head, found)]
+
+
+def _copied(records: Sequence[Record]) -> Iterator[bytes]:
+    """Yield objects that are stored as served."""
+    return map(item_text, records)
+
+
+def _parts(
+    head: Json,
+    page: ListPage,
+    accepted: Accepted,
+    texts: Callable[[Sequence[Record]], Iterable[bytes]],
+) -> Iterator[list[bytes]]:
+    """Yield a list in JSON, or in YAML that is JSON too."""
+    name = "rows" if accepted.form == "Table" else "items"
+    whole = part_text({**head, name: []}, accepted.media)
+    start, empty, end = whole.partition(b'"%b":[]' % name.encode())
+    yield [start + empty[:-1]]
+    for at, records in enumerate(_divided(page.records)):
+        part = b",".join(texts(records))
+        yield [b"," + part if at else part]
+    yield [b"]" + end + b"\n"]
+
+
+def _divided(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    return (records[first : first + _PART] for first in range(0, len(records), _PART))
 
 
 def _no_news(_: Callable[[], None]) -> None:
