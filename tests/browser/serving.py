@@ -12,7 +12,7 @@ from stretto.serving.sockets import LOOPBACK, listening
 from stretto.web.dashboard.app import dashboard_app
 from stretto.web.dashboard.guard import Access
 from stretto.web.views.parts import DashboardParts
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 TOKEN = "a-token-of-tests"
 ACCESS = Access(token=TOKEN)

@@ -77,8 +77,8 @@ def test_a_drain_names_the_budgets_that_limit_it() -> None:
     harness.put(POD_DISRUPTION_BUDGET, budget(0))
     harness.submit(make_pod("web", cpu="2", labels={"app": "web"}, owner=OWNER))
     harness.settle()
-    with PlaneSource("a small cluster", harness.plane).open() as sight:
-        (warning,) = drain_warnings(sight, "n1")
+    with PlaneSource("a small cluster", harness.plane).open() as state:
+        (warning,) = drain_warnings(state, "n1")
     assert warning == "PodDisruptionBudget default/web covers 1 pod here and allows 0 now."
 
 

@@ -179,8 +179,8 @@ def test_shards_count_the_outcomes_of_a_running_plane() -> None:
     source = source_of(harness)
     harness.submit(make_pod("web", cpu="1"), make_pod("dream", cpu="64"))
     harness.settle()
-    with source.open() as sight:
-        (shard,) = sight.shards()
+    with source.open() as state:
+        (shard,) = state.shards()
     assert (shard.placed, shard.refused, shard.no_place) == (1, 0, 1)
 
 

@@ -9,7 +9,7 @@ from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import StateOptions, opened
 
 if TYPE_CHECKING:
-    from stretto.web.views.sight import ViewSource
+    from stretto.web.views.state import ViewSource
 
 
 @contextmanager
@@ -45,22 +45,22 @@ def _fixed(
     from stretto.cli.sources.scenes import opened_scene
     from stretto.explain.metrics.shards import outcomes_of, shard_facts
     from stretto.explain.story import story_of_objects, story_of_run
-    from stretto.web.views.sight import Sight
     from stretto.web.views.sources import FixedSource
+    from stretto.web.views.state import ViewedState
 
     with opened_scene(common, opts, plugins) as scene:
         run, records = scene.run, scene.records
         steps = list(run.file.all_steps()) if run is not None else []
         count = run.facts.shards if run is not None else 1
         shards = shard_facts(scene.scene.cluster, range(count), outcomes_of(steps))
-        sight = Sight(
+        state = ViewedState(
             scene.scene,
             lambda kind: [each for each in records if each.kind == kind],
             scene.at,
             lambda: shards,
         )
         if run is not None:
-            yield FixedSource(scene.title, sight, lambda pod: story_of_run(run, pod))
+            yield FixedSource(scene.title, state, lambda pod: story_of_run(run, pod))
         else:
             basis = f"events in the {scene.title}"
-            yield FixedSource(scene.title, sight, lambda pod: story_of_objects(records, pod, basis))
+            yield FixedSource(scene.title, state, lambda pod: story_of_objects(records, pod, basis))

@@ -221,7 +221,7 @@ def unregistered(kind: str, version: str, prefix: str = "") -> ApiError:
 
 
 def no_kind(kind: str, version: str) -> str:
-    """Return the message about a kind that kube-apiserver does not know."""
+    """Return the message about a kind that is not registered."""
     scheme = 'in scheme "pkg/runtime/scheme.go:111"'
     return f'no kind "{kind}" is registered for version "{version}" {scheme}'
 

@@ -18,7 +18,7 @@ from stretto.web.views.acting.consequences import (
 )
 from stretto.web.views.acting.contract import Action, Actions
 from stretto.web.views.details import node_details
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 
 class ActionPages:
@@ -62,15 +62,15 @@ class ActionPages:
         """Return the page with the result of an action; an evicted pod may not exist any more."""
         if action is not Action.EVICT:
             return _page_of(action, subject)
-        with self._source.open() as sight:
-            record = pod_record(sight, subject)
+        with self._source.open() as state:
+            record = pod_record(state, subject)
         return f"/nodes/{record.node}" if record is not None and record.node else "/pods"
 
     def _effects(self, action: Action, subject: str) -> Consequences:
-        with self._source.open() as sight:
+        with self._source.open() as state:
             if action is Action.EVICT:
-                return eviction_effects(sight, subject)
-            return cordon_effects(node_details(sight, subject), cordoned=action is Action.CORDON)
+                return eviction_effects(state, subject)
+            return cordon_effects(node_details(state, subject), cordoned=action is Action.CORDON)
 
     async def _submit(self, request: Request) -> Response:
         text = (await form_of(request)).get("objects", "")

@@ -25,7 +25,7 @@ from stretto.web.dashboard.render import PAGES, Renderer
 from stretto.web.dashboard.requests import frame_of
 from stretto.web.dashboard.studies import StudyPages
 from stretto.web.views.parts import READ_ONLY, DashboardParts
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 _STATIC: Final = Path(__file__).parent / "static"
 

@@ -11,13 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from stretto.web.dashboard.requests import read
-from stretto.web.views.sight import Sight, ViewSource
+from stretto.web.views.state import ViewedState, ViewSource
 from stretto.web.views.tables import node_table, pod_table, unit_table
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters that a spreadsheet interprets as a formula."""
 
-Rows = Callable[[Sight], Sequence[msgspec.Struct]]
+Rows = Callable[[ViewedState], Sequence[msgspec.Struct]]
 
 
 class Exports:
@@ -32,9 +32,9 @@ class Exports:
         tables: dict[str, Rows] = {
             "pods": pod_table,
             "nodes": node_table,
-            "queues": lambda sight: sight.scene.queues,
+            "queues": lambda state: state.scene.queues,
             "units": unit_table,
-            "shards": lambda sight: sight.shards(),
+            "shards": lambda state: state.shards(),
             "decisions": lambda _: self._source.decisions(0)[1],
         }
         return [
@@ -45,8 +45,8 @@ class Exports:
 
     def _handler(self, rows: Rows, form: str) -> Callable[[Request], Awaitable[Response]]:
         def written() -> Response:
-            with self._source.open() as sight:
-                found = rows(sight)
+            with self._source.open() as state:
+                found = rows(state)
             if form == "json":
                 return Response(msgspec.json.encode(found), media_type="application/json")
             return Response(_csv(found), media_type="text/csv")

@@ -21,7 +21,7 @@ from stretto.web.views.acting.consequences import drain_warnings
 from stretto.web.views.acting.contract import SubmittedObject
 from stretto.web.views.decisions import matching_decisions
 from stretto.web.views.parts import DashboardParts, PlanPreview
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 _BUDGET: Final = 50
 """Default number of moves of a plan."""
@@ -80,8 +80,8 @@ class DashboardForms:
 
     def _now(self) -> float:
         """Return the time of the state; infinity, before which all decisions are, if unknown."""
-        with self._source.open() as sight:
-            return inf if sight.at is None else sight.at
+        with self._source.open() as state:
+            return inf if state.at is None else state.at
 
     async def _plan(self, request: Request) -> Response:
         assert self._parts.plan is not None
@@ -140,8 +140,8 @@ class DashboardForms:
         )
 
     def _warnings(self, node: str) -> Sequence[str]:
-        with self._source.open() as sight:
-            return drain_warnings(sight, node)
+        with self._source.open() as state:
+            return drain_warnings(state, node)
 
     async def _start(self, request: Request) -> Response:
         assert self._parts.start is not None

@@ -14,7 +14,7 @@ from stretto.serving.broadcast.broadcaster import Message
 from stretto.web.dashboard.requests import read
 from stretto.web.dashboard.ticker import Ticker
 from stretto.web.views.node_grid import NodeGrid
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 INTERVAL: Final = 0.1
 """Seconds between two checks of the source: at most ten frames per second."""

@@ -12,7 +12,7 @@ from stretto.serving.broadcast.broadcaster import Broadcast, Broadcaster, Messag
 from stretto.serving.broadcast.response import BroadcastResponse
 from stretto.web.dashboard.frames import INTERVAL, FrameHub
 from stretto.web.dashboard.ticker import Ticker
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 _QUIET: Final = 5.0
 """Seconds after which a comment is sent to idle readers of events."""

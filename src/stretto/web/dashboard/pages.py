@@ -17,7 +17,7 @@ from stretto.web.dashboard.requests import frame_of, read
 from stretto.web.views.details import node_details
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.shares import queue_board
-from stretto.web.views.sight import Sight, ViewSource
+from stretto.web.views.state import ViewedState, ViewSource
 from stretto.web.views.tables import (
     matching_pods,
     node_table,
@@ -76,14 +76,14 @@ class Pages:
         ]
 
     def _page(
-        self, template: str, values_of: Callable[[Sight, Request], Values]
+        self, template: str, values_of: Callable[[ViewedState, Request], Values]
     ) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that reads the source in a thread and renders a template."""
 
         def rendered(request: Request) -> Response:
             frame = frame_of(request, self._source)
-            with self._source.open() as sight:
-                values = values_of(sight, request)
+            with self._source.open() as state:
+                values = values_of(state, request)
             return self._renderer.page(template, {**frame, **values})
 
         async def handler(request: Request) -> Response:
@@ -93,8 +93,8 @@ class Pages:
 
     # ---------------------------------------------------------------- nodes
 
-    def _nodes(self, sight: Sight, request: Request) -> Values:
-        cluster = sight.scene.cluster
+    def _nodes(self, state: ViewedState, request: Request) -> Values:
+        cluster = state.scene.cluster
         pods = cluster.pods
         rows = pods.rows()
         placed = int((pods.slot[rows] >= 0).sum())
@@ -106,10 +106,10 @@ class Pages:
             "pod": request.query_params.get("pod", ""),
         }
 
-    def _node_table(self, sight: Sight, request: Request) -> Values:
+    def _node_table(self, state: ViewedState, request: Request) -> Values:
         text = request.query_params.get("find", "")
         sort = request.query_params.get("sort", "")
-        found = sorted_nodes(node_table(sight, text), sort)
+        found = sorted_nodes(node_table(state, text), sort)
         resources = dict.fromkeys(name for row in found for name in row.resources)
         return {
             "table": _page_of(found, request),
@@ -118,23 +118,23 @@ class Pages:
             "sorts": ("status", *resources),
         }
 
-    def _node(self, sight: Sight, request: Request) -> Values:
-        found = node_details(sight, request.path_params["name"])
+    def _node(self, state: ViewedState, request: Request) -> Values:
+        found = node_details(state, request.path_params["name"])
         return {**found._asdict(), "drains": self._parts.drain is not None}
 
     # ---------------------------------------------------------------- pods
 
-    def _pods(self, sight: Sight, request: Request) -> Values:
+    def _pods(self, state: ViewedState, request: Request) -> Values:
         text = request.query_params.get("find", "")
         status = request.query_params.get("status", "")
-        sight.complete()
-        pods = sight.records(POD)
-        rows = pod_table(sight)
+        state.complete()
+        pods = state.records(POD)
+        rows = pod_table(state)
         states = sorted({each.status for each in rows})
         sort = request.query_params.get("sort", "")
         found = sorted_pods(matching_pods(rows, text, status), sort)
         return {
-            "overview": explain_pending_pods(sight.scene, pods),
+            "overview": explain_pending_pods(state.scene, pods),
             "table": _page_of(found, request),
             "find": text,
             "status": status,
@@ -143,10 +143,10 @@ class Pages:
             "sorts": ("pending", "age", "priority"),
         }
 
-    def _pod(self, sight: Sight, request: Request) -> Values:
+    def _pod(self, state: ViewedState, request: Request) -> Values:
         key = _key(request)
-        sight.complete()
-        answer = explain_pod(sight.scene, key)
+        state.complete()
+        answer = explain_pod(state.scene, key)
         try:
             story = self._source.story(key)
         except NotFoundError:
@@ -155,26 +155,26 @@ class Pages:
             "answer": answer,
             "story": story,
             "estimates": self._parts.start is not None,
-            "node_names": sorted(sight.scene.cluster.nodes.by_name)[:ROWS],
+            "node_names": sorted(state.scene.cluster.nodes.by_name)[:ROWS],
         }
 
-    def _pod_on(self, sight: Sight, request: Request) -> Values:
+    def _pod_on(self, state: ViewedState, request: Request) -> Values:
         node = request.query_params.get("node", "")
-        sight.complete()
-        return {"answer": explain_pod_on(sight.scene, _key(request), node)}
+        state.complete()
+        return {"answer": explain_pod_on(state.scene, _key(request), node)}
 
     # ---------------------------------------------------------------- queues, units, shards
 
-    def _queues(self, sight: Sight, request: Request) -> Values:
+    def _queues(self, state: ViewedState, request: Request) -> Values:
         del request
-        return queue_board(sight)._asdict()
+        return queue_board(state)._asdict()
 
-    def _units(self, sight: Sight, request: Request) -> Values:
-        return {"table": _page_of(unit_table(sight), request)}
+    def _units(self, state: ViewedState, request: Request) -> Values:
+        return {"table": _page_of(unit_table(state), request)}
 
-    def _shards(self, sight: Sight, request: Request) -> Values:
+    def _shards(self, state: ViewedState, request: Request) -> Values:
         del request
-        return {"shards": sight.shards()}
+        return {"shards": state.shards()}
 
 
 def _key(request: Request) -> str:

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 _MOST_BYTES: Final = 1 << 20
 """Maximum bytes of a form."""

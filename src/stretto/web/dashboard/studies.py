@@ -18,7 +18,7 @@ from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import frame_of, read
 from stretto.web.views.parts import Studies
 from stretto.web.views.plots import ROWS, plot_table
-from stretto.web.views.sight import ViewSource
+from stretto.web.views.state import ViewSource
 
 _FORMS: Final = {"csv": "text/csv", "json": "application/json", "png": "image/png"}
 """Download formats of a comparison, with their media types."""

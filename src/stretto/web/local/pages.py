@@ -11,8 +11,8 @@ from stretto.web.dashboard.guard import Access
 from stretto.web.local.administrator import local_actions
 from stretto.web.local.serving import ServedApplication
 from stretto.web.views.parts import READ_ONLY, DashboardParts
-from stretto.web.views.sight import Capability
 from stretto.web.views.sources import PlaneSource
+from stretto.web.views.state import Capability
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from stretto.base.errors import NotFoundError
 from stretto.explain.inventory.node_overview import NodeOverview, explain_node
 from stretto.explain.inventory.nodes import NodeRow, node_rows
 from stretto.explain.inventory.pods import PodRow, pod_rows
-from stretto.web.views.sight import Sight
+from stretto.web.views.state import ViewedState
 
 
 class NodeDetails(NamedTuple):
@@ -22,21 +22,21 @@ class NodeDetails(NamedTuple):
     pods: Sequence[PodRow]
 
 
-def node_details(sight: Sight, name: str) -> NodeDetails:
+def node_details(state: ViewedState, name: str) -> NodeDetails:
     """Return a node.
 
     Raises:
         NotFoundError: the state has no node of that name.
     """
-    records = [each for each in sight.records(NODE) if each.name == name]
+    records = [each for each in state.records(NODE) if each.name == name]
     if not records:
         raise NotFoundError(f"node {name}", "no node of that name", "choose one of the table")
-    sight.complete()
-    row = node_rows(sight.scene, records)[0]
-    known = name in sight.scene.cluster.nodes.by_name
-    pods = [each for each in sight.records(POD) if each.node == name]
+    state.complete()
+    row = node_rows(state.scene, records)[0]
+    known = name in state.scene.cluster.nodes.by_name
+    pods = [each for each in state.records(POD) if each.node == name]
     return NodeDetails(
         row,
-        explain_node(sight.scene, row) if known else None,
-        pod_rows(sight.scene, pods, sight.at),
+        explain_node(state.scene, row) if known else None,
+        pod_rows(state.scene, pods, state.at),
     )

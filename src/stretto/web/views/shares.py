@@ -10,7 +10,7 @@ from stretto.explain.words.amounts import bare_amount
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.devices import WHOLE
 from stretto.web.views.queue_tree import QueueNode, queue_tree, units_in
-from stretto.web.views.sight import Sight
+from stretto.web.views.state import ViewedState
 
 _SHOWN: Final = ("cpu", "memory")
 """Resources that are shown besides devices, in this order."""
@@ -53,10 +53,10 @@ class QueueBoard(NamedTuple):
     shares: Sequence[ResourceShare]
 
 
-def queue_board(sight: Sight) -> QueueBoard:
+def queue_board(state: ViewedState) -> QueueBoard:
     """Return the queues of a state, and what they use."""
-    queues = sight.scene.queues
-    return QueueBoard(queue_tree(queues), resource_shares(queues, sight.scene.cluster))
+    queues = state.scene.queues
+    return QueueBoard(queue_tree(queues), resource_shares(queues, state.scene.cluster))
 
 
 def resource_shares(queues: Sequence[QueueFacts], cluster: Cluster) -> list[ResourceShare]:

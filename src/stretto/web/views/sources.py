@@ -17,7 +17,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Record
 from stretto.web.views.decisions import PodDecision
 from stretto.web.views.outcomes import StepOutcomes
-from stretto.web.views.sight import Capability, Sight
+from stretto.web.views.state import Capability, ViewedState
 
 FOLLOWED: Final = Capability(live=True)
 """The dashboard only reads a state that changes."""
@@ -28,12 +28,12 @@ StoryOf = Callable[[str], Story]
 class FixedSource:
     """A state that does not change: a run record, a scenario's end, a copy of a cluster."""
 
-    def __init__(self, title: str, sight: Sight, story: StoryOf) -> None:
+    def __init__(self, title: str, state: ViewedState, story: StoryOf) -> None:
         """Show one state.
 
         Args:
             title: name of the state, for display.
-            sight: the state.
+            state: the state that the pages show.
             story: returns the steps of a pod.
         """
         #: Name of the state.
@@ -43,7 +43,7 @@ class FixedSource:
         #: The state does not change.
         self.version = 1
         self._story = story
-        self._sight = sight
+        self._sight = state
         self._lock = RLock()
 
     @property
@@ -58,7 +58,7 @@ class FixedSource:
             yield self._sight.scene.cluster
 
     @contextmanager
-    def open(self) -> Iterator[Sight]:
+    def open(self) -> Iterator[ViewedState]:
         """Open the state for one reader at a time, because explanations keep caches in it."""
         with self._lock:
             yield self._sight
@@ -116,7 +116,7 @@ class PlaneSource:
             yield self._plane.cluster
 
     @contextmanager
-    def open(self) -> Iterator[Sight]:
+    def open(self) -> Iterator[ViewedState]:
         """The state between two steps of the plane."""
         plane = self._plane
         with self.lock:
@@ -131,7 +131,7 @@ class PlaneSource:
                 objects = [each for kind in FACT_KINDS for each in records(kind)]
                 scene.objects = read_objects(objects, plane.cluster, names)
 
-            yield Sight(scene, records, plane.clock.now(), self._shards, complete)
+            yield ViewedState(scene, records, plane.clock.now(), self._shards, complete)
 
     def story(self, pod: str) -> Story:
         """The steps of a pod, from its object and its events."""

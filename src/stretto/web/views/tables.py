@@ -6,14 +6,14 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP
 from stretto.explain.inventory.nodes import NodeRow, node_rows
 from stretto.explain.inventory.pods import PodRow, pod_rows
 from stretto.explain.inventory.units import UnitRow, unit_rows
-from stretto.web.views.sight import Sight
+from stretto.web.views.state import ViewedState
 
 
-def node_table(sight: Sight, text: str = "") -> list[NodeRow]:
+def node_table(state: ViewedState, text: str = "") -> list[NodeRow]:
     """Return the nodes by name; ``text`` filters by name, zone, status and labels."""
     return [
         row
-        for row in node_rows(sight.scene, sight.records(NODE))
+        for row in node_rows(state.scene, state.records(NODE))
         if any(text in each for each in (row.name, row.zone, row.status, *_texts(row.labels)))
     ]
 
@@ -36,10 +36,10 @@ def sorted_pods(rows: Sequence[PodRow], by: str) -> list[PodRow]:
     return sorted(rows, key=lambda each: bool(each.node)) if by == "pending" else list(rows)
 
 
-def pod_table(sight: Sight) -> list[PodRow]:
+def pod_table(state: ViewedState) -> list[PodRow]:
     """Return the pods by namespace and name, with the reasons of pending ones."""
-    sight.complete()
-    return pod_rows(sight.scene, sight.records(POD), sight.at)
+    state.complete()
+    return pod_rows(state.scene, state.records(POD), state.at)
 
 
 def matching_pods(rows: Sequence[PodRow], text: str, status: str) -> list[PodRow]:
@@ -52,12 +52,12 @@ def matching_pods(rows: Sequence[PodRow], text: str, status: str) -> list[PodRow
     ]
 
 
-def unit_table(sight: Sight) -> list[UnitRow]:
+def unit_table(state: ViewedState) -> list[UnitRow]:
     """Return the units with several pods; those with the most pending pods are first."""
-    sight.complete()
-    pods = [*sight.records(POD), *sight.records(POD_GROUP)]
-    rows = [each for each in pod_rows(sight.scene, pods, sight.at) if each.unit]
-    units = unit_rows(rows, _min_members(sight))
+    state.complete()
+    pods = [*state.records(POD), *state.records(POD_GROUP)]
+    rows = [each for each in pod_rows(state.scene, pods, state.at) if each.unit]
+    units = unit_rows(rows, _min_members(state))
     return sorted(units, key=lambda each: (each.pending == 0, -each.pending, each.name))
 
 
@@ -65,11 +65,11 @@ def _texts(labels: Mapping[str, str]) -> Iterator[str]:
     return (f"{key}={value}" for key, value in labels.items())
 
 
-def _min_members(sight: Sight) -> dict[str, int | None]:
+def _min_members(state: ViewedState) -> dict[str, int | None]:
     """``min_member`` of the units, by key."""
     found: dict[str, int | None] = {}
-    for row in sight.scene.cluster.pods.rows().tolist():
-        unit = sight.scene.notes.unit_of(row)
+    for row in state.scene.cluster.pods.rows().tolist():
+        unit = state.scene.notes.unit_of(row)
         if unit is not None and unit.kind != "Pod":
             found[unit.key] = unit.min_member
     return found

@@ -32,7 +32,7 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 _OWNERS: Final = ("ownerReferences", "finalizers", "managedFields")
 """Metadata that the garbage collection changes."""
 _SUBJECTS: Final = ("apiGroups", "resources", "resourceNames")
-"""Fields of a rule that say to what its verbs apply."""
+"""Fields of a rule that select what its verbs apply to."""
 _ALL: Final[list[Json]] = [
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
     {"nonResourceURLs": ["*"], "verbs": ["*"]},

@@ -28,7 +28,7 @@ class PolicyStatusController:
 
         Args:
             cluster: reports changed policies.
-            state: the server, which knows the kinds.
+            state: the server, whose kinds the policies match.
         """
         #: Name in logs and messages.
         self.name = f"{cluster.name}/policies"

@@ -12,7 +12,7 @@ from stretto.explain.words.amounts import format_count
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.stores.store import Record
 from stretto.web.views.details import NodeDetails
-from stretto.web.views.sight import Sight
+from stretto.web.views.state import ViewedState
 
 
 class Consequences(NamedTuple):
@@ -26,24 +26,24 @@ class Consequences(NamedTuple):
     obstacle: str = ""
 
 
-def eviction_effects(sight: Sight, key: str) -> Consequences:
+def eviction_effects(state: ViewedState, key: str) -> Consequences:
     """Return the effects of the eviction of a pod, ``namespace/name``.
 
     Raises:
         NotFoundError: no such pod.
     """
-    sight.complete()
-    answer = explain_pod(sight.scene, key)
+    state.complete()
+    answer = explain_pod(state.scene, key)
     title = f"Evict {answer.pod}"
     if not answer.node:
         return Consequences(title, (), f"It has no node: it is {answer.state}.")
     amounts = ", ".join(each.text for each in answer.requests)
     effects = [
         f"It ends on {answer.node}, which then has {amounts} more free.",
-        _successor(sight, answer.pod),
+        _successor(state, answer.pod),
         *_gang(answer),
     ]
-    budgets, obstacle = _budgets(sight, answer.pod)
+    budgets, obstacle = _budgets(state, answer.pod)
     return Consequences(title, (*effects, *budgets), obstacle)
 
 
@@ -75,16 +75,16 @@ def _elsewhere(fitting: int) -> tuple[str, ...]:
     return (f"{format_count(fitting, 'pending pod')} {needs} another node.",)
 
 
-def drain_warnings(sight: Sight, node: str) -> list[str]:
+def drain_warnings(state: ViewedState, node: str) -> list[str]:
     """Return sentences about budgets that limit the drain of a node, and about pods that it ends.
 
     Raises:
         NotFoundError: no such node.
     """
-    pods = sight.scene.cluster.pods
-    slot = sight.scene.slot_of(node)
+    pods = state.scene.cluster.pods
+    slot = state.scene.slot_of(node)
     rows = [row for row in pods.rows().tolist() if pods.slot[row] == slot]
-    ledger = BudgetLedger(sight.scene.cluster)
+    ledger = BudgetLedger(state.scene.cluster)
     ledger.sync()
     covered = Counter(number for row in rows for number in ledger.of_row(row))
     found = []
@@ -93,22 +93,22 @@ def drain_warnings(sight: Sight, node: str) -> list[str]:
         if left < count:
             name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
             found.append(f"{name} covers {format_count(count, 'pod')} here and allows {left} now.")
-    records = [each for each in sight.records(POD) if each.node == node]
+    records = [each for each in state.records(POD) if each.node == node]
     bare = sum(decode_as(Pod, each.body).metadata.controller() is None for each in records)
     if bare:
         found.append(f"{format_count(bare, 'pod')} without a controller: nothing creates it again.")
     return found
 
 
-def pod_record(sight: Sight, key: str) -> Record | None:
+def pod_record(state: ViewedState, key: str) -> Record | None:
     """Return the stored pod ``namespace/name``; ``None`` if it does not exist."""
-    records = (each for each in sight.records(POD) if f"{each.namespace}/{each.name}" == key)
+    records = (each for each in state.records(POD) if f"{each.namespace}/{each.name}" == key)
     return next(records, None)
 
 
-def _successor(sight: Sight, key: str) -> str:
+def _successor(state: ViewedState, key: str) -> str:
     """Return a sentence about the controller that creates the pod again."""
-    record = pod_record(sight, key)
+    record = pod_record(state, key)
     owner = decode_as(Pod, record.body).metadata.controller() if record is not None else None
     if owner is None:
         return "No controller owns it: nothing creates it again."
@@ -124,9 +124,9 @@ def _gang(answer: Explanation) -> list[str]:
     return [f"Its gang has {placed} and needs {unit.min_member} to start."]
 
 
-def _budgets(sight: Sight, key: str) -> tuple[list[str], str]:
+def _budgets(state: ViewedState, key: str) -> tuple[list[str], str]:
     """Return sentences about the budgets of a pod, and the reason if one allows no eviction."""
-    ledger, row = BudgetLedger(sight.scene.cluster), sight.scene.row_of(key)
+    ledger, row = BudgetLedger(state.scene.cluster), state.scene.row_of(key)
     ledger.sync()
     found, obstacle = [], ""
     for number in ledger.of_row(row):

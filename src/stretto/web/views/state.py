@@ -13,7 +13,7 @@ from stretto.stores.store import Record
 from stretto.web.views.decisions import PodDecision
 
 
-class Sight(NamedTuple):
+class ViewedState(NamedTuple):
     """One state of a scheduler; it does not change while it is open."""
 
     #: Nodes, pods, rules and queues.
@@ -64,7 +64,7 @@ class ViewSource(Protocol):
         """Open only the nodes for the duration of a block; cheap, for layouts."""
         ...
 
-    def open(self) -> AbstractContextManager[Sight]:
+    def open(self) -> AbstractContextManager[ViewedState]:
         """Open the state for the duration of a block; other threads wait meanwhile."""
         ...
 
