@@ -1,5 +1,6 @@
 """Lists in every form and media type that clients accept."""
 
+import base64
 import json
 
 import pytest
@@ -82,3 +83,48 @@ def test_a_long_list_refuses_the_forms_that_a_short_one_refuses(
     target = f"{MAPS}?includeObject=x"
     found = server.handle(ApiRequest("GET", target, {"accept": MEDIA[0] + TABLE}))
     assert found.status == 400
+
+
+def test_the_table_of_a_dry_run_has_no_version(server: ApiServer) -> None:
+    headers = {"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    body = b'{"metadata": {"name": "settings"}}'
+    answer = server.handle(ApiRequest("POST", f"{MAPS}?dryRun=All", headers, body))
+    assert isinstance(answer, ApiResponse)
+    assert json.loads(answer.body)["metadata"] == {}
+
+
+def token_of(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("token", "problem"),
+    [
+        ("YQ==", "illegal base64 data at input byte 2"),
+        (token_of([1]), "json: cannot unmarshal array into Go value of type storage.continueToken"),
+        (
+            token_of({"rv": "x"}),
+            "json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
+        ),
+        (token_of({"v": "v2"}), "server does not recognize this encoded version v2"),
+        (
+            token_of({"v": "meta.k8s.io/v1"}),
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        ),
+        (
+            token_of({"v": "meta.k8s.io/v1", "rv": 1, "start": ""}),
+            "encoded start key empty (version meta.k8s.io/v1)",
+        ),
+        (token_of({"v": "meta.k8s.io/v1", "rv": 1, "start": "a//b"}), "a//b"),
+    ],
+)
+def test_a_malformed_token_is_refused(send: Send, token: str, problem: str) -> None:
+    answer = send("GET", f"{MAPS}?limit=1&continue={token}")
+    prefix = "invalid continue token: continue key is not valid"
+    assert (answer.status, answer.message) == (400, f"{prefix}: {problem}")
+
+
+def test_a_token_of_a_future_version_times_out(send: Send) -> None:
+    token = token_of({"v": "meta.k8s.io/v1", "rv": 1 << 40, "start": "a"})
+    answer = send("GET", f"{MAPS}?continue={token}")
+    assert (answer.status, answer.item["reason"]) == (504, "Timeout")

@@ -65,6 +65,18 @@ def test_openapi_v2_is_served_as_protobuf(server: ApiServer, joint: str) -> None
     assert answer.content_type == media.replace("@", ".")
 
 
+@pytest.mark.parametrize("path", ["/", "/version"])
+def test_a_page_without_negotiation_has_line_breaks(server: ApiServer, path: str) -> None:
+    text = page(server, path).body.decode()
+    assert text == json.dumps(json.loads(text), indent=2)
+
+
+def test_the_table_of_components_shows_their_health(server: ApiServer) -> None:
+    table = "application/json;as=Table;g=meta.k8s.io;v=v1"
+    rows = json.loads(page(server, "/api/v1/componentstatuses", accept=table).body)["rows"]
+    assert rows[2]["cells"] == ["etcd-0", "Healthy", "ok", ""]
+
+
 def test_components_have_a_status(send: Send) -> None:
     items = send("GET", "/api/v1/componentstatuses").item["items"]
     names = [each["metadata"]["name"] for each in items]

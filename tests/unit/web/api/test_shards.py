@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from stretto.web.api.message import ApiRequest, ApiStream
+from stretto.web.api.message import ApiRequest, ApiResponse, ApiStream
 from stretto.web.api.selection.shards import parse_shards
 from stretto.web.api.server import ApiServer
 from tests.unit.web.api.conftest import Reply, Send
@@ -74,11 +74,18 @@ def test_a_list_states_its_shards(send: Send) -> None:
     assert answer.item["metadata"]["shardInfo"] == {"selector": LOW}
 
 
+def test_only_lists_of_whole_objects_state_their_shards(server: ApiServer) -> None:
+    accept = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    answer = server.handle(ApiRequest("GET", f"{MAPS}?shardSelector={quote(LOW)}", accept))
+    assert isinstance(answer, ApiResponse)
+    assert "shardInfo" not in json.loads(answer.body)["metadata"]
+
+
 def test_pages_of_a_shard_have_its_objects_only(send: Send) -> None:
     shards, _ = halves(store(send))
     first = listed(send, shards, "&limit=2").item
     token = first["metadata"]["continue"]
-    assert "remainingItemCount" not in first["metadata"]
+    assert first["metadata"]["remainingItemCount"] == 10
     rest = listed(send, shards, f"&continue={token}")
     names = [each["metadata"]["name"] for each in [*first["items"], *rest.item["items"]]]
     assert names == [each["metadata"]["name"] for each in listed(send, shards).item["items"]]
@@ -104,7 +111,10 @@ def test_a_watch_yields_the_events_of_its_shards(send: Send, server: ApiServer) 
     ("selector", "problem"),
     [
         (" ", "empty shard selector is not allowed"),
-        ("garbage", 'unexpected expression "garbage"; only shardRange() and || are allowed'),
+        ("garbage", "unexpected expression kind 3; expected shardRange() call or || operator"),
+        (f"!{LOW}", 'unsupported function "!_"; only shardRange() and || are allowed'),
+        (f"{LOW} && {HIGH}", 'unsupported function "_&&_"; only shardRange() and || are allowed'),
+        ("shardRange(", "CEL parse error: Syntax error: "),
         (LOW.replace("uid", "name"), 'unsupported field path "object.metadata.name"; supported: '),
         (LOW.replace("0x0000000000000000", "0x0"), '(did you mean "0x0000000000000000"?)'),
         (LOW.replace("0x0000000000000000", "zz"), "hexStart must have '0x' prefix, got \"zz\""),

@@ -194,6 +194,13 @@ def test_a_signing_request_states_its_user_and_stays_as_it_was(server: ApiServer
     assert after == item
 
 
+def test_a_signing_request_without_an_end_is_refused(server: ApiServer) -> None:
+    request = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nAA==\n").decode()
+    spec = {"request": request, "signerName": "example.org/s", "usages": ["client auth"]}
+    status, answer = send(server, "POST", REQUESTS, {"metadata": {"name": "r"}, "spec": spec})
+    assert (status, answer["details"]["causes"][0]["field"]) == (422, "spec.request")
+
+
 def test_a_condition_of_an_approval_gets_its_times(server: ApiServer) -> None:
     signing_request(server)
     condition = {"type": "Approved", "status": "True", "reason": "x", "message": "y"}

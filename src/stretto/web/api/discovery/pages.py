@@ -19,12 +19,10 @@ from stretto.web.api.discovery.messages import discovery_answer
 from stretto.web.api.discovery.openapi.serving import openapi
 from stretto.web.api.discovery.operation import OPERATION, VERBOSITY
 from stretto.web.api.encoding import JSON, SERVED
-from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import (
-    PLAIN,
     Accepted,
     check_routed,
-    encoded,
     negotiate,
     not_acceptable,
 )
@@ -46,7 +44,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     path = request.path
     parts = [each for each in path.split("/") if each]
     if not parts or parts == ["index.html"]:
-        return encoded({"paths": _paths(state)}, PLAIN)
+        return _indented({"paths": _paths(state)})
     word = parts[0]
     if word in CHECKS:
         found = health(request)
@@ -57,7 +55,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
         if request.method != "GET":
             raise failures.no_method()
         check_routed(request.header("accept"), (JSON,))
-        return encoded(VERSION, PLAIN)
+        return _indented(VERSION)
     if path in OPERATION:
         return OPERATION[path](state)
     if path in _ISSUER:
@@ -72,6 +70,12 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if word in ("api", "apis"):
         return None
     raise no_page()
+
+
+def _indented(value: Any) -> ApiResponse:
+    """Return JSON with line breaks, as kube-apiserver writes for pages without negotiation."""
+    body = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    return ApiResponse(200, body, JSON, NO_CACHE)
 
 
 _KEYS: Final = "/openid/v1/jwks"

@@ -1,17 +1,20 @@
 """Pages of lists: their continue tokens, and the states that they show."""
 
 import base64
+import posixpath
+import re
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from stretto.api.schema.golang import json_type
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.syntax import json_fault
 from stretto.base.clock import Clock
 from stretto.base.limited import LimitedMap
 from stretto.stores.store import Record
-from stretto.web.api.failures import bad_request
+from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.storage import ObjectStorage
 
 COMPACTION_S: Final = 300.0
@@ -19,6 +22,13 @@ COMPACTION_S: Final = 300.0
 _KEPT: Final = 256
 """Maximum number of kept lists."""
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
+_NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9_-]")
+_MEMBERS: Final[dict[str, tuple[type, str]]] = {
+    "v": (str, "string"),
+    "rv": (int, "int64"),
+    "start": (str, "string"),
+}
+"""Maps the members of a token to their types, here and in Go."""
 
 
 class Snapshots:
@@ -84,7 +94,7 @@ class PageToken(msgspec.Struct):
 
 def encode_token(version: int, start: str) -> str:
     """Encode the token of a page: version of the list and first key."""
-    text = msgspec.json.encode(PageToken(_TOKEN_VERSION, version, start))
+    text = msgspec.json.encode(PageToken(_TOKEN_VERSION, version, f"/{start}"))
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
@@ -94,18 +104,48 @@ def decode_token(token: str) -> PageToken:
     Raises:
         ApiError: the token is malformed.
     """
-    prefix = "invalid continue token: continue key is not valid: "
+    found = _content(token)
+    if found.v != _TOKEN_VERSION:
+        raise _invalid(f"server does not recognize this encoded version {found.v}")
+    if not found.rv:
+        raise _invalid(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
+    if not found.start:
+        raise _invalid(f"encoded start key empty (version {_TOKEN_VERSION})")
+    key = f"/{found.start.removeprefix('/')}"
+    if key.startswith("//") or posixpath.normpath(key) != key:
+        raise _invalid(found.start)
+    return PageToken(found.v, found.rv, key[1:])
+
+
+def _content(token: str) -> PageToken:
+    text = token.encode("utf-8", "surrogatepass")
+    strange = _NOT_BASE64.search(text)
+    if strange is not None or len(text) % 4 == 1:
+        offset = len(text) - 1 if strange is None else strange.start()
+        raise _invalid(f"illegal base64 data at input byte {offset}")
+    raw = base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+    fault = json_fault(raw)
+    if fault:
+        raise _invalid(fault)
     try:
-        raw = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True)
-    except ValueError as error:
-        raise bad_request(f"{prefix}illegal base64 data at input byte 0") from error
-    try:
-        found = msgspec.json.decode(raw, type=PageToken)
+        stated = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_request(f"{prefix}{json_fault(raw) or error}") from error
-    if found.v != _TOKEN_VERSION or not found.rv:
-        text = f"incorrect encoded start resourceVersion (version {found.v})"
-        raise bad_request(prefix + text)
-    if ".." in found.start.split("/"):
-        raise bad_request(prefix + found.start)
-    return found
+        raise _invalid(str(error)) from error
+    if stated is None:
+        return PageToken()
+    if not isinstance(stated, dict):
+        target = "Go value of type storage.continueToken"
+        raise _invalid(f"json: cannot unmarshal {json_type(stated)} into {target}")
+    members = {name: value for name, value in stated.items() if value is not None}
+    for name, (kind, type_name) in _MEMBERS.items():
+        value = members.get(name, kind())
+        if type(value) is not kind:
+            what = json_type(value) + f" {value}" * isinstance(value, float)
+            target = f"Go struct field continueToken.{name} of type {type_name}"
+            raise _invalid(f"json: cannot unmarshal {what} into {target}")
+    return msgspec.convert(members, PageToken)
+
+
+def _invalid(problem: str) -> ApiError:
+    prefix = "invalid continue token: continue key is not valid"
+    return bad_request(f"{prefix}: {problem}")

@@ -1,15 +1,29 @@
 """Shards of lists and watches: the objects whose hash is in given ranges.
 
 ``shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`` selects about half
-of the objects; ``||`` joins ranges. The hash is FNV-1a with 64 bits.
+of the objects; ``||`` joins ranges. The hash is FNV-1a with 64 bits. A selector is an expression of
+CEL that is parsed and never evaluated.
 """
 
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.wire.shards import fnv1a
+from stretto.cel.language.nodes import (
+    CallNode,
+    ConstantNode,
+    FoldNode,
+    ListNode,
+    MapNode,
+    NameNode,
+    Node,
+    SelectNode,
+    StructNode,
+)
+from stretto.cel.language.parsing import ExpressionSyntaxError, parse
+from stretto.cel.running.values import CelUint
 from stretto.web.api.failures import ApiError, internal
 
 _END: Final = 1 << 64
@@ -17,9 +31,25 @@ _END: Final = 1 << 64
 _DIGITS: Final = 16
 """Digits of a hash in base 16."""
 _FIELDS: Final = ("object.metadata.uid", "object.metadata.namespace")
-_CALL: Final = re.compile(r"shardRange\s*\((.*)\)", re.DOTALL)
-_TEXT: Final = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
-_FORMS: Final = "only shardRange() and || are allowed"
+_KINDS: Final[dict[type, int]] = {
+    CallNode: 1,
+    FoldNode: 2,
+    NameNode: 3,
+    ListNode: 4,
+    ConstantNode: 5,
+    MapNode: 6,
+    SelectNode: 7,
+    StructNode: 8,
+}
+"""Maps nodes to the numbers of their kinds in cel-go."""
+_CONSTANTS: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int64",
+    CelUint: "uint64",
+    float: "float64",
+    bytes: "[]uint8",
+}
+"""Maps the types of constants to their types in cel-go."""
 
 
 @dataclass(frozen=True)
@@ -55,28 +85,39 @@ def parse_shards(text: str) -> ShardSelector | None:
     if not text.strip():
         problem = "empty shard selector is not allowed; omit the parameter for unfiltered lists"
         raise _invalid(problem)
-    fields: list[str] = []
-    ranges: list[tuple[int, int]] = []
-    for part in text.split("||"):
-        field, start, end = _range(part.strip())
-        if fields and fields[0] != field:
+    try:
+        root = parse(text.strip()).root
+    except ExpressionSyntaxError as error:
+        message = str(error).partition("\n")[0].partition(": ")[2]
+        raise _invalid(f"CEL parse error: {message.partition(': ')[2]}") from error
+    found = list(_ranges(root))
+    first = found[0][0]
+    for field, _, _ in found:
+        if field != first:
             problem = "all shard ranges must use the same field, got"
-            raise _invalid(f"{problem} {quoted(fields[0])} and {quoted(field)}")
-        fields.append(field)
-        ranges.append((start, end))
-    return ShardSelector(fields[0].rpartition(".")[2], tuple(ranges))
+            raise _invalid(f"{problem} {quoted(first)} and {quoted(field)}")
+    return ShardSelector(first.rpartition(".")[2], tuple((start, end) for _, start, end in found))
 
 
-def _range(text: str) -> tuple[str, int, int]:
-    """Parse a range: its field, its first hash, and the hash after its last."""
-    call = _CALL.fullmatch(text)
-    if call is None:
-        raise _invalid(f"unexpected expression {quoted(text)}; {_FORMS}")
-    arguments = [each.strip() for each in call[1].split(",")]
+def _ranges(node: Node) -> Iterator[tuple[str, int, int]]:
+    """The ranges of an expression: field, first hash, and the hash after the last."""
+    if not isinstance(node, CallNode):
+        problem = f"unexpected expression kind {_KINDS[type(node)]}"
+        raise _invalid(f"{problem}; expected shardRange() call or || operator")
+    if node.function == "_||_":
+        for each in node.arguments:
+            yield from _ranges(each)
+    elif node.function == "shardRange":
+        yield _range(node.arguments)
+    else:
+        only = "only shardRange() and || are allowed"
+        raise _invalid(f"unsupported function {quoted(node.function)}; {only}")
+
+
+def _range(arguments: Sequence[Node]) -> tuple[str, int, int]:
     if len(arguments) != 3:
-        count = len(arguments) if call[1].strip() else 0
-        raise _invalid(f"shardRange() requires exactly 3 arguments, got {count}")
-    field = arguments[0]
+        raise _invalid(f"shardRange() requires exactly 3 arguments, got {len(arguments)}")
+    field = _path(arguments[0])
     if field not in _FIELDS:
         problem = f"unsupported field path {quoted(field)}; supported: {', '.join(_FIELDS)}"
         raise _invalid(problem)
@@ -87,27 +128,43 @@ def _range(text: str) -> tuple[str, int, int]:
     return field, start, end
 
 
-def _number(argument: str, name: str) -> int:
+def _path(node: Node) -> str:
+    if isinstance(node, NameNode):
+        return node.name
+    if isinstance(node, SelectNode):
+        return f"{_path(node.operand)}.{node.field}"
+    expected = "expected field path (e.g. object.metadata.uid)"
+    problem = f"{expected}, got expression kind {_KINDS[type(node)]}"
+    raise _invalid(f"shardRange() first argument: {problem}")
+
+
+def _number(node: Node, name: str) -> int:
     """Parse a bound of a range."""
-    match = _TEXT.fullmatch(argument)
-    if match is None:
-        word = "int64" if argument.isdigit() else argument
-        raise _invalid(f"{name} must be a string literal, got {word}")
-    text = match[1] if match[1] is not None else match[2]
+    if not isinstance(node, ConstantNode):
+        problem = f"got expression kind {_KINDS[type(node)]}"
+        raise _invalid(f"{name} must be a string literal (e.g. '0xff'), {problem}")
+    text = node.value
+    if not isinstance(text, str):
+        found = _CONSTANTS.get(type(text), "structpb.NullValue")
+        raise _invalid(f"{name} must be a string literal, got {found}")
     if not text.startswith("0x"):
         raise _invalid(f"{name} must have '0x' prefix, got {quoted(text)}")
     digits = text[2:]
+    if not digits:
+        raise _invalid(f"{name}: hex value is required after '0x'")
+    if len(digits) > _DIGITS + 1:
+        size = f"{len(digits.encode())} chars, max {_DIGITS + 1}"
+        raise _invalid(f"{name}: hex value too long ({size}): {quoted(digits)}")
     strange = next((each for each in digits if each not in "0123456789abcdef"), "")
     if strange:
         raise _invalid(f"{name}: invalid hex character {quoted(strange)} in {quoted(text)}")
     if len(digits) == _DIGITS + 1 and int(digits, 16) != _END:
         problem = f"{name}: 17-digit hex value must be '{_END:#x}' (2^64), got {quoted(text)}"
         raise _invalid(problem)
-    if len(digits) not in (_DIGITS, _DIGITS + 1):
-        shown = quoted(f"0x{digits.rjust(_DIGITS, '0')}")
-        hint = f" (did you mean {shown}?)" if len(digits) < _DIGITS else ""
-        problem = f"{name} must be a 0x-prefixed 16-digit hex value, got {quoted(text)}{hint}"
-        raise _invalid(problem)
+    if len(digits) < _DIGITS:
+        hint = f"(did you mean {quoted('0x' + digits.rjust(_DIGITS, '0'))}?)"
+        problem = f"{name} must be a 0x-prefixed 16-digit hex value, got {quoted(text)}"
+        raise _invalid(f"{problem} {hint}")
     return int(digits, 16)
 
 

@@ -47,9 +47,13 @@ def account(item: Json, now: float) -> list[Any]:
     return [age(item, now)]
 
 
-def component(_item: Json, _now: float) -> list[Any]:
-    """Health of a component."""
-    return [NONE, "", ""]
+def component(item: Json, _now: float) -> list[Any]:
+    """Health of a component, its message and its error."""
+    for each in item.get("conditions") or ():
+        if each.get("type") == "Healthy":
+            state = "Healthy" if each.get("status") == "True" else "Unhealthy"
+            return [state, each.get("message", ""), each.get("error", "")]
+    return ["Unknown", "", ""]
 
 
 def endpoints(item: Json, now: float) -> list[Any]:

@@ -52,8 +52,8 @@ def answer(
     if accepted.form == "PartialObjectMetadataList" and is_object:
         raise _not_a_list(call)
     if accepted.form == "Table" and is_object:
-        version = item["metadata"].get("resourceVersion", "")
-        content = ([item], {"resourceVersion": version})
+        version = item["metadata"].get("resourceVersion")  # absent after a dry run
+        content = ([item], {"resourceVersion": version} if version else {})
         item = table_in(state, call, columns or columns_of(call.resource), content, accepted)
     elif accepted.form and is_object:
         item = metadata_only(item, accepted)

@@ -23,7 +23,10 @@ Render = Callable[[Record], Json]
 def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """List objects."""
     page = page_of(state, call, snapshots)
-    return list_answer(state, call, page, accept(call))
+    accepted = accept(call)
+    if accepted.form:
+        page.metadata.pop("shardInfo", None)  # only lists of whole objects state their shards
+    return list_answer(state, call, page, accepted)
 
 
 def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
@@ -48,7 +51,7 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
     metadata: Json = {"resourceVersion": str(version)}
     if further:
         metadata["continue"] = encode_token(version, further)
-        if selection.is_everything:
+        if not selection.reads_content and selection.part is None:
             metadata["remainingItemCount"] = left
         snapshots.keep(call.resource.stored, version, records)
     if selection.shards is not None:
@@ -88,6 +91,9 @@ def _page_records(
     if token.rv < 0:
         listing = state.storage.listing(kind)
         return listing.records, listing.version, token.start
+    latest = state.storage.listing(kind).version
+    if token.rv > latest:
+        raise too_new(str(token.rv), latest)
     records = snapshots.at(kind, token.rv)
     if records is None:
         raise _expired_page(token)
@@ -120,9 +126,11 @@ def _select(
 ) -> tuple[list[Record], str, int]:
     """Return the records of a page, the key of the next page, and the number of the rest.
 
-    A page of a selection has a next page as long as objects remain, selected or not.
+    A page of a selection has a next page as long as objects remain, selected or not. The number
+    includes the objects that are not selected.
     """
     found: list[Record] = []
+    passed = 0
     limit = 0 if selection.version == "0" else selection.limit
     for index, record in enumerate(records):
         if selection.namespace and record.namespace != selection.namespace:
@@ -135,7 +143,8 @@ def _select(
                 for each in records[index:]
                 if not selection.namespace or each.namespace == selection.namespace
             )
-            return found, _key(found[-1], selection) + "\0", left
+            return found, _key(found[-1], selection) + "\0", passed + left - limit
+        passed += 1
         if not selection.covers(record):
             continue
         if not selection.reads_content or selection.matches(render(record)):

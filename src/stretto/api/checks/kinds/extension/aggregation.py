@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
@@ -319,7 +320,8 @@ _USAGES: Final = (
     "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth",
     "signing", "timestamping",
 )  # fmt: skip
-_REQUEST: Final = "-----BEGIN CERTIFICATE REQUEST-----"
+_PEM: Final = re.compile(rb"(?:^|\n)-----BEGIN ([^\n]*)-----[ \t\r]*\n(?s:.*?)-----END \1-----")
+_REQUEST: Final = b"CERTIFICATE REQUEST"
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _DECISIONS: Final = ("Approved", "Denied", "Failed")
 
@@ -330,8 +332,8 @@ def check_signing_request(item: Json, old: Json | None) -> Errors:
     if old is not None:
         return _changed_conditions(item, old, frozenset())
     found: Errors = []
-    text = _decoded(spec.get("request"))
-    if not text.lstrip().startswith(_REQUEST.encode()):
+    block = _PEM.search(_decoded(spec.get("request")))
+    if block is None or block[1] != _REQUEST:
         detail = "PEM block type must be CERTIFICATE REQUEST"
         found.append(invalid("spec.request", spec.get("request"), detail))
     usages = spec.get("usages") or []
