@@ -4,15 +4,19 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.reconcile.conditions import true_condition, with_condition
+from stretto.stores.store import Record
 from stretto.web.api.crds.conversion.webhook import WebhookConversion
 from stretto.web.api.crds.endings import begin_end, end_definition
 from stretto.web.api.crds.status import write_status
 from stretto.web.api.crds.versions import served_versions
+from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
+_Identity = tuple[str, str]
+"""Uid and version of a definition."""
 
 _ACCEPTED: Final = {
     "type": "NamesAccepted",
@@ -37,12 +41,32 @@ _NOT_YET: Final = {
 
 
 def refresh(state: ApiState) -> None:
-    """Serve the resources of the stored definitions."""
+    """Serve the resources of the stored definitions; those of unchanged definitions are kept."""
+    served: dict[_Identity, list[ServedResource]] = {}
+    for each in state.resources.custom():
+        served.setdefault(_identity(each.definition), []).append(each)
     found: list[ServedResource] = []
-    for definition in state.storage.items(CUSTOM_RESOURCE_DEFINITION):
-        if _is_true(definition, "Established"):
+    for _, definition in _definitions(state):
+        kept = served.get(_identity(definition))
+        if kept is not None:
+            found += kept
+        elif _is_true(definition, "Established"):
             found += served_versions(definition, _conversion_of(state, definition))
     state.resources.replace_custom(found)
+
+
+def _definitions(state: ApiState) -> list[tuple[Record, Json]]:
+    """Return the stored definitions for reading only; those that are served are decoded already."""
+    known = {_identity(each.definition): each.definition for each in state.resources.custom()}
+    return [
+        (record, known.get((record.uid, str(record.version))) or rendered(record))
+        for record in state.storage.listing(CUSTOM_RESOURCE_DEFINITION).records
+    ]
+
+
+def _identity(definition: Json) -> _Identity:
+    metadata = definition["metadata"]
+    return metadata["uid"], metadata["resourceVersion"]
 
 
 def _conversion_of(state: ApiState, definition: Json) -> WebhookConversion | None:
@@ -71,10 +95,12 @@ def move_definitions(state: ApiState) -> None:
     deletion of its objects.
     """
     resource = state.resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    records = state.storage.listing(CUSTOM_RESOURCE_DEFINITION).records
+    definitions = _definitions(state)
     served = {each.definition["metadata"]["uid"] for each in state.resources.custom()}
-    changed = bool(served - {each.uid for each in records})
-    for record in records:
+    changed = bool(served - {record.uid for record, _ in definitions})
+    for record, definition in definitions:
+        if not record.deleting and _is_settled(definition):
+            continue
         found = state.storage.find(CUSTOM_RESOURCE_DEFINITION, "", record.name)
         if found is None or resource is None:
             continue
@@ -89,7 +115,7 @@ def _settle(state: ApiState, resource: ServedResource, found: StoredItem) -> boo
     """Process a definition as far as possible now; return whether its status has changed."""
     if found.record.deleting:
         return begin_end(state, resource, found)
-    if _is_true(found.item, "Established") and not _names_differ(found.item):
+    if _is_settled(found.item):
         return False
     return _accept(state, resource, found)
 
@@ -154,7 +180,7 @@ def _taken(state: ApiState, item: Json) -> tuple[set[str], set[str]]:
     """Return the names and the kinds that other definitions of the group use."""
     words: set[str] = set()
     kinds: set[str] = set()
-    for other in state.storage.items(CUSTOM_RESOURCE_DEFINITION):
+    for _, other in _definitions(state):
         same = other["metadata"]["name"] == item["metadata"]["name"]
         if same or other["spec"]["group"] != item["spec"]["group"]:
             continue
@@ -165,9 +191,10 @@ def _taken(state: ApiState, item: Json) -> tuple[set[str], set[str]]:
     return words - {""}, kinds - {""}
 
 
-def _names_differ(item: Json) -> bool:
+def _is_settled(item: Json) -> bool:
+    """Return whether a definition is established and has all of its names."""
     accepted = (item.get("status") or {}).get("acceptedNames")
-    return bool(accepted != item["spec"]["names"])
+    return _is_true(item, "Established") and bool(accepted == item["spec"]["names"])
 
 
 def _is_true(item: Json, word: str) -> bool:
