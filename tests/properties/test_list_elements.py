@@ -5,7 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.edit.apply.walking import ApplyError, elements, grouped, item_element, items
+from stretto.api.edit.apply.walking import (
+    ApplyError,
+    Repeated,
+    elements,
+    grouped,
+    item_element,
+    items,
+)
 from stretto.api.schema.types import ANY, Form, Merge, ValueType
 
 KEYED = ValueType(
@@ -48,4 +55,4 @@ def test_groups_contain_each_item_under_its_element(values: list[Any]) -> None:
     wanted: dict[str, list[Any]] = {}
     for name, each in zip(one_by_one(values), values, strict=True):
         wanted.setdefault(name, []).append(each)
-    assert {name: list(group) for name, group in found.items()} == wanted
+    assert found == {k: v[0] if len(v) == 1 else Repeated(v) for k, v in wanted.items()}

@@ -1,6 +1,5 @@
 """The field set of a typed value, and the differences between two values."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,6 +8,7 @@ from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.fieldset import LEAF, SELF, FieldSet
 from stretto.api.edit.apply.walking import (
     MISSING,
+    Repeated,
     atom,
     elements,
     grouped,
@@ -58,7 +58,9 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
             return False
         inner, shapes = kind.item or ANY, _Shapes()
         has_members = inner.merge is Merge.GRANULAR
-        for element, each in sorted(items(kind, value).items()):
+        found = items(kind, value)
+        for element in sorted(found):
+            each = found[element]
             if has_members and has_plain_only(each):
                 node[element] = shapes[tuple(each)]
                 continue
@@ -151,29 +153,24 @@ def _shape(old: Any, new: Any) -> type | None:
     return one if one is two else None
 
 
-_Groups = Mapping[str, Sequence[Any]]
-"""Items of a list by their path elements. Repeated items have one owner as a whole."""
-
-
-def _compare_items(before: _Groups, after: _Groups, kind: ValueType, nodes: _Nodes) -> None:
-    """Compare the items of two lists."""
+def _compare_items(before: Json, after: Json, kind: ValueType, nodes: _Nodes) -> None:
+    """Compare the items of two lists by their path elements."""
     added, modified, removed = nodes
-    whole = _WholeItems(kind)
+    node = _WholeItems(kind).node
     for element, new in after.items():
-        old = before.get(element, ())
-        if len(old) == len(new) == 1:
-            if type(new[0]) not in PLAIN or type(old[0]) is not type(new[0]) or old[0] != new[0]:
-                _descend(element, (old[0], new[0]), kind, nodes)
-        elif len(old) > 1 and len(new) > 1:
-            if not is_alike(old, new):
+        old = before.get(element, MISSING)
+        if old is MISSING:
+            added[element] = node(new) if type(new) in NESTED else LEAF
+        elif type(old) is Repeated or type(new) is Repeated:
+            if type(old) is not type(new):
+                added[element], removed[element] = node(new), node(old)
+            elif not is_alike([*old], [*new]):
                 modified[element] = LEAF
-        else:
-            added[element] = whole.node(new)
-            if old:
-                removed[element] = whole.node(old)
+        elif type(new) not in PLAIN or type(old) is not type(new) or old != new:
+            _descend(element, (old, new), kind, nodes)
     for element, old in before.items():
         if element not in after:
-            removed[element] = whole.node(old)
+            removed[element] = node(old) if type(old) in NESTED else LEAF
 
 
 class _WholeItems:
@@ -184,13 +181,13 @@ class _WholeItems:
         self._has_members = kind.merge is Merge.GRANULAR
         self._shapes = _Shapes()
 
-    def node(self, group: Sequence[Any]) -> FieldSet:
-        """Return the node of the items with one path element, which repeated ones share."""
-        if len(group) > 1 or type(group[0]) not in NESTED:
+    def node(self, item: Any) -> FieldSet:
+        """Return the node of an item; repeated ones share a leaf."""
+        if type(item) not in NESTED:
             return LEAF
-        if self._has_members and is_flat(group[0]):
-            return self._shapes[tuple(group[0])]
-        return _all_of(group[0], self._kind)
+        if self._has_members and is_flat(item):
+            return self._shapes[tuple(item)]
+        return _all_of(item, self._kind)
 
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
@@ -226,6 +223,6 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
             found[f"f:{name}"] = inner
     else:
         node = _WholeItems(kind.item or ANY).node
-        for element, group in grouped(kind, value).items():
-            found[element] = node(group)
+        for element, each in grouped(kind, value).items():
+            found[element] = node(each) if type(each) in NESTED else LEAF
     return found

@@ -18,6 +18,7 @@ from stretto.api.edit.apply.merge import merge
 from stretto.api.edit.apply.pruning import InVersion, pruned
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.types import StructType, ValueType
+from stretto.api.wire.values import is_equal
 
 Json = dict[str, Any]
 
@@ -408,7 +409,8 @@ def managed_apply(
     if last is not None:
         owners = {**after, mine: ManagerEntry(frame.key, named)}
         merged = _pruned(merged, last, owners, frame)
-    changes = _VersionedChanges(live, merged, frame)
+    # A comparison of an object with itself takes no time.
+    changes = _VersionedChanges(live, live if is_equal(merged, live) else merged, frame)
     if not force:
         allowed = taken_over(live, frame.kind) if frame.key.manager == MANAGER else {}
         _check_conflicts(after, changes, allowed, mine)
@@ -426,10 +428,9 @@ def _pruned(merged: Json, last: ManagerEntry, owners: Managers, frame: WriteFram
     for each in owners.values():
         version = (frame if frame.in_version is None else each).key.api_version
         held[version] = fieldset.union(held.get(version, {}), each.fields)
-    in_version = frame.in_version
-    if in_version is None:
-        in_version = _same_versions(frame.kind)
-    found, version = pruned(merged, (last.key.api_version, last.fields), held, in_version)
+    in_version = frame.in_version or _same_versions(frame.kind)
+    named = owners[frame.key.identity].fields
+    found, version = pruned(merged, (last.key.api_version, last.fields), named, held, in_version)
     if version == frame.key.api_version:
         return found
     shown = in_version([found], frame.key.api_version)

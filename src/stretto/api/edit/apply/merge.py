@@ -1,7 +1,7 @@
 """Merge of an applied configuration into an object, and removal of fields."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.fieldset import FieldSet
@@ -42,46 +42,30 @@ def _clean(new: dict[str, Any], kind: ValueType) -> dict[str, Any]:
 def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
     """Merge two lists: new items keep the order of the new list, others their old place."""
     before, after = items(kind, old), items(kind, new)
-    left, right = list(before), list(after)
-    shared = iter([element for element in right if element in before])
-    awaited = next(shared, None)
-    merged: list[Any] = []
-    done: set[str] = set()
     inner = kind.item or ANY
-    at_left = at_right = 0
-    while at_left < len(left) or at_right < len(right):
-        element = left[at_left] if at_left < len(left) else None
-        if element is not None and at_right < len(right):
-            if element == right[at_right]:
-                item = after[element]
-                if type(item) in NESTED:
-                    item = merge(before[element], item, inner)
-                merged.append(item)
-                done.add(element)
-                at_left, at_right = at_left + 1, at_right + 1
-                awaited = next(shared, None)
-                continue
-            if element in after and awaited is not None and awaited != element:
-                at_left += 1
-                continue
-        if element is not None:
-            if element not in after:
-                merged.append(before[element])
-                at_left += 1
-                continue
-            if element in done:
-                at_left += 1
-        if at_right < len(right):
-            element = right[at_right]
-            item = after[element]
-            if type(item) in NESTED:
-                item = merge(before.get(element, MISSING), item, inner)
-            merged.append(item)
-            done.add(element)
-            at_right += 1
-            if awaited == element:
-                awaited = next(shared, None)
-    return merged
+    values = [
+        merge(before.get(element, MISSING), each, inner) if type(each) in NESTED else each
+        for element, each in after.items()
+    ]
+    shared = ((at, element) for at, element in enumerate(after) if element in before)
+    place, awaited = next(shared, _NONE)
+    merged: list[Any] = []
+    done = 0
+    for element, each in before.items():
+        if element not in after:
+            merged.append(each)
+        elif element == awaited:
+            merged += values[done : place + 1]
+            done = place + 1
+            place, awaited = next(shared, _NONE)
+        elif not awaited:  # an item that an earlier one has moved; structured-merge-diff goes on
+            merged += values[done : done + 1]
+            done += 1
+    return merged + values[done:]
+
+
+_NONE: Final = (0, "")
+"""Place and path element if the rest of a new list contains no old item."""
 
 
 def extracted(value: Any, wanted: FieldSet, kind: ValueType) -> Any:

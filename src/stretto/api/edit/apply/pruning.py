@@ -24,13 +24,18 @@ InVersion = Callable[[Sequence[Json], str], tuple[Sequence[Json], ValueType] | N
 
 
 def pruned(
-    merged: Json, last: tuple[str, FieldSet], held: Mapping[str, FieldSet], in_version: InVersion
+    merged: Json,
+    last: tuple[str, FieldSet],
+    named: FieldSet,
+    held: Mapping[str, FieldSet],
+    in_version: InVersion,
 ) -> tuple[Json, str]:
     """Return a merged object without fields that lost their last owner, and its version.
 
     Args:
         merged: the object.
         last: the version and the fields of the applier's last configuration.
+        named: the fields in the applier's configuration now.
         held: the fields that have owners now, by version.
         in_version: converts objects to other versions.
 
@@ -42,6 +47,10 @@ def pruned(
     if shown is None:
         return merged, version
     (before,), kind = shown
+    if held.keys() == {version} and not fieldset.difference(fields, named):
+        unowned = fieldset.difference(owned_fields(before, kind), held[version])
+        if not _has_items(unowned) and not fieldset.only_prefix(unowned, named):
+            return before, version  # the steps would restore all that they remove
     after = _without(before, _with_named(fields, kind), kind)
     pair = before, after
     for each in sorted(held, key=lambda name: name != version):
@@ -70,6 +79,12 @@ def _unowned_restored(pair: tuple[Json, Json], last: FieldSet, kind: ValueType) 
     before, after = pair
     gone = fieldset.difference(_all_named(before, kind), _all_named(after, kind))
     return _without(before, fieldset.intersection(gone, _with_named(last, kind)), kind)
+
+
+def _has_items(fields: FieldSet) -> bool:
+    """Return whether a set contains items of lists, or fields in them."""
+    nested = ((key, node) for key, node in fields.items() if key != SELF)
+    return any(not key.startswith("f:") or _has_items(node) for key, node in nested)
 
 
 def _all_named(item: Json, kind: ValueType) -> FieldSet:

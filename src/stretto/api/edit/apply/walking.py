@@ -1,6 +1,6 @@
 """Traversal of typed values for merges, comparisons and field sets: members with path elements."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -121,22 +121,32 @@ _MAPS: Final = frozenset({dict})
 """Type of the items of a keyed list."""
 
 
+class Repeated(tuple[Any, ...]):
+    """Items of a list with one path element, which have one owner as a whole."""
+
+    __slots__ = ()
+
+
 def items(kind: ValueType, values: list[Any]) -> dict[str, Any]:
     """Return the items of a list by their path elements; the first of repeated ones counts."""
-    return {element: group[0] for element, group in grouped(kind, values).items()}
+    found = grouped(kind, values)
+    if len(found) < len(values):
+        return {key: each[0] if type(each) is Repeated else each for key, each in found.items()}
+    return found
 
 
-def grouped(kind: ValueType, values: list[Any]) -> dict[str, Sequence[Any]]:
-    """Return the items of a list by their path elements, with repeated ones."""
+def grouped(kind: ValueType, values: list[Any]) -> dict[str, Any]:
+    """Return the items of a list by their path elements, with repeated ones together."""
     if len(values) == 1:
-        return {item_element(kind, values[0], 0): values}
+        return {item_element(kind, values[0], 0): values[0]}
     names = list(elements(kind, values))
-    if len(set(names)) == len(names):
-        return dict(zip(names, zip(values, strict=True), strict=True))
-    found: dict[str, list[Any]] = {}
+    found = dict(zip(names, values, strict=True))
+    if len(found) == len(names):
+        return found
+    groups: dict[str, list[Any]] = {}
     for name, each in zip(names, values, strict=True):
-        found.setdefault(name, []).append(each)
-    return dict(found)
+        groups.setdefault(name, []).append(each)
+    return {name: each[0] if len(each) == 1 else Repeated(each) for name, each in groups.items()}
 
 
 @lru_cache(maxsize=256)
