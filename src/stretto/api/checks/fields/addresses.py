@@ -151,7 +151,10 @@ def address_warnings(field: str, text: str) -> list[str]:
 
 def network_warnings(field: str, text: str) -> list[str]:
     """Return the warnings about a valid network in a form that is not recommended."""
-    network = _network(text) if ":" in text else None
+    stated, _, length = text.partition("/")
+    if ":" not in text or (_is_canonical(stated) and not length.startswith("0")):
+        return []
+    network = _network(text)
     if network is None:
         return []
     shown = network.shown
@@ -207,6 +210,14 @@ def _network(text: str) -> _Network | None:
 def _address(text: str) -> _Address | None:
     """Return an address, whose parts may have leading zeros; ``None`` for another text."""
     return _plain(text) or _plain(_ZEROS.sub("", text))
+
+
+def _is_canonical(text: str) -> bool:
+    """Return whether a text is certainly an address of IPv6 in its canonical form."""
+    try:
+        return "." not in text and inet_ntop(AF_INET6, inet_pton(AF_INET6, text)) == text
+    except (OSError, ValueError):
+        return False
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,7 @@ from stretto.web.api.admission.devices import admin_access_errors
 from stretto.web.api.call import Call
 from stretto.web.api.cel.checks import expression_errors
 from stretto.web.api.crds.objects import check_custom
-from stretto.web.api.objects.recurring.cache import recent, recurs
+from stretto.web.api.objects.recurring.cache import recent, seen_text
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -65,8 +65,8 @@ def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
     """Return the refused fields of a new pod: of its annotations and its spec."""
     annotations = item["metadata"].get("annotations")
     judged = {"metadata": {"annotations": annotations}, "spec": item.get("spec")}
-    text = msgspec.json.encode(judged)
-    found, warnings = _judged_text(text) if recurs(text) else _judged(judged)
+    text = seen_text(judged, len(call.request.body))
+    found, warnings = _judged_text(text) if text else _judged(judged)
     errors = allowing_privileged(found) if state.allows_privileged else list(found)
     if not errors:
         call.warnings += warnings

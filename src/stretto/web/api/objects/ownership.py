@@ -23,7 +23,7 @@ from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.crds.owners import versions_of
-from stretto.web.api.objects.recurring.cache import recent, recurs
+from stretto.web.api.objects.recurring.cache import recent, seen_text
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -127,7 +127,7 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
     unnamed = {key: each for key, each in metadata.items() if key != "name"}
     fields: Json = {}
     with suppress(ApplyError):  # an object with an item without its key has no managers
-        fields = _creator_fields({**item, "metadata": unnamed}, resource)
+        fields = _creator_fields(call, {**item, "metadata": unnamed})
     if fields:
         key = ManagerKey(call.manager, "Update", resource.kind.api_version, call.route.subresource)
         entry = ManagerEntry(key, fields, state.now)
@@ -135,11 +135,12 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
     settle(call, item)
 
 
-def _creator_fields(item: Json, resource: ServedResource) -> Json:
+def _creator_fields(call: Call, item: Json) -> Json:
     """Return the fields that the creator of an object owns; those of one template are kept."""
+    resource = call.resource
     reset: Json = {"f:status": {}} if resource.has_status else {}
-    text = msgspec.json.encode(item)
-    if not recurs(text):
+    text = seen_text(item, len(call.request.body))
+    if not text:
         return fields_of_new(_empty(resource.struct), item, resource.struct, reset)
     found: Json = msgspec.json.decode(_fields_of_text(text, resource.struct, bool(reset)))
     return found

@@ -34,7 +34,7 @@ _RESTARTS: Final = ("Always", "Never", "OnFailure")
 _NAME_LIMIT: Final = 63
 _MOST_RULES: Final = 20
 _MOST_CODES: Final = 255
-_MESSAGE_POLICY: Final = choice("File", "FallbackToLogsOnError")
+_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _RESIZED: Final = ("cpu", "memory")
 _RESIZES: Final = ("NotRequired", "RestartContainer")
 _ACTIONS: Final = choice("Restart", "RestartAllContainers")
@@ -79,9 +79,9 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
         yield required(f"{where}.image")
     elif image != image.strip() and where.startswith("spec.") and ".template." not in where:
         yield invalid(f"{where}.image", image, "must not have leading or trailing whitespace")
-    yield from _MESSAGE_POLICY(
-        container.get("terminationMessagePolicy"), f"{where}.terminationMessagePolicy"
-    )
+    policy = container.get("terminationMessagePolicy")
+    if policy not in _MESSAGE_POLICIES:
+        yield from one_of(policy, f"{where}.terminationMessagePolicy", _MESSAGE_POLICIES)
     if container.get("ports"):
         yield from _ports(container["ports"], where)
     if container.get("env"):
@@ -92,7 +92,9 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
         yield from check_mounts(container, where, frame.volumes)
     if container.get("volumeDevices"):
         yield from check_devices(container, where, frame.blocks)
-    yield from one_of(container.get("imagePullPolicy"), f"{where}.imagePullPolicy", _PULLS)
+    pull = container.get("imagePullPolicy")
+    if pull not in _PULLS:
+        yield from one_of(pull, f"{where}.imagePullPolicy", _PULLS)
     if container.get("resources"):
         yield from check_resources(container["resources"], f"{where}.resources")
         yield from check_claims(container["resources"], f"{where}.resources", frame.claims)
@@ -106,6 +108,15 @@ def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[An
         )
 
 
+_RARE: Final = frozenset(
+    {
+        "restartPolicy", "restartPolicyRules", "lifecycle", "livenessProbe", "readinessProbe",
+        "startupProbe",
+    }
+)  # fmt: skip
+"""Members of containers that most containers do not have."""
+
+
 def check_containers(
     items: list[Json], path: str, names: set[str], frame: PodFrame
 ) -> Iterator[Any]:
@@ -117,10 +128,11 @@ def check_containers(
         where = f"{path}[{index}]"
         yield from check_container(container, where, frame)
         yield from _once(container, where, names)
-        yield from _restart(container, where)
-        if container.get("lifecycle"):
-            yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
-        yield from check_probes(container, where, grace)
+        if not _RARE.isdisjoint(container):
+            yield from _restart(container, where)
+            if container.get("lifecycle"):
+                yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
+            yield from check_probes(container, where, grace)
     yield from _host_ports(items, path)
 
 

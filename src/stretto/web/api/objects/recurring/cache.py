@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+import msgspec
 
 _KEPT: Final = 256
 """Number of cached results."""
@@ -45,3 +47,16 @@ def recurs(text: bytes) -> bool:
         _seen.clear()
     _seen.add(key)
     return False
+
+
+def seen_text(value: Any, size: int) -> bytes:
+    """Return a value as JSON if its text was seen before; empty otherwise.
+
+    Args:
+        value: a part of an object.
+        size: bytes of the request of the object; the value of a large one gets no text.
+    """
+    if size > LARGEST:
+        return b""
+    text = msgspec.json.encode(value)
+    return text if recurs(text) else b""
