@@ -4,14 +4,14 @@ The result contains the members that kube-apiserver would return: unknown member
 reported, empty optional fields are omitted, and structs that Go embeds by value are present.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.schema.golang import go_type, json_type, struct_type
+from stretto.api.schema.octets import Base64Error, canonical_base64
+from stretto.api.schema.times import TimeTextError, go_time
 from stretto.api.schema.types import EMBEDDED, FieldType, Form, StructType, ValueType
 from stretto.api.wire.quantity import canonical, format_milli, milli
 from stretto.base.errors import InputError
@@ -21,9 +21,6 @@ _OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?[eEinumkKMGTP]*+[-
 _BAD_SUFFIX: Final = "unable to parse quantity's suffix"
 _BAD_QUANTITY: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
-_TIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)",
 )
 MOST_UNKNOWN: Final = 100
 """Errors of strict decoding after which Go's decoder adds no other."""
@@ -258,45 +255,18 @@ def _double(value: Any, kind: ValueType, path: _Path, place: _Place) -> float:
 
 
 def _bytes(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
-    text = _string(value, kind, path, place)
     try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise DecodeError(f"illegal base64 data at input byte {_first_bad(text)}") from error
-    return text
-
-
-def _first_bad(text: str) -> int:
-    found = re.search(r"[^A-Za-z0-9+/=]", text)
-    return found.start() if found else max(0, len(text) - len(text) % 4)
-
-
-_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
-"""Layout of times with microseconds, in the notation of Go."""
+        return canonical_base64(_string(value, kind, path, place))
+    except Base64Error as error:
+        raise DecodeError(str(error)) from error
 
 
 def _time(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
-    text = _string(value, kind, path, place)
-    match = _TIME.fullmatch(text)
-    micro = kind.form is Form.MICRO_TIME
-    if match is None:
-        layout = _MICRO_LAYOUT if micro else "2006-01-02T15:04:05Z07:00"
-        quoted = text.replace('"', '\\"')
-        start = _TIME.match(text)
-        if start is not None:
-            rest = text[start.end() :].replace('"', '\\"')
-            raise DecodeError(f'parsing time "{quoted}": extra text: "{rest}"')
-        raise DecodeError(
-            f'parsing time "{quoted}" as "{layout}": cannot parse "{quoted}" as "2006"'
-        )
-    if micro and len(match[2] or "") != len(".000000"):
-        rest = f"{match[2] or ''}{match[3]}"
-        raise DecodeError(
-            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as ".000000"'
-        )
-    if match[3] != "Z":
-        return text
-    return text if micro else f"{match[1]}Z"
+    try:
+        text = _string(value, kind, path, place)
+        return go_time(text, micro=kind.form is Form.MICRO_TIME)
+    except TimeTextError as error:
+        raise DecodeError(str(error)) from error
 
 
 def _quantity(value: Any, _kind: ValueType, _path: _Path, _place: _Place) -> str:

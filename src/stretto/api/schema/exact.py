@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from stretto.api.schema.times import PLAIN_MICROSECONDS, PLAIN_SECONDS
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 from stretto.api.wire.quantity import canonical
 from stretto.base.errors import InputError
@@ -50,7 +51,6 @@ def _accepted(kind: type, value: Any) -> object:
     raise ValueError(value)
 
 
-_TIME: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ANY_TEXT: Final = str
 _TEXT: Final = Annotated[str, Meta(min_length=1)]
 _ANY_SMALL: Final = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -62,8 +62,8 @@ _ALL: Final[Mapping[Form, Any]] = {
     Form.BOOL: bool,
     Form.INT32: _ANY_SMALL,
     Form.INT64: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)],
-    Form.TIME: Annotated[str, Meta(pattern=rf"{_TIME}Z\Z")],
-    Form.MICRO_TIME: Annotated[str, Meta(pattern=rf"{_TIME}\.\d{{6}}Z\Z")],
+    Form.TIME: Annotated[str, Meta(pattern=PLAIN_SECONDS)],
+    Form.MICRO_TIME: Annotated[str, Meta(pattern=PLAIN_MICROSECONDS)],
     Form.QUANTITY: _Amount,
     Form.INT_OR_STRING: _ANY_SMALL | _ANY_TEXT,
 }
