@@ -26,6 +26,10 @@ ITEM: dict[str, Any] = {"spec": {"x": "a", "list": [{"x": "b"}, {"y": {"x": "c"}
         (".spec[*]", []),
         ("['spec.x']", ["a"]),
         (".spec['x','x']", ["a", "a"]),
+        ('.spec.list[?(@.x=="b")].x', ["b"]),
+        (".spec.list[?(@.x!='b')]", []),
+        (".spec.list[?(@.y)].y.x", ["c"]),
+        (".spec.list[?(@.x>1)].x", []),
     ],
 )
 def test_a_path_selects_values(path: str, values: list[str]) -> None:
@@ -37,6 +41,22 @@ def test_a_column_shows_numbers_and_objects_as_go_prints_them() -> None:
     item = {"metadata": {"name": "o"}, "a": 1234567.5, "b": {"z": 1, "a": "<"}, "c": 2.0}
     cells = table_format(columns).cells(item, 0.0)
     assert cells == ["o", "1.2345675e+06", '{"a":"\\u003c","z":1}', "2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "cell"),
+    [
+        ("integer", 1.5, 1),
+        ("integer", 1e30, -(2**63)),
+        ("integer", "1", None),
+        ("number", 2, 2),
+        ("string", None, "<no value>"),
+    ],
+)
+def test_a_cell_has_the_type_of_its_column(kind: str, value: Any, cell: Any) -> None:
+    form = table_format([{"name": "A", "type": kind, "jsonPath": ".spec.a"}])
+    item = {"metadata": {"name": "n"}, "spec": {"a": value}}
+    assert form.cells(item, 0.0) == ["n", cell]
 
 
 def test_the_scale_of_a_custom_object_has_types_of_its_own() -> None:

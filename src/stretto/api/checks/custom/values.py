@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from stretto.api.checks.custom.formats import FORMATS
+from stretto.api.checks.custom.formats import format_test
 from stretto.api.checks.custom.steps import Steps, TooManyStepsError
 from stretto.api.checks.fields.errors import (
     MOST_ERRORS,
@@ -207,7 +207,7 @@ def _text(value: str, schema: Json, path: str, found: _Found) -> None:
     elif "pattern" in schema and not found.steps.matches(schema["pattern"], value):
         text = f"{path} in body should match '{schema['pattern']}'"
         found.append(invalid(path, value, text))
-    holds = FORMATS.get(schema.get("format") or "")
+    holds = format_test(schema["format"]) if schema.get("format") else None
     if holds is not None and not holds(value):
         text = f"{path} in body must be of type {schema['format']}: {quoted(value)}"
         found.append(type_invalid(path, value, text))
@@ -224,9 +224,8 @@ def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
     if _NUMBER_LIMITS.isdisjoint(schema):
         return
-    step = schema.get("multipleOf")
-    if step and value % step:
-        yield invalid(path, value, f"{path} in body should be a multiple of {_plain(step)}")
+    if "multipleOf" in schema:
+        yield from _multiple(value, schema["multipleOf"], path)
     for name, word in (("minimum", "greater than"), ("maximum", "less than")):
         if name not in schema:
             continue
@@ -236,6 +235,22 @@ def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
         if fails or (exclusive and value == limit):
             end = f"{word} {_plain(limit)}" if exclusive else f"{word} or equal to {_plain(limit)}"
             yield invalid(path, value, f"{path} in body should be {end}")
+
+
+def _multiple(value: float, stated: float, path: str) -> Iterator[FieldError]:
+    """Check that a number is a multiple of another one, whose fraction is lost for integers."""
+    is_integer = isinstance(value, int) and value in _INT64
+    step = int(stated) if is_integer else stated
+    if step <= 0:
+        detail = f"factor MultipleOf declared for {path} must be positive: {_plain(step)}"
+        yield invalid(path, step, detail)
+        return
+    if is_integer:
+        holds = value % step == 0
+    else:
+        holds = _is_whole(value / step if step >= 1 else 1 / step * value)
+    if not holds:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_plain(step)}")
 
 
 def _plain(number: float) -> str:
@@ -275,7 +290,7 @@ def _repeated(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]
     marks = value if kind == "set" else [_keys_of(each, keys) for each in value]
     seen: set[str] = set()
     for index, text in enumerate(identities(marks)):
-        if kind == "map" and not isinstance(value[index], dict):
+        if kind == "map" and not isinstance(value[index], dict | None):
             detail = "must be an object for an array of list-type map"
             yield invalid(f"{path}[{index}]", value[index], detail)
             return

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.schema.golang import go_value
+
 
 class FieldError(msgspec.Struct, frozen=True, gc=False):
     """One refused field."""
@@ -45,10 +47,14 @@ def shown(value: Any) -> str:
         return quoted(value)
     if value is None:
         return "null"
+    if isinstance(value, float) or (type(value) is int and value not in _INT64):
+        return go_value(float(value))
     text = msgspec.json.encode(value).decode()
     return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+_INT64: Final = range(-(2**63), 2**63)
+"""Numbers that Go reads as integers."""
 _MARKUP: Final = re.compile("[<>&\u2028\u2029]")
 """Characters that Go escapes in JSON."""
 _SHORT: Final = {

@@ -236,10 +236,10 @@ def label_value(text: str) -> list[str]:
 
 def label_key(text: str) -> list[str]:
     """Return the problems of the key of a label."""
-    return qualified_name(text, "a valid label key")
+    return qualified_name(text)
 
 
-def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
+def qualified_name(text: str) -> list[str]:
     """Return the problems of a qualified name, such as the name of a resource."""
     if len(text) <= LABEL_CHARS and _PLAIN_NAME.fullmatch(text):
         return []
@@ -247,7 +247,7 @@ def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
     found = []
     if slash:
         if "/" in prefix:
-            return [f"{word} {_QUALIFIED_SHAPE}"]
+            return [f"a valid label key {_QUALIFIED_SHAPE}"]
         if not prefix:
             found.append("prefix part must be non-empty")
         else:

@@ -4,7 +4,10 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from stretto.api.checks.custom.formats import is_known_format
+from stretto.api.checks.fields.errors import quoted
 from stretto.api.checks.kinds.core.families import is_headless
+from stretto.api.checks.kinds.extension.structure import schemas_of
 from stretto.api.checks.kinds.forms import form_warnings, service_form_warnings
 from stretto.api.checks.kinds.pods.advice import pod_warnings
 from stretto.api.wire.limits import MAX_WARNING, MAX_WARNINGS
@@ -78,7 +81,21 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
     if key == ("storage.k8s.io", "CSIDriver"):
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []
+    if key == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        known = set() if old is None else set(_unknown_formats(old.get("spec") or {}))
+        names = [each for each in _unknown_formats(spec) if each not in known]
+        return _first(f"unrecognized format {quoted(each)}" for each in names)
     return _first(form_warnings(key, item))
+
+
+def _unknown_formats(spec: Json) -> Iterator[str]:
+    """Yield the formats in the schemas of a definition that have no effect."""
+    for version in spec.get("versions") or ():
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        for each in schemas_of(schema) if schema else ():
+            name = each.get("format")
+            if name and not is_known_format(name, each.get("type") or ""):
+                yield name
 
 
 def _first(warnings: Iterable[str]) -> list[str]:

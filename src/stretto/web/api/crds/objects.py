@@ -6,7 +6,7 @@ from typing import Any, Final
 from stretto.api.checks.custom.embedded import check_embedded, read_embedded
 from stretto.api.checks.custom.values import check_value
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
-from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import (
     MOST_DEFAULTS,
@@ -50,8 +50,6 @@ def read_custom(
     found = Decoding()
     metadata: Json = {}
     if stated is not None:
-        if not isinstance(stated, dict):
-            raise DecodeError("metadata is no object")
         metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
     item, unknown = prune({**value, "metadata": {}}, schema, top=True)
     item = item if keeps_nulls or not has_nulls(item) else drop_nulls(item, schema)

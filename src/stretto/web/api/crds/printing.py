@@ -1,7 +1,8 @@
 """Printer columns of definitions."""
 
+import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,6 +23,21 @@ _QUOTED: Final = re.compile(r"\['([^']*)'\]")
 """Pattern of a step to members, whose names are separated by dots."""
 _SLICE: Final = re.compile(r"(-?\d+)?(:(?:-?\d+)?)?(:(?:-?\d+)?)?")
 """Pattern of an index, or of two indices and a step."""
+_FILTER: Final = re.compile(r"\((?P<left>[^=!<>]+)((?P<operator>[=!<>]=|[<>])(?P<right>.+))?\)")
+"""Pattern of a filter: the existence of a path, or a comparison."""
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_LITERALS: Final[Mapping[str, bool]] = {"true": True, "false": False}
+_COMPARED: Final = (bool, int, float, str)
+"""Types whose values a filter compares."""
+_BEYOND: Final = 2**63
+"""The first number beyond 64 bits; in Go, the whole part of a larger one is the smallest number."""
 _AGE: Final = TableColumn("Age", "date", "", 0, "Time since the object was created.")
 
 
@@ -75,27 +91,28 @@ def _cell(values: Sequence[Any], kind: str | None, now: float) -> Any:
             return value
         if isinstance(value, dict | list):
             return html_escaped(msgspec.json.encode(value, order="sorted")).decode()
-        return go_value(value)
-    if kind in ("integer", "number") and type(value) in (int, float):
-        return int(value) if kind == "integer" else value
+        return "<no value>" if value is None else go_value(value)
+    if kind == "integer" and type(value) in (int, float):
+        return int(value) if -_BEYOND <= value < _BEYOND else -_BEYOND
+    if kind == "number" and type(value) in (int, float):
+        return value
     return value if kind == "boolean" and isinstance(value, bool) else None
 
 
 def values_at(item: Any, path: str) -> list[Any]:
-    """Return the values at a JSONPath: members, slices, unions, filters by equality, ``..``.
+    """Return the values at a JSONPath: members, slices, unions, filters, ``..``.
 
     Without values at the path, or if it does not fit a value, there are none.
     """
     names, steps = _parted(path)
     for name in names:
-        item = item.get(name) if isinstance(item, dict) else None
-        if item is None:
+        if not isinstance(item, dict) or name not in item:
             return []
+        item = item[name]
     try:
-        found = _reached([item], steps)
+        return _reached([item], steps)
     except _PathError:
         return []
-    return [each for each in found if each is not None]
 
 
 @lru_cache(maxsize=4096)
@@ -181,13 +198,48 @@ def _below(value: Any, step: str) -> list[Any]:
         return []
     if not isinstance(value, list):
         raise _PathError
-    if inner.startswith("?(@.") and "==" in inner:
-        name, _, wanted = inner[4:-1].partition("==")
-        text = wanted.strip().strip("'\"")
-        return [
-            each for each in value if isinstance(each, dict) and str(each.get(name.strip())) == text
-        ]
+    if inner.startswith("?"):
+        return _filtered(value, inner[1:].strip())
     return value if inner == "*" else _slice(value, inner)
+
+
+def _filtered(items: list[Any], test: str) -> list[Any]:
+    """Return the items for which a test such as ``(@.a==1)`` holds.
+
+    Raises:
+        _PathError: the test is malformed, or compares values of different types.
+    """
+    found = _FILTER.fullmatch(test)
+    if found is None:
+        raise _PathError
+    left, right = found["left"].strip(), (found["right"] or "").strip()
+    if not right:
+        return [each for each in items if _operand(each, left)]
+    compare = _OPERATORS[found["operator"]]
+    return [each for each in items if _holds(compare, _operand(each, left), _operand(each, right))]
+
+
+def _operand(item: Any, text: str) -> list[Any]:
+    """Return the values of one side of a comparison: those at a path, or that of a literal."""
+    if text.startswith("@"):
+        return values_at(item, text[1:])
+    if text[:1] in ("'", '"'):
+        return [text[1:-1]]
+    if text in _LITERALS:
+        return [_LITERALS[text]]
+    try:
+        return [float(text) if "." in text else int(text)]
+    except ValueError as error:
+        raise _PathError from error
+
+
+def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
+    if not left or not right:
+        return False
+    kinds = {type(left[0]), type(right[0])}
+    if len(kinds) > 1 or kinds.isdisjoint(_COMPARED):
+        raise _PathError
+    return compare(left[0], right[0])
 
 
 def _slice(items: list[Any], text: str) -> list[Any]:

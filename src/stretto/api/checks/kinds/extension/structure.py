@@ -82,6 +82,13 @@ def _inner(schema: Json) -> Iterator[Json]:
         yield from schema.get(name) or ()
 
 
+def schemas_of(schema: Json) -> Iterator[Json]:
+    """Yield a schema and all schemas in it."""
+    yield schema
+    for each in _inner(schema):
+        yield from schemas_of(each)
+
+
 def check_structure(schema: Json, path: str) -> Errors:
     """Check the schema of an object, whose conversion has no problem."""
     found = [
