@@ -45,7 +45,7 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
         raise OperationError(f"{len(operations)} operations, more than {MAX_OPERATIONS}")
     changed: Json = copied(document)
     try:
-        operate(changed, operations)
+        operate(changed, copied(operations))
     except RecursionError as error:
         raise OperationError(_TOO_DEEP) from error
     if levels(changed) > MAX_DEPTH:
@@ -55,6 +55,8 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
 
 def operate(changed: Json, operations: Sequence[Any]) -> None:
     """Apply operations in place, without limits of their number and of the depth of the result.
+
+    The document contains their values afterwards.
 
     Raises:
         OperationError: an operation does not apply.
@@ -70,7 +72,7 @@ def operate(changed: Json, operations: Sequence[Any]) -> None:
             growth += _size(changed, str(each.get("from", "")))
         if growth > MAX_GROWTH:
             raise OperationError(f"copies of {growth} bytes, more than {MAX_GROWTH}")
-        _VERBS[verb](changed, {name: copied(value) for name, value in each.items()})
+        _VERBS[verb](changed, each)
 
 
 def value_at(document: Json, path: str) -> Any:

@@ -66,6 +66,8 @@ def copied(value: Any) -> Any:
 
     Sets of fields consist mostly of empty maps, which need no call.
     """
+    if is_flat(value):
+        return value.copy()
     if isinstance(value, dict):
         return {
             key: (copied(each) if each else type(each)()) if type(each) in NESTED else each

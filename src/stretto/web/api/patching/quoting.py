@@ -52,7 +52,7 @@ def written_operations(item: Json, operations: Iterable[Json], struct: StructTyp
             value = _closed(value_at(document, source))
             operate(document, [{"op": "add", "path": each.get("path", ""), "value": value}])
         else:
-            operate(document, [each])
+            operate(document, [copied(each)])
         path = str(each.get("path", ""))
         owner = _open(document, path)
         if each.get("op") == "test" and path:
