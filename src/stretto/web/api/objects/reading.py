@@ -39,10 +39,10 @@ YAML_CONVERSION: Final = "error converting YAML to JSON: "
 class OtherKindError(DecodeError):
     """The object has a kind or version that differs from the path."""
 
-    def __init__(self, text: str, *, is_known: bool) -> None:
+    def __init__(self, text: str = "") -> None:
         super().__init__(text)
-        #: True if the object's kind exists.
-        self.is_known = is_known
+        #: True if only the version differs, to which kube-apiserver converts the object.
+        self.is_convertible = not text
 
 
 def media_type(header: str) -> str:
@@ -210,7 +210,7 @@ def read_object(
     try:
         item, unknown = decoded_object(value, resource, is_merged=is_applied)
     except OtherKindError as error:
-        if not error.is_known:
+        if not error.is_convertible:
             raise bad_request(prefix + str(error)) from error
         text = f"the API version in the data ({version}) does not match the expected API version "
         refusal = bad_request(f"{text}({kind.api_version})")
@@ -302,14 +302,15 @@ def _version_of(api_version: Any, default: str) -> str:
 
 def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKindError:
     """Return the error about an object of another kind or version."""
-    group, _, last = str(version or "").rpartition("/")
-    if resource.definition is not None and stated == resource.kind.kind:
-        return OtherKindError("", is_known=True)
-    if _is_readable(group, last, stated):
-        wanted = f"{go_package(resource.kind)}.{resource.kind.kind}"
-        text = f"converting ({last}.{stated}) to ({wanted}): unknown conversion"
-        return OtherKindError(text, is_known=True)
-    return OtherKindError(no_kind(stated, version), is_known=False)
+    version = version or resource.kind.api_version
+    group, _, last = str(version).rpartition("/")
+    is_readable = _is_readable(group, last, stated)
+    if stated == resource.kind.kind and (is_readable or resource.definition is not None):
+        return OtherKindError()
+    if not is_readable:
+        return OtherKindError(no_kind(stated, version))
+    wanted = f"{go_package(resource.kind)}.{resource.kind.kind}"
+    return OtherKindError(f"converting ({last}.{stated}) to ({wanted}): unknown conversion")
 
 
 _OLD_VERSIONS: Final = frozenset(

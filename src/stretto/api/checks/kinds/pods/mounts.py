@@ -16,23 +16,23 @@ def check_mounts(container: Json, where: str, volumes: frozenset[str]) -> Iterat
     """Check the mounts of a container, given the names of the volumes of its pod."""
     paths: set[str] = set()
     devices = container.get("volumeDevices") or ()
-    device_names = {each.get("name") for each in devices}
-    device_paths = {each.get("devicePath") for each in devices}
+    device_names = {each.get("name", "") for each in devices}
+    device_paths = {each.get("devicePath", "") for each in devices}
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         here, name = f"{where}.volumeMounts[{index}]", mount.get("name", "")
         if not name:
             yield required(f"{here}.name")
         if name not in volumes:
             yield missing(f"{here}.name", name)
-        if name and name in device_names:
-            yield invalid(f"{here}.name", name, "must not already exist in volumeDevices")
         path = mount.get("mountPath", "")
         if not path:
             yield required(f"{here}.mountPath")
         if path in paths:
             yield invalid(f"{here}.mountPath", path, _UNIQUE)
         paths.add(path)
-        if path and path in device_paths:
+        if name in device_names:
+            yield invalid(f"{here}.name", name, "must not already exist in volumeDevices")
+        if path in device_paths:
             detail = "must not already exist as a path in volumeDevices"
             yield invalid(f"{here}.mountPath", path, detail)
         for word in ("subPath", "subPathExpr"):
@@ -74,8 +74,8 @@ def block_volumes(spec: Json) -> Mapping[str, bool]:
 def check_devices(container: Json, where: str, claims: Mapping[str, bool]) -> Iterator[Any]:
     """Check the block devices of a container, given which volumes of its pod they may use."""
     mounts = container.get("volumeMounts") or ()
-    mount_names = {each.get("name") for each in mounts}
-    mount_paths = {each.get("mountPath") for each in mounts}
+    mount_names = {each.get("name", "") for each in mounts}
+    mount_paths = {each.get("mountPath", "") for each in mounts}
     names: set[str] = set()
     paths: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices") or ()):
@@ -94,9 +94,9 @@ def check_devices(container: Json, where: str, claims: Mapping[str, bool]) -> It
         if not name or name not in claims:
             yield missing(f"{here}.name", name)
         yield from _device_path(path, f"{here}.devicePath", paths)
-        if name and name in mount_names:
+        if name in mount_names:
             yield invalid(f"{here}.name", name, "must not already exist in volumeMounts")
-        if path and path in mount_paths:
+        if path in mount_paths:
             detail = "must not already exist as a path in volumeMounts"
             yield invalid(f"{here}.devicePath", path, detail)
         names |= {name} - {""}
