@@ -5,9 +5,11 @@ only displayed values and human-readable fields use it. `monotonic` never goes b
 lease and deadline uses it. Code that takes a `Clock` runs unchanged in a simulator.
 """
 
+import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, Protocol
 
 from stretto.base.errors import InputError
@@ -138,7 +140,19 @@ def timestamp(seconds: float) -> str:
     >>> timestamp(1.5)
     '1970-01-01T00:00:01.500000Z'
     """
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+    fraction, whole = math.modf(seconds)
+    count, rest = divmod(int(whole) * _MICRO + round(fraction * _MICRO), _MICRO)
+    return f"{_second(count)}.{rest:06d}Z" if rest else f"{_second(count)}Z"
+
+
+_MICRO: Final = 10**6
+"""Microseconds per second."""
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    """Format whole seconds without the offset; all times of one second share the result."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")
 
 
 def parse_timestamp(text: str, where: str = "timestamp") -> float:

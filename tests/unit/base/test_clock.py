@@ -1,5 +1,7 @@
 """Clocks: virtual time moves on request, the wall clock may jump, durations are unaffected."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,12 @@ def test_the_wall_clock_has_the_epoch() -> None:
 @given(st.integers(-(10**10), 10**11))
 def test_a_timestamp_reads_back_what_it_wrote(seconds: int) -> None:
     assert parse_timestamp(timestamp(seconds)) == seconds
+
+
+@given(st.floats(-1e9, 4e9))
+def test_a_timestamp_is_that_of_the_standard_library(seconds: float) -> None:
+    known = datetime.fromtimestamp(seconds, UTC).isoformat()
+    assert timestamp(seconds) == known.replace("+00:00", "Z")
 
 
 def test_a_timestamp_may_have_nanoseconds() -> None:

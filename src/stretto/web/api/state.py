@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -126,10 +125,4 @@ class ApiState:
 
     def later(self, seconds: float) -> str:
         """RFC 3339 time ``seconds`` from now."""
-        return _second(int(self.clock.now() + seconds))
-
-
-@lru_cache(maxsize=64)
-def _second(seconds: int) -> str:
-    """Format a time in RFC 3339; all writes of one second share the result."""
-    return timestamp(seconds)
+        return timestamp(int(self.clock.now() + seconds))

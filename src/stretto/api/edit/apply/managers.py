@@ -258,10 +258,11 @@ def encode_managers(managers: Managers) -> list[Json]:
             each.key.subresource,
         ),
     )
-    return [_encoded(each) for each in ordered if each.fields]
+    return [encoded_entry(each) for each in ordered if each.fields]
 
 
-def _encoded(entry: ManagerEntry) -> Json:
+def encoded_entry(entry: ManagerEntry) -> Json:
+    """Encode one entry as in ``metadata.managedFields``."""
     found: Json = {
         "manager": entry.key.manager,
         "operation": entry.key.operation,

@@ -12,6 +12,7 @@ from stretto.api.edit.apply.managers import (
     VersionError,
     WriteFrame,
     encode_managers,
+    encoded_entry,
     fields_of_new,
     managed_update,
     managers_of,
@@ -131,7 +132,7 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
     if fields:
         key = ManagerKey(call.manager, "Update", resource.kind.api_version, call.route.subresource)
         entry = ManagerEntry(key, fields, state.now)
-        metadata["managedFields"] = encode_managers({key.identity: entry})
+        metadata["managedFields"] = [encoded_entry(entry)]
     settle(call, item)
 
 
