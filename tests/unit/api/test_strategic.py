@@ -1,5 +1,6 @@
 """Strategic merges know which lists are maps by a key."""
 
+import re
 from typing import Any
 
 import pytest
@@ -105,7 +106,39 @@ def test_only_retained_keys_survive() -> None:
 
 def test_retained_keys_without_a_key_that_the_patch_sets_are_refused() -> None:
     with pytest.raises(RetainKeysError):
-        spec_after({}, {"securityContext": {"$retainKeys": ["x"], "y": 1}})
+        spec_after({"securityContext": {}}, {"securityContext": {"$retainKeys": ["x"], "y": 1}})
+
+
+def test_an_object_with_a_directive_for_an_absent_one_is_dropped() -> None:
+    assert spec_after({}, {"nodeSelector": {"$patch": "replace", "a": "b"}}) == {}
+
+
+def test_other_directives_stay_in_a_new_object() -> None:
+    patch = {"affinity": {"$retainKeys": ["nodeAffinity"], "nodeAffinity": None}}
+    assert spec_after({}, patch) == {"affinity": {"$retainKeys": ["nodeAffinity"]}}
+
+
+def test_items_are_deleted_before_others_are_merged() -> None:
+    patch = {"containers": [{"name": "a", "image": "x"}, {"name": "a", "$patch": "delete"}]}
+    found = spec_after({"containers": [{"name": "a", "command": ["y"]}]}, patch)
+    assert found == {"containers": [{"name": "a", "image": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("patch", "problem"),
+    [
+        ({"$patch": "merge"}, "unknown patch type: merge in map: map[$patch:merge]"),
+        (
+            {"$setElementOrder/nope": []},
+            'unable to find api field in struct PodSpec for the json field "nope"',
+        ),
+        ({"$setElementOrder/hostNetwork": None}, "but received a %!s(<nil>)"),
+        ({"$setElementOrder/nodeSelector": []}, "expected slice or array type, but got: struct"),
+    ],
+)
+def test_a_directive_without_a_meaning_is_refused(patch: Any, problem: str) -> None:
+    with pytest.raises(StrategicPatchError, match=re.escape(problem)):
+        spec_after({}, patch)
 
 
 def test_null_removes_a_member_at_every_depth() -> None:

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from stretto.api.schema.golang import go_value, reflected_type
+from stretto.api.checks.fields.errors import quoted
+from stretto.api.schema.golang import go_value, reflected_type, struct_type
 from stretto.api.schema.types import FieldType, Form, StructType
 from stretto.api.wire.values import has_texts_only, identity
 
@@ -58,12 +59,12 @@ def unordered(change: Any) -> Any:
 def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> Json:
     if has_texts_only(change) and "$" not in "".join(change):  # it has no directives
         return {**old, **change} if isinstance(old, dict) else dict(change)
-    directive = change.get(_PATCH)
-    if directive == "replace":
-        return _members(change)
-    if directive == "delete":
-        return {}
-    if directive not in (None, "merge"):
+    if _PATCH in change:
+        directive = change[_PATCH]
+        if directive == "replace":
+            return {key: _whole(each) for key, each in change.items() if key != _PATCH}
+        if directive == "delete":
+            return {}
         words = f"{go_value(directive)} in map: {go_value(change)}"
         raise StrategicPatchError(f"unknown patch type: {words}")
     merged = dict(old) if isinstance(old, dict) else {}
@@ -71,16 +72,20 @@ def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> J
         retained = _retained(change)
         merged = {key: each for key, each in merged.items() if key in retained}
     fields = struct.fields if struct is not None else {}
+    for key, order in change.items():
+        if key.startswith(_ORDER):
+            name = key.removeprefix(_ORDER)
+            _check_ordered(order, [merged.get(name), change.get(name)], name, struct)
     for key, value in change.items():
-        if key in (_PATCH, _RETAIN) or key.startswith(_ORDER):
+        if key == _RETAIN or key.startswith(_ORDER):
             continue
+        before = _stated(merged.get(key), fields.get(key))
         if key.startswith(_DELETE):
             _remove(merged, key.removeprefix(_DELETE), value)
-        elif value is None:
+        elif value is None or (_has_directive(value) and not isinstance(before, dict)):
             merged.pop(key, None)
         else:
-            order = change.get(_ORDER + key)
-            merged[key] = _member(merged.get(key), value, fields.get(key), order)
+            merged[key] = _member(before, value, fields.get(key), change.get(_ORDER + key))
     for key, order in change.items():
         name = key.removeprefix(_ORDER)
         if key.startswith(_ORDER) and name not in change:
@@ -88,12 +93,38 @@ def _object(old: Any, change: Mapping[str, Any], struct: StructType | None) -> J
     return merged
 
 
+def _stated(old: Any, known: FieldType | None) -> Any:
+    """Return a member as Go encodes it: a struct that is no pointer is an object even if empty."""
+    if old is None and known is not None and known.type.form is Form.STRUCT:
+        return None if known.is_pointer or known.omits_zero else {}
+    return old
+
+
+def _check_ordered(order: Any, lists: list[Any], name: str, struct: StructType | None) -> None:
+    """Refuse an order that is no list, or that is for a member that is no list."""
+    if order is None:
+        raise StrategicPatchError("expected a []interface {}, but received a %!s(<nil>)")
+    for each in (order, *lists):
+        if each is not None and not isinstance(each, list):
+            kind = reflected_type(each)
+            raise StrategicPatchError(f"expected a []interface {{}}, but received a {kind}")
+    if struct is not None and name not in struct.fields:
+        place = struct_type(struct.name).rpartition(".")[2]
+        text = f"unable to find api field in struct {place} for the json field {quoted(name)}"
+        raise StrategicPatchError(text)
+    if struct is not None and struct.fields[name].type.form in (Form.MAP, Form.STRUCT):
+        raise StrategicPatchError("expected slice or array type, but got: struct")
+
+
 def _retained(change: Mapping[str, Any]) -> list[Any]:
     """Return the members that a patch retains; they must include all that it sets."""
-    names = change[_RETAIN]
-    known = [*names, _PATCH, _RETAIN] if isinstance(names, list) else []
-    if not known or any(key not in known and not key.startswith("$") for key in change):
+    known = change[_RETAIN]
+    if not isinstance(known, list):
         raise RetainKeysError
+    for key, value in change.items():
+        is_directive = key == _RETAIN or key.startswith((_DELETE, _ORDER))
+        if value is not None and not is_directive and key not in known:
+            raise RetainKeysError
     return known
 
 
@@ -104,7 +135,7 @@ def _remove(merged: Json, name: str, gone: Any) -> None:
         merged[name] = [each for each in merged[name] if identity(each) not in texts]
 
 
-def _order_alone(merged: Json, name: str, order: Any, known: FieldType | None) -> None:
+def _order_alone(merged: Json, name: str, order: list[Any], known: FieldType | None) -> None:
     """Order a list that the patch does not change otherwise."""
     _check_marks(order, known)
     if isinstance(merged.get(name), list):
@@ -114,33 +145,30 @@ def _order_alone(merged: Json, name: str, order: Any, known: FieldType | None) -
 def _member(old: Any, new: Any, known: FieldType | None, order: Any) -> Any:
     """Return a member after the patch: objects and some lists merge, other values are replaced."""
     strategy = known.strategy if known is not None else ()
+    if type(old) is not type(new):
+        return _clean(new)
     if isinstance(new, dict):
         if "replace" in strategy:
-            return _members(new)
+            return _whole(new)
         is_struct = known is not None and known.type.form is Form.STRUCT
         return _object(old, new, known.type.struct if known is not None and is_struct else None)
-    if not isinstance(new, list):
-        return new
-    if known is None or "merge" not in strategy:
-        return _clean(new)
-    if old is None:
-        return _clean(new)
-    kept = old if isinstance(old, list) else []
+    if not isinstance(new, list) or known is None or "merge" not in strategy:
+        return _whole(new)
     if known.merge_key:
-        return _keyed_list(kept, new, known, order)
-    if len({type(each) for each in (*kept, *new)}) > 1:
-        text = f"list element types are not identical: {go_value([kept, new])}"
+        return _keyed_list(old, new, known, order)
+    if len({type(each) for each in (*old, *new)}) > 1:
+        text = f"list element types are not identical: {go_value([old, new])}"
         raise StrategicPatchError(text)
-    texts = set(map(identity, kept))
+    texts = set(map(identity, old))
     added = {identity(each): each for each in new}
-    merged = [*kept, *(each for text, each in added.items() if text not in texts)]
-    return _ordered(merged, order if isinstance(order, list) else new, known, kept)
+    merged = [*old, *(each for text, each in added.items() if text not in texts)]
+    return _ordered(merged, order if isinstance(order, list) else new, known, old)
 
 
 def _keyed_list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[Any]:
     """Return a list of objects, merged by key."""
     if any(map(_replaces, new)):
-        return [_clean(each) for each in new if not _replaces(each)]
+        return [_whole(each) for each in new if not _has_directive(each)]
     key = known.merge_key
     if order is not None:
         _check_marks(order, known)
@@ -149,11 +177,13 @@ def _keyed_list(old: list[Any], new: list[Any], known: FieldType, order: Any) ->
     merged = _MergedItems(old, key)
     for each in new:
         _check_item(each, key, old, new)
-        mark = _mark(each, key)
         if each.get(_PATCH) == "delete":
-            merged.remove(mark)
-        else:
-            merged.put(mark, _object(merged.find(mark), each, inner))
+            merged.remove(_mark(each, key))
+    for each in new:
+        if each.get(_PATCH) != "delete":
+            mark = _mark(each, key)
+            found = merged.find(mark)
+            merged.put(mark, _whole(each) if found is None else _object(found, each, inner))
     if not isinstance(order, list):
         order = [each for each in new if each.get(_PATCH) != "delete"]
     return _ordered(merged.items, order, known, old)
@@ -175,9 +205,9 @@ class _MergedItems:
         return list(self._items.values())
 
     def find(self, mark: _Mark) -> Any:
-        """The first item with a mark; an empty object if there is none."""
+        """The first item with a mark; ``None`` if there is none."""
         places = self._places.get(mark)
-        return self._items[places[0]] if places else {}
+        return self._items[places[0]] if places else None
 
     def put(self, mark: _Mark, made: Json) -> None:
         """Replace the first item with a mark, or add one."""
@@ -214,11 +244,8 @@ def _check_key(item: Json, key: str) -> None:
         raise StrategicPatchError(text)
 
 
-def _check_marks(order: Any, known: FieldType | None) -> None:
-    """Refuse an order that is not a list, or whose items have no merge key."""
-    if not isinstance(order, list):
-        kind = reflected_type(order)
-        raise StrategicPatchError(f"expected a []interface {{}}, but received a {kind}")
+def _check_marks(order: list[Any], known: FieldType | None) -> None:
+    """Refuse an order whose items have no merge key."""
     if known is not None and known.merge_key:
         for index, each in enumerate(order):
             if not isinstance(each, dict):
@@ -295,16 +322,22 @@ def _mark(item: Any, key: str) -> _Mark:
     return found if type(found) is str else identity(found)
 
 
+def _has_directive(value: Any) -> bool:
+    return isinstance(value, dict) and _PATCH in value
+
+
 def _clean(value: Any) -> Any:
-    """Return a value without nulls in objects and without directives."""
+    """Return a new value without nulls in objects and without objects that have a directive."""
     if isinstance(value, dict):
-        return _members(value)
-    return [_clean(each) for each in value] if isinstance(value, list) else value
+        kept = {key: each for key, each in value.items() if not _has_directive(each)}
+        return {key: _clean(each) for key, each in kept.items() if each is not None}
+    if isinstance(value, list):
+        return [_clean(each) for each in value if not _has_directive(each)]
+    return value
 
 
-def _members(change: Mapping[str, Any]) -> Json:
-    return {
-        key: _clean(each)
-        for key, each in change.items()
-        if each is not None and not key.startswith("$")
-    }
+def _whole(value: Any) -> Any:
+    """Return a value that is not merged, without nulls in objects; directives stay as members."""
+    if isinstance(value, dict):
+        return {key: _whole(each) for key, each in value.items() if each is not None}
+    return [_whole(each) for each in value] if isinstance(value, list) else value

@@ -42,11 +42,16 @@ class ApiRequest:
 
     @cached_property
     def query(self) -> dict[str, list[str]]:
-        """Query parameters; a parameter without a value is empty."""
+        """Query parameters; a parameter without a value is empty.
+
+        As in Go, a pair with a semicolon is dropped.
+        """
         _, _, text = self.target.partition("?")
         found: dict[str, list[str]] = {}
         if not text:
             return found
+        if ";" in text:
+            text = "&".join(each for each in text.split("&") if ";" not in each)
         for name, value in parse_qsl(text, keep_blank_values=True):
             found.setdefault(name, []).append(value)
         return found

@@ -52,6 +52,43 @@ def test_openapi_is_not_served_as_yaml(server: ApiServer, path: str) -> None:
     assert page(server, path, accept="application/yaml").status == 406
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/openapi", b"404 page not found\n"),
+        ("/openapi/v2/x", b"404 page not found\n"),
+        ("/openapi/v3/", b""),
+        ("/openapi/v3/apis/none/v1", b""),
+    ],
+)
+def test_an_absent_openapi_document_is_not_found(server: ApiServer, path: str, body: bytes) -> None:
+    answer = page(server, path)
+    assert (answer.status, answer.body) == (404, body)
+
+
+def test_the_groups_at_a_path_with_a_slash_are_not_aggregated(server: ApiServer) -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+    assert json.loads(page(server, "/apis/", accept=accept).body)["kind"] == "APIGroupList"
+
+
+@pytest.mark.parametrize("query", ["labelSelector=x;y", "fieldSelector=a;b&limit=0"])
+def test_a_pair_of_a_query_with_a_semicolon_is_dropped(server: ApiServer, query: str) -> None:
+    assert page(server, f"/api/v1/namespaces?{query}").status == 200
+
+
+def test_the_first_malformed_part_of_a_field_selector_is_the_least(send: Send) -> None:
+    answer = send("GET", "/api/v1/pods?fieldSelector=x%20in%20(1,2)")
+    assert answer.message == "invalid selector: 'x in (1,2)'; can't understand '2)'"
+
+
+@pytest.mark.parametrize(("query", "count"), [("", 1), ("?propagationPolicy=Orphan", 0)])
+def test_the_deletion_of_all_jobs_warns_that_pods_are_kept(
+    send: Send, query: str, count: int
+) -> None:
+    answer = send("DELETE", f"/apis/batch/v1/namespaces/default/jobs{query}")
+    assert len(answer.warnings) == count
+
+
 def test_the_network_of_services_is_ready(send: Send) -> None:
     item = send("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes").item
     assert item["status"]["conditions"][0]["type"] == "Ready"

@@ -15,6 +15,17 @@ EVENTS = "/api/v1/namespaces/default/events"
 NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 PODS = "/api/v1/namespaces/default/pods"
 SCALERS = "namespaces/default/horizontalpodautoscalers"
+SERIES = {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}
+NEW_EVENT = {
+    "metadata": {"name": "a"},
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "reportingController": "example.org/c",
+    "reportingInstance": "i",
+    "action": "Act",
+    "reason": "R",
+    "type": "Normal",
+    "regarding": {"kind": "Pod", "namespace": "default", "name": "p"},
+}
 POD_NAME = {"kind": "Pod", "namespace": "default", "name": "p"}
 
 
@@ -42,19 +53,21 @@ def test_an_event_of_the_core_group_is_an_event_of_the_newer_group(server: ApiSe
 
 
 def test_an_event_of_the_newer_group_is_stored_as_one_of_the_core_group(server: ApiServer) -> None:
-    event = {
-        "metadata": {"name": "a"},
-        "eventTime": "2026-01-01T00:00:00.000000Z",
-        "reportingController": "example.org/c",
-        "reportingInstance": "i",
-        "action": "Act",
-        "reason": "R",
-        "type": "Normal",
-        "regarding": POD_NAME,
-    }
-    assert send(server, "POST", NEW_EVENTS, event)[0] == 201
+    assert send(server, "POST", NEW_EVENTS, NEW_EVENT)[0] == 201
     _, found, _ = send(server, "GET", f"{EVENTS}/a")
     assert (found["involvedObject"], found["reportingComponent"]) == (POD_NAME, "example.org/c")
+
+
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [({"note": "changed"}, ["message"]), ({"series": SERIES}, [])],
+)
+def test_an_update_of_an_event_changes_its_series_alone(
+    server: ApiServer, change: Any, fields: list[str]
+) -> None:
+    _, stored, _ = send(server, "POST", NEW_EVENTS, NEW_EVENT)
+    _, answer, _ = send(server, "PUT", f"{NEW_EVENTS}/a", {**stored, **change})
+    assert [each["field"] for each in answer.get("details", {}).get("causes", ())] == fields
 
 
 @pytest.mark.parametrize("selector", ["regarding.kind=Pod", "reportingController="])

@@ -104,7 +104,7 @@ def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRes
     resources = state.resources
     if "//" in request.path:
         raise no_page()
-    if len(parts) == 1:
+    if len(parts) == 1 and not request.path.endswith("/"):
         found = aggregated(request, resources, core=parts[0] == "api")
         if found is not None:
             return found

@@ -61,8 +61,8 @@ def _operated(item: Json, operations: Any, problems: list[str], struct: StructTy
         problems += [f'unknown field "[{index}].{name}"' for name in unknown]
     if len(operations) > MAX_OPERATIONS:
         text = (
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got "
-            f"{len(operations)}"
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(operations)}"
         )
         raise ApiError(413, "RequestEntityTooLarge", text)
     try:

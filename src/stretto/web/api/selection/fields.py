@@ -62,7 +62,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
         ApiError: it is malformed.
     """
     terms = []
-    for part in _split(text):
+    for part in sorted(_split(text)):  # the first malformed part in this order is named
         if not part:
             continue
         term = _term(part)

@@ -12,7 +12,7 @@ from stretto.web.api.verbs.answers import accept, answer
 from stretto.web.api.verbs.lists import page_of
 from stretto.web.api.verbs.options import read_options
 from stretto.web.api.verbs.pages import list_answer
-from stretto.web.api.verbs.removal import remove, review_removals
+from stretto.web.api.verbs.removal import DeleteOptions, remove, review_removals
 
 Json = dict[str, Any]
 
@@ -26,10 +26,7 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
     """Delete an object, or mark it until its finalizers and its grace period have ended."""
     options = read_options(call)
     route, resource = call.route, call.resource
-    if resource.key == ("batch", "Job") and not (
-        options.propagation_policy or options.orphan_dependents is not None
-    ):
-        call.warnings.append(_KEEP_CHILDREN)
+    _warn_of_children(call, options)
     found = state.storage.get(resource, route.namespace, route.name)
     shape(call, found.item)  # the converter is called before the object is deleted
     last, gone = remove(state, call, found, options)
@@ -49,9 +46,17 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
     return answer(state, call, status)
 
 
+def _warn_of_children(call: Call, options: DeleteOptions) -> None:
+    """Warn that pods of deleted Jobs are kept, unless the request states what becomes of them."""
+    is_stated = options.propagation_policy or options.orphan_dependents is not None
+    if call.resource.key == ("batch", "Job") and not is_stated:
+        call.warnings.append(_KEEP_CHILDREN)
+
+
 def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """Delete the selected objects, or a page of them; return them as a list."""
     options = read_options(call)
+    _warn_of_children(call, options)
     page = page_of(state, call, snapshots)
     found = [
         state.storage.find(call.resource.stored, each.namespace, each.name) for each in page.records

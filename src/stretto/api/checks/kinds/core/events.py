@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from stretto.api.checks.fields.errors import Errors, invalid, required
+from stretto.api.checks.fields.errors import Errors, immutable, invalid, required
 from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.checks.kinds.values import Json
 
@@ -62,7 +62,7 @@ def check_new_event(item: Json, old: Json | None) -> Errors:
     """Check an Event of ``events.k8s.io``."""
     found = check_event(item, old)
     if old is not None:
-        return found
+        return found + _changed(item, old)
     if not item.get("eventTime"):
         found.append(required("eventTime"))
     if item.get("type") not in ("Normal", "Warning"):
@@ -77,3 +77,30 @@ def check_new_event(item: Json, old: Json | None) -> Errors:
     if any((item.get("deprecatedSource") or {}).values()):
         found.append(invalid("source", "", "needs to be unset"))
     return found
+
+
+_KEPT: Final = {
+    "regarding": "involvedObject",
+    "reason": "reason",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "type": "type",
+    "eventTime": "eventTime",
+    "action": "action",
+    "related": "related",
+    "reportingController": "reportingController",
+    "reportingInstance": "reportingInstance",
+}
+"""Members that no update changes, with their names in errors."""
+
+
+def _changed(item: Json, old: Json) -> Errors:
+    """Return an error for each member that an update must not change."""
+    return [
+        immutable(path, item.get(name, ""))
+        for name, path in _KEPT.items()
+        if item.get(name) != old.get(name)
+    ]

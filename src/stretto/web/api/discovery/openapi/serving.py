@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.web.api.discovery.groups import groups
+from stretto.web.api.discovery.health import no_page
 from stretto.web.api.discovery.openapi.addresses import address_names
 from stretto.web.api.discovery.openapi.documents import v2_document, v3_document
 from stretto.web.api.discovery.openapi.gnostic import v2, v3
@@ -21,9 +22,17 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
-    """Return a document, or the index of the documents of v3."""
+    """Return a document, or the index of the documents of v3.
+
+    Raises:
+        PlainError: the page does not exist.
+    """
     accepted = request.header("accept")
     served = (JSON, v2.ACCEPTED, v2.MEDIA, v3.ACCEPTED, v3.MEDIA)
+    if parts[:1] != ["v3"] and parts != ["v2"]:
+        raise no_page()
+    if request.path.endswith("/"):
+        return ApiResponse(404, b"", "", NO_CACHE)
     if parts != ["v3"] and not _accepts(accepted, served):
         return ApiResponse(406, b"", "", {**NO_CACHE, "Vary": _vary(request)})
     if parts == ["v2"]:
@@ -32,15 +41,14 @@ def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRespon
         return _answer(request, _made(state, "v2", v2_document))
     if parts == ["v3"]:
         return ApiResponse(200, _made(state, "v3", _index).body, _TEXT, NO_CACHE)
-    if parts and parts[0] == "v3":
-        name = "/".join(parts[1:])
-        if name in _names(state):
-            made, stated = _third(state, name), request.parameter("hash")
-            if stated and stated != made.tag:
-                return _moved(request, name, made)
-            if any(each in accepted for each in (v3.ACCEPTED, v3.MEDIA)):
-                return _answer(request, _third_message(state, name), v3.MEDIA)
-            return _answer(request, made)
+    name = "/".join(parts[1:])
+    if name in _names(state):
+        made, stated = _third(state, name), request.parameter("hash")
+        if stated and stated != made.tag:
+            return _moved(request, name, made)
+        if any(each in accepted for each in (v3.ACCEPTED, v3.MEDIA)):
+            return _answer(request, _third_message(state, name), v3.MEDIA)
+        return _answer(request, made)
     return ApiResponse(404, b"", "", NO_CACHE)
 
 
