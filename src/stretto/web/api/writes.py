@@ -91,6 +91,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         if state.storage.find(resource.stored, _space(call), metadata["name"]) is not None:
             raise failures.already_exists(resource.group, resource.resource, metadata["name"])
         return _dry(state, call, item)
+    item = _with_next_uid(state, item)
     stored = state.storage.create(resource, canonical(call, item))
     written = AdmittedWrite(call, "CREATE", stored.item, None)
     for after in state.after_write:
@@ -99,6 +100,19 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         return shape(call, stored.item)
     state.views.keep_new(stored.record, resource.kind, stored.item)
     return stored.item
+
+
+def _with_next_uid(state: ApiState, item: Json) -> Json:
+    """Return a new object that states the uid that it will get.
+
+    The selector of a Job contains the uid that was next before admission wrote to quotas.
+    """
+    stated, uid = item["metadata"].get("uid"), state.storage.next_uid()
+    if not stated or stated == uid:
+        return item
+    text = msgspec.json.encode(item).replace(stated.encode(), uid.encode())
+    found: Json = msgspec.json.decode(text)
+    return found
 
 
 def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:

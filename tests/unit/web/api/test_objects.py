@@ -168,3 +168,16 @@ def test_the_creator_of_an_empty_list_that_go_encodes_owns_it(server: ApiServer)
     _, item = send(server, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
     assert item["rules"] is None
     assert item["metadata"]["managedFields"][0]["fieldsV1"] == {"f:rules": {}}
+
+
+def test_the_selector_of_a_job_has_its_uid_if_a_quota_counts_jobs(server: ApiServer) -> None:
+    space, hard = "namespaces/default", {"count/jobs.batch": "5"}
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}}
+    send(server, "POST", f"/api/v1/{space}/resourcequotas", quota)
+    status = {**quota, "status": {"hard": hard, "used": {"count/jobs.batch": "0"}}}
+    send(server, "PUT", f"/api/v1/{space}/resourcequotas/q/status", status)
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    body = {"metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}}
+    _, item = send(server, "POST", f"/apis/batch/v1/{space}/jobs", body)
+    selected = item["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"]
+    assert selected == item["metadata"]["uid"]
