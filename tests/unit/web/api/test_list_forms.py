@@ -57,7 +57,8 @@ def test_a_long_list_has_the_bytes_of_a_short_one(
         send("POST", MAPS, {"metadata": {"name": name}, "data": {"x": "é\x7f"}})
     short = listed(server, accept).body
     monkeypatch.setattr(pages, "_LONG", 3)
-    monkeypatch.setattr(pages, "_PART", 2)
+    monkeypatch.setattr(pages, "_LONG_ENCODED", 3)
+    monkeypatch.setattr(pages, "_ENCODED", 2)
     long = read_in_parts(server, accept)
     assert yaml.safe_load(long) == yaml.safe_load(short) if "yaml" in accept else long == short
 
@@ -69,8 +70,8 @@ def test_a_long_table_has_the_rows_of_a_short_one(
     for name in "abcde":
         send("POST", MAPS, {"metadata": {"name": name}})
     short = listed(server, media + TABLE).body
-    monkeypatch.setattr(pages, "_LONG", 3)
-    monkeypatch.setattr(pages, "_PART", 2)
+    monkeypatch.setattr(pages, "_LONG_ENCODED", 3)
+    monkeypatch.setattr(pages, "_ENCODED", 2)
     long = read_in_parts(server, media + TABLE)
     assert yaml.safe_load(long) == yaml.safe_load(short)
 
@@ -79,7 +80,7 @@ def test_a_long_list_refuses_the_forms_that_a_short_one_refuses(
     server: ApiServer, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send("POST", MAPS, {"metadata": {"name": "a"}})
-    monkeypatch.setattr(pages, "_LONG", 0)
+    monkeypatch.setattr(pages, "_LONG_ENCODED", 0)
     target = f"{MAPS}?includeObject=x"
     found = server.handle(ApiRequest("GET", target, {"accept": MEDIA[0] + TABLE}))
     assert found.status == 400
