@@ -93,11 +93,13 @@ def intersection(one: FieldSet, two: FieldSet) -> FieldSet:
     """The paths in both sets."""
     kept: FieldSet = {}
     for key, node in one.items():
-        if key in two:
-            below = intersection(children(node), children(two[key]))
-            both = _node(is_member(node) and is_member(two[key]), below)
-            if both is not None:
-                kept[key] = both
+        other = two.get(key)
+        if other is None:
+            continue
+        below = intersection(children(node), children(other)) if node and other else {}
+        both = _node(is_member(node) and is_member(other), below)
+        if both is not None:
+            kept[key] = both
     return kept
 
 

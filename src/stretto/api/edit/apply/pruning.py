@@ -5,7 +5,7 @@ the applier owned them; then fields with an owner in any version are restored, a
 that the applier did not own. A container whose last member is removed becomes null.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stretto.api.edit.apply import fieldset
@@ -49,47 +49,73 @@ def pruned(
     (before,), kind = shown
     if held.keys() == {version} and not fieldset.difference(fields, named):
         unowned = fieldset.difference(owned_fields(before, kind), held[version])
-        if not _has_items(unowned) and not fieldset.only_prefix(unowned, named):
+        if _are_apart(unowned, named):
             return before, version  # the steps would restore all that they remove
-    after = _without(before, _with_named(fields, kind), kind)
-    pair = before, after
+    removed, found = _with_named(fields, kind), _NamedFields()
+    pair = before, _without(before, removed, kind)
     for each in sorted(held, key=lambda name: name != version):
-        pair = _owned_restored(pair, each, held[each], in_version)
+        both = in_version(pair, each)
+        if both is not None:
+            pair = _owned_restored(both, held[each], found)
     both = in_version([before, pair[1]], version)
     if both is None:
         return before, version
-    return _unowned_restored((both[0][0], both[0][1]), fields, both[1]), version
+    return _unowned_restored(both, removed, found), version
 
 
-def _owned_restored(
-    pair: tuple[Json, Json], version: str, held: FieldSet, in_version: InVersion
-) -> tuple[Json, Json]:
+class _NamedFields:
+    """The fields of objects, with the declared fields above them; collected once for each."""
+
+    def __init__(self) -> None:
+        # By the identity of an object, which is kept so that its identity stays unique.
+        self._known: dict[int, tuple[Json, ValueType, FieldSet]] = {}
+
+    def of(self, item: Json, kind: ValueType) -> FieldSet:
+        """Return the fields of an object of a type."""
+        known = self._known.get(id(item))
+        if known is None or known[1] is not kind:
+            known = item, kind, _with_named(owned_fields(item, kind), kind)
+            self._known[id(item)] = known
+        return known[2]
+
+
+_Shown = tuple[Sequence[Json], ValueType]
+"""An object before and after a removal, in one version."""
+
+
+def _owned_restored(shown: _Shown, held: FieldSet, found: _NamedFields) -> tuple[Json, Json]:
     """Return an object before and after a removal, in which fields with owners are restored."""
-    both = in_version(pair, version)
-    if both is None:
-        return pair
-    (before, after), kind = both
-    left = fieldset.union(_all_named(after, kind), _with_named(held, kind))
-    gone = fieldset.difference(_all_named(before, kind), left)
-    return before, _without(before, gone, kind)
+    (before, after), kind = shown
+    left = fieldset.union(found.of(after, kind), _with_named(held, kind))
+    return before, _without(before, fieldset.difference(found.of(before, kind), left), kind)
 
 
-def _unowned_restored(pair: tuple[Json, Json], last: FieldSet, kind: ValueType) -> Json:
+def _unowned_restored(shown: _Shown, removed: FieldSet, found: _NamedFields) -> Json:
     """Return an object after a removal, with the fields that its applier did not own."""
-    before, after = pair
-    gone = fieldset.difference(_all_named(before, kind), _all_named(after, kind))
-    return _without(before, fieldset.intersection(gone, _with_named(last, kind)), kind)
+    (before, after), kind = shown
+    gone = fieldset.difference(found.of(before, kind), found.of(after, kind))
+    return _without(before, fieldset.intersection(gone, removed), kind)
+
+
+def _are_apart(unowned: FieldSet, named: FieldSet) -> bool:
+    """Return whether a removal of fields without an owner keeps those of a configuration.
+
+    It must keep the keys of the items of lists too, so other items must have all their fields.
+    """
+    for key, node in unowned.items():
+        inner = named.get(key)
+        if inner is None:
+            if not key.startswith("f:") or _has_items(node):
+                return False
+        elif not (node and inner and _are_apart(node, inner)):
+            return False
+    return True
 
 
 def _has_items(fields: FieldSet) -> bool:
     """Return whether a set contains items of lists, or fields in them."""
     nested = ((key, node) for key, node in fields.items() if key != SELF)
     return any(not key.startswith("f:") or _has_items(node) for key, node in nested)
-
-
-def _all_named(item: Json, kind: ValueType) -> FieldSet:
-    """Return the fields of an object, with the declared fields above them."""
-    return _with_named(owned_fields(item, kind), kind)
 
 
 def _with_named(fields: FieldSet, kind: ValueType) -> FieldSet:
@@ -121,22 +147,20 @@ def _left(value: Any, gone: FieldSet, kind: ValueType) -> Any:
     if is_leaf(kind) or not value:
         return None
     if isinstance(value, list):
-        found = zip(elements(kind, value), value, strict=True)
-        pairs = [(element, each, kind.item or ANY) for element, each in found]
-        return [each for _, each in _kept(pairs, gone)] or None
-    members = [
-        (fieldset.field(name), each, member_type(kind, name) or ANY) for name, each in value.items()
-    ]
-    return {element[2:]: each for element, each in _kept(members, gone)} or None
-
-
-def _kept(
-    values: Iterable[tuple[str, Any, ValueType]], gone: FieldSet
-) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a container, or what is left of them, by their path elements."""
-    for element, each, kind in values:
-        node = gone.get(element)
+        inner = kind.item or ANY
+        items = []
+        for element, each in zip(elements(kind, value), value, strict=True):
+            node = gone.get(element)
+            if node is None:
+                items.append(each)
+            elif not fieldset.is_member(node):
+                items.append(_left(each, node, inner))
+        return items or None
+    members = {}
+    for name, each in value.items():
+        node = gone.get(f"f:{name}")
         if node is None:
-            yield element, each
+            members[name] = each
         elif not fieldset.is_member(node):
-            yield element, _left(each, fieldset.children(node), kind)
+            members[name] = _left(each, node, member_type(kind, name) or ANY)
+    return members or None
