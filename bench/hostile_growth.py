@@ -161,6 +161,10 @@ def lists() -> list[Case]:
             PODS, pod_of(resources={"limits": {"cpu": "1" * 20_000 + "x"}})),
         "growth: huge pages": (PODS, pod_of(resources={"limits": pages})),
         "growth: invalid labels": (MAPS, with_metadata(labels=invalid)),
+        "growth: invalid labels of a template": (
+            "/apis/apps/v1/namespaces/default/deployments",
+            deployment(template={**template, "metadata": {"labels": invalid}}),
+        ),
         "growth: invalid finalizers": (MAPS, with_metadata(finalizers=[*invalid])),
         "growth: amounts of a quota": (
             f"{CORE}/resourcequotas",

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
+    first_errors,
     forbidden,
     immutable,
     invalid,
@@ -72,8 +73,12 @@ def check_plain_metadata(metadata: Json) -> Errors:
     """Check the rules that new and changed objects have in common."""
     found = _check_own_marks(metadata)
     finalizers = metadata.get("finalizers") or []
-    for each in () if are_qualified_names(finalizers) else finalizers:
-        found += [invalid("metadata.finalizers", each, problem) for problem in qualified_name(each)]
+    if not are_qualified_names(finalizers):
+        found += first_errors(
+            invalid("metadata.finalizers", each, problem)
+            for each in finalizers
+            for problem in qualified_name(each)
+        )
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         found.append(invalid("metadata.finalizers", finalizers, text))
@@ -137,11 +142,11 @@ def _check_owners(owners: list[Json]) -> Errors:
 
 def check_own_finalizers(metadata: Json) -> Errors:
     """Check the finalizers of most kinds of Kubernetes: each has a domain or is a known one."""
-    return [
+    return first_errors(
         invalid(f"metadata.finalizers[{index}]", each, PLAIN_FINALIZER)
         for index, each in enumerate(metadata.get("finalizers") or ())
         if "/" not in each and each not in _STANDARD_FINALIZERS
-    ]
+    )
 
 
 def plain_finalizer_warnings(metadata: Json, before: Json | None) -> list[str]:

@@ -2,11 +2,13 @@
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
+    FieldError,
+    first_errors,
     invalid,
     quoted,
     required,
@@ -292,16 +294,20 @@ def are_qualified_names(texts: Collection[str]) -> bool:
 
 def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
     """Check keys and values of labels."""
-    found: Errors = []
     if not labels or (
         _are_plain(labels, _NAMES) and _are_plain(map(str, labels.values()), _VALUES)
     ):
-        return found
+        return []
+    return first_errors(_label_errors(labels, field))
+
+
+def _label_errors(labels: Mapping[str, Any], field: str) -> Iterator[FieldError]:
     for key in sorted(labels):
         value = labels[key]
-        found += [invalid(field, key, each) for each in label_key(key)]
-        found += [invalid(field, value, each) for each in label_value(str(value))]
-    return found
+        for problem in label_key(key):
+            yield invalid(field, key, problem)
+        for problem in label_value(str(value)):
+            yield invalid(field, value, problem)
 
 
 def check_annotations(annotations: Mapping[str, Any] | None, field: str) -> Errors:
@@ -311,7 +317,9 @@ def check_annotations(annotations: Mapping[str, Any] | None, field: str) -> Erro
     found: Errors = []
     if not _are_plain(annotations, _NAMES):
         names = ((key, qualified_name(key.lower())) for key in sorted(annotations))
-        found += [invalid(field, key, each) for key, problems in names for each in problems]
+        found += first_errors(
+            invalid(field, key, each) for key, problems in names for each in problems
+        )
     total = sum(len(key.encode()) + len(str(each).encode()) for key, each in annotations.items())
     if total > _ANNOTATIONS_LIMIT:
         found.append(too_long(field, _ANNOTATIONS_LIMIT))

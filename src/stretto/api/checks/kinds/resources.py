@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import (
     Errors,
+    FieldError,
     duplicate,
     forbidden,
     invalid,
@@ -130,46 +131,43 @@ def check_container_resource(name: str, where: str) -> Errors:
     return found
 
 
-def check_pod_resources(resources: Json, path: str, claims: frozenset[str]) -> Errors:
+def check_pod_resources(resources: Json, path: str, claims: frozenset[str]) -> Iterator[FieldError]:
     """Check requests and limits of a whole pod, which has no claims of its own."""
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    found: Errors = []
     if resources.get("claims"):
         detail = "claims may not be set for Resources at pod-level"
-        found.append(forbidden(f"{path}.claims", detail))
+        yield forbidden(f"{path}.claims", detail)
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in sorted(amounts.items()):
             where = f"{path}.{word}[{name}]"
             if "/" not in name and name not in _STANDARD and not name.startswith(HUGE_PAGES):
                 detail = "must be a standard resource type or fully qualified"
-                found.append(invalid(where, name, detail))
+                yield invalid(where, name, detail)
             elif name not in ("cpu", "memory") and not name.startswith(HUGE_PAGES):
-                found.append(unsupported(where, name, ("cpu", HUGE_PAGES, "memory")))
+                yield unsupported(where, name, ("cpu", HUGE_PAGES, "memory"))
             if nano(amount, where) < 0:
-                found.append(invalid(where, amount, AT_LEAST_ZERO))
+                yield invalid(where, amount, AT_LEAST_ZERO)
     for name, amount in sorted(requests.items()):
         where, limit = f"{path}.requests", limits.get(name)
         if limit is not None and nano(amount, where) > nano(limit, where):
             text = f"must be less than or equal to {name} limit of {limit}"
-            found.append(invalid(where, amount, text))
-    return found + check_claims(resources, path, claims)
+            yield invalid(where, amount, text)
+    yield from check_claims(resources, path, claims)
 
 
-def check_claims(resources: Json, path: str, claims: frozenset[str]) -> Errors:
+def check_claims(resources: Json, path: str, claims: frozenset[str]) -> Iterator[FieldError]:
     """Check the resource claims of a container."""
-    found: Errors = []
     seen: set[tuple[str, str]] = set()
     for index, claim in enumerate(resources.get("claims") or ()):
         where, name = f"{path}.claims[{index}]", claim.get("name", "")
         pair = name, claim.get("request", "")
         if not name:
-            found.append(required(where))
+            yield required(where)
             continue
         if pair in seen:
-            found.append(duplicate(where, name))
+            yield duplicate(where, name)
         seen.add(pair)
         if name not in claims:
             detail = "must be one of the names in pod.spec.resourceClaims"
             detail += "" if claims else " which is empty"
-            found.append(missing(where, name, detail))
-    return found
+            yield missing(where, name, detail)
