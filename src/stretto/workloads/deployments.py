@@ -65,15 +65,17 @@ class DeploymentController:
         sets.sort(key=lambda each: (each.record.created, each.record.name))
         wanted = _unlabelled(item.spec["template"])
         current = next((x for x in sets if _unlabelled(x.spec["template"]) == wanted), None)
-        if current is None:
+        is_paused = bool(item.spec.get("paused"))
+        if current is None and not is_paused:
             self._create(item, sets)
             return None
         old = [each for each in sets if each is not current]
-        if item.spec.get("paused") or _is_resized(item, sets):
+        if current is None or is_paused or _is_resized(item, sets):
             self._scale_all(item, current, old)
         else:
             self._resize(item, current, old)
-        self._note_revision(item, current, old)
+        if current is not None:
+            self._note_revision(item, current, old)
         self._count(item, current, sets)
         self._clean(item, old)
         return self._deadline(item)
@@ -151,23 +153,26 @@ class DeploymentController:
             self._scale(each, _size(each) - broken - removed)
 
     def _scale_all(
-        self, item: StoredObject, current: StoredObject, old: list[StoredObject]
+        self, item: StoredObject, current: StoredObject | None, old: list[StoredObject]
     ) -> None:
         """Scale a Deployment that is paused, or whose replicas have changed.
 
-        The sets keep their shares, so that a broken update does not get more pods than before.
+        The sets keep their shares, so that a broken update does not get more pods than before. A
+        paused Deployment has no current set after a change of its template.
         """
         wanted = int(item.spec.get("replicas", 1))
-        active = [each for each in [*old, current] if _size(each)]
+        sets = old if current is None else [*old, current]
+        active = [each for each in sets if _size(each)]
         if len(active) <= 1:
-            self._scale(active[0] if active else current, wanted)
-        elif _usable(current) == _size(current) == wanted:
+            for each in active or sets[-1:]:
+                self._scale(each, wanted)
+        elif current is not None and _usable(current) == _size(current) == wanted:
             for each in old:
                 self._scale(each, 0)
         elif not _recreates(item):
             most = wanted + update_window(item.spec, wanted).surge if wanted else 0
-            sets = [(each, _size(each), _number(each, _MOST)) for each in active]
-            for each, size in proportional(sets, most, _count_of(item, "replicas")):
+            shares = [(each, _size(each), _number(each, _MOST)) for each in active]
+            for each, size in proportional(shares, most, _count_of(item, "replicas")):
                 self._scale(each, size)
 
     def _scale(self, item: StoredObject, replicas: int) -> None:
@@ -230,8 +235,11 @@ class DeploymentController:
         if excess > 0:
             self._cluster.delete(sorted(empty, key=_revision)[:excess])
 
-    def _count(self, item: StoredObject, current: StoredObject, sets: list[StoredObject]) -> None:
+    def _count(
+        self, item: StoredObject, current: StoredObject | None, sets: list[StoredObject]
+    ) -> None:
         """Write the status."""
+        updated = 0 if current is None else _count_of(current, "replicas")
         total = sum(_count_of(each, "replicas") for each in sets)
         usable = sum(_count_of(each, "availableReplicas") for each in sets)
         ready = sum(_count_of(each, "readyReplicas") for each in sets)
@@ -239,7 +247,7 @@ class DeploymentController:
         status: Fields = {
             "observedGeneration": item.metadata.get("generation", 1),
             "replicas": total or None,
-            "updatedReplicas": _count_of(current, "replicas") or None,
+            "updatedReplicas": updated or None,
             "readyReplicas": ready or None,
             "availableReplicas": usable or None,
             "terminatingReplicas": sum(_count_of(each, "terminatingReplicas") for each in sets),
@@ -247,10 +255,13 @@ class DeploymentController:
         }
         least = wanted - update_window(item.spec, wanted).unavailable
         now = self._cluster.now_text()
-        failures = (condition_of(each.status.get("conditions") or (), FAILURE) for each in sets)
-        failed = condition_of(current.status.get("conditions") or (), FAILURE)
-        failure = failed or next(filter(None, failures), None)
-        rollout = Rollout(item, status, current.record.name, least, failure, now)
+        first = [] if current is None else [current]
+        failures = (
+            condition_of(each.status.get("conditions") or (), FAILURE) for each in [*first, *sets]
+        )
+        failure = next(filter(None, failures), None)
+        name = "" if current is None else current.record.name
+        rollout = Rollout(item, status, name, least, failure, now)
         status["conditions"] = conditions(rollout)
         self._cluster.set_status(item, status)
 

@@ -13,6 +13,8 @@ from stretto.reconcile.conditions import condition_of, transition_time
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
 _COMPLETE: Final = "NewReplicaSetAvailable"
+_TIMED_OUT: Final = "ProgressDeadlineExceeded"
+_PAUSED: Final = "DeploymentPaused"
 COUNTS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
 """Numbers of a status that grow during an update."""
 FAILURE: Final = "ReplicaFailure"
@@ -41,9 +43,10 @@ def conditions(rollout: Rollout) -> list[Fields]:
     """The conditions of the new status; a condition that does not change keeps its times."""
     found: list[Fields] = list(rollout.item.status.get("conditions") or ())
     found = _with(found, _availability(rollout), rollout.now)
-    progress = _progress(rollout, condition_of(found, PROGRESSING))
-    if progress is not None:
-        found = _with(found, progress, rollout.now)
+    for change in (_pause, _progress):
+        changed = change(rollout, condition_of(found, PROGRESSING))
+        if changed is not None:
+            found = _with(found, changed, rollout.now)
     if rollout.failure is None:
         return [each for each in found if each.get("type") != FAILURE]
     since = str(rollout.failure.get("lastTransitionTime") or rollout.now)
@@ -74,11 +77,27 @@ def _availability(rollout: Rollout) -> Fields:
     return _condition(AVAILABLE, "False", "MinimumReplicasUnavailable", text)
 
 
+def _pause(rollout: Rollout, before: Fields | None) -> Fields | None:
+    """The condition of a pause or of its end; ``None`` if it does not change.
+
+    It sets the time from which the deadline counts, so that a pause does not time out.
+    """
+    reason = "" if before is None else before.get("reason")
+    spec = rollout.item.spec
+    if spec.get("progressDeadlineSeconds") is None or reason == _TIMED_OUT:
+        return None
+    if spec.get("paused") and reason != _PAUSED:
+        return _condition(PROGRESSING, "Unknown", _PAUSED, "Deployment is paused")
+    if not spec.get("paused") and reason == _PAUSED:
+        return _condition(PROGRESSING, "Unknown", "DeploymentResumed", "Deployment is resumed")
+    return None
+
+
 def _progress(rollout: Rollout, before: Fields | None) -> Fields | None:
     """The condition of the update; ``None`` if it does not change."""
     counts, spec, old = rollout.counts, rollout.item.spec, rollout.item.status
     seconds = spec.get("progressDeadlineSeconds")
-    if seconds is None:
+    if seconds is None or spec.get("paused"):
         return None
     wanted = int(spec.get("replicas", 1))
     settled = counts.get("replicas") == counts.get("updatedReplicas")
@@ -97,7 +116,7 @@ def _progress(rollout: Rollout, before: Fields | None) -> Fields | None:
     updated = before.get("lastUpdateTime")
     if updated and parse_timestamp(rollout.now) - parse_timestamp(updated) > int(seconds):
         text = f'ReplicaSet "{name}" has timed out progressing.'
-        return _condition(PROGRESSING, "False", "ProgressDeadlineExceeded", text)
+        return _condition(PROGRESSING, "False", _TIMED_OUT, text)
     return None
 
 

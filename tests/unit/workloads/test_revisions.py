@@ -154,3 +154,26 @@ def test_workloads_of_one_name_and_template_have_revisions_of_their_own(cluster:
     create(cluster, "StatefulSet", replicas=0)
     create(cluster, "DaemonSet")
     assert revisions(cluster) == [1, 1]
+
+
+def progress(cluster: Cluster) -> str:
+    item = cluster.send("GET", f"{APPS}/deployments/web")
+    found = [each for each in item["status"]["conditions"] if each["type"] == "Progressing"]
+    return str(found[0]["reason"])
+
+
+def test_a_paused_deployment_gets_no_replica_set_for_a_new_template(cluster: Cluster) -> None:
+    template = {"metadata": {"labels": LABELS}, "spec": pod("")["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": template}
+    cluster.send("POST", f"{APPS}/deployments", {"metadata": {"name": "web"}, "spec": spec})
+    settle(cluster)
+    container = {"name": "c", "image": "j"}
+    change = {"paused": True, "template": {"spec": {"containers": [container]}}}
+    cluster.send("PATCH", f"{APPS}/deployments/web", {"spec": change})
+    settle(cluster)
+    assert progress(cluster) == "DeploymentPaused"
+    assert len(cluster.send("GET", f"{APPS}/replicasets")["items"]) == 1
+    cluster.send("PATCH", f"{APPS}/deployments/web", {"spec": {"paused": False}})
+    settle(cluster)
+    assert progress(cluster) == "NewReplicaSetAvailable"
+    assert images(cluster) == ["j"]
