@@ -205,3 +205,25 @@ def test_defaults_and_pruning_do_not_change_a_stored_object(send: Send) -> None:
     send("PATCH", f"{DEFINITIONS}/widgets.e.io", {"spec": definition({
         "type": "object", "properties": {"a": inner}})["spec"]}, "merge-patch+json")  # fmt: skip
     assert send("GET", "/apis/e.io/v1/widgets/x").item["spec"] == {"a": {"b": "x"}}
+
+
+def changed_versions(send: Send, versions: int) -> int:
+    """The calls of a change of an object whose fields have an owner in each of some versions."""
+    group, names = f"n{versions}.io", [f"v{number}" for number in range(1, versions + 1)]
+    kind = definition({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, group)
+    (first,) = kind["spec"]["versions"]
+    kind["spec"]["versions"] = [{**first, "name": name, "storage": name == "v1"} for name in names]
+    assert send("POST", DEFINITIONS, kind).status == 201
+    item = {**widget({f"f{at}": {"a": "b"} for at in range(300)}), "apiVersion": f"{group}/v1"}
+    owner = {"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:x": {}}}}
+    item["metadata"]["managedFields"] = [
+        {**owner, "manager": name, "apiVersion": f"{group}/{name}"} for name in names
+    ]
+    path, spec = f"/apis/{group}/v1/widgets", {f"f{at}": {"a": "c"} for at in range(300)}
+    assert send("POST", path, item).status == 201
+    return calls_of(lambda: send("PATCH", f"{path}/x", {"spec": spec}, "merge-patch+json"))
+
+
+def test_owners_in_many_versions_with_one_schema_take_one_comparison(send: Send) -> None:
+    changed_versions(send, 1)
+    assert changed_versions(send, 20) < 2 * changed_versions(send, 2)

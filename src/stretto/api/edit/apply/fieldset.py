@@ -138,7 +138,8 @@ def paths(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
     nodes = sorted(tree.items())
     yield from ((*prefix, key) for key, node in nodes if is_member(node))
     for key, node in nodes:
-        yield from paths(children(node), (*prefix, key))
+        if node:
+            yield from paths(children(node), (*prefix, key))
 
 
 def leaves(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -158,9 +159,9 @@ def path_text(path: tuple[str, ...]) -> str:
 
 
 def _element_text(element: str) -> str:
+    if element.startswith("f:"):
+        return f".{element[2:]}"
     sort, _, rest = element.partition(":")
-    if sort == "f":
-        return f".{rest}"
     if sort == "k":
         keys = msgspec.json.decode(rest, type=dict[str, Any])
         inner = ",".join(f"{key}={_scalar(keys[key])}" for key in sorted(keys))

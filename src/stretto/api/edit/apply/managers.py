@@ -301,8 +301,9 @@ class _VersionedChanges:
     def __init__(self, old: Json, new: Json, frame: WriteFrame) -> None:
         self._items = (old, new)
         self._frame = frame
+        self._all = compare(old, new, frame.kind)
         #: Changes in the version of the write.
-        self.own = _filtered(compare(old, new, frame.kind), frame.reset)
+        self.own = _filtered(self._all, frame.reset)
         self._known: dict[str, FieldChanges | None] = {frame.key.api_version: self.own}
 
     def of(self, api_version: str) -> FieldChanges | None:
@@ -319,7 +320,15 @@ class _VersionedChanges:
         if shown is None:
             return None
         (old, new), kind = shown
-        return _filtered(compare(old, new, kind), {})  # only the version of the write resets
+        is_own = kind is self._frame.kind and all(map(_has_parts, (old, new), self._items))
+        found = self._all if is_own else compare(old, new, kind)
+        return _filtered(found, {})  # only the version of the write resets
+
+
+def _has_parts(item: Json, other: Json) -> bool:
+    """Return whether an object has the parts of another one, except for its version."""
+    names = item.keys() - {"apiVersion"}
+    return names == other.keys() - {"apiVersion"} and all(item[key] is other[key] for key in names)
 
 
 def _reduced(managers: Managers, changes: _VersionedChanges, mine: Any = None) -> Managers:
@@ -462,39 +471,3 @@ def _check_conflicts(
         conflicts += [(entry, path) for path in fieldset.paths(taken)]
     if conflicts:
         raise OwnershipError(conflicts)
-
-
-def conflict_text(error: OwnershipError) -> tuple[str, list[Json]]:
-    """Return the message and the causes of a conflict."""
-    causes: list[Json] = []
-    by_owner: dict[str, list[str]] = {}
-    for entry, path in error.conflicts:
-        owner = _owner_text(entry.key)
-        by_owner.setdefault(owner, []).append(fieldset.path_text(path))
-        causes.append(
-            {
-                "reason": "FieldManagerConflict",
-                "message": f"conflict with {owner}",
-                "field": fieldset.path_text(path),
-            }
-        )
-    count = len(error.conflicts)
-    head = f"Apply failed with {count} conflict{'s' if count > 1 else ''}: "
-    parts = []
-    for owner in sorted(by_owner):
-        fields = by_owner[owner]
-        if len(fields) == 1 and count == 1:
-            parts.append(f"conflict with {owner}: {fields[0]}")
-        else:
-            listed = "".join(f"\n- {each}" for each in fields)
-            parts.append(f"conflicts with {owner}:{listed}")
-    return head + "\n".join(parts), causes
-
-
-def _owner_text(key: ManagerKey) -> str:
-    text = msgspec.json.encode(key.manager).decode()
-    if key.subresource:
-        text += f" with subresource {msgspec.json.encode(key.subresource).decode()}"
-    if key.operation == "Update":
-        text += f" using {key.api_version}"
-    return text

@@ -25,8 +25,8 @@ def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | N
     if resource.definition is None:
         return None
     schemas: dict[str, Json] = resource.version["schemas"]
-    # By identity and version; the objects are kept, so that their identities stay unique.
-    checked: dict[tuple[int, str], Json] = {}
+    # By identity and struct; the objects are kept, so that their identities stay unique.
+    checked: dict[tuple[int, int], tuple[Json, ValueType]] = {}
 
     def in_version(
         items: Sequence[Json], api_version: str
@@ -38,10 +38,11 @@ def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | N
         found = _each_converted(items, resource, api_version, memory)
         kind = struct_value(struct_of_schema(schema))
         try:
-            for each in found:
-                if (id(each), version) not in checked:
+            # Without a webhook, a conversion changes only the version of an object.
+            for each in found if resource.conversion is not None else items:
+                if (id(each), id(kind)) not in checked:
                     check_typed(each, kind)
-                    checked[id(each), version] = each
+                    checked[id(each), id(kind)] = each, kind
         except ApplyError as error:
             raise VersionError(str(error)) from error
         return found, kind

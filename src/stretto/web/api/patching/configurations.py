@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from stretto.api.edit.apply.conflicts import conflict_text
 from stretto.api.edit.apply.managers import (
     ManagerKey,
     Managers,
     OwnershipError,
     VersionError,
     WriteFrame,
-    conflict_text,
     managed_apply,
     managed_update,
     managers_of,
