@@ -32,6 +32,8 @@ _NAMED: Final = {
     "@hourly": "0 * * * *",
 }
 _EVERY: Final = "@every "
+_EMPTY: Final = re.compile(r"(?<![^\s,]),+|,+(?!\S)")
+"""Commas without an item before or after them, which Kubernetes' parser ignores."""
 _PART: Final = re.compile(r"([0-9.]+)(ns|us|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -138,7 +140,7 @@ def _tick(spec: Fields, moment: float, *, reverse: bool) -> float | None:
     schedule = str(spec["schedule"])
     if schedule.startswith(_EVERY):
         return _interval_tick(schedule.removeprefix(_EVERY), moment, reverse=reverse)
-    fields = _NAMED.get(schedule, schedule).replace("?", "*")
+    fields = _EMPTY.sub("", _NAMED.get(schedule, schedule).replace("?", "*"))
     try:
         zone = ZoneInfo(spec["timeZone"]) if spec.get("timeZone") else UTC
         start = datetime.fromtimestamp(moment, zone)

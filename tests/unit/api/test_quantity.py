@@ -176,3 +176,27 @@ def test_an_unknown_suffix_is_named(text: str) -> None:
 )
 def test_a_text_becomes_canonical_in_its_own_notation(text: str, canonical: str) -> None:
     assert quantity.canonical(text) == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("1.125", "1.125"),
+        ("1.5", "1500m"),
+        ("0.125", "125m"),
+        ("+1", "+1"),
+        ("3.", "3."),
+        ("007", "007"),
+        ("2E3", "2E3"),
+        ("1e6", "1e6"),
+        ("1.000", "1"),
+        ("011Gi", "011Gi"),
+        ("1024Mi", "1Gi"),
+        ("1.5Gi", "1536Mi"),
+        (" 1 ", "1"),
+        ("M", "0"),
+        (".", "0"),
+    ],
+)
+def test_a_quantity_is_kept_as_by_kube_apiserver(text: str, kept: str) -> None:
+    assert quantity.kept_text(text) == kept

@@ -238,6 +238,7 @@ def test_a_schedule_counts_in_its_zone(zone: str, expected: str) -> None:
         ("@annually", "2027-01-01T00:00:00Z"),
         ("0 4 ? * ?", "2026-09-22T04:00:00Z"),
         ("@every 1h30m", "2026-09-21T15:00:00Z"),
+        (",0 4,,5, * * *", "2026-09-22T04:00:00Z"),
     ],
 )
 def test_a_schedule_by_name_or_interval_has_times(schedule: str, expected: str) -> None:

@@ -13,10 +13,10 @@ from stretto.api.schema.golang import go_type, json_type, struct_type
 from stretto.api.schema.octets import Base64Error, canonical_base64
 from stretto.api.schema.times import TimeTextError, go_time
 from stretto.api.schema.types import EMBEDDED, FieldType, Form, StructType, ValueType
-from stretto.api.wire.quantity import canonical, format_milli, milli
+from stretto.api.wire.quantity import format_milli, kept_text, milli, nano
 from stretto.base.errors import InputError
 
-_OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?[eEinumkKMGTP]*+[-+]?[0-9]*+")
+_OTHER_SUFFIX: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?[eEinumkKMGTP]*+[-+]?[0-9]*+")
 """Texts that would be quantities with another suffix."""
 _BAD_SUFFIX: Final = "unable to parse quantity's suffix"
 _BAD_QUANTITY: Final = (
@@ -24,6 +24,7 @@ _BAD_QUANTITY: Final = (
 )
 MOST_UNKNOWN: Final = 100
 """Errors of strict decoding after which Go's decoder adds no other."""
+_NANOS_PER_MILLI: Final = 10**6
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _WHOLE: Final = frozenset({Form.INT32, Form.INT64})
@@ -274,16 +275,20 @@ def _quantity(value: Any, _kind: ValueType, _path: _Path, _place: _Place) -> str
         raise DecodeError(_BAD_QUANTITY)
     text = str(value)
     try:
-        return canonical(text)
+        return kept_text(text)
     except InputError as error:
-        is_other = _OTHER_SUFFIX.fullmatch(text.strip()) is not None
+        is_other = bool(text.strip()) and _OTHER_SUFFIX.fullmatch(text.strip()) is not None
         raise DecodeError(_BAD_SUFFIX if is_other else _BAD_QUANTITY) from error
 
 
 def _amount(value: Any, kind: ValueType, path: _Path, place: _Place) -> str:
     """Decode an amount of a resource list, rounded up to thousandths."""
     text = "0" if value is None else _quantity(value, kind, path, place)
-    return format_milli(milli(text, _text_of(path))) if text.endswith(("n", "u")) else text
+    if not text.endswith(("n", "u")) and "." not in text:
+        return text
+    where = _text_of(path)
+    is_exact = nano(text, where) % _NANOS_PER_MILLI == 0
+    return text if is_exact else format_milli(milli(text, where))
 
 
 def _int_or_string(value: Any, kind: ValueType, path: _Path, place: _Place) -> int | str:

@@ -197,6 +197,44 @@ def _canonical(text: str) -> str:
     return format_nano(nano(text, "quantity"), notation_of(text))
 
 
+def kept_text(text: str) -> str:
+    """Return the text of a quantity as kube-apiserver keeps it: ``1000m`` is ``1``.
+
+    Go keeps some texts that are not canonical, such as ``1.125``, ``+1`` and ``2E3``, and reads
+    texts without digits as zero (``ParseQuantity`` in ``resource/quantity.go`` of apimachinery).
+
+    Raises:
+        InputError: the text is not a quantity.
+    """
+    return _kept(text.strip())
+
+
+@lru_cache(maxsize=1 << 14)
+def _kept(text: str) -> str:
+    parts = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST else None
+    if parts is None or not text:
+        return _canonical(text)
+    digits = (parts[2].lstrip("0") or "0") + (parts[3] or "")
+    if not (parts[2] or parts[3]):
+        return "0"
+    suffix = parts[4] or ""
+    if suffix in _BINARY:
+        digits_left = _MOST_BINARY - len(digits) - int(_BINARY[suffix] * 0.3)
+        is_kept = not parts[3] and digits_left >= 0 and int(digits) % 8 != 0
+    else:
+        power = int(parts[5]) if parts[5] else _DECIMAL.get(suffix, 0)
+        scale = power - len(parts[3] or "")
+        fits = len(digits) <= _MOST_DECIMAL and scale >= -_NANO and scale % 3 == 0
+        is_kept = fits and digits[0] != "0" and not digits.endswith("000")
+    return text if is_kept else _canonical(text)
+
+
+_MOST_DECIMAL: Final = 18
+"""Maximum digits of a decimal text that Go keeps."""
+_MOST_BINARY: Final = 14
+"""Maximum digits of a binary text that Go keeps, without those that its suffix stands for."""
+
+
 def format_amount(resource: str, count: int) -> str:
     """Format an amount in units of the engine: the inverse of ``amount``."""
     counted_as = _counted_as(resource)

@@ -3,6 +3,7 @@
 import base64
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -182,6 +183,34 @@ def test_a_percentage_of_many_digits_is_refused() -> None:
 def test_a_schedule_with_a_number_of_many_digits_is_refused() -> None:
     assert "value out of range" in schedule_problem(f"{HUGE} * * * *")
     assert schedule_problem("000005 * * * *") == ""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "problem"),
+    [
+        ("0,,5 , * * *", ""),
+        ("@every 1h30m", ""),
+        (
+            "@every 1h30mW",
+            'failed to parse duration @every 1h30mW: time: unknown unit "mW" in duration "1h30mW"',
+        ),
+    ],
+)
+def test_a_schedule_is_read_as_by_kubernetes(schedule: str, problem: str) -> None:
+    assert schedule_problem(schedule) == problem
+
+
+@pytest.mark.parametrize(
+    ("selector", "problem"),
+    [
+        ("a in (!", "found '!', expected: ',', ')' or identifier"),
+        ("a in (b,_)", 'values[0][a]: Invalid value: "_": a valid label must be'),
+        ("a>b_", "[values[0]: Invalid value: \"b_\": for 'Gt', 'Lt' operators, the value must be"),
+    ],
+)
+def test_a_malformed_selector_is_refused_as_by_kubernetes(selector: str, problem: str) -> None:
+    _, answer = ApiClient().send("GET", f"{PODS}?labelSelector={quote(selector)}", None)
+    assert answer["message"].startswith(f"unable to parse requirement: {problem}")
 
 
 def test_errors_that_show_a_whole_list_are_few() -> None:

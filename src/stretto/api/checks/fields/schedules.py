@@ -1,13 +1,13 @@
 """Schedules of CronJobs: five fields, or a descriptor such as ``@daily``."""
 
-import re
 from typing import Final, NamedTuple
+
+from stretto.api.wire.durations import duration_problem
 
 _DESCRIPTORS: Final = frozenset(
     {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 )
 _EVERY: Final = "@every "
-_DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 _FIELDS: Final = 5
 _DIGITS: Final = 18
 """Maximum number of digits of a number that certainly fits into 64 bits."""
@@ -46,7 +46,7 @@ def schedule_problem(schedule: str) -> str:
         return f"expected exactly {_FIELDS} fields, found {len(fields)}: [{' '.join(fields)}]"
     for field, bounds in zip(fields, _RANGES, strict=True):
         for part in dict.fromkeys(field.split(",")):
-            problem = _part_problem(part, bounds)
+            problem = _part_problem(part, bounds) if part else ""
             if problem:
                 return problem
     return ""
@@ -56,10 +56,8 @@ def _descriptor_problem(schedule: str) -> str:
     if schedule in _DESCRIPTORS:
         return ""
     if schedule.startswith(_EVERY):
-        duration = schedule.removeprefix(_EVERY)
-        if _DURATION.fullmatch(duration):
-            return ""
-        return f'failed to parse duration {schedule}: time: invalid duration "{duration}"'
+        problem = duration_problem(schedule.removeprefix(_EVERY))
+        return f"failed to parse duration {schedule}: {problem}" if problem else ""
     return f"unrecognized descriptor: {schedule}"
 
 

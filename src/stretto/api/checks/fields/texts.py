@@ -264,7 +264,8 @@ def qualified_name(text: str) -> list[str]:
 
 
 def _length(text: str, limit: int, unit: str = "characters") -> list[str]:
-    return [f"must be no more than {limit} {unit}"] if len(text) > limit else []
+    is_long = len(text) > limit or (not text.isascii() and len(text.encode()) > limit)
+    return [f"must be no more than {limit} {unit}"] if is_long else []
 
 
 _NAME: Final = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?+"

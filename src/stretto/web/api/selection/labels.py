@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from stretto.api.checks.fields.errors import quoted
 from stretto.api.checks.fields.texts import label_key, label_value
 from stretto.api.wire.selectors import integer
 from stretto.web.api.failures import ApiError, bad_request
@@ -100,10 +101,7 @@ class _Parser:
             return LabelTerm(key, operator, _checked(key, self._values()))
         value = self._exact()
         if operator in ("gt", "lt"):
-            if integer(value) is None:
-                text = f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the "
-                raise _unparsed(f"{text}value must be an integer")
-            return LabelTerm(key, operator, frozenset({value}))
+            return LabelTerm(key, operator, _checked(key, [value], compared=True))
         return LabelTerm(key, "notin" if operator == "!=" else "in", _checked(key, [value]))
 
     def _values(self) -> list[str]:
@@ -111,9 +109,12 @@ class _Parser:
         if opening != "(":
             raise _unparsed(f"found '{opening}' expected: '('")
         values: list[str] = []
-        if self._peek() == ")":
+        first = self._peek()
+        if first == ")":
             self._take()
             return [""]
+        if first == "" or (first in _SPECIAL and first != ","):
+            raise _unparsed(f"found '{first}', expected: ',', ')' or identifier")
         while True:
             token = self._take()
             if token == ",":
@@ -206,16 +207,36 @@ def _both(one: LabelTerm, two: LabelTerm) -> LabelTerm:
 def _check_key(key: str) -> None:
     problems = label_key(key)
     if problems:
-        raise _unparsed(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
+        raise _unparsed(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(problems)}")
 
 
-def _checked(key: str, values: list[str]) -> frozenset[str]:
-    for index, value in enumerate(values):
+def _checked(key: str, values: list[str], *, compared: bool = False) -> frozenset[str]:
+    """Return the values of a requirement.
+
+    Args:
+        key: key of the labels.
+        values: the values.
+        compared: whether numbers are compared with the value.
+
+    Raises:
+        ApiError: values are not valid.
+    """
+    found: dict[str, list[str]] = {}
+    distinct = sorted(set(values))
+    for index, value in enumerate(distinct if compared else ()):
+        if integer(value) is None:
+            found[f"values[{index}]: Invalid value: {quoted(value)}"] = [_NO_INTEGER]
+    for index, value in enumerate(distinct):
         problems = label_value(value)
         if problems:
-            where = f"values[{index}][{key}]"
-            raise _unparsed(f'{where}: Invalid value: "{value}": {"; ".join(problems)}')
-    return frozenset(values)
+            found[f"values[{index}][{key}]: Invalid value: {quoted(value)}"] = problems
+    if found:
+        texts = [f"{where}: {'; '.join(problems)}" for where, problems in found.items()]
+        raise _unparsed(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return frozenset(distinct)
+
+
+_NO_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
 
 
 def _unparsed(text: str) -> ApiError:
