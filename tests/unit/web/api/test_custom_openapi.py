@@ -27,9 +27,10 @@ NESTED: Json = {
 }
 
 
-def published(server: ApiServer, send: Send, schema: Json) -> tuple[Json, Json]:
+def published(server: ApiServer, send: Send, schema: Json, **more: Any) -> tuple[Json, Json]:
     """The definitions of version 2 and of version 3."""
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    version |= more
     spec = {
         "group": "x.example",
         "scope": "Namespaced",
@@ -97,3 +98,14 @@ def test_a_kind_with_unknown_fields_states_no_field_in_version_2(
     )
     assert "properties" not in second["example.x.v1.Cart"]
     assert "metadata" in third["example.x.v1.Cart"]["properties"]
+
+
+def test_objects_and_lists_state_the_fields_of_field_selectors(
+    server: ApiServer, send: Send
+) -> None:
+    schema = {"type": "object", "properties": {"color": {"type": "string"}}}
+    fields = [{"jsonPath": ".color"}]
+    for document in published(server, send, schema, selectableFields=fields):
+        for name in ("Cart", "CartList"):
+            stated = document[f"example.x.v1.{name}"]["x-kubernetes-selectable-fields"]
+            assert stated == [{"fieldPath": "color"}]

@@ -29,6 +29,7 @@ _KIND: Final = {
 _METADATA: Final = f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"
 _LIST_METADATA: Final = f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"
 _GVK: Final = "x-kubernetes-group-version-kind"
+_SELECTABLE: Final = "x-kubernetes-selectable-fields"
 _UNSAID: Final = ("allOf", "oneOf", "anyOf", "not", "default")
 """Members of schemas that do not exist in version 2."""
 _MEMBERS: Final = ("items", "properties")
@@ -46,10 +47,10 @@ def object_schema(each: ServedResource, meta: Json, *, is_v2: bool) -> Json:
     schema = each.version.get("schema")
     if not schema or (is_v2 and schema.get(PRESERVE)):
         # If any property were present, kubectl would refuse all others.
-        return {"type": "object", _GVK: [kind]}
+        return {"type": "object", _GVK: [kind], **_selectable(each)}
     found = _with_embedded(_for_v2(schema) if is_v2 else schema, meta, is_v2=is_v2)
     properties = {**(found.get("properties") or {}), **_head(meta, _METADATA)}
-    return {**found, "properties": properties, _GVK: [kind]}
+    return {**found, "properties": properties, _GVK: [kind], **_selectable(each)}
 
 
 def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
@@ -72,7 +73,14 @@ def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
         "required": ["items"],
         "properties": {**_head(meta, _LIST_METADATA), "items": items},
         _GVK: [{"group": each.group, "version": each.kind.version, "kind": name}],
+        **_selectable(each),
     }
+
+
+def _selectable(each: ServedResource) -> Json:
+    """Return the member that states the fields of field selectors; empty without such fields."""
+    paths = each.version.get("selectable")
+    return {_SELECTABLE: [{"fieldPath": path} for path in paths]} if paths else {}
 
 
 def _head(meta: Json, description: str) -> Json:
