@@ -1,6 +1,7 @@
 """LimitRanges: defaults of containers, and bounds of containers, pods and PVCs."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, forbidden
@@ -61,12 +62,13 @@ def check_bounds(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
         ForbiddenError: a bound is violated; the message contains all violations.
     """
     for limits in view.list(LIMIT_RANGE, _namespace(request, item)):
-        for each in limits["spec"].get("limits") or ():
-            broken = list(_violations(request.kind, each, item))
-            if broken:
-                text = broken[0] if len(broken) == 1 else f"[{', '.join(broken)}]"
-                hint = f"LimitRange {limits['metadata']['name']} sets this bound"
-                raise forbidden(request, text, hint, "spec")
+        entries = limits["spec"].get("limits") or ()
+        found = chain.from_iterable(_violations(request.kind, each, item) for each in entries)
+        broken = list(dict.fromkeys(found))
+        if broken:
+            text = broken[0] if len(broken) == 1 else f"[{', '.join(broken)}]"
+            hint = f"LimitRange {limits['metadata']['name']} sets this bound"
+            raise forbidden(request, text, hint, "spec")
 
 
 def _merged(

@@ -101,10 +101,11 @@ def check_class(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def check_limits(state: ApiState, admission: AdmittedWrite) -> None:
-    """Refuse a pod or a PVC outside the bounds of its namespace."""
-    item = admission.item
-    if admission.resource.stored in _CHARGED and item is not None and not admission.subresource:
-        if admission.operation == "UPDATE" and admission.resource.stored == POD:
-            return
+    """Refuse a new or resized pod, or a PVC, outside the bounds of its namespace."""
+    item, kind = admission.item, admission.resource.stored
+    changes_pod = kind == POD and admission.operation == "UPDATE"
+    if item is None or kind not in _CHARGED:
+        return
+    if admission.subresource == ("resize" if changes_pod else ""):
         with Refusals(admission.call, item):
             limits.check_bounds(request_of(admission), item, StorageView(state.storage))

@@ -1,7 +1,7 @@
 """Admission by ResourceQuotas with a status: objects above a quota are refused, others charged."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.admission.quota import check_quotas
 from stretto.api.wire.kinds import RESOURCE_QUOTA, Kind
@@ -11,6 +11,9 @@ from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
+
+_CHARGED: Final = ("", "resize")
+"""Subresources whose writes change the usage of quotas."""
 
 
 class _KnownQuotas:
@@ -41,7 +44,9 @@ def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
     A new object whose name exists is not charged, because the store refuses it.
     """
     item, call = admission.item, admission.call
-    if item is None or admission.subresource or not admission.resource.kind.namespaced:
+    if item is None or admission.subresource not in _CHARGED:
+        return
+    if not admission.resource.kind.namespaced:
         return
     view = _KnownQuotas(StorageView(state.storage))
     with Refusals(call, item):

@@ -31,7 +31,9 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
     wanted = read_typed(call, BINDING, struct("core/v1.Binding"))
     metadata = wanted.get("metadata") or {}
     name = call.route.name or metadata.get("name", "")
-    if call.route.name and metadata.get("name") != call.route.name:
+    if not name:
+        raise bad_request("Name parameter required.")
+    if metadata.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
     if metadata.get("namespace", call.route.namespace) != call.route.namespace:
         raise other_namespace()
@@ -46,7 +48,8 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
     if found is None or pods is None:
         raise failures.not_found("", "pods", name)
     admit_part(state, AdmittedWrite(call, "CREATE", None, None, "binding", wanted, None, BINDING))
-    _check(found, metadata)
+    stated = metadata if call.route.name else {**metadata, "uid": ""}
+    _check(call, found, stated)
     if not call.options.dry_run:
         state.storage.replace(pods, found.record, _bound(state, found.item, wanted))
     return encoded(SUCCESS, accept(call), 201, call.warnings)
@@ -61,15 +64,16 @@ def admit_part(state: ApiState, admission: AdmittedWrite) -> None:
     state.admit(admission)
 
 
-def _check(found: StoredItem, metadata: Json) -> None:
+def _check(call: Call, found: StoredItem, metadata: Json) -> None:
     """Refuse the binding of another pod, or of a pod that cannot be bound."""
+    root = "" if call.options.dry_run else "/registry"
     name = found.record.name
     for key, word, actual in (
         ("uid", "UID", found.record.uid),
         ("resourceVersion", "ResourceVersion", found.version),
     ):
         if metadata.get(key) and metadata[key] != actual:
-            place = f"/registry/pods/{found.record.namespace}/{name}"
+            place = f"{root}/pods/{found.record.namespace}/{name}"
             raise failures.conflict(
                 "",
                 "pods",

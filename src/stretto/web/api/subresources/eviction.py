@@ -16,7 +16,13 @@ from stretto.web.api.subresources.binding import SUCCESS, admit_part
 from stretto.web.api.subresources.budgets import charge, is_free, targeted
 from stretto.web.api.subresources.typed import read_typed
 from stretto.web.api.verbs.answers import accept
-from stretto.web.api.verbs.removal import DeleteOptions, check_preconditions, remove_admitted
+from stretto.web.api.verbs.removal import (
+    DeleteOptions,
+    check_dry_run,
+    check_options,
+    check_preconditions,
+    remove_admitted,
+)
 
 _KIND: Final = Kind("policy", "v1", "Eviction", "evictions")
 
@@ -29,12 +35,14 @@ def eviction(state: ApiState, call: Call) -> ApiResponse:
     if name != call.route.name:
         raise bad_request("name in URL does not match name in Eviction object")
     options = msgspec.convert(wanted.get("deleteOptions") or {}, DeleteOptions)
+    check_dry_run(call, options)
     if options.dry_run:
         call.options = replace(call.options, dry_run=True)
     found = state.storage.get(call.resource, call.route.namespace, name)
     admit_part(state, AdmittedWrite(call, "CREATE", None, None, "eviction", wanted, None, _KIND))
     if not is_free(found.item):
         charge(state, call, found)
+    check_options(options)
     check_preconditions(call, found, options)
     remove_admitted(state, call, targeted(state, call, found), _after_condition(options))
     return encoded(SUCCESS, accepted, 201, call.warnings)

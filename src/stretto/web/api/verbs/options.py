@@ -6,15 +6,12 @@ import msgspec
 
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
-from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter, write_options
 from stretto.web.api.objects.reading import parse_body
-from stretto.web.api.verbs.removal import DeleteOptions
+from stretto.web.api.verbs.removal import DeleteOptions, check_options
 
 _VERSION: Final = "meta.k8s.io/v1"
-_BOTH: Final = "orphanDependents and deletionPropagation cannot be both set"
-_POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
 def read_options(call: Call) -> DeleteOptions:
@@ -43,7 +40,7 @@ def read_options(call: Call) -> DeleteOptions:
         options.preconditions = {name: each for name, each in stated.items() if each} or None
     dry_run = options.dry_run or [] if request.body else None
     call.options = write_options(request, "delete", dry_run)
-    _check(options)
+    check_options(options)
     return options
 
 
@@ -54,17 +51,3 @@ def _unread(value: Any) -> str:
     except DecodeError as error:
         return str(error)
     return ""
-
-
-def _check(options: DeleteOptions) -> None:
-    kind = Kind("meta.k8s.io", "v1", "DeleteOptions", "")
-    policy, causes = options.propagation_policy, []
-    if policy is not None and options.orphan_dependents is not None:
-        text = f'Invalid value: "{policy}": {_BOTH}'
-        causes.append(("FieldValueInvalid", text, "propagationPolicy"))
-    if policy is not None and policy not in _POLICIES:
-        shown = ", ".join(f'"{each}"' for each in ("Foreground", "Background", "Orphan", "nil"))
-        text = f'Unsupported value: "{policy}": supported values: {shown}'
-        causes.append(("FieldValueNotSupported", text, "propagationPolicy"))
-    if causes:
-        raise failures.invalid(kind, "", causes)

@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.schema.golang import go_value
 from stretto.api.types.heads import ENDED
-from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.endings import mark_end
@@ -35,6 +36,43 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
     propagation_policy: str | None = None
     #: ``All`` for a dry run.
     dry_run: list[str] | None = None
+
+
+_BOTH: Final = "orphanDependents and deletionPropagation cannot be both set"
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+
+
+def check_options(options: DeleteOptions) -> None:
+    """Check the policy of a deletion.
+
+    Raises:
+        ApiError: it is unknown, or stated twice.
+    """
+    kind = Kind("meta.k8s.io", "v1", "DeleteOptions", "")
+    policy, causes = options.propagation_policy, []
+    if policy is not None and options.orphan_dependents is not None:
+        text = f'Invalid value: "{policy}": {_BOTH}'
+        causes.append(("FieldValueInvalid", text, "propagationPolicy"))
+    if policy is not None and policy not in _POLICIES:
+        shown = ", ".join(f'"{each}"' for each in ("Foreground", "Background", "Orphan", "nil"))
+        text = f'Unsupported value: "{policy}": supported values: {shown}'
+        causes.append(("FieldValueNotSupported", text, "propagationPolicy"))
+    if causes:
+        raise failures.invalid(kind, "", causes)
+
+
+def check_dry_run(call: Call, options: DeleteOptions) -> None:
+    """Refuse a dry run that differs between the query and the body of an eviction.
+
+    Raises:
+        ApiError: both state a dry run, and they differ.
+    """
+    stated, wanted = call.request.query.get("dryRun") or [], options.dry_run or []
+    if stated and wanted and stated != wanted:
+        one, other = go_value(stated), go_value(wanted)
+        raise failures.internal(
+            f"Non-matching dry-run options in request and content: {one} and {other}"
+        )
 
 
 def remove(

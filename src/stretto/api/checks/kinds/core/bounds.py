@@ -44,6 +44,15 @@ _OF_PODS: Final = ("Pod", "Container")
 _LIMITED: Final = ("Pod", "Container", "PersistentVolumeClaim")
 _MOST_PROBLEMS: Final = 16
 """Maximum number of errors that list all scopes of a quota."""
+_PRESENT: Final = (
+    "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "CrossNamespacePodAffinity",
+)  # fmt: skip
+"""Scopes without values."""
+_ONLY_EXISTS: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+    "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+    "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
 
@@ -201,6 +210,8 @@ def _selectors(spec: Json) -> Errors:
         values = rule.get("values") or []
         if scope not in _SCOPES:
             found.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
+        if scope in _PRESENT and operator != "Exists":
+            found.append(invalid(f"{path}.operator", operator, _ONLY_EXISTS))
         if operator in ("In", "NotIn") and not values:
             detail = (
                 "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"

@@ -1,10 +1,11 @@
 """Rules of Events, in their old and their new group."""
 
-from typing import Final
+from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, immutable, invalid, required
 from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.checks.kinds.values import Json
+from stretto.api.schema.internals import internal_form
 
 _NOTE_LIMIT: Final = 1024
 _WORD_LIMIT: Final = 128
@@ -18,7 +19,17 @@ _NEEDED: Final = ("reportingInstance", "action", "reason")
 
 def check_event(item: Json, _old: Json | None) -> Errors:
     """Check an Event; without a precise time, it has the namespace of its object."""
-    about = item.get("involvedObject") or item.get("regarding") or {}
+    return _checked(item, item.get("involvedObject") or {}, "reportingComponent")
+
+
+def _checked(item: Json, about: Json, word: str) -> Errors:
+    """Check what Events of both groups have in common.
+
+    Args:
+        item: the Event.
+        about: the object of the Event.
+        word: the name of the controller's field.
+    """
     namespace, own = about.get("namespace", ""), item["metadata"].get("namespace", "")
     found: Errors = []
     precise = bool(item.get("eventTime"))
@@ -27,42 +38,74 @@ def check_event(item: Json, _old: Json | None) -> Errors:
     if is_other:
         detail = "does not match event.namespace"
         found.append(invalid("involvedObject.namespace", namespace, detail))
-    if precise:
-        found += _reported(item)
-    return found
+    return found + _reported(item, word) if precise else found
 
 
-def _reported(item: Json) -> Errors:
+def _reported(item: Json, word: str) -> Errors:
     """Check the fields that an event with a precise time requires."""
-    word = "reportingController" if "regarding" in item else "reportingComponent"
     controller = item.get(word, "")
-    found: Errors = []
-    if not controller:
-        found.append(required("reportingController"))
-    found += [invalid("reportingController", controller, e) for e in qualified_name(controller)]
-    found += [required(name) for name in _NEEDED if not item.get(name)]
-    found += [
-        invalid(name, "", f"can have at most {_WORD_LIMIT} characters")
-        for name in _NEEDED
-        if len(item.get(name) or "") > _WORD_LIMIT
-    ]
-    series = item.get("series")
-    if series is not None:
-        if (series.get("count") or 0) < _LEAST_COUNT:
-            found.append(invalid("series.count", "", f"should be at least {_LEAST_COUNT}"))
-        if not series.get("lastObservedTime"):
-            found.append(required("series.lastObservedTime"))
+    found: Errors = [] if controller else [required(word)]
+    found += [invalid(word, controller, each) for each in qualified_name(controller)]
+    for name in _NEEDED:
+        if not item.get(name):
+            found.append(required(name))
+        elif len(item[name]) > _WORD_LIMIT:
+            found.append(invalid(name, "", f"can have at most {_WORD_LIMIT} characters"))
     note = item.get("note") or item.get("message") or ""
     if len(note) > _NOTE_LIMIT:
         found.append(invalid("message", "", f"can have at most {_NOTE_LIMIT} characters"))
     return found
 
 
+def _series(item: Json) -> Errors:
+    series = item.get("series")
+    if series is None:
+        return []
+    found: Errors = []
+    if (series.get("count") or 0) < _LEAST_COUNT:
+        found.append(invalid("series.count", "", f"should be at least {_LEAST_COUNT}"))
+    if not series.get("lastObservedTime"):
+        found.append(required("series.lastObservedTime"))
+    return found
+
+
+_KEPT: Final = (
+    ("regarding", "involvedObject"), ("reason", "reason"), ("note", "message"),
+    ("deprecatedSource", "source"), ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"), ("deprecatedCount", "count"),
+    ("reason", "reason"), ("type", "type"), ("eventTime", "eventTime"), ("action", "action"),
+    ("related", "related"), ("reportingController", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+)  # fmt: skip
+"""Members that no update changes, with their names in errors; kube-apiserver repeats the reason."""
+
+
+def _changes(item: Json, old: Json) -> Errors:
+    """Check a changed Event of ``events.k8s.io``, of which only the series changes."""
+    found = _series(item) if item.get("series") != old.get("series") else []
+    return found + [
+        immutable(path, _quoted(name, item))
+        for name, path in _KEPT
+        if item.get(name) != old.get(name)
+    ]
+
+
+def _quoted(name: str, item: Json) -> Any:
+    """Return a member as messages show it."""
+    if name in ("regarding", "related"):
+        return internal_form("core.ObjectReference", item.get(name) or {})
+    if name == "deprecatedSource":
+        source = item.get(name) or {}
+        return {"Component": source.get("component", ""), "Host": source.get("host", "")}
+    return item.get(name, "")
+
+
 def check_new_event(item: Json, old: Json | None) -> Errors:
     """Check an Event of ``events.k8s.io``."""
-    found = check_event(item, old)
+    found = _checked(item, item.get("regarding") or {}, "reportingController")
     if old is not None:
-        return found + _changed(item, old)
+        return found + _changes(item, old)
+    found += _series(item)
     if not item.get("eventTime"):
         found.append(required("eventTime"))
     if item.get("type") not in ("Normal", "Warning"):
@@ -77,30 +120,3 @@ def check_new_event(item: Json, old: Json | None) -> Errors:
     if any((item.get("deprecatedSource") or {}).values()):
         found.append(invalid("source", "", "needs to be unset"))
     return found
-
-
-_KEPT: Final = {
-    "regarding": "involvedObject",
-    "reason": "reason",
-    "note": "message",
-    "deprecatedSource": "source",
-    "deprecatedFirstTimestamp": "firstTimestamp",
-    "deprecatedLastTimestamp": "lastTimestamp",
-    "deprecatedCount": "count",
-    "type": "type",
-    "eventTime": "eventTime",
-    "action": "action",
-    "related": "related",
-    "reportingController": "reportingController",
-    "reportingInstance": "reportingInstance",
-}
-"""Members that no update changes, with their names in errors."""
-
-
-def _changed(item: Json, old: Json) -> Errors:
-    """Return an error for each member that an update must not change."""
-    return [
-        immutable(path, item.get(name, ""))
-        for name, path in _KEPT.items()
-        if item.get(name) != old.get(name)
-    ]

@@ -358,6 +358,8 @@ def _signer(name: str) -> Errors:
     path = "spec.signerName"
     if not name:
         return [required(path)]
+    if name == "kubernetes.io/legacy-unknown":
+        return [invalid(path, name, "the legacy signerName is not allowed via this API version")]
     domain, slash, rest = name.partition("/")
     if not slash or not domain or not rest:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"

@@ -107,7 +107,6 @@ def check_matches(constraints: Json, path: str) -> Errors:
     for word in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(constraints.get(word) or ()):
             where = f"{path}.{word}[{index}]"
-            found += check_operations(rule, where)
             names = rule.get("resourceNames") or ()
             again = repeated(names)
             for number, name in enumerate(names):
@@ -115,6 +114,7 @@ def check_matches(constraints: Json, path: str) -> Errors:
                 found += [invalid(here, name, each) for each in path_segment(name)]
                 if number in again:
                     found.append(duplicate(here, name))
+            found += check_operations(rule, where)
     return found
 
 

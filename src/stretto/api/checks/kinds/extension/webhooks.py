@@ -152,41 +152,56 @@ def check_operations(rule: Json, path: str) -> Errors:
         found.append(invalid(f"{path}.operations", operations, detail))
     for index, each in enumerate(operations):
         found += one_of(each, f"{path}.operations[{index}]", _OPERATIONS)
-    for name in ("apiGroups", "apiVersions", "resources"):
-        found += _words(rule.get(name) or [], f"{path}.{name}")
+    for name, word in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        found += _words(rule.get(name) or [], f"{path}.{name}", word)
+    found += _resources(rule.get("resources") or [], f"{path}.resources")
     if rule.get("scope") is not None:
         found += _SCOPES(rule["scope"], f"{path}.scope")
     return found
 
 
-def _words(values: list[str], path: str) -> Errors:
+def _words(values: list[str], path: str, word: str) -> Errors:
+    """Check groups or versions; only a group may be empty."""
     if not values:
         return [required(path)]
     found: Errors = []
-    if not path.endswith("apiGroups"):
-        found += [required(f"{path}[{at}]") for at, each in enumerate(values) if not each]
     if len(values) > 1 and "*" in values:
-        detail = "if '*' is present, must not specify other values"
-        word = path.rpartition(".")[2]
-        if word == "apiGroups":
-            detail = "if '*' is present, must not specify other API groups"
-        elif word == "apiVersions":
-            detail = "if '*' is present, must not specify other API versions"
-        elif word == "resources":
-            return found + _resources(values, path)
+        detail = f"if '*' is present, must not specify other {word}"
         found.append(invalid(path, values, detail))
+    if word != "API groups":
+        found += [required(f"{path}[{at}]") for at, each in enumerate(values) if not each]
     return found
 
 
 def _resources(values: list[str], path: str) -> Errors:
-    if "*/*" in values:
+    if not values:
+        return [required(path)]
+    found: Errors = []
+    whole, parts = set(), set()
+    is_plain = False
+    for index, each in enumerate(values):
+        where = f"{path}[{index}]"
+        name, slash, part = each.partition("/")
+        if not each:
+            found.append(required(where))
+        elif not slash:
+            is_plain = each != "*"
+        else:
+            if name in whole:
+                detail = f"if '{name}/*' is present, must not specify {each}"
+                found.append(invalid(where, each, detail))
+            if part in parts:
+                detail = f"if '*/{part}' is present, must not specify {each}"
+                found.append(invalid(where, each, detail))
+            whole |= {name} if part == "*" else set()
+            parts |= {part} if name == "*" else set()
+    if len(values) > 1 and "*/*" in values:
         detail = "if '*/*' is present, must not specify other resources"
-        return [invalid(path, values, detail)]
-    plain = [each for each in values if each != "*" and "/" not in each]
-    if plain:
+        found.append(invalid(path, values, detail))
+    if "*" in values and is_plain:
         detail = "if '*' is present, must not specify other resources without subresources"
-        return [invalid(path, values, detail)]
-    return []
+        found.append(invalid(path, values, detail))
+    return found
 
 
 def check_conditions(conditions: list[Json], path: str) -> Errors:
