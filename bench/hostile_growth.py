@@ -145,6 +145,8 @@ def lists() -> list[Case]:
     containers = filled(lambda n: container(name=f"c{n}"), 3)
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}}
     invalid = {f"a b{n}": "x y" for n in range(MANY)}
+    labelled = {"metadata": {"labels": invalid}, "spec": {"containers": [container()]}}
+    invalid_amounts = {name: f"-{number}m" for number, name in enumerate(invalid)}
     half = amounts(MANY // 2)
     pages = {f"hugepages-{n + 1}Mi": "2Mi" for n in range(MANY)}
     post = {
@@ -162,9 +164,11 @@ def lists() -> list[Case]:
         "growth: huge pages": (PODS, pod_of(resources={"limits": pages})),
         "growth: invalid labels": (MAPS, with_metadata(labels=invalid)),
         "growth: invalid labels of a template": (
-            "/apis/apps/v1/namespaces/default/deployments",
-            deployment(template={**template, "metadata": {"labels": invalid}}),
+            "/apis/apps/v1/namespaces/default/statefulsets",
+            {**deployment(template=labelled, serviceName="a"), "kind": "StatefulSet"},
         ),
+        "growth: invalid amounts of a whole pod": (
+            PODS, pod(resources={"requests": invalid_amounts})),
         "growth: invalid finalizers": (MAPS, with_metadata(finalizers=[*invalid])),
         "growth: amounts of a quota": (
             f"{CORE}/resourcequotas",
@@ -177,6 +181,10 @@ def lists() -> list[Case]:
     old = pod_of(env=[{"name": f"E{n}"} for n in range(4_000)])
     return [
         *(Case(name, sent("POST", target, body)) for name, (target, body) in post.items()),
+        Case("growth: amounts of the status of a node", sent(
+            "PUT", "/api/v1/nodes/x/status", named("Node", status={"capacity": {
+                f"example.com/r{n}": f"{n}k" for n in range(MANY)}})),
+             (sent("POST", "/api/v1/nodes", named("Node")),)),
         Case("growth: defaults of containers", sent("POST", PODS, many),
              (sent("POST", f"{CORE}/limitranges", bound),)),
         Case("growth: an object as YAML", ApiRequest(

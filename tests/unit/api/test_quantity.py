@@ -200,3 +200,12 @@ def test_a_text_becomes_canonical_in_its_own_notation(text: str, canonical: str)
 )
 def test_a_quantity_is_kept_as_by_kube_apiserver(text: str, kept: str) -> None:
     assert quantity.kept_text(text) == kept
+
+
+@pytest.mark.parametrize("unit", ["", *"numkMGT", "Ki", "Mi", "Gi", "Ti"])
+def test_a_text_that_is_recognized_as_canonical_is_the_form_of_its_amount(unit: str) -> None:
+    for number in (1, 10, 999, 1000, 1010, 1024, 1536, 10_000, 10_001, 123_456_789, 10**9):
+        text = f"{number}{unit}"
+        form = quantity.format_nano(quantity.nano(text, "x"), quantity.notation_of(text))
+        assert quantity.canonical(text) == form
+        assert quantity.kept_text(form) == form

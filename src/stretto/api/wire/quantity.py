@@ -186,13 +186,17 @@ def canonical(text: str) -> str:
     return _canonical(text.strip())  # a cached text has no megabytes of spaces
 
 
-_SHORT: Final = re.compile(r"[1-9][0-9]{0,2}(?:[mkMGT]|[KMGT]i)?")
-"""Amounts below 1,000 of a unit: their texts are canonical."""
+_PLAIN: Final = re.compile(r"[1-9][0-9]{0,8}(?<!000)[numkMG]?|[1-9][0-9]{0,2}(?:T|[KMGT]i)")
+"""Amounts that no larger unit leaves whole: their texts are canonical, and kept."""
 
 
-@lru_cache(maxsize=1 << 14)
+_MOST_KEPT: Final = 1 << 15
+"""Number of cached texts: more than a body has values, least recently used removed first."""
+
+
+@lru_cache(maxsize=_MOST_KEPT)
 def _canonical(text: str) -> str:
-    if _SHORT.fullmatch(text):
+    if _PLAIN.fullmatch(text):
         return text
     return format_nano(nano(text, "quantity"), notation_of(text))
 
@@ -209,8 +213,10 @@ def kept_text(text: str) -> str:
     return _kept(text.strip())
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=_MOST_KEPT)
 def _kept(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
     parts = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST else None
     if parts is None or not text:
         return _canonical(text)
