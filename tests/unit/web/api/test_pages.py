@@ -57,18 +57,25 @@ def test_openapi_is_not_served_as_yaml(server: ApiServer, path: str) -> None:
     [
         ("/openapi", b"404 page not found\n"),
         ("/openapi/v2/x", b"404 page not found\n"),
+        ("/openapi/v2/", b"404 page not found\n"),
+        ("/livez/", b"404 page not found\n"),
         ("/openapi/v3/", b""),
         ("/openapi/v3/apis/none/v1", b""),
     ],
 )
-def test_an_absent_openapi_document_is_not_found(server: ApiServer, path: str, body: bytes) -> None:
+def test_an_absent_page_is_not_found(server: ApiServer, path: str, body: bytes) -> None:
     answer = page(server, path)
     assert (answer.status, answer.body) == (404, body)
 
 
-def test_the_groups_at_a_path_with_a_slash_are_not_aggregated(server: ApiServer) -> None:
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/apis/", "APIGroupList"), ("/api/", "APIGroupDiscoveryList")]
+)
+def test_only_the_groups_at_a_path_with_a_slash_are_not_aggregated(
+    server: ApiServer, path: str, kind: str
+) -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-    assert json.loads(page(server, "/apis/", accept=accept).body)["kind"] == "APIGroupList"
+    assert json.loads(page(server, path, accept=accept).body)["kind"] == kind
 
 
 @pytest.mark.parametrize("query", ["labelSelector=x;y", "fieldSelector=a;b&limit=0"])

@@ -47,7 +47,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
         return _indented({"paths": _paths(state)})
     word = parts[0]
     if word in CHECKS:
-        found = health(request)
+        found = None if path.endswith("/") else health(request)
         if found is None:
             raise no_page()
         return found
@@ -104,7 +104,7 @@ def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRes
     resources = state.resources
     if "//" in request.path:
         raise no_page()
-    if len(parts) == 1 and not request.path.endswith("/"):
+    if len(parts) == 1 and request.path != "/apis/":
         found = aggregated(request, resources, core=parts[0] == "api")
         if found is not None:
             return found

@@ -29,9 +29,10 @@ def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRespon
     """
     accepted = request.header("accept")
     served = (JSON, v2.ACCEPTED, v2.MEDIA, v3.ACCEPTED, v3.MEDIA)
-    if parts[:1] != ["v3"] and parts != ["v2"]:
+    has_slash = request.path.endswith("/")
+    if parts[:1] != ["v3"] and (parts != ["v2"] or has_slash):
         raise no_page()
-    if request.path.endswith("/"):
+    if has_slash:
         return ApiResponse(404, b"", "", NO_CACHE)
     if parts != ["v3"] and not _accepts(accepted, served):
         return ApiResponse(406, b"", "", {**NO_CACHE, "Vary": _vary(request)})
