@@ -17,7 +17,7 @@ from stretto.api.checks.kinds.extension.internals import internal_version
 from stretto.api.checks.kinds.extension.locations import PathError, schema_at
 from stretto.api.checks.kinds.extension.schemas import check_schema, has_default
 from stretto.api.checks.kinds.extension.structure import conversion_problem
-from stretto.api.checks.kinds.extension.webhooks import check_client
+from stretto.api.checks.kinds.extension.webhooks import check_client, check_review_versions
 from stretto.api.checks.kinds.values import Json
 
 _SCOPE: Final = choice("Cluster", "Namespaced")
@@ -320,10 +320,7 @@ def _conversion(conversion: Json) -> Errors:
         where = f"{path}.conversionReviewVersions"
         if not versions:
             found.append(required(where))
-        elif not {"v1", "v1beta1"} & set(versions):
-            detail = "must include at least one of v1, v1beta1"
-            found.append(invalid(where, versions, detail))
-        return found
+        return found + check_review_versions(versions, where) if versions else found
     detail = "should not be set when strategy is not set to Webhook"
     for name, shown in (
         ("clientConfig", "webhookClientConfig"),
@@ -361,9 +358,9 @@ def _approval(item: Json, group: str) -> Errors:
         return []
     path = f"metadata.annotations[{_APPROVED}]"
     notes = item["metadata"].get("annotations") or {}
-    if _APPROVED not in notes:
+    value = notes.get(_APPROVED)
+    if not value:
         return [required(path, _UNAPPROVED)]
-    value = notes[_APPROVED]
     if value.startswith(("unapproved", "https://", "http://")):
         return []
     return [invalid(path, value, _APPROVAL_TEXT)]

@@ -69,14 +69,14 @@ def _hook(hook: Json, where: str) -> Errors:
         found += _REINVOCATIONS(hook["reinvocationPolicy"], f"{where}.reinvocationPolicy")
     found += check_client(hook.get("clientConfig") or {}, f"{where}.clientConfig")
     found += check_conditions(hook.get("matchConditions") or [], f"{where}.matchConditions")
-    return found + _versions(hook.get("admissionReviewVersions") or [], where)
-
-
-def _versions(versions: list[str], where: str) -> Errors:
-    """Check the versions of reviews that a webhook accepts."""
-    path = f"{where}.admissionReviewVersions"
+    versions, path = hook.get("admissionReviewVersions") or [], f"{where}.admissionReviewVersions"
     if not versions:
-        return [required(path, "must specify one of v1, v1beta1")]
+        return [*found, required(path, "must specify one of v1, v1beta1")]
+    return found + check_review_versions(versions, path)
+
+
+def check_review_versions(versions: list[str], path: str) -> Errors:
+    """Check the versions of reviews that a webhook accepts."""
     again = repeated(versions)
     found = [
         invalid(f"{path}[{index}]", each, problem)
