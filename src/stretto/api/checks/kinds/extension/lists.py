@@ -9,6 +9,7 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     invalid,
     required,
+    too_many,
     unsupported,
 )
 from stretto.api.checks.kinds.extension.internals import internal_items
@@ -21,6 +22,8 @@ _MAP_TYPE: Final = "x-kubernetes-map-type"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 _WORDS: Final = frozenset({_LIST_TYPE, _MAP_TYPE, _LIST_KEYS})
 """Members of schemas of lists and maps."""
+_MOST_KEYS: Final = 16
+"""Maximum keys of a list: each error of a key quotes all of them."""
 _KEY: Final = "this property is in x-kubernetes-list-map-keys, so it"
 
 
@@ -38,6 +41,8 @@ def check_collections(schema: Json, path: str) -> Errors:
     if keys and kind != "map":
         where, detail = f"{path}.{_LIST_TYPE}", f"must be map if {_LIST_KEYS} is non-empty"
         found.append(required(where, detail) if kind is None else invalid(where, kind, detail))
+    if keys and len(keys) > _MOST_KEYS:
+        return [*found, too_many(f"{path}.{_LIST_KEYS}", len(keys), _MOST_KEYS)]
     if kind == "map":
         found += [*_keyed(schema, path)]
     return [*found, *_never_null(schema, path)]
