@@ -8,7 +8,7 @@ from typing import Any, Final
 from stretto.api.checks.fields.patterns import TextPattern, pattern_of, program_of, regex_problem
 from stretto.cel.functions.templates import formatted
 from stretto.cel.running.budget import limited, limited_search
-from stretto.cel.running.values import EvaluationError
+from stretto.cel.running.values import EvaluationError, OverBudgetError
 
 _QUOTED: Final = str.maketrans(
     {
@@ -66,8 +66,18 @@ def find(text: str, pattern: str) -> str:
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     """The parts of a text that match a pattern; at most a number of them, if not negative."""
     _program(text, pattern)
-    found = pattern_of(pattern).finditer(text)
-    return [str(each[0]) for each in (found if most < 0 else islice(found, most))]
+    matches, scanned = pattern_of(pattern).finditer(text), 0
+    found: list[str] = []
+    for each in matches if most < 0 else islice(matches, most):
+        found.append(str(each[0]))
+        scanned += len(text) - each.end()  # the next search may read the whole rest
+        if scanned > _MOST_SCANNED:
+            raise OverBudgetError
+    return found
+
+
+_MOST_SCANNED: Final = 30_000_000
+"""Characters that the searches for all parts of a text may read: 50 milliseconds."""
 
 
 def _checked(index: int, text: str, *, most: int | None = None) -> int:

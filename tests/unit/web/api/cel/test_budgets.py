@@ -97,6 +97,12 @@ def test_an_evaluation_whose_cost_is_less_than_its_time_ends(text: str) -> None:
         evaluate(text, RULES, {"self": NUMBERS}, Budget(10**9))
 
 
+def test_a_search_for_many_parts_that_reads_the_rest_each_time_ends() -> None:
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        evaluate("self.findAll('a.*b|a').size() > 0", RULES, {"self": "a" * 20_000})
+    assert evaluate("self.findAll('a.*b|a').size()", RULES, {"self": "a" * 5_000}) == 5_000
+
+
 def test_all_rules_of_an_object_share_the_work() -> None:
     rules = [{"rule": "self.l.all(x, self.l.all(y, x >= 0))"}] * 4
     schema = {"type": "object", "x-kubernetes-validations": rules}
