@@ -320,7 +320,8 @@ _USAGES: Final = (
     "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth",
     "signing", "timestamping",
 )  # fmt: skip
-_PEM: Final = re.compile(rb"(?:^|\n)-----BEGIN ([^\n]*)-----[ \t\r]*\n(?s:.*?)-----END \1-----")
+_BEGIN: Final = re.compile(rb"^-----BEGIN ([^\n]*)-----[ \t\r]*\n", re.MULTILINE)
+_END: Final = re.compile(rb"-----END ([^\n]*?)-----")
 _REQUEST: Final = b"CERTIFICATE REQUEST"
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _DECISIONS: Final = ("Approved", "Denied", "Failed")
@@ -332,8 +333,7 @@ def check_signing_request(item: Json, old: Json | None) -> Errors:
     if old is not None:
         return _changed_conditions(item, old, frozenset())
     found: Errors = []
-    block = _PEM.search(_decoded(spec.get("request")))
-    if block is None or block[1] != _REQUEST:
+    if _block_type(_decoded(spec.get("request"))) != _REQUEST:
         detail = "PEM block type must be CERTIFICATE REQUEST"
         found.append(invalid("spec.request", spec.get("request"), detail))
     usages = spec.get("usages") or []
@@ -352,6 +352,14 @@ def check_signing_request(item: Json, old: Json | None) -> Errors:
         detail = "may not specify a duration less than 600 seconds (10 minutes)"
         found.append(invalid("spec.expirationSeconds", seconds, detail))
     return found
+
+
+def _block_type(text: bytes) -> bytes | None:
+    """Return the type of the first PEM block that has an end; ``None`` without one."""
+    ends = {each[1]: each.start() for each in _END.finditer(text)}
+    lines = _BEGIN.finditer(text) if ends else ()
+    begins = (each for each in lines if ends.get(each[1], -1) >= each.end())
+    return next((each[1] for each in begins), None)
 
 
 def _signer(name: str) -> Errors:
