@@ -63,11 +63,12 @@ def value_count(body: bytes) -> int:
     Each value but the first of a map or list follows a comma, so commas and brackets are counted.
     Only if there are many, those inside strings are excluded.
     """
-    count = _marks(body)
-    return count if count <= MAX_VALUES else _marks(_TEXTS.sub(b"", body))
+    count = most_values_of(body)
+    return count if count <= MAX_VALUES else most_values_of(_TEXTS.sub(b"", body))
 
 
-def _marks(body: bytes) -> int:
+def most_values_of(body: bytes) -> int:
+    """Return a higher bound than ``value_count``, which commas and brackets in strings increase."""
     return body.count(b",") + body.count(b"{") + body.count(b"[")
 
 

@@ -10,8 +10,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import (
     canonical,
-    check_growth,
-    check_version,
+    check_change,
     is_canonical,
     is_outdated,
     is_same,
@@ -136,8 +135,7 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     """
     resource = call.resource
     strategy = strategy_of(resource)
-    check_version(call, item, old, needs=strategy.needs_version)
-    check_growth(call, item, old)
+    check_change(call, item, old, needs_version=strategy.needs_version)
     restore(item, old.item)
     merge_owners(call, item["metadata"])
     admission = AdmittedWrite(call, "UPDATE", item, old.item)

@@ -13,7 +13,7 @@ from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call, version_number
 from stretto.web.api.crds.objects import stored_custom
-from stretto.web.api.objects.json_text import check_count, most_values
+from stretto.web.api.objects.growth import check_growth
 from stretto.web.api.objects.rendering import rendered, without_type
 from stretto.web.api.objects.versions import canonical_form, shown_form, shown_forms
 from stretto.web.api.resources import ServedResource
@@ -21,8 +21,6 @@ from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
-_SMALL: Final = 40_000
-"""Bytes of an object and its change that cannot have too many values."""
 RETURNED: Final = frozenset(
     {
         ("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("", "PersistentVolume"),
@@ -91,30 +89,13 @@ def served(call: Call, stored: StoredItem) -> StoredItem:
     return StoredItem(shape(call, stored.item), stored.record)
 
 
-def check_growth(call: Call, item: Json, old: StoredItem) -> None:
-    """Refuse a change that adds values to a large object: each write of it would take longer.
-
-    Raises:
-        ApiError: the object has too many values, and more than before.
-    """
-    if len(old.record.body) + len(call.request.body) < _SMALL:
-        return
-    most = most_values(call.resource.kind.kind) * 5 // 4
-    values = _values(item)
-    if values > most and values > _values(old.item):
-        check_count(values, most)
+def check_change(call: Call, item: Json, old: StoredItem, *, needs_version: bool) -> None:
+    """Refuse a change of another object or version, and one that adds values to a large object."""
+    _check_version(call, item, old, needs=needs_version)
+    check_growth(call, item, old)
 
 
-def _values(value: Any) -> int:
-    """Return the number of values below an object or list, without its managed fields."""
-    if isinstance(value, dict):
-        parts = [each for name, each in value.items() if name != "managedFields"]
-    else:
-        parts = value
-    return len(parts) + sum(_values(each) for each in parts if type(each) in (dict, list))
-
-
-def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
+def _check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
     """Refuse a change of another version, or of another object with the same name.
 
     A patch has no precondition on the uid; the rules of metadata refuse a changed uid.

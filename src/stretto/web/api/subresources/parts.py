@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.changes import check_version, restore
+from stretto.web.api.objects.changes import check_change, restore
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.objects.signing import stamp_conditions
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -22,7 +22,7 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
     """Change the finalizers of a namespace; without finalizers it is removed."""
     item = object_body(call)
     found = state.storage.get(call.resource, "", call.route.name)
-    check_version(call, item, found, needs=False)
+    check_change(call, item, found, needs_version=False)
     finalizers = (item.get("spec") or {}).get("finalizers") or []
     changed: Json = {**found.item, "metadata": item["metadata"]}
     changed["spec"] = {**(found.item.get("spec") or {}), "finalizers": finalizers}
@@ -48,7 +48,7 @@ def approval(state: ApiState, call: Call) -> ApiResponse:
     change = requested_change(state, call)
     found = state.storage.get(call.resource, "", call.route.name)
     item, owned = change(found.item)
-    check_version(call, item, found, needs=False)
+    check_change(call, item, found, needs_version=False)
     status = {**(found.item.get("status") or {})}
     status["conditions"] = (item.get("status") or {}).get("conditions") or []
     changed = {**found.item, "metadata": dict(item["metadata"]), "status": status}
@@ -71,7 +71,7 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
     change = requested_change(state, call)
     found = state.storage.get(call.resource, space, name)
     item, owned = change(found.item)
-    check_version(call, item, found, needs=False)
+    check_change(call, item, found, needs_version=False)
     restore(item, found.item)
     if not owned:
         own(state, call, found.item, item)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.changes import check_version, restore, served, shape
+from stretto.web.api.objects.changes import check_change, restore, served, shape
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.objects.signing import stamp_conditions
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY, strategy_of
@@ -34,7 +34,8 @@ def status(state: ApiState, call: Call) -> ApiResponse:
 
 
 def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: bool) -> Json:
-    check_version(call, item, old, needs=strategy_of(call.resource).needs_version)
+    needs_version = strategy_of(call.resource).needs_version
+    check_change(call, item, old, needs_version=needs_version)
     restore(item, old.item)
     _keep_all_else(call, item, old.item)
     prepare = _PREPARED.get(call.resource.key)

@@ -73,6 +73,12 @@ def conversion_problem(schema: Json) -> str:
     return next(filter(None, map(conversion_problem, _inner(schema))), "")
 
 
+_SCHEMAS: Final = frozenset(
+    {"properties", "items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"}
+)
+"""Members of a schema that contain schemas."""
+
+
 def _inner(schema: Json) -> Iterator[Json]:
     yield from (schema.get("properties") or {}).values()
     for name in ("items", "additionalProperties", "not"):
@@ -83,10 +89,13 @@ def _inner(schema: Json) -> Iterator[Json]:
 
 
 def schemas_of(schema: Json) -> Iterator[Json]:
-    """Yield a schema and all schemas in it."""
-    yield schema
-    for each in _inner(schema):
-        yield from schemas_of(each)
+    """Yield a schema and all schemas in it, each before those in it."""
+    rest = [schema]
+    while rest:
+        each = rest.pop()
+        yield each
+        if not _SCHEMAS.isdisjoint(each):
+            rest += reversed([*_inner(each)])
 
 
 def check_structure(schema: Json, path: str) -> Errors:

@@ -6,7 +6,7 @@ from stretto.api.checks.fields.errors import invalid
 from stretto.api.edit.apply.managers import Managers
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.objects.changes import check_version, restore, served
+from stretto.web.api.objects.changes import check_change, restore, served
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.subresources.scale.ownership import (
@@ -50,7 +50,7 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners:
         raise _negative(call, old.record.name, replicas)
     item = with_value(old.item, parts_of(replica_paths(call)[0]), replicas)
     item["metadata"] = rescaled_metadata(call, old.item, wanted, owners)
-    check_version(call, item, old, needs=False)
+    check_change(call, item, old, needs_version=False)
     restore(item, old.item)
     admission = AdmittedWrite(
         call, "UPDATE", item, old.item, "scale", wanted, scale_of(call, old.item), SCALE
