@@ -124,6 +124,7 @@ def test_a_watch_yields_the_events_of_its_shards(send: Send, server: ApiServer) 
         ("shardRange(object.metadata.uid, 1, 2)", "hexStart must be a string literal, got int64"),
         ("shardRange(object.metadata.uid)", "requires exactly 3 arguments, got 1"),
         (f"{LOW} || {HIGH.replace('uid', 'namespace')}", "must use the same field"),
+        ("a||" * 10_000, "expression code point size exceeds limit: size: 30000, limit 20000"),
     ],
 )
 def test_a_malformed_selector_is_refused(send: Send, selector: str, problem: str) -> None:

@@ -28,6 +28,8 @@ from stretto.web.api.failures import ApiError, internal
 
 _END: Final = 1 << 64
 """The first number beyond the hashes."""
+_MOST_CHARACTERS: Final = 20_000
+"""Maximum length of a selector: 250 ranges."""
 _DIGITS: Final = 16
 """Digits of a hash in base 16."""
 _FIELDS: Final = ("object.metadata.uid", "object.metadata.namespace")
@@ -85,6 +87,9 @@ def parse_shards(text: str) -> ShardSelector | None:
     if not text.strip():
         problem = "empty shard selector is not allowed; omit the parameter for unfiltered lists"
         raise _invalid(problem)
+    if len(text) > _MOST_CHARACTERS:
+        size = f"size: {len(text)}, limit {_MOST_CHARACTERS}"
+        raise _invalid(f"CEL parse error: expression code point size exceeds limit: {size}")
     try:
         root = parse(text.strip()).root
     except ExpressionSyntaxError as error:
