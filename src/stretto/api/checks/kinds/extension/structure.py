@@ -1,9 +1,17 @@
 """Rules of structural schemas: the fields of an object are declared outside of its validations."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from stretto.api.checks.fields.errors import Errors, FieldError, forbidden, invalid, required
+from stretto.api.checks.fields.errors import (
+    Errors,
+    FieldError,
+    first_errors,
+    forbidden,
+    invalid,
+    required,
+)
 from stretto.api.checks.fields.patterns import regex_problem
 from stretto.api.checks.kinds.values import Json
 from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
@@ -100,10 +108,8 @@ def schemas_of(schema: Json) -> Iterator[Json]:
 
 def check_structure(schema: Json, path: str) -> Errors:
     """Check the schema of an object, whose conversion has no problem."""
-    found = [
-        *_invariants(_StructuralNode(schema, path, _ROOT)),
-        *_completeness(schema, schema, path, path),
-    ]
+    invariants = _invariants(_StructuralNode(schema, path, _ROOT))
+    found = first_errors(chain(invariants, _completeness(schema, schema, path, path)))
     return sorted(found, key=lambda each: f"{each.field}: {each.message}")
 
 
