@@ -206,14 +206,6 @@ def test_a_bound_pod_gets_a_scheduled_event() -> None:
     assert event["message"] == "Successfully assigned default/web to n"
 
 
-def test_the_scheduled_event_of_a_later_pod_does_not_wait_for_the_next_batch() -> None:
-    at = harness(ReportConfig(every=1000.0))
-    for count, name in enumerate(("first", "second"), 1):
-        at.submit(make_pod(name, cpu="100m"))
-        at.settle(1)
-        assert len(scheduled(at)) == count
-
-
 def test_the_scheduled_events_of_a_burst_are_written_in_batches() -> None:
     at = harness(ReportConfig(scheduled_at_once=2, every=1.0))
     names = [f"p{i}" for i in range(5)]

@@ -134,8 +134,6 @@ class Reporter:
         self._writer = EventWriter(store, self._component, config.keep_events, self.counts)
         self._next = float("-inf")
         self._more = False
-        # ``Scheduled`` events that may still be created before the next batch.
-        self._spare = 0
         self._forming_at = float("-inf")
 
     # ------------------------------------------------------------ notifications
@@ -185,12 +183,11 @@ class Reporter:
         """Write the next batch if it is due; returns the number of pods reported.
 
         While binds are unanswered (``is_binding``), fewer ``Scheduled`` events are written, because
-        binds and events share the connections. Otherwise the events of a few pods do not wait for
-        the next batch.
+        binds and events share the connections.
         """
         self._more = now < self._next
         if self._more:
-            return 0 if is_binding else self._create_bound(self._spare)
+            return 0
         self._next = now + self._config.every
         self._fit()
         self._writer.collect()
@@ -203,17 +200,10 @@ class Reporter:
             written += self._complaints.report(clock.now())
         config = self._config
         most = config.at_once if is_binding else config.scheduled_at_once
-        self._spare = most
-        written += self._create_bound(most)
+        written += self._writer.create_bound(most)
         if len(batch) == config.at_once or self._writer.has_bound:
             self._more = True
         return written
-
-    def _create_bound(self, most: int) -> int:
-        """Create at most ``most`` of the next ``Scheduled`` events; returns their number."""
-        count = self._writer.create_bound(most)
-        self._spare -= count
-        return count
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
         """Report all remaining pods, up to a limit, at the end of a run."""
