@@ -43,6 +43,8 @@ AUTO, ON, OFF = "auto", "on", "off"
 """Values of the option for events of simulated kubelets."""
 EVENT_NODES: Final = 1_000
 """Maximum number of nodes whose kubelets write events by default."""
+_REPORT_EVERY: Final = 0.05
+"""Seconds between two reports about pods: simulated pods run milliseconds after they are bound."""
 NAMES: Final = ("default-scheduler", "stretto-scheduler")
 """Values of ``schedulerName`` for the included scheduler."""
 
@@ -423,5 +425,6 @@ def included_scheduler(profile_name: str, tier: str) -> "PlaneConfig":
 
     profile = load_profile(profile_name)
     dispatcher = replace(dispatcher_config(profile), always_counts=True)
-    config = plane_config(profile, NAMES, 1, tier, REPORT)
+    report = msgspec.structs.replace(REPORT, every=_REPORT_EVERY)
+    config = plane_config(profile, NAMES, 1, tier, report)
     return msgspec.structs.replace(config, dispatcher=dispatcher)
