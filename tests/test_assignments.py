@@ -69,6 +69,7 @@ OWNED_RECORDS: dict[str, set[str]] = {
     "stores/kube/login": {"context"},
     "stores/kube/transport": {"batch", "self._session"},
     "web/api/objects": {"call", "found"},
+    "web/api/objects/recurring": {"call"},
     "web/api/subresources": {"call"},
     "web/api/verbs": {"call"},
     "web/dashboard": {"self._environment"},
