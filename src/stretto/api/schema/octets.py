@@ -24,11 +24,12 @@ def canonical_base64(text: str) -> str:
     Raises:
         Base64Error: the text is not base64.
     """
+    joined = _BREAKS.sub("", text)
     try:
-        found = base64.b64encode(base64.b64decode(_BREAKS.sub("", text), validate=True)).decode()
+        found = base64.b64encode(base64.b64decode(joined, validate=True)).decode()
     except (binascii.Error, ValueError):
         found = ""
-    if len(found) != len(_BREAKS.sub("", text)):  # other decoders accept more than Go's
+    if len(found) != len(joined):  # other decoders accept more than Go's
         raise Base64Error(f"illegal base64 data at input byte {_fault(text.encode())}")
     return found
 

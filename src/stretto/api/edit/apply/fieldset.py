@@ -47,13 +47,11 @@ def union(one: FieldSet, two: FieldSet) -> FieldSet:
     merged = dict(one)
     for key, node in two.items():
         other = merged.get(key)
-        merged[key] = _union(other, node) if other else node if other is None else _member(node)
+        if other is None:
+            merged[key] = node
+        elif other or node:
+            merged[key] = _union(other, node)
     return merged
-
-
-def _member(node: FieldSet) -> FieldSet:
-    """Return a node as a member of the set."""
-    return _shortened({SELF: LEAF, **node}) if node else LEAF
 
 
 def _union(one: FieldSet, two: FieldSet) -> FieldSet:

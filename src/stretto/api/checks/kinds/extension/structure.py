@@ -39,10 +39,11 @@ _NESTED: Final = (
     ("x-kubernetes-validations", _EMPTY), ("type", _EMPTY),
 )  # fmt: skip
 """Members that validations within a junctor do not have."""
-_CONVERTED: Final = frozenset(
-    {*(name for name, _ in _UNSUPPORTED), "properties", "items", "additionalProperties"}
-    | {"allOf", "anyOf", "oneOf", "not", PRESERVE}
+_SCHEMAS: Final = frozenset(
+    {"properties", "items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"}
 )
+"""Members of a schema that contain schemas."""
+_CONVERTED: Final = _SCHEMAS | {PRESERVE, *(name for name, _ in _UNSUPPORTED)}
 """Members that a conversion may refuse, or that contain schemas."""
 _TYPED: Final = frozenset(
     {"items", "properties", "additionalProperties", PRESERVE, EMBEDDED, INT_OR_STRING}
@@ -79,12 +80,6 @@ def conversion_problem(schema: Json) -> str:
     if isinstance(schema.get("items"), list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     return next(filter(None, map(conversion_problem, _inner(schema))), "")
-
-
-_SCHEMAS: Final = frozenset(
-    {"properties", "items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"}
-)
-"""Members of a schema that contain schemas."""
 
 
 def _inner(schema: Json) -> Iterator[Json]:
